@@ -1,0 +1,11 @@
+"""The compiled core: oracle kernels, row kernels and the svmlight parser. No policy, no validation."""
+
+try:
+    from apsvm._native import _kernels
+except ImportError as error:  # a source tree on sys.path hides the installed package
+    raise ImportError(
+        "apsvm's compiled core is missing. Run 'pip install .' in the source tree and start Python "
+        "elsewhere, or use 'pip install -e .' to work inside the tree."
+    ) from error
+
+__all__ = ["_kernels"]

@@ -1,0 +1,43 @@
+from typing import TypeAlias
+
+from numpy import float32, float64, int32, int64
+from numpy.typing import NDArray
+
+_Index: TypeAlias = NDArray[int32] | NDArray[int64]
+_Values: TypeAlias = NDArray[float32] | NDArray[float64]
+
+def scores_csr(
+    indptr: _Index,
+    indices: _Index,
+    values: _Values,
+    rows: NDArray[int64],
+    w: NDArray[float64],
+    out: NDArray[float64],
+    threads: int,
+) -> None: ...
+def combine_csr(
+    indptr: _Index,
+    indices: _Index,
+    values: _Values,
+    rows: NDArray[int64],
+    c: NDArray[float64],
+    out: NDArray[float64],
+    threads: int,
+) -> None: ...
+def scores_dense(
+    X: _Values, rows: NDArray[int64], w: NDArray[float64], out: NDArray[float64], threads: int
+) -> None: ...
+def combine_dense(
+    X: _Values, rows: NDArray[int64], c: NDArray[float64], out: NDArray[float64], threads: int
+) -> None: ...
+def descending_order(scores: NDArray[float64]) -> NDArray[int64]: ...
+def interleaving_ranks(
+    algorithm: str,
+    positives: NDArray[float64],
+    negatives: NDArray[float64],
+    weights: NDArray[float64],
+    drops: NDArray[float64],
+) -> tuple[NDArray[int32], int]: ...
+def row_weights(
+    ranks: NDArray[int32], order: NDArray[int64], weights_pos: NDArray[float64], weights_neg: NDArray[float64]
+) -> NDArray[int64]: ...

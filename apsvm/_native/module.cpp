@@ -1,0 +1,9 @@
+// The extension module apsvm._native._kernels: kernels only, no policy. Arguments are trusted; Python validates them.
+#include "module.hpp"
+
+NB_MODULE(_kernels, m) {
+    m.doc() = "Native kernels of apsvm. Internal: arguments are trusted.";
+    bind_oracles(m);
+    bind_rows(m);
+    bind_svmlight(m);
+}

@@ -1,0 +1,8 @@
+// The parts of the extension module; each .cpp binds its own kernels.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+void bind_oracles(nanobind::module_ &m);
+void bind_rows(nanobind::module_ &m);
+void bind_svmlight(nanobind::module_ &m);

@@ -1,0 +1,165 @@
+// Row kernels: scores X·w and combinations Xᵀc over a selection of rows of a CSR or dense X (float32 or float64
+// storage, float64 accumulation).
+//
+// Determinism: each score is summed in an order that depends on its row alone; a combination is cut into blocks whose
+// number depends on the data alone, each block has its own accumulator, and the accumulators are added in order. So one
+// thread and many give the same bits.
+#include <algorithm>
+#include <thread>
+
+#include "arrays.hpp"
+#include "module.hpp"
+
+namespace {
+
+using namespace apsvm;
+
+// Below this many multiply-adds starting a thread costs more than it saves.
+constexpr std::size_t kWorkPerThread = 1u << 18;
+constexpr std::size_t kMaxBlocks = 16;
+
+template <class Body>
+void in_threads(std::size_t tasks, std::size_t threads, Body body) {
+    threads = std::min(threads, tasks);
+    if (threads <= 1) {
+        for (std::size_t t = 0; t < tasks; ++t) body(t);
+        return;
+    }
+    std::vector<std::thread> pool;
+    pool.reserve(threads - 1);
+    auto run = [&](std::size_t first) {
+        for (std::size_t t = first; t < tasks; t += threads) body(t);
+    };
+    for (std::size_t i = 1; i < threads; ++i) pool.emplace_back(run, i);
+    run(0);
+    for (auto &thread : pool) thread.join();
+}
+
+template <class Value, class Index>
+struct Csr {
+    const Index *indptr;
+    const Index *indices;
+    const Value *values;
+    std::size_t n_columns;
+
+    std::size_t work(std::size_t row) const { return static_cast<std::size_t>(indptr[row + 1] - indptr[row]); }
+
+    double dot(std::size_t row, const double *w) const {
+        // Four accumulators: the latency of one chain of additions would be the limit.
+        double sum[4] = {0, 0, 0, 0};
+        Index at = indptr[row];
+        const Index end = indptr[row + 1];
+        for (; at + 4 <= end; at += 4)
+            for (int lane = 0; lane < 4; ++lane)
+                sum[lane] += static_cast<double>(values[at + lane]) * w[indices[at + lane]];
+        for (; at < end; ++at) sum[0] += static_cast<double>(values[at]) * w[indices[at]];
+        return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+
+    void add(std::size_t row, double factor, double *total) const {
+        for (Index at = indptr[row]; at < indptr[row + 1]; ++at)
+            total[indices[at]] += factor * static_cast<double>(values[at]);
+    }
+};
+
+template <class Value>
+struct Dense {
+    const Value *values;
+    std::size_t n_columns;
+
+    std::size_t work(std::size_t) const { return n_columns; }
+
+    double dot(std::size_t row, const double *w) const {
+        const Value *x = values + row * n_columns;
+        double sum[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+        std::size_t at = 0;
+        for (; at + 8 <= n_columns; at += 8)
+            for (int lane = 0; lane < 8; ++lane) sum[lane] += static_cast<double>(x[at + lane]) * w[at + lane];
+        for (; at < n_columns; ++at) sum[0] += static_cast<double>(x[at]) * w[at];
+        return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+    }
+
+    void add(std::size_t row, double factor, double *total) const {
+        const Value *x = values + row * n_columns;
+        for (std::size_t at = 0; at < n_columns; ++at) total[at] += factor * static_cast<double>(x[at]);
+    }
+};
+
+template <class Matrix>
+void scores(const Matrix &X, const std::int64_t *rows, std::size_t n, const double *w, double *out,
+            std::size_t threads) {
+    std::size_t work = 0;
+    for (std::size_t i = 0; i < n && work < threads * kWorkPerThread; ++i) work += X.work(rows[i]) + 1;
+    threads = std::clamp<std::size_t>(work / kWorkPerThread, 1, threads);
+    in_threads(threads, threads, [&](std::size_t t) {
+        for (std::size_t i = n * t / threads; i < n * (t + 1) / threads; ++i)
+            out[i] = X.dot(static_cast<std::size_t>(rows[i]), w);
+    });
+}
+
+template <class Matrix>
+void combine(const Matrix &X, const std::int64_t *rows, std::size_t n, const double *c, double *out,
+             std::size_t threads) {
+    std::vector<std::size_t> active;
+    std::size_t work = 0;
+    for (std::size_t i = 0; i < n; ++i)
+        if (c[i] != 0.0) {
+            active.push_back(i);
+            work += X.work(rows[i]);
+        }
+    // A block must be worth a thread and worth adding up its accumulator.
+    const std::size_t blocks =
+        std::clamp<std::size_t>(work / std::max(kWorkPerThread, 4 * X.n_columns), 1, kMaxBlocks);
+    std::vector<double> partial((blocks - 1) * X.n_columns, 0.0);
+    std::fill(out, out + X.n_columns, 0.0);
+    in_threads(blocks, threads, [&](std::size_t b) {
+        double *total = b == 0 ? out : partial.data() + (b - 1) * X.n_columns;
+        for (std::size_t i = active.size() * b / blocks; i < active.size() * (b + 1) / blocks; ++i)
+            X.add(static_cast<std::size_t>(rows[active[i]]), c[active[i]], total);
+    });
+    for (std::size_t b = 1; b < blocks; ++b)
+        for (std::size_t at = 0; at < X.n_columns; ++at) out[at] += partial[(b - 1) * X.n_columns + at];
+}
+
+template <class Value, class Index>
+void bind_csr(nb::module_ &m) {
+    m.def("scores_csr",
+          [](In<Index> indptr, In<Index> indices, In<Value> values, In<std::int64_t> rows, In<double> w,
+             Out<double> out, std::size_t threads) {
+              nb::gil_scoped_release unlocked;
+              Csr<Value, Index> X{indptr.data(), indices.data(), values.data(), w.size()};
+              scores(X, rows.data(), rows.size(), w.data(), out.data(), threads);
+          });
+    m.def("combine_csr",
+          [](In<Index> indptr, In<Index> indices, In<Value> values, In<std::int64_t> rows, In<double> c,
+             Out<double> out, std::size_t threads) {
+              nb::gil_scoped_release unlocked;
+              Csr<Value, Index> X{indptr.data(), indices.data(), values.data(), out.size()};
+              combine(X, rows.data(), rows.size(), c.data(), out.data(), threads);
+          });
+}
+
+template <class Value>
+void bind_dense(nb::module_ &m) {
+    m.def("scores_dense",
+          [](In2<Value> X, In<std::int64_t> rows, In<double> w, Out<double> out, std::size_t threads) {
+              nb::gil_scoped_release unlocked;
+              scores(Dense<Value>{X.data(), X.shape(1)}, rows.data(), rows.size(), w.data(), out.data(), threads);
+          });
+    m.def("combine_dense",
+          [](In2<Value> X, In<std::int64_t> rows, In<double> c, Out<double> out, std::size_t threads) {
+              nb::gil_scoped_release unlocked;
+              combine(Dense<Value>{X.data(), X.shape(1)}, rows.data(), rows.size(), c.data(), out.data(), threads);
+          });
+}
+
+}  // namespace
+
+void bind_rows(nb::module_ &m) {
+    bind_csr<double, std::int32_t>(m);
+    bind_csr<double, std::int64_t>(m);
+    bind_csr<float, std::int32_t>(m);
+    bind_csr<float, std::int64_t>(m);
+    bind_dense<double>(m);
+    bind_dense<float>(m);
+}

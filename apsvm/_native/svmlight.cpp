@@ -1,0 +1,3 @@
+#include "module.hpp"
+
+void bind_svmlight(nanobind::module_ &) {}

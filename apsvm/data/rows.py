@@ -1,0 +1,81 @@
+"""A selection of rows of X as a linear operator: scores X·w and combinations Xᵀc, without copying X.
+
+With a bias B, LIBLINEAR's ``-B``, every row has one more feature of that value: w gets one more entry.
+Scores are summed row by row and combinations in blocks that depend on the data alone, so the number of threads never
+changes a bit of the result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from apsvm._native import _kernels
+
+
+class Rows:
+    """Rows of a feature matrix.
+
+    Parameters
+    ----------
+    X : (n, d) CSR matrix or array, or dense array; float32 or float64. CSR and C-ordered dense arrays are used in
+        place; other layouts and types are converted once.
+    bias : value of the constant feature, or None for none
+    threads : at most this many threads in the row kernels
+    selection : (m,) int64, the rows that count, in the order wanted; all rows by default
+    """
+
+    def __init__(
+        self, X: Any, *, bias: float | None = None, threads: int = 1, selection: NDArray[np.int64] | None = None
+    ) -> None:
+        if sp.issparse(X):
+            matrix = X if X.format == "csr" else X.tocsr()
+            if matrix.dtype not in (np.float32, np.float64):
+                matrix = matrix.astype(np.float64)
+        else:
+            dense = np.asarray(X)
+            matrix = np.ascontiguousarray(dense, dtype=np.float32 if dense.dtype == np.float32 else np.float64)
+        self._X: Any = matrix
+        self._bias = bias
+        self._threads = threads
+        self._selection = np.arange(matrix.shape[0], dtype=np.int64) if selection is None else selection
+
+    def __len__(self) -> int:
+        return self._selection.size
+
+    @property
+    def dimension(self) -> int:
+        """Number of weights: the features, and the bias if there is one."""
+        return int(self._X.shape[1]) + (self._bias is not None)
+
+    def select(self, which: NDArray[np.int64]) -> Rows:
+        """The rows ``which`` (positions within this selection, int64), in that order; X is shared."""
+        return Rows(self._X, bias=self._bias, threads=self._threads, selection=self._selection[which])
+
+    def scores(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """w·x of every selected row: (m,) float64, for w (dimension,) float64."""
+        X, d = self._X, self._X.shape[1]
+        out = np.empty(len(self))
+        features = np.ascontiguousarray(w[:d])
+        if sp.issparse(X):
+            _kernels.scores_csr(X.indptr, X.indices, X.data, self._selection, features, out, self._threads)
+        else:
+            _kernels.scores_dense(X, self._selection, features, out, self._threads)
+        if self._bias is not None:
+            out += self._bias * w[d]
+        return out
+
+    def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Xᵀc: (dimension,) float64, for c (m,) float64. Only rows with a non-zero weight are touched."""
+        X, d = self._X, self._X.shape[1]
+        out = np.empty(self.dimension)
+        if sp.issparse(X):
+            _kernels.combine_csr(X.indptr, X.indices, X.data, self._selection, c, out[:d], self._threads)
+        else:
+            _kernels.combine_dense(X, self._selection, c, out[:d], self._threads)
+        if self._bias is not None:
+            out[d] = self._bias * c.sum()
+        return out

@@ -1,0 +1,92 @@
+"""What a loss is.
+
+A ranking loss is two arrays: the weight u_k ≥ 0 of the k-th positive and a discount D over the positions 1..P+N,
+
+    Δ(R*, R) = Σ_k u_k [D(k) − D(k + n_k)],      n_k = negatives ranked above the k-th positive.
+
+With D convex and non-increasing every negative's best interleaving rank can be found on its own and the ranks are
+monotone (Mohapatra, Rolínek et al. 2018, Observation 2: the loss is "QS-suitable"), so one kernel serves every loss.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class LossError(ValueError):
+    """A loss that does not fulfil its contract, or that the chosen oracle cannot serve."""
+
+
+class Loss(ABC):
+    """Anything that can be trained on; ``name`` is the option's value."""
+
+    name: ClassVar[str]
+
+
+class LossTables(NamedTuple):
+    """A ranking loss written out for given sizes.
+
+    ``weights`` (n_pos,): u_k. ``discount`` (n_pos + n_neg,): D(p). ``drops`` (n_pos + n_neg − 1,): D(p) − D(p+1).
+    All float64; position p is at index p − 1.
+    """
+
+    weights: NDArray[np.float64]
+    discount: NDArray[np.float64]
+    drops: NDArray[np.float64]
+
+    def loss(self, negatives_above: NDArray[np.int64]) -> float:
+        """Δ of the ranking with n_k = ``negatives_above[k − 1]``."""
+        here = np.arange(self.weights.size)
+        return float(self.weights @ (self.discount[here] - self.discount[here + negatives_above]))
+
+
+class RankingLoss(Loss):
+    """A loss of the family above: say ``weights`` and ``discount``, and it is served by every oracle."""
+
+    #: g_j(k) = u_k [D(k+j−1) − D(k+j)] − const·(s⁺_k − s⁻_j) is non-decreasing in k on 1..min(P, j) for every j, whatever
+    #: the scores: then a binary search finds a negative's rank (AP-SVM-SEARCH).
+    unimodal: ClassVar[bool] = False
+
+    @abstractmethod
+    def weights(self, n_pos: int) -> NDArray[np.float64]:
+        """u: (n_pos,) float64, non-negative."""
+
+    @abstractmethod
+    def discount(self, n: int) -> NDArray[np.float64]:
+        """D at the positions 1..n: (n,) float64, convex and non-increasing."""
+
+    def tables(self, n_pos: int, n_neg: int) -> LossTables:
+        """The two arrays for these sizes, checked.
+
+        Raises
+        ------
+        LossError : a shape, sign or convexity that breaks the contract; names the first offending position.
+        """
+        n = n_pos + n_neg
+        weights = np.ascontiguousarray(self.weights(n_pos), dtype=np.float64)
+        discount = np.ascontiguousarray(self.discount(n), dtype=np.float64)
+        if weights.shape != (n_pos,) or discount.shape != (n,):
+            raise LossError(
+                f"loss {self.name!r}: expected {n_pos} weights and {n} discounts, "
+                f"found shapes {weights.shape} and {discount.shape}"
+            )
+        if not (np.isfinite(weights).all() and np.isfinite(discount).all()):
+            raise LossError(f"loss {self.name!r}: weights and discounts must be finite")
+        if (weights < 0).any():
+            k = int(np.argmax(weights < 0)) + 1
+            raise LossError(f"loss {self.name!r}: the weight of the {k}-th positive is negative ({weights[k - 1]})")
+        drops = discount[:-1] - discount[1:]
+        # Differences of rounded numbers: allow what rounding alone can do.
+        slack = 4 * np.finfo(np.float64).eps * float(np.abs(discount).max(initial=0.0))
+        for bad, what in ((drops < -slack, "increasing"), (np.diff(drops) > slack, "not convex")):
+            if bad.any():
+                p = int(np.argmax(bad)) + 1
+                raise LossError(
+                    f"loss {self.name!r}: the discount is {what} at position {p}; the exact oracles need it convex "
+                    "and non-increasing"
+                )
+        return LossTables(weights, discount, drops)

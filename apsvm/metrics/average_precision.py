@@ -1,0 +1,27 @@
+"""Average precision: the mean, over the positives, of the precision at their position.
+
+    AP = (1/P) Σ_{k=1..P} k / (k + n_k)  =  Σ_i (R_i − R_{i−1}) · P_i,      n_k = #negatives above the k-th positive
+
+Source: Yue, Finley, Radlinski, Joachims, "A support vector method for optimizing average precision", SIGIR 2007. With
+the tie rule ``block`` the sum runs over distinct thresholds, every positive of a block taking the precision at the
+block's end: the figure of scikit-learn's ``average_precision_score``. Note that it is NOT the expectation over
+shuffles of the block, and can exceed even the block's best order: all of 100 tied positives below 100 negatives give
+1/2, whereas in any strict order all but the last give less. Never below ``pessimistic``, whose precisions rise inside
+a block up to the one at its end. Cost: O(m).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from apsvm.metrics.base import Metric
+from apsvm.metrics.ranking_table import RankingTable
+
+
+@dataclass(frozen=True)
+class AveragePrecision(Metric):
+    """``AP``."""
+
+    form: ClassVar[str] = "AP"
+
+    def _compute(self, table: RankingTable) -> float:
+        return float((table.gains * table.precision).sum() / table.n_positives)

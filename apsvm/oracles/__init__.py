@@ -1,0 +1,47 @@
+"""How the most violated ranking is found: one file an algorithm, one line here; the listing is the list of options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apsvm.registry import Registry
+
+if TYPE_CHECKING:
+    from apsvm.losses.base import Loss
+    from apsvm.oracles.base import Oracle
+
+ORACLES: Registry[Oracle] = Registry(
+    "oracle",
+    {
+        "greedy": "apsvm.oracles.greedy:Greedy",
+        "search": "apsvm.oracles.search:Search",
+        "select": "apsvm.oracles.selective:Select",
+        "search-select": "apsvm.oracles.selective:SearchSelect",
+        "qs": "apsvm.oracles.quicksort:QuickSort",
+        "zero-one": "apsvm.oracles.zero_one:ZeroOneOracle",
+        "brute-force": "apsvm.oracles.brute_force:BruteForce",
+    },
+)
+
+#: What ``auto`` tries, in this order; the first that serves the loss is taken.
+AUTO = ("qs", "zero-one")
+
+
+def make_oracle(name: str, loss: Loss) -> Oracle:
+    """The oracle called ``name`` (``"auto"``: the fastest that serves ``loss``), refused if it cannot serve ``loss``.
+
+    Raises
+    ------
+    UnknownNameError : no such oracle
+    LossError : the oracle cannot serve the loss; says why and which oracles can
+    """
+    from apsvm.losses.base import LossError
+
+    if name == "auto":
+        return next(oracle for oracle in (ORACLES[choice]() for choice in AUTO) if oracle.refusal(loss) is None)
+    oracle = ORACLES[name]()
+    refusal = oracle.refusal(loss)
+    if refusal is not None:
+        others = [other for other in ORACLES if ORACLES[other]().refusal(loss) is None]
+        raise LossError(f"oracle {name!r} cannot serve loss {loss.name!r}: {refusal}; choose from {', '.join(others)}")
+    return oracle

@@ -1,0 +1,28 @@
+"""AP-SVM-SEARCH: a binary search for each negative's rank. O(P² + N log P + N log N).
+
+Algorithm 2 of Mohapatra et al. 2014: f_j is unimodal on 1..min(P, j); the ranks above j, which only the first P
+negatives have, are tried one by one. For losses that declare ``unimodal``.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from apsvm.losses.base import Loss, RankingLoss
+from apsvm.oracles.base import NativeOracle
+
+
+class SearchingOracle(NativeOracle):
+    """An oracle that binary-searches over the ranks, and so needs a unimodal loss."""
+
+    def refusal(self, loss: Loss) -> str | None:
+        refusal = super().refusal(loss)
+        if refusal is None and isinstance(loss, RankingLoss) and not loss.unimodal:
+            return "it searches the ranks by bisection, and this loss does not declare itself unimodal"
+        return refusal
+
+
+class Search(SearchingOracle):
+    """Sort all negatives, binary-search each one's rank."""
+
+    name: ClassVar[str] = "search"

@@ -1,0 +1,60 @@
+"""Interleaving ranks and what follows from them, in O(n).
+
+A ranking that keeps the positives and the negatives each in descending order of score is given by the interleaving
+rank of every negative, r_j = 1 + the number of positives above it, in 1..P+1 (P+1: below every positive). From it:
+
+    n_k = #{j : r_j ≤ k}                         negatives above the k-th positive
+    c_j = +(2/(PN)) (P+1−r_j),  c_k = −(2/(PN)) n_k     signed row weights, Σc = 0, Ψ(R) − Ψ(R*) = Xᵀc
+
+(Yue et al. 2007; McFee and Lanckriet 2010 for the row weights). c is zero on every row that violates nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._native import _kernels
+
+
+class RowWeights(NamedTuple):
+    """``positives`` (n_pos,) and ``negatives`` (n_neg,) float64, in the order the rows were given, and
+    ``negatives_above`` (n_pos,) int64: n_k for the k-th positive in descending order of score."""
+
+    positives: NDArray[np.float64]
+    negatives: NDArray[np.float64]
+    negatives_above: NDArray[np.int64]
+
+
+def descending_order(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The positions of ``scores`` (n,) float64 from the highest to the lowest, equal ones by position: (n,) int64."""
+    return _kernels.descending_order(scores)
+
+
+def row_weights(ranks: NDArray[np.int32], order: NDArray[np.int64]) -> RowWeights:
+    """The signed row weights of a ranking.
+
+    Parameters
+    ----------
+    ranks : (n_neg,) int32, 1..n_pos+1, in any order of the negatives
+    order : (n_pos,) int64, the positions of the positives in descending order of score
+    """
+    positives = np.empty(order.size)
+    negatives = np.empty(ranks.size)
+    above = _kernels.row_weights(ranks, order, positives, negatives)
+    return RowWeights(positives, negatives, above)
+
+
+def merged_order(
+    ranks: NDArray[np.int32], scores_pos: NDArray[np.float64], scores_neg: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """The ranking itself: (n_pos + n_neg,) int64, top first; k < n_pos is the positive ``scores_pos[k]``, the others
+    are the negatives, n_pos + j standing for ``scores_neg[j]``."""
+    n_pos = scores_pos.size
+    place = np.empty(n_pos)
+    place[descending_order(scores_pos)] = np.arange(1, n_pos + 1)
+    # A negative of rank r stands just before the r-th positive.
+    keys = np.concatenate([place, ranks - 0.5])
+    return np.lexsort((-np.concatenate([scores_pos, scores_neg]), keys))

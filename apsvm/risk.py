@@ -1,0 +1,165 @@
+"""The risk: dataset × loss × oracle → a function of w with a cutting plane.
+
+    risk(w) = mean over the queries of max_R [Δ(R*, R) + w·Ψ(R) − w·Ψ(R*)] ≥ a·w' + b for every w', equal at w' = w,
+
+with a = Xᵀc and b = Δ of the most violated rankings. A query without a positive or without a negative contributes
+nothing and is counted. A loss over rows (0-1) takes all rows as one query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.clock import Span, Spans
+from apsvm.data.rows import Rows
+from apsvm.losses.base import Loss, RankingLoss
+from apsvm.oracles.base import BoundOracle, Oracle, Violation
+
+
+@dataclass(frozen=True, slots=True)
+class OracleCall:
+    """What one evaluation of the risk counted, over all queries: rows, negatives whose rank was evaluated,
+    negatives with r ≤ P (for a loss over rows: rows that violate), and the time of the parts."""
+
+    oracle: str
+    n_pos: int
+    n_neg: int
+    queries: int
+    ranks_evaluated: int
+    violating: int
+    spans: dict[str, Span]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """risk(w) = ``value`` and the plane ``plane``·w' + ``offset`` ≤ risk(w') that touches it at w."""
+
+    value: float
+    plane: NDArray[np.float64]
+    offset: float
+    call: OracleCall
+
+
+@dataclass(slots=True)
+class _Query:
+    positives: slice  # of the reordered rows
+    negatives: slice
+    oracle: BoundOracle
+
+
+@dataclass(slots=True)
+class Risk:
+    """See the module. Call it with w (dimension,) float64; ``exact`` says whether its oracle is."""
+
+    rows: Rows
+    loss: Loss
+    oracle: Oracle
+    n_pos: int
+    n_neg: int
+    queries_skipped: int
+    _queries: list[_Query] = field(repr=False)
+
+    @property
+    def queries(self) -> int:
+        return len(self._queries)
+
+    def __call__(self, w: NDArray[np.float64]) -> Evaluation:
+        spans = Spans()
+        with spans.time("scores"):
+            scores = self.rows.scores(w)
+        with spans.time("oracle"):
+            c = np.empty(scores.size)
+            found = [self._violation(query, scores, c) for query in self._queries]
+            share = 1.0 / len(found)
+            if share != 1.0:
+                c *= share
+        with spans.time("gradient"):
+            plane = self.rows.combine(c)
+        call = OracleCall(
+            oracle=self.oracle.name,
+            n_pos=self.n_pos,
+            n_neg=self.n_neg,
+            queries=len(found),
+            ranks_evaluated=sum(violation.ranks_evaluated for violation in found),
+            violating=sum(violation.violating for violation in found),
+            spans=spans.parts,
+        )
+        return Evaluation(
+            value=share * sum(violation.value for violation in found),
+            plane=plane,
+            offset=share * sum(violation.loss for violation in found),
+            call=call,
+        )
+
+    @staticmethod
+    def _violation(query: _Query, scores: NDArray[np.float64], c: NDArray[np.float64]) -> Violation:
+        violation = query.oracle(scores[query.positives], scores[query.negatives])
+        c[query.positives] = violation.weights_pos
+        c[query.negatives] = violation.weights_neg
+        return violation
+
+
+def make_risk(
+    rows: Rows,
+    relevant: NDArray[np.bool_],
+    loss: Loss,
+    oracle: Oracle,
+    *,
+    groups: NDArray[np.int64] | None = None,
+    costs: NDArray[np.float64] | None = None,
+) -> Risk:
+    """Bind data, loss and oracle together.
+
+    Parameters
+    ----------
+    rows : n rows
+    relevant : (n,) bool
+    groups : (n,) int64, rows of one query share a value, in any order; None: one query
+    costs : (n,) float64 ≥ 0, for losses over rows; None: all one
+
+    Raises
+    ------
+    ValueError : no query has both a positive and a negative row
+    """
+    ranked = isinstance(loss, RankingLoss)
+    order, sizes = _queries_first(relevant, groups if ranked else None)
+    keep: list[NDArray[np.int64]] = []
+    queries: list[_Query] = []
+    skipped = start = at = 0
+    for n_pos, n_neg in sizes:
+        members = order[start : start + n_pos + n_neg]
+        start += n_pos + n_neg
+        if n_pos == 0 or n_neg == 0:
+            skipped += 1
+            continue
+        weights = None if costs is None or ranked else (costs[members[:n_pos]], costs[members[n_pos:]])
+        bound = oracle.bind(loss, n_pos, n_neg, weights)
+        queries.append(_Query(slice(at, at + n_pos), slice(at + n_pos, at + n_pos + n_neg), bound))
+        keep.append(members)
+        at += n_pos + n_neg
+    if not queries:
+        raise ValueError("no query has both a positive and a negative row")
+    members = np.concatenate(keep)
+    n_pos = int(relevant[members].sum())
+    return Risk(rows.select(members), loss, oracle, n_pos, members.size - n_pos, skipped, queries)
+
+
+def _queries_first(
+    relevant: NDArray[np.bool_], groups: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
+    """Rows ordered query by query (in the order of their first rows), positives before negatives, stably; and the
+    (n_pos, n_neg) of each query."""
+    if groups is None:
+        order = np.concatenate([np.flatnonzero(relevant), np.flatnonzero(~relevant)])
+        n_pos = int(relevant.sum())
+        return order, [(n_pos, relevant.size - n_pos)]
+    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    rank_of_group = np.argsort(np.argsort(first))
+    query = rank_of_group[inverse]
+    order = np.lexsort((~relevant, query))
+    totals = np.bincount(query)
+    positives = np.bincount(query, weights=relevant).astype(np.int64)
+    return order, list(zip(positives.tolist(), (totals - positives).tolist(), strict=True))

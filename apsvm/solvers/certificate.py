@@ -1,0 +1,39 @@
+"""The certificate of a solution: bounds on the optimum from two feasible points, by this project's own arithmetic.
+
+    primal(w) = ½‖w‖² + C·risk(w)  ≥  optimum  ≥  dual(α) = Σ α_t b_t − ½‖Σ α_t a_t‖²,   α ≥ 0, Σ_soft α_t ≤ C
+
+for planes a_t·w + b_t ≤ risk(w) (soft) and, for hard constraints, a_t·w + b_t ≤ 0 (their α is not capped by C).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """``primal`` and ``dual`` objective of feasible points; ``tolerance`` is the gap asked for, ε·C."""
+
+    primal: float
+    dual: float
+    tolerance: float
+
+    @property
+    def gap(self) -> float:
+        return self.primal - self.dual
+
+    @property
+    def reached(self) -> bool:
+        return self.gap <= self.tolerance
+
+
+def feasible(alpha: NDArray[np.float64], soft: NDArray[np.bool_], C: float) -> NDArray[np.float64]:
+    """The dual point made feasible: (t,) float64, negative entries cut off, the soft ones scaled to sum to at most C."""
+    point = np.where(alpha > 0.0, alpha, 0.0)
+    total = float(point[soft].sum())
+    if total > C:
+        point[soft] *= C / total
+    return point

@@ -1,0 +1,193 @@
+"""The 1-slack cutting-plane method (Joachims, Finley, Yu 2009): minimise J(w) = ½‖w‖² + C·risk(w).
+
+    repeat  (value, plane) = risk(w);  add the plane;  α = argmax of the working set's dual;  w = −Σ α_t a_t
+    until   J(best w) − dual(α) ≤ ε·C
+
+risk is convex and ≥ 0; each plane bounds it from below everywhere, so dual(α) is a lower bound on the optimum, and any
+J(w) an upper one. Hard constraints a·w + b ≤ 0, where there are any, are generated as they are violated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.clock import Span, Spans
+from apsvm.solvers.certificate import Certificate
+from apsvm.solvers.qp.base import Backend
+from apsvm.solvers.qp.base import Solution as QPSolution
+from apsvm.solvers.working_set import WorkingSet
+
+#: Of the gap asked for, what one QP may leave.
+QP_SHARE = 1e-3
+#: Iterations without any progress, relative to the objective, after which rounding has won.
+STALL_LIMIT = 25
+
+
+class SolverError(ArithmeticError):
+    """The objective left the range of floating-point numbers."""
+
+
+class Cut(Protocol):
+    """risk(w) = value ≥ plane·w' + offset for every w', equal at w' = w."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def plane(self) -> NDArray[np.float64]: ...
+    @property
+    def offset(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Restoration:
+    """What hard constraints say of w: ``point``, a feasible point near it (w itself if it is feasible), and violated
+    constraints as planes (m, dimension) and offsets (m,), plane·w + offset > 0."""
+
+    point: NDArray[np.float64]
+    planes: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+
+
+Constraints = Callable[[NDArray[np.float64]], Restoration]
+
+
+class State(StrEnum):
+    """Why the solver stopped."""
+
+    CONVERGED = "converged"
+    ITERATION_LIMIT = "iteration limit"
+    TIME_LIMIT = "time limit"
+    STALLED = "stalled"
+    INTERRUPTED = "interrupted"
+
+
+CutT = TypeVar("CutT", bound=Cut)
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration(Generic[CutT]):
+    """One round: ``cut`` is what risk returned; the certificate is of the best points so far."""
+
+    index: int
+    cut: CutT
+    certificate: Certificate
+    planes: int
+    qp: QPSolution
+    qp_span: Span
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """w : (dimension,) float64, the best point seen; risk : its risk; the rest describes the run."""
+
+    w: NDArray[np.float64]
+    risk: float
+    certificate: Certificate
+    state: State
+    iterations: int
+    planes: int
+    seconds: float
+
+
+def minimise(
+    risk: Callable[[NDArray[np.float64]], CutT],
+    dimension: int,
+    C: float,
+    backend: Backend,
+    *,
+    epsilon: float = 1e-3,
+    max_iterations: int = 10_000,
+    time_limit: float | None = None,
+    start: NDArray[np.float64] | None = None,
+    constraints: Constraints | None = None,
+    on_iteration: Callable[[Iteration[CutT]], None] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Solution:
+    """Minimise ½‖w‖² + C·risk(w), subject to ``constraints`` if given.
+
+    Parameters
+    ----------
+    risk : w (dimension,) float64 → Cut; convex, non-negative
+    C : > 0
+    epsilon : the gap asked for, in units of the risk (the objective's gap is ≤ ε·C); ≥ 0
+    time_limit : seconds, checked between iterations
+    start : (dimension,) float64, the first point; 0 by default
+    should_stop : asked between iterations; True ends the run as ``INTERRUPTED``
+
+    Raises
+    ------
+    SolverError : a value, plane or product of planes that is not finite
+    """
+    began = time.perf_counter()
+    working_set = WorkingSet(dimension, C)
+    w = np.zeros(dimension) if start is None else start
+    best, best_risk, primal = w, np.inf, np.inf
+    dual = 0.0  # α = 0, feasible since risk ≥ 0
+    unchanged = 0
+    index = 0
+    while True:
+        index += 1
+        before = (primal, dual)
+        point = w
+        if constraints is not None:
+            restored = constraints(w)
+            point = restored.point
+            for plane, offset in zip(restored.planes, restored.offsets, strict=True):
+                working_set.add(plane, float(offset), soft=False)
+        cut = risk(point)
+        working_set.add(cut.plane, cut.offset, soft=True)
+        here = 0.5 * float(point @ point) + C * cut.value
+        if not np.isfinite(here) or not np.isfinite(working_set.problem().gram[-1]).all():
+            raise SolverError("the objective is not finite: the feature values are too large, scale them down")
+        if here < primal:
+            best, best_risk, primal = point, cut.value, here
+
+        spans = Spans()
+        with spans.time("qp"):
+            # Below the rounding of the objective itself no QP can be certified.
+            tolerance = max(QP_SHARE * epsilon * C, 1e-14 * max(1.0, primal))
+            qp = backend.solve(working_set.problem(), working_set.alpha, tolerance)
+            w, lower = working_set.accept(qp.alpha)
+            planes = len(working_set)
+            working_set.forget_idle()
+        dual = max(dual, lower)
+        certificate = Certificate(primal, dual, epsilon * C)
+        seconds = time.perf_counter() - began
+        if on_iteration is not None:
+            on_iteration(Iteration(index, cut, certificate, planes, qp, spans.parts["qp"], seconds))
+
+        progress = max(before[0] - primal, dual - before[1])
+        unchanged = 0 if progress > 1e-14 * primal else unchanged + 1
+        state = _state(certificate, index, max_iterations, seconds, time_limit, unchanged, should_stop)
+        if state is not None:
+            return Solution(best, best_risk, certificate, state, index, planes, seconds)
+
+
+def _state(
+    certificate: Certificate,
+    index: int,
+    max_iterations: int,
+    seconds: float,
+    time_limit: float | None,
+    unchanged: int,
+    should_stop: Callable[[], bool],
+) -> State | None:
+    if certificate.reached:
+        return State.CONVERGED
+    if should_stop():
+        return State.INTERRUPTED
+    if index >= max_iterations:
+        return State.ITERATION_LIMIT
+    if time_limit is not None and seconds >= time_limit:
+        return State.TIME_LIMIT
+    if unchanged >= STALL_LIMIT:
+        return State.STALLED
+    return None

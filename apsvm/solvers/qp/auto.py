@@ -1,0 +1,31 @@
+"""The default: the active-set method, and cvxpy for a problem whose certificate it does not reach, with a record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.solvers.qp.active_set import ActiveSet
+from apsvm.solvers.qp.base import Backend, Problem, Solution
+from apsvm.solvers.qp.cvxpy_clarabel import Cvxpy
+
+
+class Auto(Backend):
+    """See the module."""
+
+    name: ClassVar[str] = "auto"
+
+    def __init__(self) -> None:
+        self._first = ActiveSet()
+        self._second = Cvxpy()
+
+    def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> Solution:
+        first = self._first.solve(problem, start, tolerance)
+        if first.gap <= tolerance:
+            return first
+        second = self._second.solve(problem, first.alpha, tolerance)
+        why = f"active-set left a gap of {first.gap:.3e} where {tolerance:.3e} was asked for"
+        return replace(second if second.gap < first.gap else first, fell_back=why)

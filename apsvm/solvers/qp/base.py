@@ -1,0 +1,59 @@
+"""The dual of the working set, its solution and the certificate of a solution.
+
+    max_α  b·α − ½ αᵀGα      α ≥ 0,  Σ_soft α_t ≤ C            G = A Aᵀ, rows of A the planes
+
+The cap is an inequality because the null plane (a = 0, b = 0) is always there: its α is the rest of C. Hard planes
+(constraints a·w + b ≤ 0 on w itself) have no cap. With w = −Aᵀα and ξ = max(0, max_soft (b − Gα)_t), weak duality
+bounds the error of α by the gap ½αᵀGα + Cξ − (b·α − ½αᵀGα), once no hard plane is violated.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """gram : (t, t) float64; offsets : (t,) float64, b; soft : (t,) bool; C : float > 0."""
+
+    gram: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+    soft: NDArray[np.bool_]
+    C: float
+
+    def gap(self, alpha: NDArray[np.float64]) -> float:
+        """How far ``alpha`` (t,), feasible, can be from optimal: the duality gap, and what the hard planes lack, priced
+        by their own multipliers' scale so that both are objective values."""
+        product = self.gram @ alpha
+        gradient = self.offsets - product
+        slack = max(0.0, float(gradient[self.soft].max(initial=0.0)))
+        gap = float(alpha @ product) - float(self.offsets @ alpha) + self.C * slack
+        lacking = float(gradient[~self.soft].max(initial=0.0))
+        return max(gap, 0.0) + max(lacking, 0.0) * max(self.C, float(alpha.sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """alpha : (t,) float64, feasible; gap : ``Problem.gap`` of it; backend : which one solved it;
+    fell_back : why another backend had to be asked, or None."""
+
+    alpha: NDArray[np.float64]
+    gap: float
+    backend: str
+    fell_back: str | None = None
+
+
+class Backend(ABC):
+    """Solves one growing problem after another."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> Solution:
+        """A solution whose gap is ``tolerance`` (objective value) or as near as the backend comes; ``start`` (t,) is
+        feasible, usually the last solution with zeros for the new planes."""

@@ -1,0 +1,89 @@
+"""The planes a cutting-plane solver keeps: their Gram matrix, their dual variables, and the forgetting of idle ones."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.solvers.certificate import feasible
+from apsvm.solvers.qp.base import Problem
+
+#: A plane whose α has been zero for this many solves is dropped. Dropping never loosens a bound already proved.
+IDLE_LIMIT = 50
+
+
+class WorkingSet:
+    """Planes a_t·w + b_t ≤ risk(w) (soft) or ≤ 0 (hard), with dual variables α.
+
+    Parameters
+    ----------
+    dimension : length of w
+    C : cap on the sum of the soft planes' α
+    """
+
+    def __init__(self, dimension: int, C: float) -> None:
+        self._C = C
+        self._size = 0
+        self._planes = np.empty((8, dimension))
+        self._gram = np.empty((8, 8))
+        self._offsets = np.empty(8)
+        self._soft = np.empty(8, dtype=bool)
+        self._idle = np.zeros(8, dtype=np.int64)
+        self.alpha = np.zeros(0)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def add(self, plane: NDArray[np.float64], offset: float, *, soft: bool) -> None:
+        """Adds a plane ((dimension,) float64, copied) with α = 0."""
+        if self._size == self._offsets.size:
+            self._grow()
+        t = self._size
+        self._planes[t] = plane
+        row = self._planes[: t + 1] @ plane
+        self._gram[t, : t + 1] = row
+        self._gram[: t + 1, t] = row
+        self._offsets[t] = offset
+        self._soft[t] = soft
+        self._idle[t] = 0
+        self._size = t + 1
+        self.alpha = np.append(self.alpha, 0.0)
+
+    def problem(self) -> Problem:
+        """The QP over the planes held now; its arrays are views, good until the next change."""
+        t = self._size
+        return Problem(self._gram[:t, :t], self._offsets[:t], self._soft[:t], self._C)
+
+    def accept(self, alpha: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Takes a solution α and returns w = −Σ α_t a_t and the dual objective at α (made feasible)."""
+        t = self._size
+        self.alpha = feasible(alpha, self._soft[:t], self._C)
+        w = -(self.alpha @ self._planes[:t])
+        return w, float(self.alpha @ self._offsets[:t]) - 0.5 * float(w @ w)
+
+    def forget_idle(self) -> None:
+        """Counts the planes with (all but) no α and drops those idle for ``IDLE_LIMIT`` solves in a row."""
+        t = self._size
+        # An interior-point solution has no exact zeros.
+        support = self.alpha > 1e-9 * self.alpha.max(initial=0.0)
+        self._idle[:t] = np.where(support, 0, self._idle[:t] + 1)
+        keep = np.flatnonzero(self._idle[:t] < IDLE_LIMIT)
+        if keep.size == t:
+            return
+        n = keep.size
+        self._planes[:n] = self._planes[keep]
+        self._gram[:n, :n] = self._gram[np.ix_(keep, keep)]
+        for array in (self._offsets, self._soft, self._idle):
+            array[:n] = array[keep]
+        self.alpha = self.alpha[keep]
+        self._size = n
+
+    def _grow(self) -> None:
+        old, new = self._size, 2 * self._size
+        planes, gram = np.empty((new, self._planes.shape[1])), np.empty((new, new))
+        planes[:old] = self._planes
+        gram[:old, :old] = self._gram
+        self._planes, self._gram = planes, gram
+        self._offsets = np.resize(self._offsets, new)
+        self._soft = np.resize(self._soft, new)
+        self._idle = np.resize(self._idle, new)

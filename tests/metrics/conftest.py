@@ -1,0 +1,40 @@
+"""Every test with an argument `metric` runs over the whole registry, with cut-offs from 1 to beyond the cases' sizes."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from apsvm.metrics import METRICS, Metric, parse_metric
+
+CUTOFFS = (1, 3, 7, 100)
+
+
+def registered() -> list[Metric]:
+    names = (key.replace("@k", f"@{k}") for key in METRICS for k in (CUTOFFS if key.endswith("@k") else (0,)))
+    return [parse_metric(name) for name in names]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "metric" in metafunc.fixturenames:
+        metafunc.parametrize("metric", registered(), ids=lambda metric: metric.name)
+
+
+Case = tuple[np.ndarray, np.ndarray]
+
+
+@pytest.fixture(scope="session")
+def random_cases() -> Callable[..., Iterator[Case]]:
+    """(count, max_rows, tied) → cases with both classes; `tied` draws integer scores from a few values, around 0."""
+
+    def draw(count: int, max_rows: int, tied: bool, seed: int = 0) -> Iterator[Case]:
+        rng = np.random.default_rng(seed)
+        for _ in range(count):
+            n = int(rng.integers(2, max_rows + 1))
+            levels = int(rng.integers(1, 2 + n))
+            scores = rng.integers(-(levels // 2), levels // 2 + 1, n).astype(float) if tied else rng.normal(size=n)
+            relevant = rng.random(n) < rng.random()
+            relevant[rng.permutation(n)[:2]] = True, False
+            yield scores, relevant
+
+    return draw

@@ -1,0 +1,31 @@
+"""Rule ``block`` is scikit-learn's, with and without ties."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, f1_score, ndcg_score, roc_auc_score
+
+from apsvm.metrics import parse_metric
+
+JUDGES = {
+    "AP": lambda s, y: average_precision_score(y, s),
+    "AUC": lambda s, y: roc_auc_score(y, s),
+    "nDCG": lambda s, y: ndcg_score([y], [s]),
+    "nDCG@1": lambda s, y: ndcg_score([y], [s], k=1),
+    "nDCG@5": lambda s, y: ndcg_score([y], [s], k=5),
+    "F1": lambda s, y: f1_score(y, s > 0, zero_division=0),
+}
+
+
+@pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
+@pytest.mark.parametrize("name", JUDGES)
+def test_block_agrees(name, tied, random_cases):
+    metric, judge = parse_metric(name), JUDGES[name]
+    values, n_tied = [], 0
+    for scores, relevant in random_cases(500, 40, tied):
+        values.append(metric(scores, relevant))
+        n_tied += np.unique(scores).size < scores.size
+        assert values[-1] == pytest.approx(judge(scores, relevant.astype(int)), rel=1e-12, abs=1e-14)
+    assert len(values) == 500
+    # of an untied ranking nDCG@1 is 0 or 1
+    assert len(set(values)) > (1 if name == "nDCG@1" else 5)
+    assert n_tied > 300 if tied else n_tied == 0

@@ -1,0 +1,114 @@
+"""Names: one canonical form, read without regard to case; a mistake is answered with the known names and the nearest."""
+
+import pickle
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import apsvm
+from apsvm.metrics import METRICS, TIE_RULES, Metric, MetricAtK, MetricError, known_metrics, parse_metric
+from apsvm.metrics.ranking_table import RankingTable
+
+
+@pytest.mark.parametrize("spell", [str, str.lower, str.upper, str.swapcase, lambda name: f"  {name}\t"])
+def test_names_round_trip(metric, spell):
+    parsed = parse_metric(spell(metric.name))
+    assert parsed == metric
+    assert parsed.name == metric.name
+    assert hash(parsed) == hash(metric)
+
+
+def test_metrics_pickle(metric):
+    assert pickle.loads(pickle.dumps(metric)) == metric
+
+
+def test_registry_keys_are_the_lower_case_forms():
+    assert [form.lower() for form in known_metrics()] == list(METRICS)
+    assert known_metrics() == ("AP", "AP(voc2007)", "AP(voc2010)", "AUC", "P@k", "nDCG", "nDCG@k", "F1")
+
+
+def test_only_forms_with_a_cutoff_take_one(metric):
+    assert isinstance(metric, MetricAtK) == metric.form.endswith("@k")
+
+
+@pytest.mark.parametrize(
+    ("name", "canonical"), [("p@010", "P@10"), ("NDCG@5", "nDCG@5"), ("ap(VOC2007)", "AP(voc2007)")]
+)
+def test_canonical_names(name, canonical):
+    assert parse_metric(name).name == canonical
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("MAP", "AP"),
+        ("AP(voc2012)", "AP(voc2010)"),
+        ("DCG", "nDCG"),
+        ("ndgc@5", "nDCG@k"),
+        ("F2", "F1"),
+        ("AP@3", "AP"),
+    ],
+)
+def test_unknown_names_are_answered_with_the_nearest(name, nearest):
+    with pytest.raises(MetricError, match="unknown metric") as caught:
+        parse_metric(name)
+    message = str(caught.value)
+    assert repr(name) in message
+    assert nearest in message.partition("nearest: ")[2].partition(";")[0].split(", ")
+    assert message.endswith("known: " + ", ".join(known_metrics()))
+
+
+@pytest.mark.parametrize("name", ["", "zzzzzzzz", "AP(", "AP()", "P", "AUC(voc2007)", "AP (voc2007)", "@", None, 3])
+def test_unknown_names_list_the_known(name):
+    with pytest.raises(MetricError, match=r"known: AP, AP\(voc2007\)"):
+        parse_metric(name)
+
+
+@pytest.mark.parametrize(
+    "cutoff", ["", "0", "000", "-1", "+1", "1.5", "1e3", "k", "ten", " 5", "1_0", "²", "٣", "9" * 19, "9" * 9999]
+)
+@pytest.mark.parametrize("family", ["P", "nDCG"])
+def test_bad_cutoffs(family, cutoff):
+    with pytest.raises(MetricError, match=rf"bad parameter in metric .*{family}@k needs an integer k ≥ 1.*known: AP, "):
+        parse_metric(f"{family}@{cutoff}")
+
+
+@pytest.mark.parametrize("k", [0, -3, 2.0, True, "5"])
+def test_bad_cutoffs_given_directly(k):
+    with pytest.raises(MetricError, match="integer k ≥ 1"):
+        type(parse_metric("P@1"))(k)
+
+
+def test_the_largest_cutoff_works():
+    assert parse_metric("P@" + "9" * 18)([1.0], [True]) == pytest.approx(1e-18)
+    assert parse_metric("nDCG@" + "9" * 18)([1.0], [True]) == 1.0
+
+
+@dataclass(frozen=True)
+class ReciprocalRank(Metric):
+    form: ClassVar[str] = "RR"
+
+    def _compute(self, table: RankingTable) -> float:
+        return 1 / int(table.ends[(table.hits > 0).argmax()])
+
+
+def test_a_newcomer_needs_one_class_and_one_line(monkeypatch):
+    monkeypatch.setitem(METRICS, "rr", f"{__name__}:ReciprocalRank")
+    assert parse_metric("Rr").name == "RR"
+    assert parse_metric("RR")([3.0, 2.0, 1.0], [False, True, True]) == 0.5
+    assert known_metrics()[-1] == "RR"
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    program = "import sys, apsvm.metrics; print(*sorted({'numpy', 'scipy', 'sklearn'} & set(sys.modules)))"
+    root = Path(apsvm.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_tie_rules():
+    assert TIE_RULES == ("block", "pessimistic", "file")
