@@ -1,0 +1,52 @@
+"""apsvm: linear rankers trained on the ranking metric itself.
+
+>>> import apsvm
+>>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
+['DataError', 'Dataset', 'LinearRanker', 'ModelError', 'load_model', 'most_violated_ranking', 'read_svmlight']
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import DataError, Dataset
+    from apsvm.data.svmlight import read_svmlight
+    from apsvm.model import LinearRanker, ModelError, load_model
+    from apsvm.oracles.inference import most_violated_ranking
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DataError",
+    "Dataset",
+    "LinearRanker",
+    "ModelError",
+    "load_model",
+    "most_violated_ranking",
+    "read_svmlight",
+]
+
+_HOMES = {
+    "DataError": "apsvm.data.dataset",
+    "Dataset": "apsvm.data.dataset",
+    "LinearRanker": "apsvm.model",
+    "ModelError": "apsvm.model",
+    "load_model": "apsvm.model",
+    "most_violated_ranking": "apsvm.oracles.inference",
+    "read_svmlight": "apsvm.data.svmlight",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Importing apsvm must stay free for `apsvm --help`: numpy and the rest come with the first use.
+    try:
+        home = _HOMES[name]
+    except KeyError:
+        raise AttributeError(f"module 'apsvm' has no attribute {name!r}") from None
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

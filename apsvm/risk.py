@@ -19,6 +19,10 @@ from apsvm.losses.base import Loss, RankingLoss
 from apsvm.oracles.base import BoundOracle, Oracle, Violation
 
 
+class NothingToRankError(ValueError):
+    """No query has both a positive and a negative row."""
+
+
 @dataclass(frozen=True, slots=True)
 class OracleCall:
     """What one evaluation of the risk counted, over all queries: rows, negatives whose rank was evaluated,
@@ -52,7 +56,7 @@ class _Query:
 
 @dataclass(slots=True)
 class Risk:
-    """See the module. Call it with w (dimension,) float64; ``exact`` says whether its oracle is."""
+    """See the module. Call it with w (dimension,) float64; FloatingPointError if a score is not finite."""
 
     rows: Rows
     loss: Loss
@@ -70,6 +74,9 @@ class Risk:
         spans = Spans()
         with spans.time("scores"):
             scores = self.rows.scores(w)
+        # NaN has no place in an order: the sorting kernels rely on this.
+        if not np.isfinite(scores).all():
+            raise FloatingPointError("scores are not finite: the feature values are too large, scale them down")
         with spans.time("oracle"):
             c = np.empty(scores.size)
             found = [self._violation(query, scores, c) for query in self._queries]
@@ -122,7 +129,7 @@ def make_risk(
 
     Raises
     ------
-    ValueError : no query has both a positive and a negative row
+    NothingToRankError : no query has both a positive and a negative row
     """
     ranked = isinstance(loss, RankingLoss)
     order, sizes = _queries_first(relevant, groups if ranked else None)
@@ -141,7 +148,7 @@ def make_risk(
         keep.append(members)
         at += n_pos + n_neg
     if not queries:
-        raise ValueError("no query has both a positive and a negative row")
+        raise NothingToRankError("no query has both a positive and a negative row")
     members = np.concatenate(keep)
     n_pos = int(relevant[members].sum())
     return Risk(rows.select(members), loss, oracle, n_pos, members.size - n_pos, skipped, queries)

@@ -41,3 +41,23 @@ def interleaving_ranks(
 def row_weights(
     ranks: NDArray[int32], order: NDArray[int64], weights_pos: NDArray[float64], weights_neg: NDArray[float64]
 ) -> NDArray[int64]: ...
+
+class SvmlightError(ValueError):
+    args: tuple[int, int, str]  # line, column, message
+
+class SvmlightParser:
+    def __init__(
+        self,
+        *,
+        zero_based: bool = False,
+        float32: bool = False,
+        n_features: int = -1,
+        max_features: int = -1,
+        ignore_unknown: bool = False,
+        sort_features: bool = False,
+        narrow_limit: int = 2147483647,
+    ) -> None: ...
+    def feed(self, block: bytes) -> None: ...
+    def finish(
+        self,
+    ) -> tuple[_Index, _Index, _Values, NDArray[float64], NDArray[int64] | None, NDArray[float64] | None, int, int]: ...

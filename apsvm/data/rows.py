@@ -31,14 +31,13 @@ class Rows:
     def __init__(
         self, X: Any, *, bias: float | None = None, threads: int = 1, selection: NDArray[np.int64] | None = None
     ) -> None:
-        if sp.issparse(X):
-            matrix = X if X.format == "csr" else X.tocsr()
-            if matrix.dtype not in (np.float32, np.float64):
-                matrix = matrix.astype(np.float64)
-        else:
-            dense = np.asarray(X)
-            matrix = np.ascontiguousarray(dense, dtype=np.float32 if dense.dtype == np.float32 else np.float64)
-        self._X: Any = matrix
+        self._sparse = sp.issparse(X)
+        matrix: Any = X if self._sparse else np.asarray(X)
+        if self._sparse and matrix.format != "csr":
+            matrix = matrix.tocsr()
+        if matrix.dtype not in (np.float32, np.float64):
+            matrix = matrix.astype(np.float64)
+        self._X: Any = matrix if self._sparse else np.ascontiguousarray(matrix)
         self._bias = bias
         self._threads = threads
         self._selection = np.arange(matrix.shape[0], dtype=np.int64) if selection is None else selection
@@ -60,7 +59,7 @@ class Rows:
         X, d = self._X, self._X.shape[1]
         out = np.empty(len(self))
         features = np.ascontiguousarray(w[:d])
-        if sp.issparse(X):
+        if self._sparse:
             _kernels.scores_csr(X.indptr, X.indices, X.data, self._selection, features, out, self._threads)
         else:
             _kernels.scores_dense(X, self._selection, features, out, self._threads)
@@ -72,7 +71,7 @@ class Rows:
         """Xᵀc: (dimension,) float64, for c (m,) float64. Only rows with a non-zero weight are touched."""
         X, d = self._X, self._X.shape[1]
         out = np.empty(self.dimension)
-        if sp.issparse(X):
+        if self._sparse:
             _kernels.combine_csr(X.indptr, X.indices, X.data, self._selection, c, out[:d], self._threads)
         else:
             _kernels.combine_dense(X, self._selection, c, out[:d], self._threads)

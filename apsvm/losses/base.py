@@ -47,8 +47,8 @@ class LossTables(NamedTuple):
 class RankingLoss(Loss):
     """A loss of the family above: say ``weights`` and ``discount``, and it is served by every oracle."""
 
-    #: g_j(k) = u_k [D(k+j−1) − D(k+j)] − const·(s⁺_k − s⁻_j) is non-decreasing in k on 1..min(P, j) for every j, whatever
-    #: the scores: then a binary search finds a negative's rank (AP-SVM-SEARCH).
+    #: g_j(k) = u_k [D(k+j−1) − D(k+j)] − const·(s⁺_k − s⁻_j) is non-decreasing in k on 1..min(P, j) for every j,
+    #: whatever the scores: then a binary search finds a negative's rank (AP-SVM-SEARCH).
     unimodal: ClassVar[bool] = False
 
     @abstractmethod

@@ -43,5 +43,7 @@ def make_oracle(name: str, loss: Loss) -> Oracle:
     refusal = oracle.refusal(loss)
     if refusal is not None:
         others = [other for other in ORACLES if ORACLES[other]().refusal(loss) is None]
-        raise LossError(f"oracle {name!r} cannot serve loss {loss.name!r}: {refusal}; choose from {', '.join(others)}")
+        raise LossError(
+            f"oracle {name!r} cannot serve loss {loss.name!r}: {refusal}; choose auto or {', '.join(others)}"
+        )
     return oracle

@@ -35,7 +35,7 @@ class BruteForce(RankingOracle):
         order = np.argsort(-negatives, kind="stable")
         margins = positives[:, None] - negatives[order][None, :]
         k = np.arange(1, n_pos + 1)[:, None]
-        best, best_value = None, -np.inf
+        best, best_value = np.full(n_neg, n_pos + 1), -np.inf
         # Later candidates have larger ranks: ">=" keeps the largest of equal ones.
         for candidate in combinations_with_replacement(range(1, n_pos + 2), n_neg):
             ranks = np.array(candidate)

@@ -33,9 +33,13 @@ class ZeroOneOracle(Oracle):
         costs: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     ) -> BoundOracle:
         n = n_pos + n_neg
-        share_pos, share_neg = (np.full(n_pos, 1 / n), np.full(n_neg, 1 / n)) if costs is None else (
-            costs[0] / n,
-            costs[1] / n,
+        share_pos, share_neg = (
+            (np.full(n_pos, 1 / n), np.full(n_neg, 1 / n))
+            if costs is None
+            else (
+                costs[0] / n,
+                costs[1] / n,
+            )
         )
 
         def most_violated(scores_pos: NDArray[np.float64], scores_neg: NDArray[np.float64]) -> Violation:

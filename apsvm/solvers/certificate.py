@@ -31,7 +31,8 @@ class Certificate:
 
 
 def feasible(alpha: NDArray[np.float64], soft: NDArray[np.bool_], C: float) -> NDArray[np.float64]:
-    """The dual point made feasible: (t,) float64, negative entries cut off, the soft ones scaled to sum to at most C."""
+    """The dual point made feasible: (t,) float64, negative entries cut off, the soft ones scaled to a sum of at most
+    C."""
     point = np.where(alpha > 0.0, alpha, 0.0)
     total = float(point[soft].sum())
     if total > C:

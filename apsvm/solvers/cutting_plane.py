@@ -30,10 +30,6 @@ QP_SHARE = 1e-3
 STALL_LIMIT = 25
 
 
-class SolverError(ArithmeticError):
-    """The objective left the range of floating-point numbers."""
-
-
 class Cut(Protocol):
     """risk(w) = value ≥ plane·w' + offset for every w', equal at w' = w."""
 
@@ -124,7 +120,7 @@ def minimise(
 
     Raises
     ------
-    SolverError : a value, plane or product of planes that is not finite
+    FloatingPointError : a value, plane or product of planes that is not finite
     """
     began = time.perf_counter()
     working_set = WorkingSet(dimension, C)
@@ -142,19 +138,18 @@ def minimise(
             point = restored.point
             for plane, offset in zip(restored.planes, restored.offsets, strict=True):
                 working_set.add(plane, float(offset), soft=False)
-        cut = risk(point)
-        working_set.add(cut.plane, cut.offset, soft=True)
-        here = 0.5 * float(point @ point) + C * cut.value
+        with np.errstate(over="ignore", invalid="ignore"):
+            cut = risk(point)
+            working_set.add(cut.plane, cut.offset, soft=True)
+            here = 0.5 * float(point @ point) + C * cut.value
         if not np.isfinite(here) or not np.isfinite(working_set.problem().gram[-1]).all():
-            raise SolverError("the objective is not finite: the feature values are too large, scale them down")
+            raise FloatingPointError("the objective is not finite: the feature values are too large, scale them down")
         if here < primal:
             best, best_risk, primal = point, cut.value, here
 
         spans = Spans()
         with spans.time("qp"):
-            # Below the rounding of the objective itself no QP can be certified.
-            tolerance = max(QP_SHARE * epsilon * C, 1e-14 * max(1.0, primal))
-            qp = backend.solve(working_set.problem(), working_set.alpha, tolerance)
+            qp = backend.solve(working_set.problem(), working_set.alpha, QP_SHARE * epsilon * C)
             w, lower = working_set.accept(qp.alpha)
             planes = len(working_set)
             working_set.forget_idle()

@@ -1,4 +1,4 @@
-"""Every test with an argument `metric` runs over the whole registry, with cut-offs from 1 to beyond the cases' sizes."""
+"""Every test with an argument `metric` runs over the whole registry, with cut-offs from 1 to beyond the rows."""
 
 from collections.abc import Callable, Iterator
 

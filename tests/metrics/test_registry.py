@@ -1,4 +1,4 @@
-"""Names: one canonical form, read without regard to case; a mistake is answered with the known names and the nearest."""
+"""Names: one canonical form, read without regard to case; a mistake is answered with the known and the nearest."""
 
 import pickle
 import subprocess

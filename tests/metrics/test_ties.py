@@ -73,7 +73,7 @@ def test_strict_rules_agree_with_the_formula_on_sorted_rows(name, ties, random_c
 
 @pytest.mark.parametrize("ties", SORT_KEYS)
 def test_strict_rules_are_an_explicit_order(metric, ties, random_cases):
-    """Spreading each block of integer scores in the rule's order, below the block's score, leaves the value as it is."""
+    """Spreading each block of integer scores downwards, in the rule's order, leaves the value as it is."""
     for scores, relevant in random_cases(100, 15, tied=True, seed=4):
         rows = sorted_rows(scores, relevant, ties)
         spread = scores.copy()

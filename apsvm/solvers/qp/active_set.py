@@ -1,13 +1,14 @@
 """A dense primal active-set method, warm-started: exact to rounding in a handful of small Cholesky solves a plane.
 
-Free variables S start as the support of the last solution. One step maximises over S with only the cap, in closed form:
+The null plane is made a variable, so that the cap is an equality, Σ_soft α = C. Free variables S start as the support
+of the last solution. On S, one soft variable (the largest, the pivot) is eliminated by the equality and a Newton step
 
-    α_S = K⁻¹(b_S + δ α) − λ K⁻¹ e_S,   K = G_SS + δI,   λ ≥ 0 the multiplier of Σ_soft α ≤ C  (e = 1 on soft planes)
+    H p = r,   H_ij = (a_i − e_i a_pivot)·(a_j − e_j a_pivot),   r_i = g_i − e_i g_pivot,   g = b − Gα   (e = 1 if soft)
 
-walks towards it until a variable reaches zero and leaves S, and when it arrives lets in the plane with the largest
-reduced gradient b − Gα − λe. G is singular as soon as planes are linearly dependent; the proximal term δ/2‖α − α_k‖²
-(δ about 1e-12 of G's diagonal) makes every solve regular and vanishes at a solution: what it leaves behind is taken
-away by solving again around the new point, and measured by the gap, which knows nothing of δ.
+is taken, or cut short where a variable reaches zero, which then leaves S. When r vanishes, the plane outside S with the
+largest reduced gradient enters. Planes soon are linearly dependent; H stays regular all the same, because a plane that
+depends on those in S enters by an exchange: along the direction of no curvature, until one of them leaves. Steps are
+computed from the gradient at the current α, so that rounding in one is corrected by the next.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from apsvm.solvers.certificate import feasible
 from apsvm.solvers.qp.base import Backend, Problem, Solution
 
-PROXIMAL = 1e-12
-ROUNDS = 6
+#: Relative to the planes' squared norms, a curvature below this is rounding.
+NO_CURVATURE = 1e-13
+#: Newton steps on one S before what is left of r is taken for rounding.
+REFINEMENTS = 4
 
 
 class ActiveSet(Backend):
@@ -31,73 +34,132 @@ class ActiveSet(Backend):
     name: ClassVar[str] = "active-set"
 
     def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> Solution:
-        best = feasible(start, problem.soft, problem.C)
-        best_gap = problem.gap(best)
-        alpha = best
-        for _ in range(ROUNDS):
-            if best_gap <= tolerance:
+        begin = feasible(start, problem.soft, problem.C)
+        alpha = feasible(_Run(problem, begin, tolerance).alpha(), problem.soft, problem.C)
+        # The start may be the better one where the problem is at the limits of rounding.
+        best = min((begin, alpha), key=problem.gap)
+        return Solution(best, problem.gap(best), self.name)
+
+
+class _Run:
+    """One solve; the null plane is the last variable."""
+
+    def __init__(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> None:
+        n = start.size
+        self._capped = bool(problem.soft.any())
+        self._gram = np.zeros((n + 1, n + 1))
+        self._gram[:n, :n] = problem.gram
+        self._offsets = np.append(problem.offsets, 0.0)
+        self._soft = np.append(problem.soft, self._capped).astype(np.float64)
+        rest = problem.C - float(start[problem.soft].sum()) if self._capped else 0.0
+        self._alpha = np.append(start, max(rest, 0.0))
+        self._free = self._alpha > 0.0
+        self._noise = NO_CURVATURE * float(self._gram.diagonal().max())
+        # What a unit of α outside the optimum may gain before the gap shows it.
+        self._entry = 0.1 * tolerance / max(problem.C, float(self._alpha.sum()))
+
+    def alpha(self) -> NDArray[np.float64]:
+        for _ in range(50 * self._alpha.size + 100):
+            self._maximise_on_free()
+            gradient = self._gradient()
+            pivot = self._pivot()
+            reduced = gradient - self._soft * (gradient[pivot] if pivot >= 0 else 0.0)
+            reduced[self._free] = -np.inf
+            if not self._capped:
+                reduced[-1] = -np.inf
+            entering = int(np.argmax(reduced))
+            if reduced[entering] <= self._entry:
                 break
-            alpha = feasible(_proximal_step(problem, alpha, tolerance), problem.soft, problem.C)
-            gap = problem.gap(alpha)
-            if gap >= best_gap:
+            if not self._enter(entering, pivot):
                 break
-            best, best_gap = alpha, gap
-        return Solution(best, best_gap, self.name)
+        solution: NDArray[np.float64] = self._alpha[:-1]
+        return solution
 
+    def _gradient(self) -> NDArray[np.float64]:
+        gradient: NDArray[np.float64] = self._offsets - self._gram @ self._alpha
+        return gradient
 
-def _proximal_step(problem: Problem, center: NDArray[np.float64], tolerance: float) -> NDArray[np.float64]:
-    """argmax of the problem with −δ/2‖α − center‖² added, started at ``center``."""
-    size = center.size
-    soft = problem.soft.astype(np.float64)
-    diagonal = float(problem.gram.diagonal().max(initial=0.0))
-    delta = PROXIMAL * (diagonal if diagonal > 0.0 else 1.0)
-    # A plane enters only for a gain that the tolerance can see.
-    entry = 0.1 * tolerance / max(problem.C, float(center.sum()))
-    alpha = center.copy()
-    free = alpha > 0.0
-    for _ in range(50 * size + 100):
-        at = np.flatnonzero(free)
-        if at.size:
-            target, multiplier, delta = _free_maximum(problem, soft, center, at, delta)
-            step = target - alpha[at]
-            falling = step < 0.0
-            ratios = np.full(at.size, np.inf)
-            ratios[falling] = alpha[at][falling] / -step[falling]
-            blocking = int(np.argmin(ratios))
-            if ratios[blocking] < 1.0:
-                alpha[at] += ratios[blocking] * step
-                alpha[at[blocking]] = 0.0
-                free[at[blocking]] = False
-                continue
-            alpha[at] = target
-            free[at[target <= 0.0]] = False
-        else:
-            multiplier = 0.0
-        reduced = problem.offsets - problem.gram @ alpha + delta * (center - alpha) - multiplier * soft
-        reduced[free] = -np.inf
-        entering = int(np.argmax(reduced))
-        if reduced[entering] <= entry:
-            break
-        free[entering] = True
-    return alpha
+    def _pivot(self) -> int:
+        """The free soft variable with the largest α, or −1."""
+        size = self._alpha * self._soft * self._free
+        largest = int(np.argmax(size))
+        return largest if size[largest] > 0.0 else -1
 
+    def _others(self, pivot: int) -> NDArray[np.intp]:
+        at: NDArray[np.intp] = np.flatnonzero(self._free)
+        others: NDArray[np.intp] = at[at != pivot]
+        return others
 
-def _free_maximum(
-    problem: Problem, soft: NDArray[np.float64], center: NDArray[np.float64], at: NDArray[np.intp], delta: float
-) -> tuple[NDArray[np.float64], float, float]:
-    """The maximiser over the variables ``at`` with only the cap, its multiplier, and the δ that it took."""
-    while True:
-        kernel = problem.gram[np.ix_(at, at)]
-        kernel.flat[:: at.size + 1] += delta
-        factor, info = dpotrf(kernel, lower=1, overwrite_a=1)
-        if info == 0:
-            break
-        delta *= 10.0
-    cap = soft[at]
-    solutions, _ = dpotrs(factor, np.column_stack([problem.offsets[at] + delta * center[at], cap]), lower=1)
-    target, direction = solutions[:, 0], solutions[:, 1]
-    excess = float(cap @ target) - problem.C
-    if excess <= 0.0:
-        return target, 0.0, delta
-    multiplier = excess / float(cap @ direction)
-    return target - multiplier * direction, multiplier, delta
+    def _curvature(self, rows: NDArray[np.intp], columns: NDArray[np.intp], pivot: int) -> NDArray[np.float64]:
+        """H between ``rows`` and ``columns``."""
+        block = self._gram[np.ix_(rows, columns)]
+        if pivot >= 0:
+            left, right = self._soft[rows], self._soft[columns]
+            block -= np.outer(left, self._gram[pivot, columns])
+            block -= np.outer(self._gram[rows, pivot], right)
+            block += self._gram[pivot, pivot] * np.outer(left, right)
+        return block
+
+    def _solved(self, at: NDArray[np.intp], pivot: int, right: NDArray[np.float64]) -> NDArray[np.float64]:
+        """H⁻¹ ``right`` on the variables ``at``; where rounding made H indefinite, a ridge is added."""
+        curvature = self._curvature(at, at, pivot)
+        ridge = 0.0
+        while True:
+            factor, info = dpotrf(curvature, lower=1)
+            if info == 0:
+                break
+            grown = 10.0 * ridge if ridge else self._noise or 1.0
+            curvature.flat[:: at.size + 1] += grown - ridge
+            ridge = grown
+        solution: NDArray[np.float64] = dpotrs(factor, right, lower=1)[0]
+        return solution
+
+    def _maximise_on_free(self) -> None:
+        """Newton steps on the free variables until their reduced gradient vanishes."""
+        refinements = 0
+        while refinements < REFINEMENTS:
+            pivot = self._pivot()
+            at = self._others(pivot)
+            if at.size == 0:
+                return
+            gradient = self._gradient()
+            reduced = gradient[at] - self._soft[at] * (gradient[pivot] if pivot >= 0 else 0.0)
+            if np.abs(reduced).max() <= self._entry:
+                return
+            if self._walk(at, pivot, self._solved(at, pivot, reduced), longest=1.0):
+                refinements = 0  # a smaller S: start afresh
+            else:
+                refinements += 1
+
+    def _enter(self, entering: int, pivot: int) -> bool:
+        """Frees ``entering``; exchanges it for another where its plane depends on the free ones. False if neither can
+        be done, at the limits of rounding."""
+        at = self._others(pivot)
+        self._free[entering] = True
+        new = np.array([entering])
+        own = float(self._curvature(new, new, pivot)[0, 0])
+        cross = self._curvature(at, new, pivot)[:, 0]
+        dependence = self._solved(at, pivot, cross) if at.size else np.zeros(0)
+        if own - float(cross @ dependence) > self._noise:
+            return True
+        direction = np.append(-dependence, 1.0)
+        return self._walk(np.append(at, entering), pivot, direction, longest=np.inf)
+
+    def _walk(self, at: NDArray[np.intp], pivot: int, step: NDArray[np.float64], *, longest: float) -> bool:
+        """Moves along ``step`` (on ``at``; the pivot keeps the sum), at most ``longest`` times its length, until a
+        variable reaches zero: that one leaves, and the answer is True. A walk without end moves nothing."""
+        if pivot >= 0:
+            at = np.append(at, pivot)
+            step = np.append(step, -float(self._soft[at[:-1]] @ step))
+        falling = np.flatnonzero(step < 0.0)
+        lengths = self._alpha[at[falling]] / -step[falling]
+        shortest = int(np.argmin(lengths)) if falling.size else -1
+        if shortest < 0 or lengths[shortest] >= longest:
+            if np.isfinite(longest):
+                self._alpha[at] = np.maximum(self._alpha[at] + longest * step, 0.0)
+            return False
+        self._alpha[at] = np.maximum(self._alpha[at] + lengths[shortest] * step, 0.0)
+        leaving = at[falling[shortest]]
+        self._alpha[leaving] = 0.0
+        self._free[leaving] = False
+        return True

@@ -36,6 +36,11 @@ class Problem:
         lacking = float(gradient[~self.soft].max(initial=0.0))
         return max(gap, 0.0) + max(lacking, 0.0) * max(self.C, float(alpha.sum()))
 
+    def rounding(self, alpha: NDArray[np.float64]) -> float:
+        """The gap that rounding alone can show at ``alpha``: no solver can be asked for less."""
+        epsilon = float(np.finfo(np.float64).eps)
+        return 4.0 * epsilon * float(alpha @ (np.abs(self.gram) @ alpha) + np.abs(self.offsets) @ alpha)
+
 
 @dataclass(frozen=True, slots=True)
 class Solution:

@@ -1,0 +1,158 @@
+"""What the commands share: exit codes, messages, the options that say how a data file is read, and the readers."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.model import LinearRanker
+
+INTERNAL = 1
+STOPPED_EARLY = 3
+BAD_DATA = 65
+NO_INPUT = 66
+CANNOT_WRITE = 74
+INTERRUPTED = 130
+TERMINATED = 143
+CLOSED_PIPE = 141
+
+
+def say(message: str) -> None:
+    """One line on stderr. Nobody reading stderr is no reason to stop working."""
+    with suppress(OSError):
+        click.echo(message if message.startswith(" ") else f"apsvm: {message}", err=True)
+
+
+class Failure(click.ClickException):
+    """Ends the command with ``message`` on stderr and ``code``."""
+
+    exit_code: int  # type: ignore[misc]
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.exit_code = code
+
+    def show(self, file: Any = None) -> None:
+        say(f"error: {self.message}")
+
+
+class Number(click.ParamType[float]):
+    """A finite number between bounds (click's own FloatRange lets NaN through)."""
+
+    name = "number"
+
+    def __init__(self, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False) -> None:
+        self.low, self.high, self.open_low = low, high, open_low
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            self.fail(f"expected a number, found {value!r}", param, ctx)
+        low_enough = number > self.low if self.open_low else number >= self.low
+        if not (math.isfinite(number) and low_enough and number <= self.high):
+            self.fail(f"expected a finite number {self._range()}, found {value!r}", param, ctx)
+        return number
+
+    def _range(self) -> str:
+        bounds = []
+        if self.low > -math.inf:
+            bounds.append(f"{'above' if self.open_low else 'of at least'} {self.low:g}")
+        if self.high < math.inf:
+            bounds.append(f"of at most {self.high:g}")
+        return " and ".join(bounds)
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turns what can go wrong with an input into a ``Failure``."""
+    from apsvm.data.dataset import DataError
+    from apsvm.model import ModelError
+
+    try:
+        yield
+    except (DataError, ModelError) as error:
+        raise Failure(BAD_DATA, str(error)) from None
+    except OSError as error:
+        raise Failure(NO_INPUT, f"cannot read {what}: {error.strerror or error}") from None
+
+
+@contextmanager
+def writing(what: str) -> Iterator[None]:
+    """Turns what can go wrong with an output into a ``Failure``; a closed pipe stays what it is."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Failure(CANNOT_WRITE, f"cannot write {what}: {error.strerror or error}") from None
+
+
+def refuse_same_file(output: str, **inputs: str | None) -> None:
+    """An output that is also an input would destroy it."""
+    for role, path in inputs.items():
+        if path is None or "-" in (output, path):
+            continue
+        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
+            raise click.UsageError(f"{output!r} is the {role} file: it would be overwritten")
+
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def how_to_read(command: CommandT) -> CommandT:
+    """The options that every command reading a data file takes; see ``read_rows``."""
+    for option in (
+        click.option(
+            "--dtype",
+            type=click.Choice(["float64", "float32"]),
+            default="float64",
+            show_default=True,
+            help="Storage of the feature values; sums are always float64.",
+        ),
+        click.option("--sort-features", is_flag=True, help="Accept rows whose feature indices are not ascending."),
+    ):
+        command = option(command)
+    return command
+
+
+def read_rows(path: str, *, dtype: str, sort_features: bool, **more: Any) -> Dataset:
+    """``read_svmlight`` with the options of ``how_to_read``; failures end the command."""
+    import numpy as np
+
+    from apsvm.data.svmlight import read_svmlight
+
+    with reading(path):
+        return read_svmlight(path, dtype=np.dtype(dtype).type, sort_features=sort_features, **more)
+
+
+def read_model(path: str) -> LinearRanker:
+    """``load_model``; failures end the command."""
+    from apsvm.model import load_model
+
+    with reading(path):
+        return load_model(path)
+
+
+def score_rows(
+    model: LinearRanker, path: str, *, ignore_unknown: bool, dtype: str, sort_features: bool
+) -> tuple[Dataset, Any]:
+    """The rows of ``path`` read the way the model's training file was, and their scores (n,) float64."""
+    data = read_rows(
+        path,
+        dtype=dtype,
+        sort_features=sort_features,
+        zero_based=model.zero_based,
+        n_features=model.width,
+        ignore_unknown=ignore_unknown,
+    )
+    if data.unknown_features:
+        say(f"{data.unknown_features} feature values unknown to the model were ignored")
+    return data, model.score(data.X)

@@ -1,0 +1,393 @@
+"""``apsvm train``: from a data file to a model, with its certificate and its log."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from apsvm.cli.config import config_option
+from apsvm.cli.shared import (
+    BAD_DATA,
+    INTERRUPTED,
+    STOPPED_EARLY,
+    TERMINATED,
+    Failure,
+    Number,
+    how_to_read,
+    read_rows,
+    reading,
+    refuse_same_file,
+    say,
+    writing,
+)
+from apsvm.losses import LOSSES
+from apsvm.oracles import ORACLES
+from apsvm.solvers.qp import BACKENDS
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.records import Log
+    from apsvm.trainers.structured_svm import Progress, Trained
+
+#: What ``--oracle`` offers: the oracles that serve a ranking loss, and the two-stage approximation.
+ORACLE_CHOICES = ["auto", *(name for name in ORACLES if name not in ("zero-one", "brute-force")), "appx"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The command's options, as given."""
+
+    loss: str
+    oracle: str
+    C: float
+    epsilon: float
+    max_iterations: int
+    time_limit: float | None
+    qp: str
+    bias: float
+    keep_easy: float
+    zero_based: bool
+    positive_label: float | None
+    max_features: int | None
+    threads: int
+    seed: int
+    log: str | None
+    quiet: bool
+    verbose: bool
+    dtype: str
+    sort_features: bool
+
+
+@click.command()
+@click.argument("data", metavar="DATA")
+@click.argument("model", metavar="[MODEL]", required=False)
+@click.option("--loss", type=click.Choice(list(LOSSES)), default="ap", show_default=True, help="What is optimised.")
+@click.option(
+    "--oracle",
+    type=click.Choice(ORACLE_CHOICES),
+    default="auto",
+    show_default=True,
+    help="How the most violated ranking is found. All but appx are exact and give the same model.",
+)
+@click.option(
+    "-C", "--C", "C", type=Number(0, open_low=True), default=1.0, show_default=True,
+    help="Weight of the risk against ½‖w‖².",
+)  # fmt: skip
+@click.option(
+    "-e", "--epsilon", type=Number(0, open_low=True), default=1e-3, show_default=True,
+    help="Stop when the duality gap is at most epsilon·C; in units of the loss.",
+)  # fmt: skip
+@click.option("--max-iterations", type=click.IntRange(1), default=10_000, show_default=True, help="Per stage.")
+@click.option("--time-limit", type=Number(0), help="Seconds of training, checked between iterations. [default: none]")
+@click.option(
+    "--qp", type=click.Choice(list(BACKENDS)), default="auto", show_default=True,
+    help="Solver of the working-set QP; auto: active-set, and cvxpy where its certificate falls short.",
+)  # fmt: skip
+@click.option(
+    "-B", "--bias", type=Number(), default=-1.0, show_default=True,
+    help="Add a constant feature of this value to every row; none if negative.",
+)  # fmt: skip
+@click.option(
+    "--keep-easy", type=Number(0, 100), default=50.0, show_default=True, metavar="PERCENT",
+    help="For --oracle appx: the share of the binary SVM's easy rows that stay easy.",
+)  # fmt: skip
+@click.option(
+    "--zero-based/--one-based", default=False, show_default=True, help="Whether feature indices count from 0 or 1."
+)
+@click.option("--positive-label", type=Number(), help="The label that is positive; all others are negative.")
+@click.option("--max-features", type=click.IntRange(1), help="Refuse a file with a feature beyond this many.")
+@click.option(
+    "--threads", type=click.IntRange(0), default=0, show_default=True,
+    help="Threads for the row products; 0: as many as there are cores. The result does not depend on it.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True,
+    help="Seed of what is random. The exact trainers draw nothing; it is written into the model.",
+)  # fmt: skip
+@click.option("--log", metavar="FILE", help="Write a JSON line for each oracle call and iteration.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("-v", "--verbose", is_flag=True, help="A line for every iteration, and the data at the start.")
+@how_to_read
+@config_option
+def train(data: str, model: str | None, **given: Any) -> int:
+    """Train a ranker on DATA (svmlight format; gz, bz2, xz; - for stdin) and write MODEL.
+
+    MODEL defaults to the data file's name with .model added, in the current folder.
+    """
+    options = Options(**given)
+    if model is None:
+        if data == "-":
+            raise click.UsageError("DATA is standard input: name the MODEL to write")
+        model = f"{os.path.basename(data)}.model"
+    _check_outputs(data, model, options)
+
+    from apsvm.model import LinearRanker
+    from apsvm.solvers.cutting_plane import State
+
+    began = time.perf_counter()
+    dataset, relevant = _read(data, options)
+    read_seconds = time.perf_counter() - began
+    if options.verbose and not options.quiet:
+        say(
+            f"{dataset.source}: {dataset.X.shape[0]} rows, {int(relevant.sum())} positive, "
+            f"{dataset.X.shape[1]} features, {dataset.X.nnz} values, read in {read_seconds:.2f} s"
+        )
+    with ExitStack() as stack:
+        log = stack.enter_context(_open_log(options.log))
+        signals = stack.enter_context(_signals_caught())
+        try:
+            trained = _train(dataset, relevant, options, log, signals)
+        except FloatingPointError as error:
+            raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
+        width = dataset.X.shape[1]
+        header = _header(dataset, relevant, options, trained)
+        intercept = options.bias * float(trained.w[width]) if options.bias >= 0 else 0.0
+        ranker = LinearRanker(trained.w[:width].copy(), intercept, header)
+        with writing(model):
+            ranker.save(model)
+        log.write("end", state=trained.state, model=model, **header["certificate"])
+    if not options.quiet:
+        _summary(dataset, relevant, ranker, trained, read_seconds, time.perf_counter() - began)
+        say(f"model written to {'standard output' if model == '-' else model}")
+    if trained.state is State.INTERRUPTED:
+        return TERMINATED if signal.SIGTERM in signals else INTERRUPTED
+    return 0 if trained.state is State.CONVERGED else STOPPED_EARLY
+
+
+def _check_outputs(data: str, model: str, options: Options) -> None:
+    """Finds out now what would otherwise lose hours of work at the end."""
+    from apsvm.files import check_writable
+
+    for output in (model, options.log):
+        if output is not None:
+            refuse_same_file(output, data=data)
+            with writing(output):
+                check_writable(output)
+    if options.log is not None:
+        same = (
+            options.log == model
+            if "-" in (options.log, model)
+            else (os.path.abspath(options.log) == os.path.abspath(model))
+        )
+        if same:
+            raise click.UsageError("the log and the model cannot go to the same place")
+
+
+def _read(path: str, options: Options) -> tuple[Dataset, Any]:
+    dataset = read_rows(
+        path,
+        dtype=options.dtype,
+        sort_features=options.sort_features,
+        zero_based=options.zero_based,
+        max_features=options.max_features,
+    )
+    with reading(dataset.source):
+        relevant = dataset.positives(options.positive_label)
+    # w and each cutting plane are dense: a stray index of a billion would take the machine down instead of the run.
+    needed = 8 * dataset.X.shape[1] * 8
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory:
+        raise Failure(
+            BAD_DATA,
+            f"{dataset.source}: the highest feature index asks for {dataset.X.shape[1]:,} weights, more than this "
+            "machine's memory can train; is it a stray index? (--max-features finds its line)",
+        )
+    return dataset, relevant
+
+
+def _train(dataset: Dataset, relevant: Any, options: Options, log: Log, signals: list[int]) -> Trained:
+    from threadpoolctl import threadpool_limits
+
+    from apsvm.data.rows import Rows
+    from apsvm.losses.base import LossError
+    from apsvm.risk import NothingToRankError
+    from apsvm.trainers.approximate import train_approximate
+    from apsvm.trainers.structured_svm import Settings, TrainingSet, Watch, train_structured_svm
+
+    threads = options.threads or len(os.sched_getaffinity(0))
+    bias = options.bias if options.bias >= 0 else None
+    rows = Rows(dataset.X, bias=bias, threads=threads)
+    if dataset.costs is not None and options.loss != "zero-one":
+        say(f"warning: {dataset.source}: cost: is used by --loss zero-one only; it is ignored here")
+    training_set = TrainingSet(rows, relevant, dataset.groups, dataset.costs)
+    settings = Settings(
+        options.loss, options.oracle, options.C, options.epsilon, options.max_iterations, options.time_limit, options.qp
+    )
+    display = _Display(options.verbose)
+    watch = Watch(log, _silent if options.quiet else display, lambda: bool(signals))
+    log.write(
+        "start",
+        loss=options.loss,
+        oracle=options.oracle,
+        C=options.C,
+        epsilon=options.epsilon,
+        n_rows=len(rows),
+        n_features=dataset.X.shape[1],
+        sha256=dataset.fingerprint,
+    )
+    # One BLAS thread: the solver's products are small, and more would make the last bits depend on their number.
+    with threadpool_limits(1, user_api="blas"):
+        try:
+            if options.oracle == "appx":
+                return train_approximate(training_set, settings, options.keep_easy, watch)
+            return train_structured_svm(training_set, settings, watch)
+        except LossError as error:
+            raise click.UsageError(str(error)) from None
+        except NothingToRankError as error:
+            raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
+        finally:
+            display.finish()
+
+
+def _header(dataset: Dataset, relevant: Any, options: Options, trained: Trained) -> dict[str, Any]:
+    """What the model's file tells of its making. No date: the same training gives the same file."""
+    import platform
+    from importlib.metadata import version
+
+    import numpy as np
+
+    bounds = trained.solution.certificate
+    labels = np.unique(dataset.relevance[~relevant])
+    return {
+        "loss": options.loss,
+        "oracle": " then ".join(stage.oracle for stage in trained.stages),
+        "C": options.C,
+        "epsilon": options.epsilon,
+        "bias": options.bias,
+        "keep_easy": options.keep_easy if options.oracle == "appx" else None,
+        "seed": options.seed,
+        "state": str(trained.state),
+        "iterations": sum(stage.solution.iterations for stage in trained.stages),
+        "bound": "exact" if trained.exact else "approximate",
+        "certificate": {"primal": bounds.primal, "dual": bounds.dual, "gap": bounds.gap, "tolerance": bounds.tolerance},
+        "zero_based": dataset.zero_based,
+        "positive_label": options.positive_label,
+        "labels": {
+            "positive": float(dataset.relevance[relevant][0]),
+            # A regression target split by one value would list every other one.
+            "negative": labels[:100].tolist(),
+        },
+        "data": {
+            "file": os.path.basename(dataset.source),
+            "sha256": dataset.fingerprint,
+            "rows": int(dataset.X.shape[0]),
+            "positives": int(relevant.sum()),
+            "queries": trained.queries,
+            "queries_skipped": trained.queries_skipped,
+        },
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("apsvm", "numpy", "scipy", "cvxpy")},
+        },
+    }
+
+
+def _summary(
+    dataset: Dataset, relevant: Any, ranker: Any, trained: Trained, read_seconds: float, seconds: float
+) -> None:
+    from apsvm.metrics.evaluate import evaluate
+
+    bounds = trained.solution.certificate
+    sign = "≤" if bounds.reached else ">"
+    kind = "exact" if trained.exact else "approximate: a bound for the difficult rows' problem, not for the whole loss"
+    iterations = sum(stage.solution.iterations for stage in trained.stages)
+    say(f"{trained.state} after {iterations} iterations")
+    for note in trained.notes:
+        say(note)
+    say(
+        f"certificate: primal {bounds.primal:.6g}, dual {bounds.dual:.6g}, gap {bounds.gap:.3g} {sign} "
+        f"{bounds.tolerance:.3g} asked for ({kind})"
+    )
+    if trained.queries_skipped:
+        say(f"{trained.queries_skipped} queries without both classes were left out, {trained.queries} trained on")
+    fallbacks = sum(stage.qp_fallbacks for stage in trained.stages)
+    if fallbacks:
+        say(f"{fallbacks} working-set QPs fell back to cvxpy")
+    grouped = dataset.groups is not None and trained.queries > 1
+    result = evaluate(["AP"], ranker.score(dataset.X), relevant, groups=dataset.groups if grouped else None)
+    mean = f", mean of {result.n_groups - result.groups_skipped} queries" if grouped else ""
+    say(f"training AP {result.values['AP']:.6f} ({result.n_positives} of {result.n_rows} rows positive{mean})")
+    parts = {"reading": read_seconds}
+    for stage in trained.stages:
+        for part, span in stage.spans.items():
+            parts[part] = parts.get(part, 0.0) + span.wall_ns / 1e9
+    parts["other"] = max(0.0, seconds - sum(parts.values()))
+    say(f"{seconds:.2f} s: " + ", ".join(f"{part} {taken:.2f}" for part, taken in parts.items()))
+
+
+class _Display:
+    """Fixed-width lines on stderr, the same on a terminal and in a pipe: the first ten iterations of a stage, then
+    every tenth, from 200 on every fiftieth, and the last; all of them if ``verbose``."""
+
+    def __init__(self, verbose: bool) -> None:
+        self._verbose = verbose
+        self._stage: str | None = None
+        self._unshown: Progress | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.stage != self._stage:
+            self.finish()
+            self._stage = progress.stage
+            say(f" {'iter':>6} {'primal':>14} {'dual':>14} {'gap':>11} {'planes':>7} {'seconds':>9}  {progress.stage}")
+        i = progress.iteration
+        self._unshown = progress
+        if self._verbose or i <= 10 or (i <= 200 and i % 10 == 0) or i % 50 == 0:
+            self.finish()
+
+    def finish(self) -> None:
+        """Shows the last iteration, if it has not been."""
+        progress = self._unshown
+        if progress is None:
+            return
+        self._unshown = None
+        say(
+            f" {progress.iteration:>6d} {progress.primal:>14.7g} {progress.dual:>14.7g} {progress.gap:>11.4g} "
+            f"{progress.planes:>7d} {progress.seconds:>9.2f}"
+        )
+
+
+def _silent(progress: Progress) -> None:
+    pass
+
+
+@contextmanager
+def _open_log(path: str | None) -> Iterator[Log]:
+    """The log, opened only now that there is something to write: a run that fails before has destroyed nothing."""
+    import sys
+
+    from apsvm.records import JsonLinesLog, NoLog
+
+    if path is None:
+        yield NoLog()
+    elif path == "-":
+        yield JsonLinesLog(sys.stdout)
+    else:
+        with writing(path):
+            stream = open(path, "w", encoding="utf-8")  # noqa: SIM115
+        with stream:
+            yield JsonLinesLog(stream)
+
+
+@contextmanager
+def _signals_caught() -> Iterator[list[int]]:
+    """Collects SIGINT and SIGTERM, so that the best model so far can be written; a second one stops at once."""
+    caught: list[int] = []
+
+    def handler(number: int, frame: Any) -> None:
+        if caught:
+            raise Failure(TERMINATED if number == signal.SIGTERM else INTERRUPTED, "stopped, no model written")
+        caught.append(number)
+
+    previous = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield caught
+    finally:
+        for number, old in previous.items():
+            signal.signal(number, old)

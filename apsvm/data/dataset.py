@@ -1,0 +1,89 @@
+"""What a data file holds: sparse rows, their relevance, and what else the file says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+_MOST_LABELS_SHOWN = 8
+
+
+class DataError(ValueError):
+    """Bad content of a data file; the message starts ``source:line:column: `` or, without a place, ``source: ``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """The rows of one file.
+
+    Attributes
+    ----------
+    X : (n, d) csr_array of float64 or float32
+        int32 indices where they fit, else int64; sorted, without duplicates; explicit zeros are kept.
+        Column j is the file's feature j + 1, or j if `zero_based`.
+    relevance : (n,) float64
+        The labels as in the file.
+    groups : (n,) int64, or None if the file has no qid
+    costs : (n,) float64, 1 where a row has none, or None if no row has one
+    zero_based : bool
+        Whether features are counted from 0.
+    source : str
+        The name used in messages.
+    fingerprint : str
+        sha256 of the bytes of the file as it is stored, hexadecimal: what ``sha256sum FILE`` prints.
+    unknown_features : int
+        Entries dropped because the model does not know their feature.
+    """
+
+    X: sp.csr_array
+    relevance: NDArray[np.float64]
+    groups: NDArray[np.int64] | None
+    costs: NDArray[np.float64] | None
+    zero_based: bool
+    source: str
+    fingerprint: str
+    unknown_features: int
+
+    def positives(self, positive_label: float | None = None) -> NDArray[np.bool_]:
+        """Which rows are positive : (n,) bool, with at least one positive and one negative.
+
+        Without `positive_label` the labels must be +1 and -1, or +1 and 0, and +1 is positive. With it, the rows that
+        have this label are positive and all others negative.
+
+        Raises DataError if the labels do not fit, or if there are no positive or no negative rows.
+        """
+        labels = np.unique(self.relevance)
+        if positive_label is None:
+            if not (np.isin(labels, (-1, 1)).all() or np.isin(labels, (0, 1)).all()):
+                raise DataError(
+                    f"{self.source}: expected the labels +1 and -1, or +1 and 0, found {_listed(labels)}; "
+                    "--positive-label (positive_label=) chooses the one that is positive"
+                )
+            positive_label = 1.0
+        elif not np.isin(positive_label, labels):
+            raise DataError(
+                f"{self.source}: no row has the positive label {_number(positive_label)}: found {_listed(labels)}"
+            )
+        positive: NDArray[np.bool_] = self.relevance == positive_label
+        n_positive = int(np.count_nonzero(positive))
+        n_negative = positive.size - n_positive
+        if n_positive == 0 or n_negative == 0:
+            missing = "positive" if n_positive == 0 else "negative"
+            raise DataError(
+                f"{self.source}: there are no {missing} rows ({n_positive} positive, {n_negative} negative); "
+                "a ranking needs both"
+            )
+        return positive
+
+
+def _number(label: float) -> str:
+    """The shortest text that reads back as `label`: 1 and not 1.0."""
+    return repr(float(label)).removesuffix(".0")
+
+
+def _listed(labels: NDArray[np.float64]) -> str:
+    shown = ", ".join(_number(label) for label in labels[:_MOST_LABELS_SHOWN])
+    return f"{shown}, ... ({labels.size} in all)" if labels.size > _MOST_LABELS_SHOWN else shown

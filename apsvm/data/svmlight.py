@@ -1,0 +1,218 @@
+"""Reading svmlight files: plain or compressed, from a path, a stream or standard input, in one pass.
+
+    label [qid:INT] [cost:NUM] index:value index:value ... [# comment]
+
+Bytes are read in blocks, hashed, decompressed (by magic bytes, never by file name) and pushed into the native parser,
+which builds the CSR arrays as it goes: the text is never held, nor is the matrix ever copied.
+"""
+
+from __future__ import annotations
+
+import bz2
+import hashlib
+import itertools
+import lzma
+import operator
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike
+
+from apsvm._native import _kernels
+from apsvm.data.dataset import DataError, Dataset
+
+_BLOCK = 4 << 20
+
+
+class _Decoder(Protocol):
+    """What the three decompressors of the standard library have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Compression:
+    name: str
+    magic: bytes
+    decoder: Callable[[], _Decoder]
+    nul_padding: bool  # the format's own tools accept NUL bytes behind a stream
+
+
+_COMPRESSIONS = (
+    _Compression("gzip", b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31), nul_padding=True),
+    _Compression("bzip2", b"BZh", bz2.BZ2Decompressor, nul_padding=False),
+    _Compression("xz", b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), nul_padding=True),
+)
+_FOREIGN = {b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
+_LONGEST_MAGIC = 6
+
+
+def read_svmlight(
+    source: str | os.PathLike[str] | BinaryIO,
+    *,
+    zero_based: bool = False,
+    dtype: DTypeLike = np.float64,
+    max_features: int | None = None,
+    n_features: int | None = None,
+    ignore_unknown: bool = False,
+    sort_features: bool = False,
+) -> Dataset:
+    """Read a svmlight file, plain or compressed by gzip, bzip2 or xz.
+
+    Parameters
+    ----------
+    source : a path, a binary stream, or "-" for standard input
+    zero_based : whether the file counts features from 0
+    dtype : float64 or float32, of the values; float32 ones are the float64 ones rounded
+    max_features : the most columns allowed
+    n_features : the columns of the matrix, if they are given by a model; else the highest feature of the file decides
+    ignore_unknown : drop (and count) the entries beyond `n_features`
+    sort_features : accept features in any order within a row
+
+    Raises
+    ------
+    DataError : bad content, with its place
+    OSError : the source cannot be read
+    ValueError, TypeError : a bad parameter
+    """
+    dtype = np.dtype(dtype)
+    if dtype not in (np.float64, np.float32):
+        raise ValueError(f"expected dtype float64 or float32, found {dtype}")
+    n_known = _column_count("n_features", n_features)
+    n_allowed = _column_count("max_features", max_features)
+    if n_features is not None and max_features is not None and n_known > n_allowed:
+        raise ValueError(f"n_features={n_features} is beyond max_features={max_features}")
+    if ignore_unknown and n_features is None:
+        raise ValueError("ignore_unknown needs n_features: without it no feature is unknown")
+
+    parser = _kernels.SvmlightParser(
+        zero_based=zero_based,
+        float32=dtype == np.float32,
+        n_features=n_known,
+        max_features=n_allowed,
+        ignore_unknown=ignore_unknown,
+        sort_features=sort_features,
+    )
+    digest = hashlib.sha256()
+    name, opened = _open(source)
+    with opened as stream:
+        try:
+            for block in _decompressed(_blocks(stream, digest.update), name):
+                parser.feed(block)
+            indptr, indices, values, relevance, groups, costs, n_columns, unknown = parser.finish()
+        except _kernels.SvmlightError as error:
+            line, column, message = error.args
+            raise DataError(f"{name}:{line}:{column}: {message}") from None
+    if relevance.size == 0:
+        raise DataError(f"{name}: expected at least one row, found none")
+
+    X = sp.csr_array((values, indices, indptr), shape=(relevance.size, n_columns if n_features is None else n_known))
+    X.has_canonical_format = True  # the parser saw to it; this spares scipy the finding out
+    return Dataset(
+        X=X,
+        relevance=relevance,
+        groups=groups,
+        costs=costs,
+        zero_based=bool(zero_based),
+        source=name,
+        fingerprint=digest.hexdigest(),
+        unknown_features=unknown,
+    )
+
+
+def _column_count(name: str, count: int | None) -> int:
+    """`count` for the parser, to which -1 is None. Raises ValueError, TypeError."""
+    if count is None:
+        return -1
+    number = operator.index(count)
+    if not 0 <= number < 1 << 63:
+        raise ValueError(f"expected {name} of 0 to 2^63 - 1, found {number}")
+    return number
+
+
+def _open(source: str | os.PathLike[str] | BinaryIO) -> tuple[str, BinaryIO | nullcontext[BinaryIO]]:
+    """The name for messages, and a context that gives the stream and closes it if it is ours. Raises OSError."""
+    if source == "-":
+        if sys.stdin is None:
+            raise OSError("standard input is closed")
+        return "<stdin>", nullcontext(sys.stdin.buffer)
+    if isinstance(source, str | os.PathLike):
+        return os.fspath(source), open(source, "rb")
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "<stream>", nullcontext(source)
+
+
+def _blocks(stream: BinaryIO, see: Callable[[bytes], None]) -> Iterator[bytes]:
+    """The bytes of the stream up to its end, each block shown to `see`."""
+    while True:
+        block = stream.read(_BLOCK)
+        if not isinstance(block, bytes):
+            raise TypeError(f"expected a blocking stream opened in binary mode, found one that reads {type(block)}")
+        if not block:
+            return
+        see(block)
+        yield block
+
+
+def _decompressed(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    """The text in the blocks, whether compressed or not. Raises DataError."""
+    head = b""
+    for block in blocks:  # a pipe may give fewer bytes at a time than the magic has
+        head += block
+        if len(head) >= _LONGEST_MAGIC:
+            break
+    for magic, foreign in _FOREIGN.items():
+        if head.startswith(magic):
+            raise DataError(f"{name}: expected text, or gzip, bzip2 or xz data, found {foreign} data")
+    blocks = itertools.chain((head,), blocks)
+    for compression in _COMPRESSIONS:
+        if head.startswith(compression.magic):
+            return _members(blocks, compression, name)
+    return blocks
+
+
+def _members(blocks: Iterator[bytes], compression: _Compression, name: str) -> Iterator[bytes]:
+    """The text of all streams that stand one behind the other in the blocks. Raises DataError.
+
+    Python's own file classes ignore what follows a complete stream; here only further streams may.
+    """
+    decoder: _Decoder | None = None
+    is_first = True
+    for block in blocks:
+        data = block
+        while data:
+            if decoder is None:
+                if not is_first:
+                    if compression.nul_padding and not (data := data.lstrip(b"\0")):
+                        break
+                    magic = compression.magic
+                    if data[: len(magic)] != magic[: len(data)]:
+                        raise DataError(f"{name}: unexpected bytes behind the end of the {compression.name} data")
+                decoder = compression.decoder()
+                is_first = False
+            while True:
+                try:
+                    text = decoder.decompress(data, _BLOCK)
+                except (zlib.error, OSError, lzma.LZMAError) as error:
+                    raise DataError(f"{name}: the {compression.name} data are corrupt ({error})") from error
+                yield text
+                if decoder.eof:
+                    data = decoder.unused_data
+                    decoder = None
+                    break
+                data = getattr(decoder, "unconsumed_tail", b"")
+                if not data and len(text) < _BLOCK:
+                    break
+    if decoder is not None:
+        raise DataError(f"{name}: the {compression.name} data end too early: the file is cut off")

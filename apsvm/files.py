@@ -1,0 +1,73 @@
+"""Output files: whole or not at all. ``-`` is standard output."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
+    """Writes ``content`` to ``path``: to a temporary file beside it, synced, then renamed, so that what was there is
+    replaced by all of it or not at all. ``-`` is standard output; a device or pipe is written to in place.
+
+    Raises
+    ------
+    OSError : it cannot be written; the old file is untouched
+    """
+    if os.fspath(path) == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    target = Path(path)
+    if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+        if target.is_dir():
+            raise IsADirectoryError(21, "Is a directory", str(target))
+        with target.open("wb") as stream:
+            stream.write(content)
+        return
+    target = target.resolve()  # replace what a link points at, not the link
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.chmod(mode)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raises the OSError that writing ``path`` would raise, before the work is done that it would lose."""
+    if os.fspath(path) == "-":
+        return
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(21, "Is a directory", str(target))
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(13, "Permission denied", str(target))
+    if target.exists() and not target.is_file():
+        return
+    folder = target.resolve().parent
+    if not folder.is_dir():
+        raise FileNotFoundError(2, "No such directory", str(folder))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(13, "Permission denied", str(folder))
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

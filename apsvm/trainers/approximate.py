@@ -1,0 +1,131 @@
+"""AP-SVM-APPX (Mohapatra et al. 2014, §3.3): the AP loss over the difficult rows, the easy ones held correct.
+
+Stage 1 trains a binary SVM w0. Its easy rows have y w0·x ≥ 1; the top k % of them by y w0·x stay easy, the rest joins
+the difficult rows X_d. Stage 2, equation (10):
+
+    min ½‖w‖² + C·risk(w; X_d)   subject to   y w·x ≥ 1 on the easy rows
+
+The constraints are hard and generated as they are violated. w0 satisfies them all, so a point that violates some is
+made feasible by moving it towards w0 or by scaling it up, whichever moves it less; primal values are taken there. The
+certificate is of this restricted problem: for the AP loss over all rows it is an approximation, and is called so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.rows import Rows
+from apsvm.losses import LOSSES
+from apsvm.losses.base import LossError, RankingLoss
+from apsvm.oracles import make_oracle
+from apsvm.risk import Evaluation, NothingToRankError, OracleCall, Risk, make_risk
+from apsvm.solvers.cutting_plane import Restoration
+from apsvm.trainers.structured_svm import Settings, Trained, TrainingSet, Watch, run_stage, train_structured_svm
+
+#: Constraints generated in one iteration, the most violated first.
+BATCH = 10
+#: A margin this close to 1 is not worth a constraint; the restored point makes up for it.
+MARGIN_TOLERANCE = 1e-9
+
+
+def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, watch: Watch) -> Trained:
+    """Train on ``data``; ``keep_easy`` is the seed's k, the percentage (0..100) of the easy rows that stay easy.
+
+    ``settings.oracle`` is ignored: the difficult rows are solved by the ``auto`` oracle. Raises as
+    ``train_structured_svm``.
+    """
+    loss = LOSSES[settings.loss]()
+    if not isinstance(loss, RankingLoss):
+        raise LossError(f"oracle 'appx' approximates a ranking loss, and {loss.name!r} is a sum over rows; choose auto")
+    binary = train_structured_svm(data, replace(settings, loss="zero-one", oracle="auto"), watch)
+    stage_one = replace(binary.stages[0], name="binary")
+    w0 = binary.w
+    margins = np.where(data.relevant, 1.0, -1.0) * data.rows.scores(w0)
+    easy = _easiest(margins, keep_easy)
+    difficult = np.setdiff1d(np.arange(margins.size), easy)
+
+    oracle = make_oracle("auto", loss)
+    notes = [f"{easy.size} rows held easy, {difficult.size} difficult"]
+    groups = None if data.groups is None else data.groups[difficult]
+    risk: Risk | NoRisk
+    try:
+        risk = make_risk(data.rows.select(difficult), data.relevant[difficult], loss, oracle, groups=groups)
+    except NothingToRankError:
+        notes.append("the difficult rows hold no pair to rank; only the easy rows' constraints are left")
+        risk = NoRisk(data.rows.dimension, oracle.name)
+    constraints = None
+    if easy.size:
+        constraints = EasyRows(data.rows.select(easy), np.where(data.relevant[easy], 1.0, -1.0), w0)
+    report = run_stage(
+        "difficult",
+        risk,
+        data.rows.dimension,
+        settings,
+        watch,
+        oracle=oracle.name,
+        seconds_used=stage_one.solution.seconds,
+        start=w0,
+        constraints=constraints,
+    )
+    return Trained(report.solution.w, [stage_one, report], False, risk.queries, risk.queries_skipped, notes)
+
+
+def _easiest(margins: NDArray[np.float64], keep_easy: float) -> NDArray[np.int64]:
+    """Ascending row numbers of the top ``keep_easy`` % of the rows with margin ≥ 1, by margin."""
+    candidates = np.flatnonzero(margins >= 1.0)
+    count = round(candidates.size * keep_easy / 100.0)
+    top = np.argsort(-margins[candidates], kind="stable")[:count]
+    return np.sort(candidates[top])
+
+
+class NoRisk:
+    """The risk where there is no pair to rank: zero."""
+
+    queries = 0
+    queries_skipped = 0
+
+    def __init__(self, dimension: int, oracle: str) -> None:
+        self._evaluation = Evaluation(0.0, np.zeros(dimension), 0.0, OracleCall(oracle, 0, 0, 0, 0, 0, {}))
+
+    def __call__(self, w: NDArray[np.float64]) -> Evaluation:
+        return self._evaluation
+
+
+class EasyRows:
+    """The constraints y w·x ≥ 1, as planes −y x·w + 1 ≤ 0.
+
+    Parameters
+    ----------
+    rows : m rows
+    signs : (m,) float64, y
+    interior : (dimension,) float64, a point that satisfies them all
+    """
+
+    def __init__(self, rows: Rows, signs: NDArray[np.float64], interior: NDArray[np.float64]) -> None:
+        self._rows = rows
+        self._signs = signs
+        self._interior = interior
+        self._interior_margins = signs * rows.scores(interior)
+
+    def __call__(self, w: NDArray[np.float64]) -> Restoration:
+        margins = self._signs * self._rows.scores(w)
+        worst = np.argsort(margins, kind="stable")[:BATCH]
+        worst = worst[margins[worst] < 1.0 - MARGIN_TOLERANCE]
+        planes = np.empty((worst.size, w.size))
+        for at, row in enumerate(worst):
+            planes[at] = self._rows.select(np.array([row])).combine(np.array([-self._signs[row]]))
+        return Restoration(self._restore(w, margins), planes, np.ones(worst.size))
+
+    def _restore(self, w: NDArray[np.float64], margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        lacking = margins < 1.0
+        if not lacking.any():
+            return w
+        # (1−θ) m + θ m0 ≥ 1 with m0 ≥ 1: θ = (1−m)/(m0−m), at most 1.
+        towards = float(((1.0 - margins) / (self._interior_margins - margins))[lacking].max())
+        smallest = float(margins.min())
+        if smallest > 0.0 and 1.0 / smallest - 1.0 < towards:
+            return w / smallest
+        return (1.0 - towards) * w + towards * self._interior

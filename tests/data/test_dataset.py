@@ -1,0 +1,71 @@
+"""Which rows of a data set are positive."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from apsvm.data import DataError, Dataset
+
+
+def dataset(labels: list[float]) -> Dataset:
+    n = len(labels)
+    return Dataset(
+        X=sp.csr_array((n, 1)),
+        relevance=np.array(labels, dtype=np.float64),
+        groups=None,
+        costs=None,
+        zero_based=False,
+        source="some.svm",
+        fingerprint="",
+        unknown_features=0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive_label", "expected"),
+    [
+        ([1, -1, -1, 1], None, [True, False, False, True]),
+        ([0, 1, 0], None, [False, True, False]),
+        ([-0.0, 1], None, [False, True]),
+        ([1, -1], 1, [True, False]),
+        ([1, -1], -1, [False, True]),
+        ([0, 1, 2, 2], 2, [False, False, True, True]),
+        ([0, 1, 2, -1], 0, [True, False, False, False]),
+        ([-0.0, 1], 0.0, [True, False]),
+        ([0.1, 0.3, 0.25], 0.1, [True, False, False]),
+        (list(range(20)), 19, [False] * 19 + [True]),
+    ],
+)
+def test_positives(labels: list[float], positive_label: float | None, expected: list[bool]) -> None:
+    positive = dataset(labels).positives(positive_label)
+    assert positive.dtype == np.bool_
+    assert positive.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive_label", "fragments"),
+    [
+        ([1, -1, 0], None, ["found -1, 0, 1;", "--positive-label", "positive_label="]),
+        ([0, -1], None, ["found -1, 0;", "--positive-label"]),
+        ([1, 2], None, ["found 1, 2;", "--positive-label"]),
+        ([2, 2], None, ["found 2;", "--positive-label"]),
+        ([0.1, 1e300, 1], None, ["found 0.1, 1, 1e+300;"]),
+        (list(range(8)), None, ["found 0, 1, 2, 3, 4, 5, 6, 7;"]),
+        (list(range(9)), None, ["found 0, 1, 2, 3, 4, 5, 6, 7, ... (9 in all);"]),
+        ([1, 1], None, ["no negative rows", "2 positive, 0 negative"]),
+        ([-1], None, ["no positive rows", "0 positive, 1 negative"]),
+        ([0, 0], None, ["no positive rows", "0 positive, 2 negative"]),
+        ([3, 3], 3, ["no negative rows", "2 positive, 0 negative"]),
+        ([1, -1], 2, ["no row has the positive label 2", "found -1, 1"]),
+        ([1, -1], float("nan"), ["no row has the positive label nan", "found -1, 1"]),
+        ([1, 2], 1.5, ["no row has the positive label 1.5", "found 1, 2"]),
+        ([], None, ["no positive rows"]),
+    ],
+)
+def test_positives_refused(labels: list[float], positive_label: float | None, fragments: list[str]) -> None:
+    with pytest.raises(DataError) as caught:
+        dataset(labels).positives(positive_label)
+    message = str(caught.value)
+    assert message.startswith("some.svm: ")
+    for fragment in fragments:
+        assert fragment in message

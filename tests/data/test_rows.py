@@ -1,0 +1,68 @@
+"""The row kernels against numpy: CSR and dense, float32 and float64, both index widths, selections, bias, threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from apsvm.data.rows import Rows
+
+
+def forms(X: np.ndarray) -> dict[str, object]:
+    wide = sp.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    return {
+        "dense": X,
+        "Fortran": np.asfortranarray(X),
+        "csr": sp.csr_array(X),
+        "csr matrix": sp.csr_matrix(X),
+        "csr int64": wide,
+        "coo": sp.coo_array(X),
+    }
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("shape", [(1, 1), (37, 19), (900, 700), (3, 0)])
+def test_against_numpy(shape, dtype, rng):
+    X = (rng.normal(size=shape) * 8).astype(dtype)
+    X[rng.random(shape) < 0.6] = 0
+    exact = X.astype(np.float64)
+    which = rng.permutation(shape[0])[: max(1, shape[0] // 2)].astype(np.int64)
+    w = rng.normal(size=shape[1])
+    c = rng.normal(size=which.size) * (rng.random(which.size) < 0.5)
+    for name, form in forms(X).items():
+        results = []
+        for threads in (1, 2, 5):
+            rows = Rows(form, threads=threads).select(which)
+            assert len(rows) == which.size
+            scores, combined = rows.scores(w), rows.combine(c)
+            np.testing.assert_allclose(scores, exact[which] @ w, rtol=1e-12, atol=1e-10, err_msg=name)
+            np.testing.assert_allclose(combined, exact[which].T @ c, rtol=1e-12, atol=1e-10, err_msg=name)
+            results.append((scores, combined))
+        for scores, combined in results[1:]:
+            np.testing.assert_array_equal(scores, results[0][0])
+            np.testing.assert_array_equal(combined, results[0][1])
+
+
+def test_bias_is_one_more_column(rng):
+    X = rng.normal(size=(12, 4))
+    rows = Rows(sp.csr_array(X), bias=3.0)
+    extended = np.column_stack([X, np.full(12, 3.0)])
+    w, c = rng.normal(size=5), rng.normal(size=12)
+    assert rows.dimension == 5
+    np.testing.assert_allclose(rows.scores(w), extended @ w, rtol=1e-12)
+    np.testing.assert_allclose(rows.combine(c), extended.T @ c, rtol=1e-12, atol=1e-12)
+
+
+def test_no_rows(rng):
+    rows = Rows(rng.normal(size=(4, 3))).select(np.empty(0, dtype=np.int64))
+    assert rows.scores(np.ones(3)).size == 0
+    np.testing.assert_array_equal(rows.combine(np.empty(0)), np.zeros(3))
+
+
+def test_x_is_not_copied(rng):
+    X = rng.normal(size=(5, 3))
+    rows = Rows(X)
+    X[0, 0] = 100.0
+    assert rows.scores(np.array([1.0, 0.0, 0.0]))[0] == 100.0

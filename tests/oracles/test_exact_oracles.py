@@ -1,0 +1,226 @@
+"""Every exact oracle against exhaustive search on tiny queries and against greedy on large ones, by value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from judge import hinge_by_permutations, hinge_of_ranks
+
+from apsvm import most_violated_ranking
+from apsvm.losses import LOSSES
+from apsvm.losses.base import LossError, RankingLoss
+from apsvm.oracles import ORACLES, make_oracle
+from apsvm.registry import UnknownNameError
+
+RANKING_LOSSES = [name for name in LOSSES if issubclass(LOSSES[name], RankingLoss)]
+PAIRS = [
+    (loss, oracle)
+    for loss in RANKING_LOSSES
+    for oracle in ORACLES
+    if oracle != "brute-force" and ORACLES[oracle]().exact and ORACLES[oracle]().refusal(LOSSES[loss]()) is None
+]
+
+
+def tiny_query(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """1..5 positives and negatives; most scores from a few values, so that ties within and between classes abound."""
+    n_pos, n_neg = rng.integers(1, 6, size=2)
+    relevant = rng.permutation(np.repeat([True, False], [n_pos, n_neg]))
+    scores = rng.integers(-3, 4, size=n_pos + n_neg) * rng.choice([0.05, 0.25, 1.0])
+    if rng.random() < 0.2:
+        scores = scores + rng.normal(size=scores.size)
+    return scores, relevant
+
+
+@pytest.mark.parametrize(("loss", "oracle"), PAIRS)
+def test_equals_exhaustive_search_on_tiny_queries(loss, oracle, rng):
+    tied = 0
+    sizes = set()
+    for _ in range(2000):
+        scores, relevant = tiny_query(rng)
+        judge = most_violated_ranking(scores, relevant, loss=loss, oracle="brute-force")
+        found = most_violated_ranking(scores, relevant, loss=loss, oracle=oracle)
+        assert found.value == pytest.approx(judge.value, abs=1e-12)
+        tied += np.unique(scores).size < scores.size
+        sizes.add((relevant.sum(), (~relevant).sum()))
+    assert tied > 1000  # the generator does make ties
+    assert len(sizes) == 25
+
+
+@pytest.mark.parametrize("oracle", [*(oracle for loss, oracle in PAIRS if loss == "ap"), "brute-force"])
+def test_ap_equals_the_best_of_all_permutations(oracle, rng):
+    """Not only interleavings of the sorted classes: every order of the rows."""
+    checked = 0
+    while checked < 60:
+        scores, relevant = tiny_query(rng)
+        if scores.size > 6:
+            continue
+        checked += 1
+        found = most_violated_ranking(scores, relevant, oracle=oracle)
+        assert found.value == pytest.approx(hinge_by_permutations(scores, relevant), abs=1e-12)
+
+
+@pytest.mark.parametrize("oracle", [oracle for loss, oracle in PAIRS if loss == "ap"])
+def test_value_and_loss_are_those_of_the_returned_ranks(oracle, rng):
+    for _ in range(300):
+        scores, relevant = tiny_query(rng)
+        found = most_violated_ranking(scores, relevant, oracle=oracle)
+        value, loss = hinge_of_ranks(scores, relevant, found.ranks)
+        assert found.value == pytest.approx(value, abs=1e-12)
+        assert found.loss == pytest.approx(loss, abs=1e-12)
+
+
+def shapes(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
+    """Scores of many kinds."""
+    return {
+        "normal": rng.normal(size=n),
+        "few values": rng.integers(0, 4, size=n) / 4.0,
+        "constant": np.full(n, 0.7),
+        "two values": rng.integers(0, 2, size=n) * 1.0,
+        "Cauchy": rng.standard_cauchy(size=n),
+        "log-normal": rng.lognormal(sigma=3.0, size=n),
+        "ascending": np.linspace(-1.0, 1.0, n),
+        "descending": np.linspace(1.0, -1.0, n),
+        "tiny": rng.normal(size=n) * 1e-9,
+        "huge": rng.normal(size=n) * 1e9,
+    }
+
+
+@pytest.mark.parametrize(("loss", "oracle"), [pair for pair in PAIRS if pair[1] != "greedy"])
+@pytest.mark.parametrize(("n_pos", "n_neg"), [(1, 3000), (40, 2500), (300, 300), (700, 40), (500, 1)])
+def test_equals_greedy_on_large_queries(loss, oracle, n_pos, n_neg, rng):
+    relevant = rng.permutation(np.repeat([True, False], [n_pos, n_neg]))
+    for kind, scores in shapes(rng, n_pos + n_neg).items():
+        for lift in (0.0, 0.5):
+            lifted = scores + lift * relevant
+            judge = most_violated_ranking(lifted, relevant, loss=loss, oracle="greedy")
+            found = most_violated_ranking(lifted, relevant, loss=loss, oracle=oracle)
+            assert found.value == pytest.approx(judge.value, rel=1e-10, abs=1e-10), kind
+
+
+@pytest.mark.parametrize(("loss", "oracle"), PAIRS)
+def test_subgradient_inequality(loss, oracle, rng):
+    """h(s') ≥ h(s) + c·(s' − s), and h = Δ + c·s."""
+    for _ in range(200):
+        scores, relevant = tiny_query(rng)
+        here = most_violated_ranking(scores, relevant, loss=loss, oracle=oracle)
+        assert here.value == pytest.approx(here.loss + here.row_weights @ scores, abs=1e-12)
+        for scale in (1e-3, 0.3, 10.0):
+            there = scores + scale * rng.normal(size=scores.size)
+            value = most_violated_ranking(there, relevant, loss=loss, oracle=oracle).value
+            assert value >= here.value + here.row_weights @ (there - scores) - 1e-12
+
+
+@pytest.mark.parametrize(("loss", "oracle"), PAIRS)
+def test_row_weights_sum_to_zero_and_have_the_right_signs(loss, oracle, rng):
+    for _ in range(200):
+        scores, relevant = tiny_query(rng)
+        found = most_violated_ranking(scores, relevant, loss=loss, oracle=oracle)
+        n_pos, n_neg = relevant.sum(), (~relevant).sum()
+        assert found.row_weights.sum() == pytest.approx(0.0, abs=1e-14)
+        assert (found.row_weights[relevant] <= 0).all()
+        np.testing.assert_allclose(
+            found.row_weights[~relevant], 2.0 / (n_pos * n_neg) * (n_pos + 1 - found.ranks), rtol=1e-15
+        )
+        assert found.value >= 0.0
+        assert found.ranks.dtype == np.int32
+        # Monotone: a higher score never ranks below a lower one.
+        order = np.argsort(-scores[~relevant], kind="stable")
+        assert (np.diff(found.ranks[order]) >= 0).all()
+
+
+@pytest.mark.parametrize("oracle", [oracle for loss, oracle in PAIRS if loss == "ap"])
+def test_the_tie_rule_is_the_same_for_all(oracle, rng):
+    """Exact ties (dyadic scores and sizes, so that nothing is rounded): the largest rank, equal scores by position."""
+    different = 0
+    for _ in range(300):
+        relevant = rng.permutation(np.repeat([True, False], [2, 4]))
+        scores = rng.integers(-4, 5, size=6) / 8.0
+        judge = most_violated_ranking(scores, relevant, oracle="greedy")
+        found = most_violated_ranking(scores, relevant, oracle=oracle)
+        np.testing.assert_array_equal(found.ranks, judge.ranks)
+        different += np.unique(found.ranks).size > 1
+    assert different > 50
+
+
+def test_an_offset_of_all_scores_changes_nothing(rng):
+    scores, relevant = rng.normal(size=500), rng.random(500) < 0.1
+    here = most_violated_ranking(scores, relevant)
+    there = most_violated_ranking(scores + 1e6, relevant)
+    assert there.value == pytest.approx(here.value, abs=1e-9)
+
+
+def test_hand_values():
+    """math.md's order x1 x3 x8 x4 x5 x2 x6 x7 with the first four positive has Δ_AP = 0.1458333: with scores in that
+    order and so far apart that no other ranking pays, it is the most violated one but for its own margins."""
+    tables = LOSSES["ap"]().tables(4, 4)
+    # x8 stands above the third positive (x4), x8 and x5 above the fourth (x2).
+    assert tables.loss(np.array([0, 0, 1, 2])) == pytest.approx(0.1458333, abs=1e-7)
+    # One positive, one negative, scores s and 0: max(0, Δ − 2s) with Δ = 1/2.
+    for s in (-1.0, 0.0, 0.1, 0.25, 1.0):
+        assert most_violated_ranking([s, 0.0], [1, 0]).value == pytest.approx(max(0.0, 0.5 - 2 * s))
+    # At w = 0 every negative goes to the top: Δ = 1 − (1/P) Σ k/(k+N).
+    found = most_violated_ranking(np.zeros(5), [1, 1, 0, 0, 0])
+    assert found.value == pytest.approx(1 - (1 / 4 + 2 / 5) / 2)
+    np.testing.assert_array_equal(found.ranks, [1, 1, 1])
+
+
+def test_perfect_separation_has_no_violation():
+    found = most_violated_ranking([9.0, 8.0, -9.0, -8.0], [1, 1, 0, 0])
+    assert found.value == 0.0
+    assert found.loss == 0.0
+    np.testing.assert_array_equal(found.ranks, [3, 3])
+    np.testing.assert_array_equal(found.row_weights, np.zeros(4))
+
+
+@pytest.mark.parametrize(
+    ("scores", "relevance", "message"),
+    [
+        ([1.0, 2.0], [1], "one length"),
+        ([[1.0, 2.0]], [[1, 0]], "one length"),
+        ([np.nan, 1.0], [1, 0], "finite"),
+        ([np.inf, 1.0], [1, 0], "finite"),
+        ([1.0, 2.0], [1, 1], "found 2 and 0"),
+        ([1.0, 2.0], [0, -1], "found 0 and 2"),
+        ([], [], "found 0 and 0"),
+    ],
+)
+def test_bad_input_is_refused(scores, relevance, message):
+    with pytest.raises(ValueError, match=message):
+        most_violated_ranking(scores, relevance)
+
+
+def test_unknown_and_unfit_names_are_refused():
+    with pytest.raises(UnknownNameError, match=r"unknown oracle 'greddy'.*did you mean 'greedy'"):
+        most_violated_ranking([1.0, 0.0], [1, 0], oracle="greddy")
+    with pytest.raises(UnknownNameError, match="unknown loss 'map'"):
+        most_violated_ranking([1.0, 0.0], [1, 0], loss="map")
+    with pytest.raises(LossError, match="sum over rows"):
+        most_violated_ranking([1.0, 0.0], [1, 0], loss="zero-one")
+    with pytest.raises(LossError, match=r"'qs' cannot serve loss 'zero-one'.*choose auto or zero-one"):
+        make_oracle("qs", LOSSES["zero-one"]())
+    with pytest.raises(ValueError, match="tiny queries"):
+        most_violated_ranking(np.zeros(60), np.arange(60) < 30, oracle="brute-force")
+
+
+def test_search_refuses_a_loss_that_is_not_unimodal():
+    class NotUnimodal(LOSSES["ap"]):
+        name = "not-unimodal"
+        unimodal = False
+
+    for oracle in ("search", "search-select"):
+        with pytest.raises(LossError, match=r"unimodal; choose auto or greedy, select, qs"):
+            make_oracle(oracle, NotUnimodal())
+    assert make_oracle("auto", NotUnimodal()).name == "qs"
+
+
+@pytest.mark.parametrize("oracle", [oracle for loss, oracle in PAIRS if loss == "ap"])
+def test_lazy_oracles_evaluate_fewer_ranks(oracle, rng):
+    scores = np.concatenate([rng.normal(size=20) + 3.0, rng.normal(size=5000)])
+    bound = make_oracle(oracle, LOSSES["ap"]()).bind(LOSSES["ap"](), 20, 5000)
+    violation = bound(scores[:20], scores[20:])
+    assert 0 < violation.violating < 1000
+    assert violation.violating == (violation.ranks <= 20).sum()
+    if oracle in ("greedy", "search"):
+        assert violation.ranks_evaluated == 5000
+    else:
+        assert violation.ranks_evaluated < violation.violating + 100

@@ -1,0 +1,119 @@
+"""The solver on risks whose minimiser is known, and its end states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from apsvm.solvers.cutting_plane import Restoration, State, minimise
+from apsvm.solvers.qp import BACKENDS
+from apsvm.solvers.working_set import IDLE_LIMIT, WorkingSet
+
+
+@dataclass
+class Plane:
+    value: float
+    plane: np.ndarray
+    offset: float
+
+
+def hinge_of(target):
+    """risk(w) = max(0, max_i (1 − t_i·w)): the SVM with the rows of target as margins."""
+
+    def risk(w):
+        margins = 1.0 - target @ w
+        worst = int(np.argmax(margins))
+        if margins[worst] <= 0:
+            return Plane(0.0, np.zeros(w.size), 0.0)
+        return Plane(float(margins[worst]), -target[worst], 1.0)
+
+    return risk
+
+
+@pytest.mark.parametrize("qp", list(BACKENDS))
+def test_known_minimiser(qp):
+    # min ½w² + C max(0, 1 − 2w): w = min(2C, ½), by hand.
+    for C, expected in ((0.1, 0.2), (0.25, 0.5), (10.0, 0.5)):
+        solution = minimise(hinge_of(np.array([[2.0]])), 1, C, BACKENDS[qp](), epsilon=1e-9)
+        assert solution.state is State.CONVERGED
+        assert solution.w[0] == pytest.approx(expected, rel=1e-6)
+        assert solution.certificate.primal == pytest.approx(0.5 * expected**2 + C * max(0.0, 1 - 2 * expected))
+
+
+def test_bounds_hold_and_tighten_at_every_iteration(rng):
+    risk = hinge_of(rng.normal(size=(200, 10)) + 0.3)
+    seen = []
+    solution = minimise(risk, 10, 100.0, BACKENDS["auto"](), epsilon=1e-6, on_iteration=seen.append)
+    assert solution.state is State.CONVERGED
+    optimum = solution.certificate.primal
+    assert len(seen) == solution.iterations > 10
+    for before, after in pairwise(seen):
+        assert after.certificate.primal <= before.certificate.primal
+        assert after.certificate.dual >= before.certificate.dual
+    for iteration in seen:
+        assert iteration.certificate.dual <= optimum + 1e-9 * optimum
+        assert iteration.certificate.gap >= 0
+    assert solution.certificate.primal == pytest.approx(
+        0.5 * solution.w @ solution.w + 100.0 * risk(solution.w).value, rel=1e-12
+    )
+    assert solution.risk == risk(solution.w).value
+
+
+def test_end_states(rng):
+    risk = hinge_of(rng.normal(size=(200, 20)) + 1.0)
+    backend = BACKENDS["active-set"]()
+    assert minimise(risk, 20, 1e3, backend, epsilon=1e-9, max_iterations=3).state is State.ITERATION_LIMIT
+    assert minimise(risk, 20, 1e3, backend, epsilon=1e-9, time_limit=0.0).state is State.TIME_LIMIT
+    stopped = minimise(risk, 20, 1e3, backend, epsilon=1e-9, should_stop=lambda: True)
+    assert (stopped.state, stopped.iterations) == (State.INTERRUPTED, 1)
+    # A gap below rounding can never be reached: the solver must notice.
+    assert minimise(risk, 20, 1e3, backend, epsilon=1e-30).state is State.STALLED
+
+
+def test_start_is_used():
+    seen = []
+    minimise(hinge_of(np.array([[2.0]])), 1, 10.0, BACKENDS["auto"](), start=np.array([0.5]), on_iteration=seen.append)
+    assert seen[0].certificate.primal == pytest.approx(0.125)
+
+
+def test_hard_constraints():
+    # min ½w² + C max(0, 1 + w) subject to w ≥ 2: w = 2, where the risk alone would have w = −1 or less.
+    def constraints(w):
+        violated = w[0] < 2.0
+        point = np.array([max(w[0], 2.0)])
+        planes, offsets = (np.array([[-1.0]]), np.array([2.0])) if violated else (np.empty((0, 1)), np.empty(0))
+        return Restoration(point, planes, offsets)
+
+    solution = minimise(hinge_of(np.array([[-1.0]])), 1, 3.0, BACKENDS["auto"](), epsilon=1e-9, constraints=constraints)
+    assert solution.state is State.CONVERGED
+    assert solution.w[0] == pytest.approx(2.0)
+    assert solution.certificate.dual == pytest.approx(2.0 + 3.0 * 3.0)
+
+
+def test_values_beyond_floating_point_are_an_error():
+    with pytest.raises(FloatingPointError, match="scale them down"):
+        minimise(hinge_of(np.array([[1e200]])), 1, 1.0, BACKENDS["auto"]())
+
+
+def test_idle_planes_are_forgotten_and_the_gram_matrix_stays_right(rng):
+    working_set = WorkingSet(4, 1.0)
+    planes = rng.normal(size=(30, 4))
+    for t, plane in enumerate(planes):
+        working_set.add(plane, float(t), soft=t % 3 > 0)
+    problem = working_set.problem()
+    np.testing.assert_allclose(problem.gram, planes @ planes.T, rtol=1e-14, atol=1e-14)
+    alpha = np.zeros(30)
+    alpha[[3, 17]] = 0.25
+    for _ in range(IDLE_LIMIT):
+        assert len(working_set) == 30
+        w, dual = working_set.accept(alpha)
+        working_set.forget_idle()
+    assert len(working_set) == 2
+    np.testing.assert_allclose(working_set.problem().gram, planes[[3, 17]] @ planes[[3, 17]].T, rtol=1e-14)
+    np.testing.assert_array_equal(working_set.problem().offsets, [3.0, 17.0])
+    np.testing.assert_array_equal(working_set.problem().soft, [False, True])
+    np.testing.assert_allclose(w, -0.25 * (planes[3] + planes[17]))
+    assert dual == pytest.approx(0.25 * 20.0 - 0.5 * w @ w)

@@ -1,0 +1,120 @@
+"""The working-set QP: every backend against the others, on growing and singular problems, with hard planes too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from apsvm.solvers.qp import BACKENDS
+from apsvm.solvers.qp.active_set import ActiveSet
+from apsvm.solvers.qp.auto import Auto
+from apsvm.solvers.qp.base import Backend, Problem, Solution
+from apsvm.solvers.qp.cvxpy_clarabel import Cvxpy
+
+
+def random_problem(rng, n_planes, dimension, C, *, hard=0, duplicates=0, scale=1.0) -> Problem:
+    planes = scale * rng.normal(size=(n_planes, dimension))
+    for _ in range(duplicates):
+        planes[rng.integers(n_planes)] = planes[rng.integers(n_planes)]
+    offsets = rng.random(n_planes)
+    soft = np.ones(n_planes, dtype=bool)
+    if hard:
+        # Feasible by construction: w = e_1 satisfies every hard plane a·w + b ≤ 0.
+        soft[:hard] = False
+        planes[:hard, 0] = -np.abs(planes[:hard, 0]) - offsets[:hard]
+    return Problem(planes @ planes.T, offsets, soft, C)
+
+
+def objective(problem: Problem, alpha: np.ndarray) -> float:
+    return float(problem.offsets @ alpha - 0.5 * alpha @ problem.gram @ alpha)
+
+
+CASES = [
+    {"n_planes": 1, "dimension": 3},
+    {"n_planes": 12, "dimension": 30},
+    {"n_planes": 60, "dimension": 5},  # far more planes than dimensions: singular
+    {"n_planes": 30, "dimension": 8, "duplicates": 15},
+    {"n_planes": 25, "dimension": 10, "hard": 6},
+    {"n_planes": 6, "dimension": 4, "hard": 6},  # nothing soft
+    {"n_planes": 20, "dimension": 30, "scale": 1e4},
+    {"n_planes": 20, "dimension": 10, "scale": 1e-4},
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
+def test_backends_agree_and_are_certified(case, C, rng):
+    for _ in range(3):
+        problem = random_problem(rng, C=C, **case)
+        start = np.zeros(problem.offsets.size)
+        found = {name: BACKENDS[name]().solve(problem, start, 1e-9 * C) for name in BACKENDS}
+        best = max(objective(problem, solution.alpha) for solution in found.values())
+        for name, solution in found.items():
+            alpha = solution.alpha
+            assert (alpha >= 0).all(), name
+            assert alpha[problem.soft].sum() <= C * (1 + 1e-12), name
+            assert solution.gap == pytest.approx(problem.gap(alpha)), name
+            tolerance = max((1e-7 if name == "cvxpy" else 1e-9) * C, 10 * problem.rounding(alpha))
+            assert solution.gap <= tolerance, name
+            assert objective(problem, alpha) >= best - tolerance, name
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e4])
+def test_active_set_is_certified_where_an_interior_point_method_is_not(scale, rng):
+    """Singular and badly scaled."""
+    for _ in range(10):
+        problem = random_problem(rng, 40, 10, 1e3, scale=scale)
+        solution = ActiveSet().solve(problem, np.zeros(40), 1e-9)
+        assert solution.gap <= max(1e-6, 10 * problem.rounding(solution.alpha))
+
+
+def test_the_gap_bounds_the_error(rng):
+    for _ in range(50):
+        problem = random_problem(rng, 15, 6, 2.0)
+        optimum = objective(problem, ActiveSet().solve(problem, np.zeros(15), 1e-12).alpha)
+        alpha = rng.random(15) * rng.choice([0.0, 1.0], size=15)
+        alpha *= rng.random() * 2.0 / max(alpha.sum(), 1e-9)
+        assert optimum - objective(problem, alpha) <= problem.gap(alpha) + 1e-12
+
+
+def test_warm_starts_along_a_growing_problem(rng):
+    planes = rng.normal(size=(320, 40))
+    offsets = rng.random(320)
+    alpha = np.zeros(0)
+    for t in range(1, 321):
+        problem = Problem(planes[:t] @ planes[:t].T, offsets[:t], np.ones(t, dtype=bool), 10.0)
+        alpha = np.append(alpha, 0.0)
+        solution = ActiveSet().solve(problem, alpha, 1e-9)
+        assert solution.gap <= 1e-9
+        alpha = solution.alpha
+
+
+def test_null_planes_are_harmless():
+    problem = Problem(np.zeros((2, 2)), np.zeros(2), np.ones(2, dtype=bool), 1.0)
+    for name in BACKENDS:
+        assert BACKENDS[name]().solve(problem, np.zeros(2), 1e-9).gap == 0.0
+
+
+class GivesUp(Backend):
+    name = "gives-up"
+
+    def solve(self, problem, start, tolerance):
+        return Solution(start, problem.gap(start), self.name)
+
+
+def test_auto_falls_back_with_a_record(rng, monkeypatch):
+    problem = random_problem(rng, 10, 20, 5.0)
+    auto = Auto()
+    usual = auto.solve(problem, np.zeros(10), 1e-6)
+    assert (usual.backend, usual.fell_back) == ("active-set", None)
+    monkeypatch.setattr(auto, "_first", GivesUp())
+    helped = auto.solve(problem, np.zeros(10), 1e-6)
+    assert helped.backend == "cvxpy"
+    assert "left a gap of" in helped.fell_back
+    assert objective(problem, helped.alpha) == pytest.approx(objective(problem, usual.alpha), abs=1e-6)
+
+
+def test_cvxpy_keeps_a_good_start(rng):
+    problem = random_problem(rng, 10, 20, 5.0)
+    good = ActiveSet().solve(problem, np.zeros(10), 1e-10).alpha
+    np.testing.assert_array_equal(Cvxpy().solve(problem, good, 1e-6).alpha, good)

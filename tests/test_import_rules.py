@@ -1,0 +1,75 @@
+"""Who may import whom (the design's rules), and what must stay light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import apsvm
+
+PACKAGE = Path(apsvm.__file__).parent
+
+#: Leaves that anyone may import: they import nothing of apsvm (files and clock and registry are plumbing).
+LEAVES = {"_native", "registry", "clock", "files"}
+MAY_IMPORT = {
+    "ranking": set(),
+    "losses": {"ranking"},
+    "solvers": set(),
+    "metrics": set(),
+    "records": set(),
+    "data": set(),
+    "oracles": {"losses", "ranking"},
+    "risk": {"data", "losses", "oracles", "ranking"},
+    "model": {"data"},
+    "trainers": {"data", "losses", "metrics", "model", "oracles", "ranking", "records", "risk", "solvers"},
+    "cli": None,  # everything; nothing imports it
+    **{leaf: set() for leaf in LEAVES},
+}
+
+
+def part_of(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+
+
+def imported_parts(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("apsvm"):
+            parts = (node.module or "").split(".")
+            found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("apsvm.")}
+    return found
+
+
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_follow_the_design(path):
+    part = part_of(path)
+    assert part in MAY_IMPORT, f"{part} is not in the design"
+    allowed = MAY_IMPORT[part]
+    if allowed is not None:
+        extra = imported_parts(path) - allowed - LEAVES - {part} - {"__version__"}
+        assert not extra, f"{part} must not import {sorted(extra)}"
+
+
+def test_the_rules_see_imports():
+    assert {"data", "losses", "oracles"} <= imported_parts(PACKAGE / "risk.py")
+    assert len(FILES) > 30
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys, apsvm.cli; "
+        "heavy = {'numpy', 'scipy', 'sklearn', 'cvxpy', 'joblib', 'threadpoolctl'} & set(sys.modules); "
+        "sys.exit(repr(heavy) if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,301 @@
+"""Whole trainings in Python: certified objectives against an independent solve, queries, costs, approximation."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from judge import hinge_of_ranks
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.preprocessing import scale
+
+from apsvm.data.rows import Rows
+from apsvm.losses import LOSSES
+from apsvm.oracles import make_oracle
+from apsvm.risk import NothingToRankError, make_risk
+from apsvm.solvers.cutting_plane import State, minimise
+from apsvm.solvers.qp import BACKENDS
+from apsvm.trainers.approximate import EasyRows, train_approximate
+from apsvm.trainers.structured_svm import Settings, TrainingSet, Watch, train_structured_svm
+
+EXACT = ["greedy", "search", "select", "search-select", "qs"]
+
+
+def breast_cancer() -> tuple[np.ndarray, np.ndarray]:
+    X, y = load_breast_cancer(return_X_y=True)
+    return scale(X), y == 0
+
+
+def digit_eight() -> tuple[np.ndarray, np.ndarray]:
+    X, y = load_digits(return_X_y=True)
+    return X[:600] / 16.0, y[:600] == 8
+
+
+DATA = {"breast cancer": breast_cancer, "digit eight": digit_eight}
+
+
+def independent_optimum(X: np.ndarray, relevant: np.ndarray, C: float) -> float:
+    """The primal optimum by cvxpy on planes built pair by pair, from most violated rankings found by an O(PN) loop that
+    shares no code with the package; planes are added until none is violated."""
+    pos, neg = X[relevant], X[~relevant]
+    n_pos, n_neg = len(pos), len(neg)
+    w, xi = cp.Variable(X.shape[1]), cp.Variable(nonneg=True)
+    planes: list[tuple[np.ndarray, float]] = []
+    point, slack = np.zeros(X.shape[1]), 0.0
+    for _ in range(400):
+        p, q = pos[np.argsort(-(pos @ point), kind="stable")], neg[np.argsort(-(neg @ point), kind="stable")]
+        s, t = p @ point, q @ point
+        k = np.arange(1, n_pos + 1)
+        swapped = np.zeros((n_pos, n_neg), dtype=bool)
+        for j in range(1, n_neg + 1):
+            gain = k / n_pos * (1 / (k + j - 1) - 1 / (k + j)) - 2 / (n_pos * n_neg) * (s - t[j - 1])
+            value = np.append(np.cumsum(gain[::-1])[::-1], 0.0)
+            swapped[:, j - 1] = k > np.argmax(value)
+        above = swapped.sum(axis=1)
+        loss = 1 - np.mean(k / (k + above))
+        plane = 2 / (n_pos * n_neg) * (swapped.sum(axis=0) @ q - above @ p)
+        if plane @ point + loss <= slack + 1e-7:
+            break
+        planes.append((plane, loss))
+        constraints = [np.array([a for a, _ in planes]) @ w + np.array([b for _, b in planes]) <= xi]
+        problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + C * xi), constraints)
+        problem.solve(solver=cp.CLARABEL)
+        point, slack = w.value, float(xi.value)
+    else:
+        pytest.fail("the reference did not converge")
+    return float(problem.value)
+
+
+@pytest.mark.parametrize(("name", "C"), [("breast cancer", 1.0), ("breast cancer", 30.0), ("digit eight", 10.0)])
+def test_objective_equals_an_independent_solve(name, C):
+    X, relevant = DATA[name]()
+    optimum = independent_optimum(X, relevant, C)
+    for oracle in EXACT:
+        trained = train_structured_svm(TrainingSet(Rows(X), relevant), Settings(oracle=oracle, C=C), Watch())
+        bounds = trained.solution.certificate
+        assert trained.state is State.CONVERGED
+        assert bounds.gap <= 1e-3 * C
+        assert bounds.dual <= optimum + 1e-6 * C
+        assert optimum - 1e-6 * C <= bounds.primal <= optimum + 1e-3 * C
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_the_primal_is_the_objective_at_w(name):
+    X, relevant = DATA[name]()
+    trained = train_structured_svm(TrainingSet(Rows(X), relevant), Settings(C=10.0), Watch())
+    scores = X @ trained.w
+    ranks = (
+        make_oracle("greedy", LOSSES["ap"]())
+        .bind(LOSSES["ap"](), relevant.sum(), (~relevant).sum())(scores[relevant], scores[~relevant])
+        .ranks
+    )
+    value, _ = hinge_of_ranks(scores, relevant, ranks)
+    assert trained.solution.certificate.primal == pytest.approx(0.5 * trained.w @ trained.w + 10.0 * value, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", list(LOSSES))
+def test_weak_duality_at_every_iteration(loss):
+    X, relevant = breast_cancer()
+    seen = []
+    watch = Watch(progress=seen.append)
+    trained = train_structured_svm(TrainingSet(Rows(X), relevant), Settings(loss=loss, C=5.0, epsilon=1e-5), watch)
+    optimum = trained.solution.certificate.primal
+    assert len(seen) > 5
+    for before, after in pairwise(seen):
+        assert after.primal <= before.primal
+        assert after.dual >= before.dual
+    assert all(progress.dual <= optimum and progress.gap >= 0 for progress in seen)
+
+
+def test_zero_one_is_the_binary_svm():
+    """C/n·Σ hinge + ½‖w‖² against scikit-learn's liblinear on the same problem."""
+    from sklearn.svm import LinearSVC
+
+    X, relevant = breast_cancer()
+    C, n = 20.0, len(relevant)
+    trained = train_structured_svm(
+        TrainingSet(Rows(X), relevant), Settings(loss="zero-one", C=C, epsilon=1e-5), Watch()
+    )
+    judge = LinearSVC(C=C / n, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=1_000_000).fit(X, relevant)
+    w = judge.coef_[0]
+    y = np.where(relevant, 1, -1)
+    objective = 0.5 * w @ w + C / n * np.maximum(0, 1 - y * (X @ w)).sum()
+    assert trained.solution.certificate.primal == pytest.approx(objective, abs=2e-5 * C)
+
+
+def test_costs_weigh_the_rows():
+    """A cost of two is the row twice."""
+    X, relevant = breast_cancer()
+    costs = np.where(np.arange(len(relevant)) % 3 == 0, 2.0, 1.0)
+    twice = np.repeat(np.arange(len(relevant)), costs.astype(int))
+    n, m = len(relevant), len(twice)
+    settings = Settings(loss="zero-one", C=4.0, epsilon=1e-6)
+    weighted = train_structured_svm(TrainingSet(Rows(X), relevant, costs=costs), settings, Watch())
+    repeated = train_structured_svm(
+        TrainingSet(Rows(X[twice]), relevant[twice]),
+        Settings(loss="zero-one", C=4.0 * m / n, epsilon=1e-6),
+        Watch(),
+    )
+    assert weighted.solution.certificate.primal == pytest.approx(repeated.solution.certificate.primal, rel=1e-4)
+
+
+def test_the_bias_is_a_constant_feature():
+    X, relevant = breast_cancer()
+    settings = Settings(loss="zero-one", C=5.0, epsilon=1e-6)
+    with_bias = train_structured_svm(TrainingSet(Rows(X, bias=2.0), relevant), settings, Watch())
+    appended = train_structured_svm(
+        TrainingSet(Rows(np.column_stack([X, np.full(len(X), 2.0)])), relevant), settings, Watch()
+    )
+    np.testing.assert_allclose(with_bias.w, appended.w, atol=1e-9)
+    assert abs(with_bias.w[-1]) > 0.01
+    ranked = train_structured_svm(TrainingSet(Rows(X, bias=2.0), relevant), Settings(C=5.0), Watch())
+    assert abs(ranked.w[-1]) < 1e-12  # a constant moves no ranking
+
+
+def test_queries_are_averaged_and_the_useless_are_counted(rng):
+    X = rng.normal(size=(90, 4))
+    relevant = rng.random(90) < 0.3
+    groups = rng.integers(0, 8, size=90) * 7 - 20
+    relevant[groups == groups[0]] = False
+    relevant[groups == groups[-1]] = True
+    loss = LOSSES["ap"]()
+    risk = make_risk(Rows(X), relevant, loss, make_oracle("qs", loss), groups=groups)
+    assert (risk.queries, risk.queries_skipped) == (np.unique(groups).size - 2, 2)
+    w = rng.normal(size=4)
+    found = risk(w)
+    values, planes = [], []
+    for group in np.unique(groups):
+        mine = groups == group
+        if relevant[mine].all() or not relevant[mine].any():
+            continue
+        alone = make_risk(Rows(X[mine]), relevant[mine], loss, make_oracle("greedy", loss))(w)
+        values.append(alone.value)
+        planes.append(alone.plane)
+    assert found.value == pytest.approx(np.mean(values), rel=1e-12)
+    np.testing.assert_allclose(found.plane, np.mean(planes, axis=0), rtol=1e-10, atol=1e-14)
+    assert found.value == pytest.approx(found.plane @ w + found.offset, rel=1e-10)
+    with pytest.raises(NothingToRankError):
+        make_risk(Rows(X), relevant, loss, make_oracle("qs", loss), groups=np.arange(90))
+
+
+@pytest.mark.parametrize("keep_easy", [0.0, 25.0, 50.0, 100.0])
+@pytest.mark.parametrize("name", DATA)
+def test_approximation_solves_its_restricted_problem(name, keep_easy):
+    X, relevant = DATA[name]()
+    C = 5.0
+    bias = 1.0
+    trained = train_approximate(TrainingSet(Rows(X, bias=bias), relevant), Settings(C=C), keep_easy, Watch())
+    assert trained.state is State.CONVERGED
+    assert not trained.exact
+    assert [stage.name for stage in trained.stages] == ["binary", "difficult"]
+    binary = train_structured_svm(TrainingSet(Rows(X, bias=bias), relevant), Settings(loss="zero-one", C=C), Watch())
+    y = np.where(relevant, 1, -1)
+    Xb = np.column_stack([X, np.full(len(X), bias)])
+    margins = y * (Xb @ binary.w)
+    easy = np.flatnonzero(margins >= 1)
+    easy = easy[np.argsort(-margins[easy], kind="stable")[: round(easy.size * keep_easy / 100)]]
+    # Feasible, to rounding.
+    assert (y[easy] * (Xb[easy] @ trained.w) >= 1 - 1e-9).all()
+    # The primal is the restricted objective at w.
+    hard = np.setdiff1d(np.arange(len(y)), easy)
+    loss = LOSSES["ap"]()
+    risk = make_risk(Rows(Xb[hard]), relevant[hard], loss, make_oracle("greedy", loss))
+    bounds = trained.solution.certificate
+    assert bounds.primal == pytest.approx(0.5 * trained.w @ trained.w + C * risk(trained.w).value, rel=1e-9)
+    # And no feasible point beats the dual: not the binary SVM, not the exact AP-SVM scaled into feasibility.
+    assert 0.5 * binary.w @ binary.w + C * risk(binary.w).value >= bounds.dual - 1e-9
+    assert bounds.gap <= 1e-3 * C
+
+
+def test_approximation_against_an_independent_solve():
+    """The restricted problem with its hard constraints, given whole to cvxpy with the planes of the run."""
+    X, relevant = breast_cancer()
+    C = 3.0
+    trained = train_approximate(TrainingSet(Rows(X), relevant), Settings(C=C, epsilon=1e-6), 40.0, Watch())
+    binary = train_structured_svm(TrainingSet(Rows(X), relevant), Settings(loss="zero-one", C=C, epsilon=1e-6), Watch())
+    y = np.where(relevant, 1, -1)
+    margins = y * (X @ binary.w)
+    easy = np.flatnonzero(margins >= 1)
+    easy = easy[np.argsort(-margins[easy], kind="stable")[: round(easy.size * 0.4)]]
+    hard = np.setdiff1d(np.arange(len(y)), easy)
+    loss = LOSSES["ap"]()
+    risk = make_risk(Rows(X[hard]), relevant[hard], loss, make_oracle("greedy", loss))
+    w, xi = cp.Variable(X.shape[1]), cp.Variable(nonneg=True)
+    planes = [risk(trained.w)]
+    for _ in range(300):
+        constraints = [(y[easy][:, None] * X[easy]) @ w >= 1]
+        constraints += [np.array([p.plane for p in planes]) @ w + np.array([p.offset for p in planes]) <= xi]
+        problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + C * xi), constraints)
+        problem.solve(solver=cp.CLARABEL)
+        cut = risk(w.value)
+        if cut.value <= xi.value + 1e-7:
+            break
+        planes.append(cut)
+    else:
+        pytest.fail("the reference did not converge")
+    assert trained.solution.certificate.primal == pytest.approx(problem.value, abs=1e-5 * C)
+
+
+def test_approximation_where_everything_is_easy():
+    X = np.array([[2.0], [3.0], [-2.0], [-3.0]])
+    relevant = np.array([True, True, False, False])
+    trained = train_approximate(TrainingSet(Rows(X), relevant), Settings(C=100.0), 100.0, Watch())
+    assert trained.state is State.CONVERGED
+    assert trained.w[0] == pytest.approx(0.5, rel=1e-3)
+    assert "no pair to rank" in " ".join(trained.notes)
+
+
+def test_restored_points_are_feasible(rng):
+    X = rng.normal(size=(50, 6))
+    interior = rng.normal(size=6)
+    signs = np.sign(X @ interior)
+    interior = interior / np.abs(X @ interior).min()
+    constraints = EasyRows(Rows(X), signs, interior)
+    for _ in range(200):
+        w = rng.normal(size=6) * rng.choice([0.1, 1.0, 10.0]) + rng.choice([0.0, 1.0]) * interior
+        restored = constraints(w)
+        assert (signs * (X @ restored.point) >= 1 - 1e-9).all()
+        assert (restored.planes @ w + restored.offsets > 0).all()
+        violated = (signs * (X @ w) < 1 - 1e-9).sum()
+        assert len(restored.planes) == min(violated, 10)
+
+
+def test_one_thread_and_two_give_the_same_bits(rng):
+    X = rng.normal(size=(3000, 300)).astype(np.float32)  # large enough for the kernels to use threads
+    relevant = X[:, 0] + rng.normal(size=3000) > 1.5
+    results = []
+    for threads in (1, 2):
+        trained = train_structured_svm(
+            TrainingSet(Rows(X, threads=threads), relevant), Settings(C=100.0, max_iterations=15), Watch()
+        )
+        results.append(trained.w)
+    np.testing.assert_array_equal(results[0], results[1])
+
+
+@pytest.mark.parametrize("loss", list(LOSSES))
+def test_values_too_large_are_an_error_not_a_crash(loss, rng):
+    X = rng.normal(size=(40, 3)) * 1e300
+    with pytest.raises(FloatingPointError, match="scale them down"):
+        train_structured_svm(TrainingSet(Rows(X), np.arange(40) < 5), Settings(loss=loss), Watch())
+
+
+def test_backends_give_the_same_training():
+    X, relevant = digit_eight()
+    primal = {
+        qp: train_structured_svm(
+            TrainingSet(Rows(X), relevant), Settings(C=10.0, epsilon=1e-4, qp=qp), Watch()
+        ).solution.certificate.primal
+        for qp in BACKENDS
+    }
+    for value in primal.values():
+        assert value == pytest.approx(primal["active-set"], abs=1e-4 * 10.0)
+
+
+def test_minimise_takes_any_risk(rng):
+    """The solver's seam: anything with value, plane and offset."""
+    X, relevant = breast_cancer()
+    loss = LOSSES["ap"]()
+    risk = make_risk(Rows(X), relevant, loss, make_oracle("qs", loss))
+    assert minimise(risk, X.shape[1], 1.0, BACKENDS["auto"]()).state is State.CONVERGED
