@@ -46,9 +46,7 @@ def main() -> None:
 
 
 def table(rng: np.random.Generator, n_pos: int, negatives: str, shift: float) -> None:
-    print(
-        f"AP loss, P = {n_pos}, positives shifted by {shift:g}, one thread; milliseconds a call (times faster than greedy)"
-    )
+    print(f"AP loss, P = {n_pos}, positives shifted by {shift:g}, one thread; ms a call (times faster than greedy)")
     print(f"{'N':>9} " + "".join(f"{name:>22}" for name in ORACLE_NAMES) + f"{'r <= P':>10} {'objectives differ':>18}")
     for n_neg in map(int, negatives.split(",")):
         scores_pos, scores_neg = rng.normal(size=n_pos) + shift, rng.normal(size=n_neg)
