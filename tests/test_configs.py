@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from apsvm import load_model
 from apsvm.cli import run
 
