@@ -1,0 +1,171 @@
+"""The real console script, real data written at run time, and models trained once for all tests.
+
+Two data sets of scikit-learn: ``cancer`` (569 rows, standardised, labels +1 and -1) and ``digits`` (1797 rows, the
+labels 0 to 9; the positives are the eights).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_digits, load_svmlight_file
+from sklearn.preprocessing import scale
+
+from apsvm import load_model
+
+SCRIPT = Path(sys.executable).with_name("apsvm")
+#: A hang is a failure, not a wait.
+TIMEOUT = 60
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of ``path``: X (n, d) float64 CSR, exactly the file's numbers; labels (n,) float64; positive (n,) bool;
+    ``options`` train on it."""
+
+    path: Path
+    X: sp.csr_array
+    labels: NDArray[np.float64]
+    positive: NDArray[np.bool_]
+    options: tuple[str, ...] = ()
+
+
+Done = subprocess.CompletedProcess[str]
+Run = Callable[..., Done]
+
+
+def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """This process's environment without what would be read as an option."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("APSVM")}
+    return {**kept, **(extra or {})}
+
+
+@pytest.fixture(scope="session")
+def command() -> list[str]:
+    """What a test that needs pipes or signals of its own starts."""
+    assert SCRIPT.exists(), "the package is not installed beside this interpreter"
+    return [str(SCRIPT)]
+
+
+@pytest.fixture(scope="session")
+def environment() -> Callable[..., dict[str, str]]:
+    return clean_environment
+
+
+@pytest.fixture(scope="session")
+def run(command: list[str]) -> Run:
+    """run(argument, ..., code=0) → what it printed, as text (``text=False``: bytes); any other exit code fails."""
+
+    def call(
+        *arguments: Any,
+        code: int = 0,
+        text: bool = True,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        **more: Any,
+    ) -> Any:
+        if "input" not in more:
+            more.setdefault("stdin", subprocess.DEVNULL)
+        more.setdefault("stdout", subprocess.PIPE)
+        more.setdefault("stderr", subprocess.PIPE)
+        encoding = {"encoding": "utf-8"} if text else {}
+        done: Any = subprocess.run(
+            [*command, *map(str, arguments)],
+            check=False,
+            timeout=TIMEOUT,
+            env=clean_environment(env),
+            cwd=cwd,
+            **encoding,
+            **more,
+        )
+        assert done.returncode == code, f"exit code {done.returncode}, not {code}: {done.stderr!r}"
+        stderr = done.stderr or ("" if text else b"")
+        assert ("Traceback" if text else b"Traceback") not in stderr
+        return done
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def info() -> Callable[[Path], Mapping[str, Any]]:
+    """What a model's header tells; that ``apsvm info`` tells the same is test_info's business."""
+    return lambda model: load_model(model).header
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the session fixtures write; tests only read here."""
+    return tmp_path_factory.mktemp("cli")
+
+
+def dump(path: Path, X: Any, labels: NDArray[np.float64], **more: Any) -> Path:
+    rows = X.toarray() if sp.issparse(X) else X
+    dump_svmlight_file(rows, labels, str(path), **{"zero_based": False, **more})
+    return path
+
+
+@pytest.fixture(scope="session")
+def write_rows() -> Callable[..., Path]:
+    """write_rows(path, X, labels, zero_based=False, query_id=None) → path"""
+    return dump
+
+
+def table(path: Path, positive_label: float, *options: str) -> Table:
+    """The file read back: its numbers have 16 digits."""
+    X, labels = load_svmlight_file(str(path))
+    return Table(path, sp.csr_array(X), labels, labels == positive_label, options)
+
+
+@pytest.fixture(scope="session")
+def cancer(folder: Path) -> Table:
+    X, benign = load_breast_cancer(return_X_y=True)
+    labels = np.where(benign == 0, 1.0, -1.0)
+    return table(dump(folder / "cancer.svm", scale(X), labels), 1.0)
+
+
+@pytest.fixture(scope="session")
+def digits(folder: Path) -> Table:
+    X, labels = load_digits(return_X_y=True)
+    return table(dump(folder / "digits.svm", X / 16, labels), 8.0, "--positive-label", "8")
+
+
+@pytest.fixture(scope="session")
+def tables(cancer: Table, digits: Table) -> dict[str, Table]:
+    return {"cancer": cancer, "digits": digits}
+
+
+@pytest.fixture(scope="session")
+def trained(run: Run, folder: Path) -> Callable[..., Path]:
+    """trained(table, option, ...) → the model; the same training is done once a session."""
+    models: dict[tuple[str, ...], Path] = {}
+
+    def train(table: Table, *options: str) -> Path:
+        key = (table.path.name, *table.options, *options)
+        if key not in models:
+            model = folder / f"{len(models)}.model"
+            run("train", "--quiet", table.path, model, *table.options, *options)
+            models[key] = model
+        return models[key]
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def scored() -> Callable[[str], NDArray[np.float64]]:
+    """The numbers of predict's output."""
+
+    def read(text: str) -> NDArray[np.float64]:
+        assert text.endswith("\n")
+        return np.array([float(line) for line in text.splitlines()])
+
+    return read

@@ -1,0 +1,200 @@
+"""``apsvm eval`` against scikit-learn and the definitions written out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from judge import average_precision_of_order
+from sklearn.metrics import average_precision_score, f1_score, ndcg_score, roc_auc_score
+
+from apsvm import load_model
+
+
+def voc(relevant, scores):
+    """AP(voc2007), AP(voc2010), for scores without ties."""
+    hits = np.cumsum(relevant[np.argsort(-scores)])
+    precision, recall = hits / np.arange(1, hits.size + 1), hits / hits[-1]
+    eleven = [max(precision[recall >= t / 10 - 1e-12], default=0.0) for t in range(11)]
+    envelope = np.maximum.accumulate(precision[::-1])[::-1]
+    return np.mean(eleven), float(np.diff(recall, prepend=0) @ envelope)
+
+
+@pytest.fixture(scope="module")
+def scores(digits, trained):
+    found = load_model(trained(digits)).score(digits.X)
+    assert np.unique(found).size == found.size
+    return found
+
+
+@pytest.fixture(scope="module")
+def scores_file(scores, tmp_path_factory):
+    path = tmp_path_factory.mktemp("eval") / "scores"
+    path.write_text("".join(f"{score!r}\n" for score in scores.tolist()))
+    return path
+
+
+def evaluation(run, *arguments, **more):
+    return json.loads(run("eval", *arguments, "--json", **more).stdout)
+
+
+def test_agrees_with_scikit_learn(digits, trained, run, scores):
+    found = evaluation(run, digits.path, "--model", trained(digits), "-k", 7, "-k", 200)
+    values = found["metrics"]
+    relevant = digits.positive
+    top = relevant[np.argsort(-scores)]
+    assert list(values) == ["AP", "AUC", "P@7", "P@200", "nDCG", "F1"]
+    assert 0.5 < values["AP"] < 0.99
+    assert values["AP"] == pytest.approx(average_precision_score(relevant, scores), rel=1e-12)
+    assert values["AUC"] == pytest.approx(roc_auc_score(relevant, scores), rel=1e-12)
+    assert values["P@7"] == pytest.approx(top[:7].mean())
+    assert values["P@200"] == pytest.approx(top[:200].mean())
+    assert values["nDCG"] == pytest.approx(ndcg_score([relevant], [scores]), rel=1e-12)
+    assert values["F1"] == pytest.approx(f1_score(relevant, scores > 0))
+    assert (found["rows"], found["positives"], found["queries"], found["tied_rows"]) == (1797, relevant.sum(), 0, 0)
+
+
+def test_the_text_says_what_the_json_says(digits, trained, run):
+    arguments = (digits.path, "--model", trained(digits))
+    lines = run("eval", *arguments).stdout.splitlines()
+    shown = {line.split()[0]: line.split()[1] for line in lines}
+    values = evaluation(run, *arguments)["metrics"]
+    assert list(values) == ["AP", "AUC", "P@5", "P@10", "nDCG", "F1"]
+    assert {name: f"{value:.6f}" for name, value in values.items()}.items() <= shown.items()
+    assert shown["rows"] == "1797"
+
+
+def test_the_average_precisions(digits, run, scores, scores_file):
+    options = ("--ap", "voc2010", "--ap", "ap", "--ap", "voc2007")
+    values = evaluation(run, digits.path, "--scores", scores_file, *digits.options, *options)["metrics"]
+    assert list(values)[:3] == ["AP(voc2010)", "AP", "AP(voc2007)"]
+    eleven, area = voc(digits.positive, scores)
+    assert values["AP(voc2007)"] == pytest.approx(eleven, rel=1e-12)
+    assert values["AP(voc2010)"] == pytest.approx(area, rel=1e-12)
+    assert values["AP"] == pytest.approx(average_precision_score(digits.positive, scores), rel=1e-12)
+    assert len({round(values[name], 6) for name in list(values)[:3]}) == 3
+
+
+@pytest.mark.parametrize("ties", ["block", "pessimistic", "file"])
+def test_ties(ties, digits, run, scores, tmp_path):
+    coarse = np.round(scores, 1)
+    path = tmp_path / "coarse"
+    path.write_text("".join(f"{score}\n" for score in coarse))
+    found = evaluation(run, digits.path, "--scores", path, *digits.options, "--ties", ties)
+    relevant = digits.positive
+    expected = {
+        "block": average_precision_score(relevant, coarse),
+        "pessimistic": average_precision_of_order(relevant[np.lexsort((relevant, -coarse))]),
+        "file": average_precision_of_order(relevant[np.argsort(-coarse, kind="stable")]),
+    }
+    assert len({round(value, 6) for value in expected.values()}) == 3
+    assert found["metrics"]["AP"] == pytest.approx(expected[ties], rel=1e-12)
+    blocks = [relevant[coarse == score] for score in np.unique(coarse)]
+    mixed = [block for block in blocks if block.any() and not block.all()]
+    assert (found["ties"], found["tied_blocks"]) == (ties, len(mixed))
+    assert found["tied_rows"] == sum(block.size for block in mixed) > 0
+
+
+def test_block_is_the_default(digits, run, tmp_path):
+    path = tmp_path / "same"
+    path.write_text("0.5\n" * 1797)
+    found = evaluation(run, digits.path, "--scores", path, *digits.options)
+    assert (found["ties"], found["tied_blocks"], found["tied_rows"]) == ("block", 1, 1797)
+    assert found["metrics"]["AP"] == pytest.approx(digits.positive.mean())
+    assert found["metrics"]["AUC"] == pytest.approx(0.5)
+
+
+def test_sources(digits, trained, run, scores_file):
+    model = trained(digits)
+    expected = evaluation(run, digits.path, "--model", model)
+    content = scores_file.read_text()
+    assert evaluation(run, digits.path, "--scores", scores_file, *digits.options) == expected
+    assert evaluation(run, digits.path, "--scores", "-", *digits.options, input=content) == expected
+    assert evaluation(run, digits.path, "--scores", "-", *digits.options, input=content.rstrip()) == expected
+    assert evaluation(run, "-", "--model", model, input=digits.path.read_text()) == expected
+    piped = run("eval", digits.path, "--model", "-", "--json", stdin=None, input=model.read_bytes(), text=False)
+    assert json.loads(piped.stdout) == expected
+
+
+def test_the_positive_label_is_the_models_unless_given(digits, trained, run, scores):
+    model = trained(digits)
+    own = evaluation(run, digits.path, "--model", model)
+    other = evaluation(run, digits.path, "--model", model, "--positive-label", 3)
+    assert own["metrics"]["AUC"] == pytest.approx(roc_auc_score(digits.labels == 8, scores), rel=1e-12)
+    assert other["metrics"]["AUC"] == pytest.approx(roc_auc_score(digits.labels == 3, scores), rel=1e-12)
+
+
+def test_queries_are_averaged(digits, run, scores, scores_file, write_rows, tmp_path):
+    n = len(digits.labels)
+    queries = np.where(digits.labels == 0, 7 + np.arange(n) % 3, np.arange(n) % 5)
+    data = write_rows(tmp_path / "data", digits.X, digits.labels, query_id=queries)
+    found = evaluation(run, data, "--scores", scores_file, *digits.options)
+    used = [queries == q for q in np.unique(queries) if digits.positive[queries == q].sum() > 0]
+    assert len(used) == 5
+    expected = np.mean([average_precision_score(digits.positive[q], scores[q]) for q in used])
+    assert found["metrics"]["AP"] == pytest.approx(expected, rel=1e-12)
+    expected = np.mean([roc_auc_score(digits.positive[q], scores[q]) for q in used])
+    assert found["metrics"]["AUC"] == pytest.approx(expected, rel=1e-12)
+    assert (found["queries"], found["queries_skipped"]) == (8, 3)
+    assert found["metrics"]["AP"] != pytest.approx(average_precision_score(digits.positive, scores), rel=1e-3)
+    assert "5 averaged, 3 without both classes" in run("eval", data, "--scores", scores_file, *digits.options).stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "shown"),
+    [
+        ("1\n", None, "expected 3 scores, one for each row of"),
+        ("1\n2\n3\n4\n", None, "found 4"),
+        ("1\nnan\n3\n", 2, "found 'nan'"),
+        ("1\n2\ninf\n", 3, "found 'inf'"),
+        ("one\n2\n3\n", 1, "found 'one'"),
+        ("1\n\n3\n", 2, "found ''"),
+        ("1\n2\n3\n\n", 4, "found ''"),
+    ],
+)
+def test_bad_scores(content, line, shown, run, tmp_path):
+    data, scores = tmp_path / "data", tmp_path / "scores"
+    data.write_text("1 1:1\n-1 1:2\n1 1:3\n")
+    scores.write_text(content)
+    done = run("eval", data, "--scores", scores, code=65)
+    place = f"{scores}:" + (f"{line}:" if line else "")
+    assert done.stderr.startswith(f"apsvm: error: {place} ")
+    assert shown in done.stderr
+    assert done.stdout == ""
+
+
+def test_bad_scores_on_standard_input(run, tmp_path):
+    data = tmp_path / "data"
+    data.write_text("1 1:1\n-1 1:2\n")
+    done = run("eval", data, "--scores", "-", input="1\nnan\n", code=65)
+    assert done.stderr == "apsvm: error: <stdin>:2: expected one finite number, found 'nan'\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--model", "m", "--scores", "s"),
+        ("--scores", "s", "--ap", "voc2012"),
+        ("--scores", "s", "--ties", "optimistic"),
+        ("--scores", "s", "-k", "0"),
+    ],
+    ids=" ".join,
+)
+def test_bad_options(arguments, cancer, run):
+    assert "Error: " in run("eval", cancer.path, *arguments, code=2).stderr
+
+
+@pytest.mark.parametrize("source", ["--model", "--scores"])
+def test_only_one_file_is_standard_input(source, run):
+    assert "standard input" in run("eval", "-", source, "-", code=2).stderr
+
+
+def test_nothing_to_evaluate(run, tmp_path: Path):
+    data, scores = tmp_path / "data", tmp_path / "scores"
+    data.write_text("1 qid:1 1:1\n-1 qid:2 1:2\n")
+    scores.write_text("1\n2\n")
+    done = run("eval", data, "--scores", scores, code=65)
+    assert "none of the 2 groups holds both" in done.stderr

@@ -1,0 +1,348 @@
+"""What each way to fail says, and its exit code; nothing is lost by it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apsvm import load_model
+
+GOOD = "1 1:1 2:1\n-1 1:2\n1 1:1.5\n-1 1:1.2 2:3\n"
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "data"
+    path.write_text(GOOD)
+    return path
+
+
+@pytest.fixture(scope="session")
+def small(run, folder):
+    data, model = folder / "small.svm", folder / "small.model"
+    data.write_text(GOOD)
+    run("train", "-q", data, model)
+    return data, model
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--nope",),
+        ("-C", "0"),
+        ("-C", "-1"),
+        ("-C", "nan"),
+        ("-C", "inf"),
+        ("-C", "x"),
+        ("-e", "0"),
+        ("--time-limit", "-1"),
+        ("--max-iterations", "0"),
+        ("--keep-easy", "100.5"),
+        ("--keep-easy", "nan"),
+        ("--bias", "inf"),
+        ("--positive-label", "nan"),
+        ("--threads", "-1"),
+        ("--threads", str(10**20)),
+        ("--max-features", "0"),
+        ("--max-features", str(10**20)),
+        ("--seed", "-1"),
+        ("--loss", "AP"),
+        ("--oracle", "brute-force"),
+        ("--qp", "simplex"),
+        ("--dtype", "float16"),
+        ("--loss", "zero-one", "--oracle", "qs"),
+        ("--loss", "zero-one", "--oracle", "appx"),
+    ],
+    ids=" ".join,
+)
+def test_bad_options(options, data, run, tmp_path):
+    done = run("train", data, tmp_path / "m", *options, code=2)
+    assert "Error: " in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "m").exists()
+
+
+def test_the_refusal_of_an_oracle_names_choices_there_are(data, run, tmp_path):
+    said = run("train", data, tmp_path / "m", "--loss", "zero-one", "--oracle", "qs", code=2).stderr
+    choices = said.rsplit("choose ", 1)[1].strip().replace(" or ", ", ").split(", ")
+    assert "auto" in choices
+    for choice in choices:
+        run("train", "-q", data, tmp_path / "m", "--loss", "zero-one", "--oracle", choice)
+
+
+@pytest.mark.parametrize("arguments", [("nope",), ("train",), ("predict", "x"), ("export", "m")], ids=" ".join)
+def test_bad_usage(arguments, run):
+    assert "Error: " in run(*arguments, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("train", "data", "data"),
+        ("train", "data", "link"),
+        ("train", "data", "m", "--log", "data"),
+        ("train", "data", "new", "--log", "new"),
+        ("train", "data", "new", "--log", "./new"),
+        ("train", "data", "m", "--log", "link-to-m"),
+        ("train", "data", "c.toml", "--config", "c.toml"),
+        ("train", "data", "new", "--config", "c.toml", "--log", "c.toml"),
+        ("train", "data", "-", "--log", "-"),
+        ("train", "-"),
+        ("predict", "data", "m", "data"),
+        ("predict", "data", "m", "./m"),
+        ("export", "m", "m", "--format", "svmlight"),
+    ],
+    ids=" ".join,
+)
+def test_an_output_that_is_another_file_of_the_run(arguments, small, run, tmp_path):
+    contents = {"data": small[0].read_bytes(), "m": small[1].read_bytes(), "c.toml": b"C = 2\n"}
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "link").symlink_to("data")
+    (tmp_path / "link-to-m").symlink_to("m")
+    run(*arguments, code=2, cwd=tmp_path)
+    assert {name: (tmp_path / name).read_bytes() for name in contents} == contents
+    assert sorted(os.listdir(tmp_path)) == sorted([*contents, "link", "link-to-m"])
+
+
+@pytest.mark.parametrize(
+    ("options", "state", "iterations"),
+    [
+        (("--max-iterations", "2"), "iteration limit", 2),
+        (("--time-limit", "0"), "time limit", 1),
+        (("-C", "1e300"), "stalled", None),
+    ],
+    ids=["iterations", "time", "stalled"],
+)
+def test_stopped_early_with_a_model(options, state, iterations, cancer, run, tmp_path):
+    model = tmp_path / "m"
+    done = run("train", cancer.path, model, *options, code=3)
+    header = load_model(model).header
+    assert header["state"] == state
+    assert iterations is None or header["iterations"] == iterations
+    assert header["certificate"]["gap"] > header["certificate"]["tolerance"]
+    assert f"apsvm: {state} after" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "words"),
+    [
+        (b"1 1:1\n-1 1:x\n", ":2:6: ", "'x'"),
+        (b"1 1:1\n-1 1:1e999\n", ":2:6: ", "overflow"),
+        (b"1 1:1\n-1 2:1 1:2\n", ":2:8: ", "increasing order"),
+        (b"1 1:1\n\n# x\nyes 1:2\n", ":4:1: ", "'yes'"),
+        (b"1 qid:1 1:1\n-1 1:2\n", ":2:4: ", "expected qid"),
+        (b"1 1:1\0\n", ":1:6: ", "NUL"),
+        (b"", ": ", "at least one row"),
+        (b"1 1:1\n", ": ", "no negative rows"),
+        (b"1 1:1\n-1 99999999999:2\n", ": ", "stray index"),
+        (b"1 1:1e308 2:1e308\n-1 1:-1e308\n1 2:1e308\n-1 2:-1e308\n", ": ", "too large"),
+        (b"\x1f\x8b\x08junk", ": ", "gzip"),
+        (b"PK\x03\x04...", ": ", "zip"),
+    ],
+)
+def test_bad_data(content, place, words, run, tmp_path):
+    data, model = tmp_path / "data", tmp_path / "m"
+    data.write_bytes(content)
+    model.write_text("old")
+    done = run("train", "-q", data, model, code=65)
+    assert done.stderr.startswith(f"apsvm: error: {data}{place}")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert model.read_text() == "old"
+
+
+def one_bit(content):
+    at = len(content) // 2
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "damage"),
+    [
+        (("predict", "{data}", "{bad}"), one_bit),
+        (("predict", "{data}", "{bad}"), lambda content: content[:-1]),
+        (("eval", "{data}", "--model", "{bad}"), one_bit),
+        (("info", "{bad}"), lambda content: b""),
+        (("info", "{bad}"), one_bit),
+        (("export", "{bad}", "--format", "liblinear"), one_bit),
+        (("export", "{bad}", "--format", "svmlight"), lambda content: GOOD.encode()),
+    ],
+)
+def test_damaged_model(arguments, damage, small, run, tmp_path):
+    bad = tmp_path / "bad"
+    bad.write_bytes(damage(small[1].read_bytes()))
+    done = run(*(word.format(data=small[0], bad=bad) for word in arguments), code=65)
+    assert done.stderr.startswith(f"apsvm: error: {bad}: ")
+    assert "not an apsvm model" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("train", "nowhere"),
+        ("train", "."),
+        ("predict", "nowhere", "{model}"),
+        ("predict", "{data}", "nowhere"),
+        ("eval", "{data}", "--model", "nowhere"),
+        ("eval", "{data}", "--scores", "nowhere"),
+        ("info", "nowhere"),
+    ],
+    ids=" ".join,
+)
+def test_no_input(arguments, small, run, tmp_path):
+    data, model = small
+    if arguments == ("train", "."):
+        arguments = ("train", ".", "m")
+    done = run(*(word.format(data=data, model=model) for word in arguments), code=66, cwd=tmp_path)
+    assert done.stderr.startswith("apsvm: error: cannot read ")
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("what", "out"),
+    [
+        *((what, out) for what in ("model", "log") for out in ("missing/x", "file/x", "folder", "/dev/full")),
+        ("scores", "missing/x"),
+        ("scores", "/dev/full"),
+        ("export", "folder"),
+        ("export", "/dev/full"),
+    ],
+)
+def test_cannot_write(what, out, small, run, tmp_path):
+    data, model = small
+    (tmp_path / "file").write_text("a file")
+    (tmp_path / "folder").mkdir()
+    arguments = {
+        "model": ("train", "-q", data, out),
+        "log": ("train", "-q", data, "m", "--log", out),
+        "scores": ("predict", data, model, out),
+        "export": ("export", model, out, "--format", "svmlight"),
+    }[what]
+    done = run(*arguments, code=74, cwd=tmp_path)
+    assert done.stderr.startswith(f"apsvm: error: cannot write {out}: ")
+    assert done.stderr.count("\n") == 1
+    # The model of a run whose log has no room may be written or not.
+    assert sorted({*os.listdir(tmp_path)} - ({"m"} if what == "log" else set())) == ["file", "folder"]
+
+
+def test_an_unwritable_place_is_found_out_before_reading(run, tmp_path):
+    bad = tmp_path / "bad"
+    bad.write_text("not data\n")
+    run("train", bad, tmp_path / "missing" / "m", code=74)
+    run("train", bad, tmp_path / "m", "--log", tmp_path / "missing" / "log", code=74)
+    run("predict", bad, tmp_path / "no model", tmp_path / "missing" / "scores", code=74)
+
+
+@pytest.mark.parametrize("length", [200, 255])
+def test_every_name_the_file_system_takes(length, small, run, tmp_path):
+    model = tmp_path / ("m" * length)
+    run("train", "-q", small[0], model)
+    assert model.read_bytes() == small[1].read_bytes()
+
+
+def test_a_name_too_long_is_found_out_before_reading(run, tmp_path):
+    bad = tmp_path / "bad"
+    bad.write_text("not data\n")
+    run("train", bad, tmp_path / ("m" * 256), code=74)
+
+
+@pytest.mark.parametrize("name", ["ünï ☃.svm", "two\nlines.svm", "--help", os.fsdecode(b"\xff.svm")])
+def test_strange_names(name, small, run, tmp_path):
+    (tmp_path / name).write_bytes(small[0].read_bytes())
+    run("train", "--", name, cwd=tmp_path)
+    assert sorted(os.listdir(tmp_path)) == sorted([name, f"{name}.model"])
+    assert load_model(tmp_path / f"{name}.model").header["state"] == "converged"
+
+
+def commands(data: Path, model: Path) -> dict[str, list[str]]:
+    """Everything that writes to standard output."""
+    return {
+        "predict": ["predict", str(data), str(model)],
+        "eval": ["eval", str(data), "--model", str(model)],
+        "info": ["info", str(model)],
+        "export": ["export", str(model), "--format", "svmlight"],
+        "train": ["train", "-q", str(data), "-"],
+        "log": ["train", "-q", str(data), os.devnull, "--log", "-"],
+        "help": ["--help"],
+    }
+
+
+OUTPUTS = list(commands(Path(), Path()))
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_nobody_reads_standard_output(name, small, run):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = run(*commands(*small)[name], stdout=writer, code=141)
+    finally:
+        os.close(writer)
+    assert done.stderr == ""
+
+
+def test_head_closes_the_pipe(cancer, trained, command, environment, tmp_path):
+    """More than a pipe holds, and a reader that leaves after the first line."""
+    big = tmp_path / "big"
+    big.write_bytes(cancer.path.read_bytes() * 10)
+    arguments = [*command, "predict", str(big), str(trained(cancer))]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert np.isfinite(float(process.stdout.readline()))
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_standard_output_is_full(name, small, run):
+    with open("/dev/full", "wb") as full:
+        done = run(*commands(*small)[name], stdout=full, code=74)
+    assert done.stderr.startswith("apsvm: error: cannot write ")
+    assert done.stderr.count("\n") == 1
+
+
+def shell(redirection, command, *arguments, **more):
+    """The command with a standard stream closed."""
+    line = ["sh", "-c", f'exec "$@" {redirection}', "sh", *command, *map(str, arguments)]
+    return subprocess.run(line, check=False, capture_output=True, timeout=60, encoding="utf-8", **more)
+
+
+@pytest.mark.parametrize("name", ["predict", "info", "train", "log"])
+def test_standard_output_is_closed(name, small, command, environment):
+    done = shell(">&-", command, *commands(*small)[name], env=environment())
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+    assert done.returncode == 74
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("train", "-", "m"), ("info", "-"), ("eval", "{data}", "--scores", "-"), ("predict", "-", "{model}")],
+    ids=" ".join,
+)
+def test_standard_input_is_closed(arguments, small, command, environment, tmp_path):
+    data, model = small
+    words = [word.format(data=data, model=model) for word in arguments]
+    done = shell("<&-", command, *words, env=environment(), cwd=tmp_path)
+    assert done.returncode == 66, done.stderr
+    assert "standard input" in done.stderr
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
+def test_nobody_reads_standard_error(redirection, small, command, environment, tmp_path):
+    data, model = small
+    ours = tmp_path / "m"
+    assert shell(redirection, command, "train", data, ours, env=environment()).returncode == 0
+    assert ours.read_bytes() == model.read_bytes()
+    assert shell(redirection, command, "train", tmp_path / "nowhere", ours, env=environment()).returncode == 66
+    done = shell(redirection, command, "train", "-C", "0", data, ours, env=environment())
+    assert (done.returncode, done.stdout) == (2, "")

@@ -1,0 +1,106 @@
+"""``apsvm export``: the exported models give our scores in LIBLINEAR and by SVM-light's formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from apsvm import load_model
+
+OPTIONS = [
+    (),
+    ("--loss", "zero-one"),
+    ("--loss", "zero-one", "--bias", "0.25"),
+]
+
+
+@pytest.fixture(scope="module")
+def liblinear():
+    return pytest.importorskip("liblinear.liblinearutil")
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options) or "default")
+def test_liblinear_scores_as_we_do(options, cancer, trained, run, liblinear, tmp_path):
+    model, out = trained(cancer, *options), tmp_path / "liblinear.model"
+    run("export", model, out, "--format", "liblinear")
+    theirs = liblinear.load_model(str(out))
+    labels, _, values = liblinear.predict([], cancer.X.toarray(), theirs, "-q")
+    ours = load_model(model).score(cancer.X)
+    assert np.allclose(np.array(values)[:, 0], ours, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(labels, np.where(ours > 0, 1, -1))
+    assert set(labels) == {1, -1}
+    assert (abs(load_model(model).intercept) > 1e-3) == ("zero-one" in options and "--bias" in options)
+
+
+def test_liblinear_s_labels(digits, trained, run, liblinear, tmp_path):
+    model, out = trained(digits, "--bias", "1", "--loss", "zero-one", "-C", "100"), tmp_path / "liblinear.model"
+    run("export", model, out, "--format", "liblinear")
+    labels, _, values = liblinear.predict([], digits.X.toarray(), liblinear.load_model(str(out)), "-q")
+    ours = load_model(model).score(digits.X)
+    assert np.allclose(np.array(values)[:, 0], ours, rtol=1e-12, atol=1e-12)
+    assert set(labels) == {8, -1}
+    assert np.array_equal(np.array(labels) == 8, ours > 0)
+
+
+@pytest.mark.parametrize("label", ["-1", "0.5", "1e300"])
+def test_liblinear_reads_every_positive_label(label, run, liblinear, tmp_path):
+    data, model, out = tmp_path / "data", tmp_path / "m", tmp_path / "out"
+    data.write_text(f"{label} 1:1\n3 1:2\n")
+    run("train", "-q", data, model, "--positive-label", label)
+    run("export", model, out, "--format", "liblinear")
+    named = next(line for line in out.read_text().splitlines() if line.startswith("label "))
+    positive, negative = map(int, named.split()[1:])
+    assert positive != negative
+    assert max(abs(positive), abs(negative)) < 2**31
+    theirs = liblinear.load_model(str(out))
+    assert theirs.get_labels() == [positive, negative]
+    _, _, values = liblinear.predict([], [[1.0], [2.0]], theirs, "-q")
+    assert values[0][0] > values[1][0]
+
+
+def svmlight_score(model: str, X) -> np.ndarray:
+    """A linear model of SVM-light, parsed line by line: Σ over the support vectors of alpha·y·(sv·x), minus b."""
+    lines = [line.split("#")[0].split() for line in model.splitlines()]
+    assert model.startswith("SVM-light Version V6")
+    assert lines[1] == ["0"], "a linear kernel"
+    n_features, n_vectors, b = int(lines[7][0]), int(lines[9][0]) - 1, float(lines[10][0])
+    vectors = lines[11:]
+    assert len(vectors) == n_vectors
+    w = np.zeros(n_features)
+    for alpha, *entries in vectors:
+        indices = [int(entry.split(":")[0]) for entry in entries]
+        assert indices == sorted(set(indices))
+        assert indices[0] >= 1
+        for entry in entries:
+            index, value = entry.split(":")
+            w[int(index) - 1] += float(alpha) * float(value)
+    return X @ w - b
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options) or "default")
+def test_svmlight_scores_as_we_do(options, cancer, trained, run):
+    model = trained(cancer, *options)
+    text = run("export", model, "--format", "svmlight").stdout
+    assert np.allclose(svmlight_score(text, cancer.X), load_model(model).score(cancer.X), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("layout", ["liblinear", "svmlight"])
+def test_where_it_goes(layout, cancer, trained, run, tmp_path):
+    model, out = trained(cancer), tmp_path / "out"
+    expected = run("export", model, "--format", layout).stdout
+    done = run("export", model, out, "--format", layout)
+    assert (done.stdout, done.stderr, out.read_text()) == ("", "", expected)
+    assert run("export", "-", "-", "--format", layout, input=model.read_bytes(), text=False).stdout.decode() == expected
+
+
+def test_features_from_zero_are_exported_from_one(run, liblinear, tmp_path):
+    data, model = tmp_path / "data", tmp_path / "m"
+    data.write_text("1 0:1 1:3\n-1 0:2\n")
+    run("train", "-q", data, model, "--zero-based")
+    done = run("export", model, tmp_path / "out", "--format", "liblinear")
+    assert "counts features from 0" in done.stderr
+    theirs = liblinear.load_model(str(tmp_path / "out"))
+    _, _, values = liblinear.predict([], [{1: 1.0, 2: 3.0}, {1: 2.0}], theirs, "-q")
+    assert np.allclose([value[0] for value in values], load_model(model).score(np.array([[1.0, 3.0], [2.0, 0.0]])))
+    text = run("export", model, "--format", "svmlight").stdout
+    assert np.allclose(svmlight_score(text, np.array([[1.0, 3.0], [2.0, 0.0]])), [value[0] for value in values])

@@ -1,0 +1,247 @@
+"""The timing log of ``--log`` and what is said while training."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+from apsvm import load_model
+
+PARTS = ("scores", "oracle", "gradient")
+ROW = re.compile(r" +\d+( +[-+.e\d]+){3} +\d+ +\d+\.\d\d$")
+
+
+def no_constant(name):
+    pytest.fail(f"{name} is not JSON")
+
+
+def records(text):
+    return [json.loads(line, parse_constant=no_constant) for line in text.splitlines()]
+
+
+def of(event, log):
+    return [record for record in log if record["event"] == event]
+
+
+@pytest.fixture(scope="module")
+def training(digits, run, tmp_path_factory):
+    """A training of some length, its log and what it said."""
+    folder = tmp_path_factory.mktemp("log")
+    done = run("train", digits.path, folder / "m", *digits.options, "-C", "100", "--log", folder / "log")
+    return done, records((folder / "log").read_text()), folder / "m"
+
+
+def test_one_record_of_each_kind_an_iteration(training, digits):
+    _, log, model = training
+    n = load_model(model).header["iterations"]
+    assert n > 20
+    assert [record["event"] for record in log] == ["start", *["oracle", "iteration"] * n, "end"]
+    for event in ("oracle", "iteration"):
+        assert [record["iteration"] for record in of(event, log)] == list(range(1, n + 1))
+
+
+def test_the_oracle_records(training, digits):
+    _, log, _ = training
+    n_pos = int(digits.positive.sum())
+    for record in of("oracle", log):
+        assert record["oracle"] == "qs"
+        assert (record["n_pos"], record["n_neg"], record["queries"]) == (n_pos, 1797 - n_pos, 1)
+        assert 0 <= record["violating"] <= record["n_neg"]
+        assert 0 < record["ranks_evaluated"] <= record["n_neg"]
+        assert 0 <= record["loss"] <= 1
+        for part in PARTS:
+            assert isinstance(record[f"{part}_wall_ns"], int)
+            assert record[f"{part}_wall_ns"] > 0
+            assert isinstance(record[f"{part}_cpu_ns"], int)
+            assert record[f"{part}_cpu_ns"] >= 0
+    assert len({record["violating"] for record in of("oracle", log)}) > 5
+
+
+def test_the_iteration_records(training):
+    _, log, model = training
+    iterations = of("iteration", log)
+    final = load_model(model).header["certificate"]
+    primals, duals = [r["primal"] for r in iterations], [r["dual"] for r in iterations]
+    assert primals == sorted(primals, reverse=True)
+    assert duals == sorted(duals)
+    assert primals[0] > primals[-1] == final["primal"]
+    assert duals[0] < duals[-1] == final["dual"]
+    assert max(duals) <= final["primal"] * (1 + 1e-12)
+    for record in iterations:
+        assert record["gap"] == record["primal"] - record["dual"]
+        assert record["qp_wall_ns"] > 0
+        assert record["qp_cpu_ns"] >= 0
+        assert record["planes"] >= 1
+    assert [r["seconds"] for r in iterations] == sorted(r["seconds"] for r in iterations)
+
+
+def test_start_and_end(training):
+    _, log, model = training
+    header = load_model(model).header
+    start, end = log[0], log[-1]
+    assert (start["loss"], start["C"], start["n_rows"]) == ("ap", 100.0, 1797)
+    assert start["sha256"] == header["data"]["sha256"]
+    assert (end["state"], end["model"]) == ("converged", str(model))
+    assert {key: end[key] for key in ("primal", "dual", "gap", "tolerance")} == header["certificate"]
+
+
+@pytest.mark.parametrize("oracle", ["greedy", "search", "select", "search-select", "qs"])
+def test_evaluated_ranks(oracle, cancer, run):
+    log = records(run("train", "-q", cancer.path, os.devnull, "--oracle", oracle, "--log", "-").stdout)
+    calls = of("oracle", log)
+    assert calls
+    assert {record["oracle"] for record in calls} == {oracle}
+    evaluated = [record["ranks_evaluated"] for record in calls]
+    if oracle in ("greedy", "search"):
+        assert set(evaluated) == {357}
+    elif oracle == "qs":
+        assert min(evaluated) < 357 >= max(evaluated)
+    else:  # the survivors, and the probes of the bisection that finds them
+        assert min(evaluated) < 357
+        assert max(evaluated) <= 357 + np.log2(357) + 1
+
+
+def test_log_on_standard_output(cancer, trained, run, tmp_path):
+    done = run("train", cancer.path, tmp_path / "m", "--log", "-")
+    assert [record["event"] for record in records(done.stdout)][0::22] == ["start", "iteration"]
+    assert records(done.stdout)[-1]["event"] == "end"
+    assert (tmp_path / "m").read_bytes() == trained(cancer).read_bytes()
+    assert "converged" in done.stderr
+
+
+def test_the_two_stages_of_appx(cancer, run):
+    log = records(run("train", "-q", cancer.path, os.devnull, "--oracle", "appx", "--log", "-").stdout)
+    stages = [record["stage"] for record in of("iteration", log)]
+    assert stages == ["binary"] * stages.count("binary") + ["difficult"] * stages.count("difficult")
+    assert set(stages) == {"binary", "difficult"}
+    oracles = {(record["stage"], record["oracle"]) for record in of("oracle", log)}
+    assert oracles == {("binary", "zero-one"), ("difficult", "qs")}
+    for stage in ("binary", "difficult"):
+        final = [record["primal"] for record in of("iteration", log) if record["stage"] == stage][-1]
+        assert all(r["dual"] <= final * (1 + 1e-12) for r in of("iteration", log) if r["stage"] == stage)
+
+
+def table(stderr):
+    lines = stderr.splitlines()
+    head = [line for line in lines if line.lstrip().startswith("iter ")]
+    return head, [line for line in lines if ROW.match(line)], lines
+
+
+def test_progress_is_of_fixed_width(training):
+    head, rows, _ = table(training[0].stderr)
+    assert len(head) == 1
+    assert len({len(row) for row in rows}) == 1
+    # The columns stand under their names, right-aligned.
+    for name in ("iter", "primal", "dual", "gap", "planes", "seconds"):
+        end = head[0].index(name) + len(name)
+        assert all(row[end - 1] != " " and row[end : end + 1] in ("", " ") for row in rows), name
+
+
+def test_progress_thins_out(training):
+    _, log, model = training
+    shown = [int(row.split()[0]) for row in table(training[0].stderr)[1]]
+    n = load_model(model).header["iterations"]
+    assert shown == sorted({*range(1, 11), *range(10, n, 10), n})
+    last = table(training[0].stderr)[1][-1].split()
+    assert float(last[1]) == pytest.approx(of("iteration", log)[-1]["primal"], rel=1e-6)
+
+
+def test_verbose_shows_every_iteration(training, digits, run, tmp_path):
+    done = run("train", "-v", digits.path, tmp_path / "m", *digits.options, "-C", "100")
+    shown = [int(row.split()[0]) for row in table(done.stderr)[1]]
+    assert shown == list(range(1, load_model(training[2]).header["iterations"] + 1))
+    assert f"{digits.path}: 1797 rows, 174 positive, 64 features" in done.stderr
+    assert "1797 rows," not in training[0].stderr
+
+
+def test_a_terminal_sees_what_a_pipe_sees(cancer, run, command, environment, tmp_path):
+    def without_times(text):
+        return re.sub(r"\d+\.\d\d\b", "T", text)
+
+    arguments = ["train", str(cancer.path), str(tmp_path / "m")]
+    piped = run(*arguments).stderr
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*command, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment()
+    ) as process:
+        os.close(theirs)
+        seen = b""
+        while True:
+            try:
+                block = os.read(ours, 1 << 16)
+            except OSError:  # how a terminal says that nobody holds its other end
+                break
+            if not block:
+                break
+            seen += block
+    os.close(ours)
+    assert process.returncode == 0
+    on_terminal = seen.decode().replace("\r\n", "\n")
+    assert "\r" not in on_terminal
+    assert "\x1b" not in on_terminal
+    assert [len(line) for line in table(on_terminal)[1]] == [len(line) for line in table(piped)[1]]
+    assert without_times(on_terminal) == without_times(piped)
+
+
+@pytest.mark.parametrize("options", [("--quiet",), ("-q", "-v", "--oracle", "appx")], ids=" ".join)
+def test_quiet_is_silent(options, cancer, run, tmp_path):
+    done = run("train", cancer.path, tmp_path / "m", *options)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_the_summary(training, digits, run):
+    done, _, model = training
+    said = done.stderr
+    header = load_model(model).header
+    bounds = header["certificate"]
+    assert done.stdout == ""
+    assert f"apsvm: converged after {header['iterations']} iterations\n" in said
+    certificate = re.search(r"certificate: primal (\S+), dual (\S+), gap (\S+) ≤ (\S+) asked for \(exact\)", said)
+    assert certificate is not None
+    for shown, key in zip(certificate.groups(), ("primal", "dual", "gap", "tolerance"), strict=True):
+        assert float(shown) == pytest.approx(bounds[key], rel=1e-2)
+    ap = json.loads(run("eval", digits.path, "--model", model, "--json").stdout)["metrics"]["AP"]
+    assert f"training AP {ap:.6f} (174 of 1797 rows positive)" in said
+    times = re.search(r"apsvm: ([\d.]+) s: (.*)\n", said)
+    assert times is not None
+    parts = dict(part.split() for part in times[2].split(", "))
+    assert list(parts) == ["reading", "scores", "oracle", "gradient", "qp", "other"]
+    assert sum(map(float, parts.values())) == pytest.approx(float(times[1]), abs=0.04)
+    assert said.endswith(f"apsvm: model written to {model}\n")
+
+
+def test_the_summary_of_a_run_cut_short(cancer, run, tmp_path):
+    done = run("train", cancer.path, tmp_path / "m", "--max-iterations", 2, code=3)
+    assert "apsvm: iteration limit after 2 iterations\n" in done.stderr
+    assert " > 0.001 asked for" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "code"),
+    [
+        ("1 1:1\n-1 1:x\n", (), 65),
+        ("1 1:1\n1 1:2\n", (), 65),
+        ("1 1:1\n2 1:2\n", (), 65),
+        ("1 qid:1 1:1\n-1 qid:2 1:2\n", (), 65),
+        ("1 1:1\n-1 1:2\n", ("--loss", "zero-one", "--oracle", "qs"), 2),
+        ("1 1:1\n-1 1:2\n", ("--loss", "zero-one", "--oracle", "appx"), 2),
+        ("1 1:1\n-1 1:2\n", ("--positive-label", "9"), 65),
+        (None, (), 66),
+    ],
+    ids=["syntax", "one class", "labels", "no pair", "oracle", "appx", "positive label", "no file"],
+)
+def test_a_failed_run_leaves_old_files_alone(data, options, code, run, tmp_path):
+    source, log, model = tmp_path / "data", tmp_path / "log", tmp_path / "m"
+    if data is not None:
+        source.write_text(data)
+    log.write_text("the log of yesterday\n")
+    model.write_text("the model of yesterday\n")
+    run("train", source, model, "--log", log, *options, code=code)
+    assert model.read_text() == "the model of yesterday\n"
+    assert log.read_text() == "the log of yesterday\n"

@@ -1,0 +1,277 @@
+"""``apsvm train``: what its options do to the model, judged by the model's own numbers."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import json
+import lzma
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from judge import hinge_by_permutations
+
+from apsvm import load_model
+from apsvm.cli.train import ORACLE_CHOICES
+from apsvm.solvers.qp import BACKENDS
+
+EXACT = [name for name in ORACLE_CHOICES if name != "appx"]
+TINY = "1 1:2 2:1\n-1 1:1 2:3\n1 1:1.5 2:-1\n-1 1:2.5\n-1 1:0.5 2:2\n1 2:1\n"
+
+
+def test_the_oracles_are_those_of_the_papers():
+    assert set(ORACLE_CHOICES) == {"auto", "greedy", "search", "select", "search-select", "qs", "appx"}
+
+
+def test_exact_oracles_reach_one_objective(digits, trained, info):
+    found = {oracle: info(trained(digits, "--oracle", oracle, "-C", "10")) for oracle in EXACT}
+    primal = found["auto"]["certificate"]["primal"]
+    assert primal > 0
+    for oracle, facts in found.items():
+        assert facts["certificate"]["primal"] == pytest.approx(primal, rel=1e-9), oracle
+        assert facts["oracle"] == ("qs" if oracle == "auto" else oracle)
+        assert (facts["bound"], facts["state"], facts["loss"]) == ("exact", "converged", "ap")
+
+
+@pytest.mark.parametrize("C", [0.1, 100.0])
+def test_primal_is_the_objective_over_all_rankings(C, run, info, tmp_path):
+    data, model = tmp_path / "tiny.svm", tmp_path / "m"
+    data.write_text(TINY)
+    run("train", data, model, "-C", C, "-e", 1e-9)
+    ranker = load_model(model)
+    X = np.array([[2, 1], [1, 3], [1.5, -1], [2.5, 0], [0.5, 2], [0, 1]])
+    relevant = np.array([True, False, True, False, False, True])
+    hinge = hinge_by_permutations(ranker.score(X), relevant)
+    primal = info(model)["certificate"]["primal"]
+    assert primal == pytest.approx(0.5 * ranker.coef @ ranker.coef + C * hinge, rel=1e-9)
+
+
+def test_zero_one_is_the_hinge_of_the_rows(cancer, trained, info):
+    model = trained(cancer, "--loss", "zero-one", "--oracle", "auto")
+    margins = cancer.labels * load_model(model).score(cancer.X)
+    weights = load_model(model).coef
+    objective = 0.5 * weights @ weights + np.maximum(0, 1 - margins).mean()
+    facts = info(model)
+    assert facts["certificate"]["primal"] == pytest.approx(objective, rel=1e-9)
+    assert (facts["loss"], facts["oracle"]) == ("zero-one", "zero-one")
+
+
+def test_the_chain_of_commands(cancer, run, tmp_path, scored):
+    model, scores = tmp_path / "m", tmp_path / "scores"
+    run("train", cancer.path, model, "--oracle", "appx")
+    run("predict", cancer.path, model, scores)
+    found = json.loads(run("eval", cancer.path, "--scores", scores, "--json").stdout)
+    direct = json.loads(run("eval", cancer.path, "--model", model, "--json").stdout)
+    assert found == direct
+    assert found["metrics"]["AP"] > 0.98
+    assert json.loads(run("info", model, "--json").stdout)["width"] == 30
+    assert "nr_feature 30\n" in run("export", model, "--format", "liblinear").stdout
+    assert "30 # highest feature index\n" in run("export", model, "--format", "svmlight").stdout
+    assert scored(scores.read_text()).size == 569
+
+
+def test_the_model_s_default_name_is_in_the_current_folder(cancer, trained, run, tmp_path):
+    done = run("train", cancer.path, cwd=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["cancer.svm.model"]
+    assert "model written to cancer.svm.model\n" in done.stderr
+    assert (tmp_path / "cancer.svm.model").read_bytes() == trained(cancer).read_bytes()
+
+
+def test_an_old_model_is_replaced_and_its_mode_kept(cancer, trained, run, tmp_path):
+    model = tmp_path / "m"
+    model.write_text("old")
+    model.chmod(0o640)
+    run("train", "-q", cancer.path, model)
+    assert model.read_bytes() == trained(cancer).read_bytes()
+    assert model.stat().st_mode & 0o777 == 0o640
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]
+
+
+def test_standard_input_and_output(cancer, trained, run):
+    done = run("train", "-", "-", input=cancer.path.read_bytes(), text=False)
+    assert b"model written to standard output" in done.stderr
+    told = json.loads(run("info", "-", "--json", input=done.stdout, text=False).stdout)
+    # The same model, save that the data have another name.
+    expected = load_model(trained(cancer)).header
+    assert told["data"] == {**expected["data"], "file": "<stdin>"}
+    assert told["certificate"] == expected["certificate"]
+
+
+def test_model_to_standard_output_is_the_file(cancer, trained, run):
+    done = run("train", cancer.path, "-", text=False)
+    assert done.stdout == trained(cancer).read_bytes()
+
+
+@pytest.mark.parametrize("pack", [gzip, bz2, lzma], ids=lambda module: module.__name__)
+def test_compressed_data(pack, cancer, trained, run, info, tmp_path):
+    packed, model = tmp_path / "data", tmp_path / "m"  # known by its bytes: the name says nothing
+    packed.write_bytes(pack.compress(cancer.path.read_bytes()))
+    run("train", "-q", packed, model)
+    plain = load_model(trained(cancer))
+    assert np.array_equal(load_model(model).coef, plain.coef)
+    assert info(model)["data"]["sha256"] == hashlib.sha256(packed.read_bytes()).hexdigest()
+    assert info(model)["data"]["sha256"] != plain.header["data"]["sha256"]
+
+
+def test_positive_label(digits, trained, run, info, tmp_path):
+    eights = info(trained(digits))
+    assert (eights["positive_label"], eights["data"]["positives"]) == (8.0, int((digits.labels == 8).sum()))
+    model = tmp_path / "m"
+    run("train", "-q", digits.path, model, "--positive-label", 3)
+    threes = info(model)
+    assert (threes["positive_label"], threes["data"]["positives"]) == (3.0, int((digits.labels == 3).sum()))
+    assert threes["labels"] == {"positive": 3.0, "negative": [0, 1, 2, 4, 5, 6, 7, 8, 9]}
+    assert threes["certificate"]["primal"] != eights["certificate"]["primal"]
+
+
+def test_positive_label_is_needed_for_other_labels(digits, run, tmp_path):
+    done = run("train", digits.path, tmp_path / "m", code=65)
+    assert "--positive-label" in done.stderr
+    done = run("train", digits.path, tmp_path / "m", "--positive-label", 17, code=65)
+    assert "no row has the positive label 17" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_zero_based(cancer, trained, run, write_rows, tmp_path):
+    data, model = write_rows(tmp_path / "zero.svm", cancer.X, cancer.labels, zero_based=True), tmp_path / "m"
+    done = run("train", data, model, code=65)
+    assert f"{data}:1:" in done.stderr
+    assert "--zero-based" in done.stderr
+    run("train", "-q", data, model, "--zero-based")
+    assert np.array_equal(load_model(model).coef, load_model(trained(cancer)).coef)
+    assert load_model(model).zero_based
+    # The model knows how its files count.
+    predicted = run("predict", data, model).stdout
+    assert predicted == run("predict", cancer.path, trained(cancer)).stdout
+
+
+def test_bias_is_a_constant_feature(cancer, trained, run, info, write_rows, tmp_path):
+    bias = 10.0
+    model = trained(cancer, "--loss", "zero-one", "--bias", str(bias))
+    explicit, data = tmp_path / "m", tmp_path / "data"
+    write_rows(data, sp.hstack([cancer.X, np.full((569, 1), bias)]), cancer.labels)
+    run("train", "-q", data, explicit, "--loss", "zero-one")
+    found, expected = load_model(model), load_model(explicit)
+    assert found.width == 30
+    assert np.allclose(found.coef, expected.coef[:30], rtol=1e-9, atol=1e-12)
+    assert found.intercept == pytest.approx(bias * expected.coef[30], rel=1e-9)
+    assert abs(found.intercept) > 1e-3
+    assert info(model)["certificate"]["primal"] == pytest.approx(info(explicit)["certificate"]["primal"], rel=1e-9)
+
+
+def test_no_bias_by_default_and_for_any_negative_value(cancer, trained):
+    for options in [(), ("--bias", "-7.5")]:
+        assert load_model(trained(cancer, "--loss", "zero-one", *options)).intercept == 0.0
+
+
+def test_a_bias_moves_no_ranking(cancer, trained, info):
+    plain, biased = (info(trained(cancer, *options)) for options in [(), ("--bias", "1")])
+    assert biased["certificate"]["primal"] == pytest.approx(plain["certificate"]["primal"], rel=1e-9)
+
+
+def test_keep_easy_bounds(cancer, trained, info):
+    """All rows difficult: the exact problem. All easy rows kept: they keep their margins, and it costs."""
+    exact = info(trained(cancer))
+    none = info(trained(cancer, "--oracle", "appx", "--keep-easy", "0"))
+    everything = trained(cancer, "--oracle", "appx", "--keep-easy", "100")
+    tolerance = exact["certificate"]["tolerance"]
+    assert none["certificate"]["primal"] == pytest.approx(exact["certificate"]["primal"], abs=tolerance)
+    assert none["bound"] == "approximate"
+    assert none["oracle"] == "zero-one then qs"
+    assert (none["keep_easy"], info(everything)["keep_easy"], exact["keep_easy"]) == (0.0, 100.0, None)
+
+    binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one")).score(cancer.X)
+    kept = binary >= 1
+    assert 50 < kept.sum() < 569
+    margins = cancer.labels * load_model(everything).score(cancer.X)
+    assert margins[kept].min() >= 1 - 1e-9
+    plain_margins = cancer.labels * load_model(trained(cancer)).score(cancer.X)
+    assert plain_margins[kept].min() < 0.9
+
+
+def test_keep_easy_says_how_many(cancer, run, trained, tmp_path):
+    binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one")).score(cancer.X)
+    easy = round(0.25 * int((binary >= 1).sum()))
+    done = run("train", cancer.path, tmp_path / "m", "--oracle", "appx", "--keep-easy", 25)
+    assert f"{easy} rows held easy, {569 - easy} difficult" in done.stderr
+    assert "approximate" in done.stderr
+
+
+def test_qp_backends_certify_one_optimum(cancer, trained, info):
+    bounds = {qp: info(trained(cancer, "--qp", qp))["certificate"] for qp in BACKENDS}
+    assert len(bounds) >= 3
+    assert max(b["dual"] for b in bounds.values()) <= min(b["primal"] for b in bounds.values()) * (1 + 1e-12)
+    for qp, b in bounds.items():
+        assert b["gap"] == pytest.approx(b["primal"] - b["dual"]), qp
+        assert b["gap"] <= b["tolerance"] == pytest.approx(1e-3), qp
+
+
+def test_threads_change_no_byte(digits, run, tmp_path):
+    """As many values as several threads are started for."""
+    data = tmp_path / "data"
+    data.write_bytes(digits.path.read_bytes() * 12)
+    assert digits.X.nnz * 12 > 600_000
+    models = []
+    for threads in (1, 2):
+        model = tmp_path / f"{threads}.model"
+        run("train", "-q", data, model, *digits.options, "--threads", threads, "--max-iterations", 5, code=3)
+        models.append(model.read_bytes())
+    assert models[0] == models[1]
+
+
+def test_the_same_training_gives_the_same_file(cancer, trained, run):
+    again = run("train", "-q", cancer.path, "-", "--oracle", "appx", text=False).stdout
+    assert again == trained(cancer, "--oracle", "appx").read_bytes()
+
+
+def test_float32_rounds_the_values(cancer, trained, info):
+    single, double = trained(cancer, "--dtype", "float32"), trained(cancer)
+    primals = [info(model)["certificate"]["primal"] for model in (single, double)]
+    assert primals[0] != primals[1]
+    assert primals[0] == pytest.approx(primals[1], rel=1e-6)
+    assert np.allclose(load_model(single).coef, load_model(double).coef, rtol=0, atol=1e-5)
+
+
+def test_max_features(cancer, trained, run, tmp_path):
+    model = tmp_path / "m"
+    done = run("train", cancer.path, model, "--max-features", 29, code=65)
+    column = cancer.path.read_text().splitlines()[0].index("30:") + 1
+    assert f"{cancer.path}:1:{column}: " in done.stderr
+    assert not model.exists()
+    run("train", "-q", cancer.path, model, "--max-features", 30)
+    assert model.read_bytes() == trained(cancer).read_bytes()
+
+
+def test_sort_features(cancer, trained, run, tmp_path):
+    data, model = tmp_path / "data", tmp_path / "m"
+    rows = [line.split() for line in cancer.path.read_text().splitlines()]
+    data.write_text("".join(" ".join([label, *reversed(features)]) + "\n" for label, *features in rows))
+    done = run("train", data, model, code=65)
+    column = data.read_text().splitlines()[0].index(" 29:") + 2
+    assert f"{data}:1:{column}: " in done.stderr
+    assert "--sort-features" in done.stderr
+    run("train", "-q", data, model, "--sort-features")
+    assert np.array_equal(load_model(model).coef, load_model(trained(cancer)).coef)
+
+
+def test_queries_are_ranked_apart(digits, run, info, write_rows, tmp_path):
+    data, model = tmp_path / "data", tmp_path / "m"
+    # Query 4 has no positive.
+    queries = np.arange(len(digits.labels)) % 4 + 4 * (digits.labels != 8) * (np.arange(len(digits.labels)) % 8 == 3)
+    write_rows(data, digits.X, digits.labels, query_id=queries)
+    assert len(set(queries[digits.positive])) == 4 < len(set(queries))
+    done = run("train", data, model, *digits.options)
+    assert (info(model)["data"]["queries"], info(model)["data"]["queries_skipped"]) == (4, 1)
+    assert "1 queries without both classes were left out, 4 trained on" in done.stderr
+    assert "mean of 4 queries" in done.stderr
+
+
+@pytest.mark.parametrize("oracle", ["qs", "appx"])
+def test_data_without_a_pair_to_rank(oracle, run, tmp_path):
+    data, model = tmp_path / "data", tmp_path / "m"
+    data.write_text("1 qid:1 1:1\n1 qid:1 1:2\n-1 qid:2 1:2\n")
+    done = run("train", data, model, "--oracle", oracle, code=65)
+    assert "no query has both a positive and a negative row" in done.stderr
+    assert not model.exists()
