@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from apsvm.clock import Span, Spans
 from apsvm.data.rows import Rows
 from apsvm.losses.base import Loss, RankingLoss
-from apsvm.oracles.base import BoundOracle, Oracle, Violation
+from apsvm.oracles.base import BoundOracle, Oracle
 
 
 class NothingToRankError(ValueError):
@@ -79,7 +79,10 @@ class Risk:
             raise FloatingPointError("scores are not finite: the feature values are too large, scale them down")
         with spans.time("oracle"):
             c = np.empty(scores.size)
-            found = [self._violation(query, scores, c) for query in self._queries]
+            found = [
+                query.oracle(scores[query.positives], scores[query.negatives], c[query.positives], c[query.negatives])
+                for query in self._queries
+            ]
             share = 1.0 / len(found)
             if share != 1.0:
                 c *= share
@@ -101,13 +104,6 @@ class Risk:
             call=call,
         )
 
-    @staticmethod
-    def _violation(query: _Query, scores: NDArray[np.float64], c: NDArray[np.float64]) -> Violation:
-        violation = query.oracle(scores[query.positives], scores[query.negatives])
-        c[query.positives] = violation.weights_pos
-        c[query.negatives] = violation.weights_neg
-        return violation
-
 
 def make_risk(
     rows: Rows,
@@ -122,7 +118,7 @@ def make_risk(
 
     Parameters
     ----------
-    rows : n rows
+    rows : n rows; their number of threads is the oracles' too
     relevant : (n,) bool
     groups : (n,) int64, rows of one query share a value, in any order; None: one query
     costs : (n,) float64 ≥ 0, for losses over rows; None: all one
@@ -143,7 +139,7 @@ def make_risk(
             skipped += 1
             continue
         weights = None if costs is None or ranked else (costs[members[:n_pos]], costs[members[n_pos:]])
-        bound = oracle.bind(loss, n_pos, n_neg, weights)
+        bound = oracle.bind(loss, n_pos, n_neg, costs=weights, threads=rows.threads)
         queries.append(_Query(slice(at, at + n_pos), slice(at + n_pos, at + n_pos + n_neg), bound))
         keep.append(members)
         at += n_pos + n_neg

@@ -11,6 +11,7 @@ from judge import hinge_of_ranks
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
 
+from apsvm import most_violated_ranking
 from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES
 from apsvm.oracles import make_oracle
@@ -86,11 +87,7 @@ def test_the_primal_is_the_objective_at_w(name):
     X, relevant = DATA[name]()
     trained = train_structured_svm(TrainingSet(Rows(X), relevant), Settings(C=10.0), Watch())
     scores = X @ trained.w
-    ranks = (
-        make_oracle("greedy", LOSSES["ap"]())
-        .bind(LOSSES["ap"](), relevant.sum(), (~relevant).sum())(scores[relevant], scores[~relevant])
-        .ranks
-    )
+    ranks = most_violated_ranking(scores, relevant, oracle="greedy").ranks
     value, _ = hinge_of_ranks(scores, relevant, ranks)
     assert trained.solution.certificate.primal == pytest.approx(0.5 * trained.w @ trained.w + 10.0 * value, rel=1e-9)
 
