@@ -1,6 +1,6 @@
 """The 1-slack cutting-plane method (Joachims, Finley, Yu 2009): minimise J(w) = ½‖w‖² + C·risk(w).
 
-    repeat  (value, plane) = risk(w);  add the plane;  α = argmax of the working set's dual;  w = −Σ α_t a_t
+    repeat  take a plane of the risk;  α = argmax of the working set's dual;  w = −Σ α_t a_t
     until   J(best w) − dual(α) ≤ ε·C
 
 risk is convex and ≥ 0; each plane bounds it from below everywhere, so dual(α) is a lower bound on the optimum, and any
@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.clock import Span, Spans
 from apsvm.solvers.certificate import Certificate
+from apsvm.solvers.line_search import Cutter
 from apsvm.solvers.qp.base import Backend
 from apsvm.solvers.qp.base import Solution as QPSolution
 from apsvm.solvers.working_set import WorkingSet
@@ -28,17 +28,6 @@ from apsvm.solvers.working_set import WorkingSet
 QP_SHARE = 1e-3
 #: Iterations without any progress, relative to the objective, after which rounding has won.
 STALL_LIMIT = 25
-
-
-class Cut(Protocol):
-    """risk(w) = value ≥ plane·w' + offset for every w', equal at w' = w."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def plane(self) -> NDArray[np.float64]: ...
-    @property
-    def offset(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +53,11 @@ class State(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-CutT = TypeVar("CutT", bound=Cut)
-
-
 @dataclass(frozen=True, slots=True)
-class Iteration(Generic[CutT]):
-    """One round: ``cut`` is what risk returned; the certificate is of the best points so far."""
+class Iteration:
+    """One round; the certificate is of the best points so far."""
 
     index: int
-    cut: CutT
     certificate: Certificate
     planes: int
     qp: QPSolution
@@ -94,7 +79,7 @@ class Solution:
 
 
 def minimise(
-    risk: Callable[[NDArray[np.float64]], CutT],
+    cutter: Cutter,
     dimension: int,
     C: float,
     backend: Backend,
@@ -104,14 +89,14 @@ def minimise(
     time_limit: float | None = None,
     start: NDArray[np.float64] | None = None,
     constraints: Constraints | None = None,
-    on_iteration: Callable[[Iteration[CutT]], None] | None = None,
+    on_iteration: Callable[[Iteration], None] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Solution:
     """Minimise ½‖w‖² + C·risk(w), subject to ``constraints`` if given.
 
     Parameters
     ----------
-    risk : w (dimension,) float64 → Cut; convex, non-negative
+    cutter : what evaluates the risk, convex and non-negative, and says where to cut (``line_search``)
     C : > 0
     epsilon : the gap asked for, in units of the risk (the objective's gap is ≤ ε·C); ≥ 0
     time_limit : seconds, checked between iterations
@@ -139,13 +124,13 @@ def minimise(
             for plane, offset in zip(restored.planes, restored.offsets, strict=True):
                 working_set.add(plane, float(offset), soft=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            cut = risk(point)
-            working_set.add(cut.plane, cut.offset, soft=True)
-            here = 0.5 * float(point @ point) + C * cut.value
+            step = cutter(point, primal - dual)
+            working_set.add(step.cut.plane, step.cut.offset, soft=True)
+            here = 0.5 * float(step.point @ step.point) + C * step.risk
         if not np.isfinite(here) or not np.isfinite(working_set.problem().gram[-1]).all():
             raise FloatingPointError("the objective is not finite: the feature values are too large, scale them down")
         if here < primal:
-            best, best_risk, primal = point, cut.value, here
+            best, best_risk, primal = step.point, step.risk, here
 
         spans = Spans()
         with spans.time("qp"):
@@ -155,9 +140,13 @@ def minimise(
             working_set.forget_idle()
         dual = max(dual, lower)
         certificate = Certificate(primal, dual, epsilon * C)
+        if certificate.reached:
+            best_risk = cutter.verified_risk(best)
+            primal = 0.5 * float(best @ best) + C * best_risk
+            certificate = Certificate(primal, dual, epsilon * C)
         seconds = time.perf_counter() - began
         if on_iteration is not None:
-            on_iteration(Iteration(index, cut, certificate, planes, qp, spans.parts["qp"], seconds))
+            on_iteration(Iteration(index, certificate, planes, qp, spans.parts["qp"], seconds))
 
         progress = max(before[0] - primal, dual - before[1])
         unchanged = 0 if progress > 1e-14 * primal else unchanged + 1

@@ -5,7 +5,7 @@ With the 0-1 loss the same recipe is the papers' binary SVM baseline.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,16 +17,22 @@ from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES
 from apsvm.oracles import make_oracle
 from apsvm.records import Log, NoLog, span_fields
-from apsvm.risk import OracleCall, make_risk
-from apsvm.solvers.cutting_plane import Constraints, Cut, Iteration, Solution, State, minimise
+from apsvm.risk import Account, OracleCall, ScoreHinge, make_risk
+from apsvm.solvers.cutting_plane import Constraints, Iteration, Solution, State, minimise
+from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter, ScoredRisk
 from apsvm.solvers.qp import BACKENDS
 
+#: Where the solver takes its planes, by the name of ``--solver``.
+CUTTERS: dict[str, Callable[[ScoredRisk[ScoreHinge], float], Cutter]] = {
+    "line-search": AfterLineSearch,
+    "cutting-plane": lambda risk, C: AtTheQPsPoint(risk),
+}
 
-class CountedCut(Cut, Protocol):
-    """A cut that says what it took."""
 
-    @property
-    def call(self) -> OracleCall: ...
+class AccountedRisk(ScoredRisk[ScoreHinge], Protocol):
+    """A risk that says what it took."""
+
+    def account(self) -> Account: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,7 @@ class Settings:
     max_iterations: int = 10_000
     time_limit: float | None = None
     qp: str = "auto"
+    solver: str = "line-search"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +134,7 @@ def train_structured_svm(data: TrainingSet, settings: Settings, watch: Watch) ->
 
 def run_stage(
     name: str,
-    risk: Callable[[NDArray[np.float64]], CountedCut],
+    risk: AccountedRisk,
     dimension: int,
     settings: Settings,
     watch: Watch,
@@ -142,12 +149,15 @@ def run_stage(
     spans: dict[str, Span] = {}
     fallbacks = 0
 
-    def on_iteration(iteration: Iteration[CountedCut]) -> None:
+    def on_iteration(iteration: Iteration) -> None:
         nonlocal fallbacks
         fallbacks += iteration.qp.fell_back is not None
-        for part, span in (*iteration.cut.call.spans.items(), ("qp", iteration.qp_span)):
+        account = risk.account()
+        taken = {**account.spans.parts, "qp": iteration.qp_span}
+        taken["oracle"] = sum((call.span for call in account.calls), Span())
+        for part, span in taken.items():
             spans[part] = spans.get(part, Span()) + span
-        _log_iteration(watch.log, name, iteration)
+        _log_iteration(watch.log, name, iteration, account.calls, taken)
         bounds = iteration.certificate
         watch.progress(
             Progress(name, iteration.index, bounds.primal, bounds.dual, bounds.gap, iteration.planes, iteration.seconds)
@@ -155,7 +165,7 @@ def run_stage(
 
     limit = None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_used)
     solution = minimise(
-        risk,
+        CUTTERS[settings.solver](risk, settings.C),
         dimension,
         settings.C,
         BACKENDS[settings.qp](),
@@ -170,22 +180,24 @@ def run_stage(
     return StageReport(name, oracle, solution, spans, fallbacks)
 
 
-def _log_iteration(log: Log, stage: str, iteration: Iteration[CountedCut]) -> None:
-    call = iteration.cut.call
+def _log_iteration(
+    log: Log, stage: str, iteration: Iteration, calls: list[OracleCall], spans: Mapping[str, Span]
+) -> None:
     where: dict[str, Any] = {"stage": stage, "iteration": iteration.index}
-    log.write(
-        "oracle",
-        **where,
-        oracle=call.oracle,
-        n_pos=call.n_pos,
-        n_neg=call.n_neg,
-        queries=call.queries,
-        ranks_evaluated=call.ranks_evaluated,
-        violating=call.violating,
-        risk=iteration.cut.value,
-        loss=iteration.cut.offset,
-        **span_fields(call.spans),
-    )
+    for call in calls:
+        log.write(
+            "oracle",
+            **where,
+            oracle=call.oracle,
+            n_pos=call.n_pos,
+            n_neg=call.n_neg,
+            queries=call.queries,
+            ranks_evaluated=call.ranks_evaluated,
+            violating=call.violating,
+            risk=call.risk,
+            loss=call.loss,
+            **span_fields({"oracle": call.span}),
+        )
     log.write(
         "iteration",
         **where,
@@ -193,9 +205,10 @@ def _log_iteration(log: Log, stage: str, iteration: Iteration[CountedCut]) -> No
         dual=iteration.certificate.dual,
         gap=iteration.certificate.gap,
         planes=iteration.planes,
+        oracle_calls=len(calls),
         qp=iteration.qp.backend,
         qp_gap=iteration.qp.gap,
         qp_fell_back=iteration.qp.fell_back,
-        **span_fields({"qp": iteration.qp_span}),
+        **span_fields(spans),
         seconds=iteration.seconds,
     )
