@@ -51,6 +51,7 @@ class Options:
     max_iterations: int
     time_limit: float | None
     qp: str
+    solver: str
     bias: float
     keep_easy: float
     zero_based: bool
@@ -89,6 +90,10 @@ class Options:
 @click.option(
     "--qp", type=click.Choice(list(BACKENDS)), default="auto", show_default=True,
     help="Solver of the working-set QP; auto: active-set, and cvxpy where its certificate falls short.",
+)  # fmt: skip
+@click.option(
+    "--solver", type=click.Choice(["line-search", "cutting-plane"]), default="line-search", show_default=True,
+    help="Where planes are taken: after an exact line search on scores, or at the QP's own point as in the papers.",
 )  # fmt: skip
 @click.option(
     "-B", "--bias", type=Number(), default=-1.0, show_default=True,
@@ -218,7 +223,14 @@ def _train(dataset: Dataset, relevant: Any, options: Options, log: Log, signals:
         say(f"warning: {dataset.source}: cost: is used by --loss zero-one only; it is ignored here")
     training_set = TrainingSet(rows, relevant, dataset.groups, dataset.costs)
     settings = Settings(
-        options.loss, options.oracle, options.C, options.epsilon, options.max_iterations, options.time_limit, options.qp
+        loss=options.loss,
+        oracle=options.oracle,
+        C=options.C,
+        epsilon=options.epsilon,
+        max_iterations=options.max_iterations,
+        time_limit=options.time_limit,
+        qp=options.qp,
+        solver=options.solver,
     )
     display = _Display(options.verbose)
     watch = Watch(log, _silent if options.quiet else display, lambda: bool(signals))
@@ -263,6 +275,7 @@ def _header(dataset: Dataset, relevant: Any, options: Options, trained: Trained)
         "bias": options.bias,
         "keep_easy": options.keep_easy if options.oracle == "appx" else None,
         "seed": options.seed,
+        "solver": options.solver,
         "state": str(trained.state),
         "iterations": sum(stage.solution.iterations for stage in trained.stages),
         "bound": "exact" if trained.exact else "approximate",

@@ -125,16 +125,6 @@ def test_values_beyond_floating_point_are_an_error(solve):
         solve([[1e200]], 1.0)
 
 
-def test_line_search_needs_fewer_planes(rng):
-    target = rng.normal(size=(300, 30)) + 0.8
-    found = {
-        name: minimise(cutter(HingeOf(target), 1e3), 30, 1e3, BACKENDS["auto"](), epsilon=1e-4)
-        for name, cutter in CUTTERS.items()
-    }
-    assert found["line search"].certificate.primal == pytest.approx(found["plain"].certificate.primal, abs=2e-4 * 1e3)
-    assert found["line search"].iterations < found["plain"].iterations
-
-
 def test_the_minimum_of_a_quadratic_and_lines(rng):
     """Against a fine grid."""
     grid = np.linspace(0.0, 1.0, 20_001)

@@ -289,3 +289,15 @@ def test_backends_give_the_same_training():
     }
     for value in primal.values():
         assert value == pytest.approx(primal["active-set"], abs=1e-4 * 10.0)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_the_line_search_needs_fewer_iterations(name):
+    X, relevant = DATA[name]()
+    iterations = {
+        solver: train_structured_svm(
+            TrainingSet(Rows(X), relevant), Settings(C=100.0, solver=solver), Watch()
+        ).solution.iterations
+        for solver in CUTTERS
+    }
+    assert iterations["line-search"] < 0.8 * iterations["cutting-plane"]
