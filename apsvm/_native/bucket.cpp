@@ -9,8 +9,8 @@
 // that the solved neighbours give; at most P bins can hold a change of rank, plus the few that the bounds leave open:
 // those are gathered and handed to the quicksort-flavoured oracle.
 //
-// Bins adapt to the scores by a sample: of equal width where the sample is spread evenly enough, otherwise between
-// splitters drawn from it, each splitter with a bin of its own, so that a value that many rows share is a bin of equals.
+// Bins adapt to the scores by a sample: of equal width where the sample is spread evenly enough, otherwise splitters
+// drawn from it cut the scores into strips of about equal numbers, and each strip is cut into bins of equal width.
 // A second call starts from what the first found: where few negatives violated, only those above a threshold, guessed
 // from the sample, are binned at all, and one evaluation at (their number + 1, threshold) proves the guess or refutes it.
 //
@@ -28,19 +28,23 @@ namespace {
 constexpr std::size_t kFew = 5000;             // below, binning does not pay
 constexpr std::size_t kSample = 4096;
 constexpr std::size_t kPerThread = 1u << 16;   // below this many scores a thread costs more than it saves
-constexpr std::size_t kMostBins = 16384;
-constexpr std::size_t kSplitters = 511;        // 2^k − 1
+constexpr std::size_t kPerBin = 8;
+constexpr std::size_t kMostBins = 1u << 16;     // what 16 bits name
+constexpr std::size_t kStrips = 64;            // 2^k
+constexpr std::size_t kBinsInAStrip = 128;
 constexpr double kMostInACell = 0.125;         // of the sample, for bins of equal width
 constexpr std::size_t kCells = 64;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
-// Ascending bins of equal width; the first and the last are open-ended.
+// Ascending bins of equal width over [low, high); the first and the last are open-ended.
 struct EvenBins {
-    double low, per_width, last;
+    double low, width, per_width, slack;  // slack: what rounding can move a score over an edge
     std::size_t count;
-    double slack;  // what rounding can move a score over an edge
 
-    static constexpr std::size_t block = 1024;
+    EvenBins(double low, double high, std::size_t count)
+        : low(low), width((high - low) / static_cast<double>(count)), per_width(1.0 / width),
+          slack(1e-9 * width + 8.0 * kEpsilon * std::max(std::abs(low), std::abs(high))), count(count) {}
 
     APSVM_CLONES static void find(const double *scores, std::size_t n, double low, double per_width, double last,
                                   std::uint16_t *bins) {
@@ -52,35 +56,69 @@ struct EvenBins {
         }
     }
     void operator()(const double *scores, std::size_t n, std::uint16_t *bins) const {
-        find(scores, n, low, per_width, last, bins);
+        find(scores, n, low, per_width, static_cast<double>(count - 1), bins);
     }
     double lower_edge(std::size_t bin) const {
-        return bin == 0 ? -kInfinity : low + static_cast<double>(bin) / per_width - slack;
+        return bin == 0 ? -kInfinity : low + static_cast<double>(bin) * width - slack;
     }
     double upper_edge(std::size_t bin) const {
-        return bin + 1 == count ? kInfinity : low + static_cast<double>(bin + 1) / per_width + slack;
+        return bin + 1 == count ? kInfinity : low + static_cast<double>(bin + 1) * width + slack;
     }
 };
 
-// Ascending bins between splitters t_0 < t_1 < …: 2p holds (t_{p−1}, t_p), 2p + 1 holds t_p alone.
-struct SplitterBins {
-    double splitters[kSplitters];  // padded with +infinity
-    std::size_t count = 2 * kSplitters + 1;
+// Strips [t_p, t_{p+1}) between ascending splitters, t_0 = −∞ and t_kStrips = +∞, each of kBinsInAStrip bins of equal
+// width between `from` and the next strip's; an empty strip has equal splitters.
+struct StripBins {
+    double splitters[kStrips + 1];
+    double from[kStrips];
+    double width[kStrips];
+    double per_width[kStrips];
+    std::size_t count = kStrips * kBinsInAStrip;
 
-    APSVM_CLONES static void find(const double *scores, std::size_t n, const double *splitters, std::uint16_t *bins) {
+    explicit StripBins(const std::vector<double> &sample) {
+        for (std::size_t p = 0; p < kStrips; ++p) {
+            const double next = p + 1 < kStrips ? sample[(p + 1) * sample.size() / kStrips] : sample.back();
+            from[p] = splitters[p] = sample[p * sample.size() / kStrips];
+            width[p] = (next - from[p]) / static_cast<double>(kBinsInAStrip);
+            per_width[p] = 1.0 / width[p];
+            // Too narrow or too wide for arithmetic: one bin.
+            if (!std::isnormal(width[p]) || !std::isnormal(per_width[p])) per_width[p] = 0.0;
+        }
+        splitters[0] = -kInfinity;
+        splitters[kStrips] = kInfinity;
+    }
+
+    APSVM_CLONES static void find(const double *scores, std::size_t n, const double *splitters, const double *from,
+                                  const double *per_width, std::uint16_t *bins) {
         for (std::size_t i = 0; i < n; ++i) {
-            std::uint32_t below = 0;
-            for (std::uint32_t step = (kSplitters + 1) / 2; step > 0; step /= 2)
-                below += splitters[below + step - 1] < scores[i] ? step : 0;
-            const bool equal = below < kSplitters && splitters[below] == scores[i];
-            bins[i] = static_cast<std::uint16_t>(2 * below + equal);
+            std::uint32_t strip = 0;
+            for (std::uint32_t step = kStrips / 2; step > 0; step /= 2)
+                strip += splitters[strip + step] <= scores[i] ? step : 0;
+            double place = (scores[i] - from[strip]) * per_width[strip];
+            place = place > 0.0 ? place : 0.0;
+            place = place < kBinsInAStrip - 1.0 ? place : kBinsInAStrip - 1.0;
+            bins[i] = static_cast<std::uint16_t>(strip * kBinsInAStrip +
+                                                 static_cast<std::uint32_t>(static_cast<std::int32_t>(place)));
         }
     }
     void operator()(const double *scores, std::size_t n, std::uint16_t *bins) const {
-        find(scores, n, splitters, bins);
+        find(scores, n, splitters, from, per_width, bins);
     }
-    double lower_edge(std::size_t bin) const { return bin == 0 ? -kInfinity : splitters[(bin - 1) / 2]; }
-    double upper_edge(std::size_t bin) const { return bin + 1 == count ? kInfinity : splitters[bin / 2]; }
+    double slack(std::size_t strip) const {
+        return 1e-9 * width[strip] +
+               8.0 * kEpsilon * (std::abs(from[strip]) + static_cast<double>(kBinsInAStrip) * width[strip]);
+    }
+    double lower_edge(std::size_t bin) const {
+        const std::size_t strip = bin / kBinsInAStrip, part = bin % kBinsInAStrip;
+        if (part == 0 || per_width[strip] == 0.0) return splitters[strip];
+        return std::max(splitters[strip], from[strip] + static_cast<double>(part) * width[strip] - slack(strip));
+    }
+    double upper_edge(std::size_t bin) const {
+        const std::size_t strip = bin / kBinsInAStrip, part = bin % kBinsInAStrip;
+        if (part + 1 == kBinsInAStrip || per_width[strip] == 0.0) return splitters[strip + 1];
+        return std::min(splitters[strip + 1],
+                        from[strip] + static_cast<double>(part + 1) * width[strip] + slack(strip));
+    }
 };
 
 struct Bin {
@@ -136,6 +174,8 @@ struct Pass {
     std::vector<std::uint16_t> &bins;
     std::vector<Scored> &items;
 
+    static constexpr std::size_t block = 2048;  // the scores of a block stay in the cache between its steps
+
     std::int32_t index_of(std::size_t i) const { return index ? index[i] : static_cast<std::int32_t>(i); }
 
     template <class Bins>
@@ -145,7 +185,6 @@ struct Pass {
         std::vector<std::int64_t> counts(chunks * edges.count, 0);
         in_threads(chunks, threads, [&](std::size_t chunk) {
             std::int64_t *count = counts.data() + chunk * edges.count;
-            constexpr std::size_t block = 2048;  // its bins are counted while they are in the cache
             for (std::size_t at = n * chunk / chunks; at < n * (chunk + 1) / chunks; at += block) {
                 const std::size_t stop = std::min(at + block, n * (chunk + 1) / chunks);
                 edges(scores + at, stop - at, bins.data() + at);
@@ -184,12 +223,20 @@ struct Pass {
         if (items.size() < static_cast<std::size_t>(place)) items.resize(static_cast<std::size_t>(place));
         in_threads(chunks, threads, [&](std::size_t chunk) {
             std::int64_t *next = counts.data() + chunk * edges.count;
-            for (std::size_t i = n * chunk / chunks; i < n * (chunk + 1) / chunks; ++i) {
-                const double weight = weight_of_bin[bins[i]];
-                if (weight >= 0.0)
+            std::int32_t open[block];  // collected without a branch: whether a bin is open is hard to foretell
+            for (std::size_t at = n * chunk / chunks; at < n * (chunk + 1) / chunks; at += block) {
+                const std::size_t stop = std::min(at + block, n * (chunk + 1) / chunks);
+                std::size_t n_open = 0;
+                for (std::size_t i = at; i < stop; ++i) {
+                    const double weight = weight_of_bin[bins[i]];
                     sink.weights[index_of(i)] = weight;
-                else
+                    open[n_open] = static_cast<std::int32_t>(i);
+                    n_open += weight < 0.0;
+                }
+                for (std::size_t k = 0; k < n_open; ++k) {
+                    const auto i = static_cast<std::size_t>(open[k]);
                     items[static_cast<std::size_t>(next[bins[i]]++)] = {scores[i], index_of(i)};
+                }
             }
         });
 
@@ -224,7 +271,13 @@ void Bucket::sample(const double *scores, std::size_t n) {
     const std::size_t size = std::min(kSample, n);
     sample_.resize(size);
     for (std::size_t i = 0; i < size; ++i) sample_[i] = scores[n / size * i];
-    std::sort(sample_.begin(), sample_.end());
+}
+
+// The sample's `place`-th score, counted from 0, ascending.
+double Bucket::of_sample(std::size_t place) {
+    const auto at = sample_.begin() + static_cast<std::ptrdiff_t>(place);
+    std::nth_element(sample_.begin(), at, sample_.end());
+    return *at;
 }
 
 bool Bucket::rank_survivors(const Task &task, const Sink &sink, const double *scores) {
@@ -234,7 +287,7 @@ bool Bucket::rank_survivors(const Task &task, const Sink &sink, const double *sc
     // Three standard deviations of the sample's count, and a tenth for what the scores have moved.
     const auto size = static_cast<double>(sample_.size());
     const double guess = 1.1 * share * size + 3.0 * std::sqrt(1.1 * share * size) + 3.0;
-    const double threshold = sample_[sample_.size() - static_cast<std::size_t>(guess)];
+    const double threshold = of_sample(sample_.size() - static_cast<std::size_t>(guess));
     if (survivors_.size() < n_neg_) {
         survivors_.resize(n_neg_);
         survivor_scores_.resize(n_neg_);
@@ -272,26 +325,17 @@ void Bucket::rank_all(const Task &task, const Sink &sink, const double *scores, 
                       std::size_t n) {
     Pass pass{task, sink, scores, index, n, threads_, bins_, items_};
     const std::size_t tail = sample_.size() / 512;
-    const double inner_low = sample_[tail], inner_high = sample_[sample_.size() - 1 - tail];
+    const double inner_low = of_sample(tail), inner_high = of_sample(sample_.size() - 1 - tail);
     // Half as wide again: the tails are where ranks change fastest.
     const double margin = 0.25 * (inner_high - inner_low);
     const double low = inner_low - margin, high = inner_high + margin;
     if (even_enough(sample_, low, high)) {
-        const std::size_t count = std::clamp<std::size_t>(n / 32, 256, kMostBins);
-        const double width = (high - low) / static_cast<double>(count);
-        const double size = std::max(std::abs(low), std::abs(high));
-        const double slack = 1e-9 * width + 8.0 * std::numeric_limits<double>::epsilon() * size;
-        evaluated_ += pass.run(EvenBins{low, 1.0 / width, static_cast<double>(count - 1), count, slack});
-        return;
+        const std::size_t count = std::clamp<std::size_t>(n / kPerBin, 256, kMostBins);
+        evaluated_ += pass.run(EvenBins(low, high, count));
+    } else {
+        std::sort(sample_.begin(), sample_.end());
+        evaluated_ += pass.run(StripBins(sample_));
     }
-    SplitterBins bins;
-    std::size_t filled = 0;
-    for (std::size_t p = 1; p <= kSplitters; ++p) {
-        const double splitter = sample_[p * sample_.size() / (kSplitters + 1)];
-        if (filled == 0 || splitter > bins.splitters[filled - 1]) bins.splitters[filled++] = splitter;
-    }
-    std::fill(bins.splitters + filled, bins.splitters + kSplitters, kInfinity);
-    evaluated_ += pass.run(bins);
 }
 
 }  // namespace apsvm

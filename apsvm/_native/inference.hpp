@@ -87,12 +87,13 @@ private:
     void rank_all(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index, std::size_t n);
     void rank_few(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index, std::size_t n);
     void sample(const double *scores, std::size_t n);
+    double of_sample(std::size_t place);
 
     std::size_t n_neg_;
     std::size_t threads_;
     std::int64_t evaluated_ = 0;
     std::int64_t violating_ = -1;  // in the last call
-    std::vector<double> sample_;   // ascending
+    std::vector<double> sample_;
     std::vector<std::uint16_t> bins_;
     std::vector<Scored> items_;
     std::vector<double> survivor_scores_;
