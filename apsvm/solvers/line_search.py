@@ -72,8 +72,8 @@ class Step:
 class Cutter(Protocol):
     """Decides where to cut, given the QP's point."""
 
-    def __call__(self, point: NDArray[np.float64], gap: float) -> Step:
-        """``gap``: between the bounds so far (infinite at first)."""
+    def __call__(self, point: NDArray[np.float64], C: float, gap: float) -> Step:
+        """``gap``: between the bounds of ½‖w‖² + C·risk so far (infinite at first)."""
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         """The risk at a point the cutter returned, computed afresh."""
@@ -85,7 +85,7 @@ class AtTheQPsPoint(Generic[HingeT]):
     def __init__(self, risk: ScoredRisk[HingeT]) -> None:
         self._risk = risk
 
-    def __call__(self, point: NDArray[np.float64], gap: float) -> Step:
+    def __call__(self, point: NDArray[np.float64], C: float, gap: float) -> Step:
         hinge = self._risk.hinge(self._risk.scores(point))
         return Step(point, hinge.value, self._risk.cut(hinge))
 
@@ -103,26 +103,19 @@ class _Known(Generic[HingeT]):
 
 
 class AfterLineSearch(Generic[HingeT]):
-    """See the module.
+    """See the module."""
 
-    Parameters
-    ----------
-    risk : what is minimised together with ½‖w‖²
-    C : its weight
-    """
-
-    def __init__(self, risk: ScoredRisk[HingeT], C: float) -> None:
+    def __init__(self, risk: ScoredRisk[HingeT]) -> None:
         self._risk = risk
-        self._C = C
         self._best: _Known[HingeT] | None = None
 
-    def __call__(self, point: NDArray[np.float64], gap: float) -> Step:
+    def __call__(self, point: NDArray[np.float64], C: float, gap: float) -> Step:
         scores = self._risk.scores(point)
         there = _Known(point, scores, self._risk.hinge(scores))
         if self._best is None:
             self._best = there
             return Step(point, there.hinge.value, self._risk.cut(there.hinge))
-        self._best = best = self._search(self._best, there, gap)
+        self._best = best = self._search(self._best, there, C, gap)
         mixed = (1.0 - TOWARDS_QP) * best.scores + TOWARDS_QP * scores
         return Step(best.point, best.hinge.value, self._risk.cut(self._risk.hinge(mixed)))
 
@@ -133,7 +126,7 @@ class AfterLineSearch(Generic[HingeT]):
             self._best = _Known(point, scores, hinge)  # rid of what rounding has added up
         return hinge.value
 
-    def _search(self, here: _Known[HingeT], there: _Known[HingeT], gap: float) -> _Known[HingeT]:
+    def _search(self, here: _Known[HingeT], there: _Known[HingeT], C: float, gap: float) -> _Known[HingeT]:
         direction = there.point - here.point
         change = there.scores - here.scores
         constant, linear, square = (
@@ -147,12 +140,12 @@ class AfterLineSearch(Generic[HingeT]):
 
         def line(t: float, hinge: HingeT) -> tuple[float, float]:
             """Of C·h: its slope along the segment, and its value at t = 0 prolonged from t."""
-            slope = self._C * float(hinge.weights @ change)
-            return slope, self._C * hinge.value - slope * t
+            slope = C * float(hinge.weights @ change)
+            return slope, C * hinge.value - slope * t
 
         lines = [line(0.0, here.hinge), line(1.0, there.hinge)]
         known = {0.0: here, 1.0: there}
-        objective = {t: quadratic(t) + self._C * at.hinge.value for t, at in known.items()}
+        objective = {t: quadratic(t) + C * at.hinge.value for t, at in known.items()}
         for _ in range(MOST_TRIALS):
             t, lower = _minimum(linear, square, lines)
             best = min(objective, key=objective.__getitem__)
@@ -162,7 +155,7 @@ class AfterLineSearch(Generic[HingeT]):
             hinge = self._risk.hinge(scores)
             lines.append(line(t, hinge))
             known[t] = _Known(here.point + t * direction, scores, hinge)
-            objective[t] = quadratic(t) + self._C * hinge.value
+            objective[t] = quadratic(t) + C * hinge.value
         return known[min(objective, key=objective.__getitem__)]
 
 

@@ -23,7 +23,7 @@ from apsvm.losses.base import LossError, RankingLoss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Account, Evaluation, NothingToRankError, Risk, ScoreHinge, make_risk
 from apsvm.solvers.cutting_plane import Restoration
-from apsvm.trainers.structured_svm import Settings, Trained, TrainingSet, Watch, run_stage, train_structured_svm
+from apsvm.trainers.structured_svm import Settings, Stage, Trained, TrainingSet, Watch, train_structured_svm
 
 #: Constraints generated in one iteration, the most violated first.
 BATCH = 10
@@ -59,17 +59,17 @@ def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, w
     constraints = None
     if easy.size:
         constraints = EasyRows(data.rows.select(easy), np.where(data.relevant[easy], 1.0, -1.0), w0)
-    report = run_stage(
+    stage = Stage(
         "difficult",
         risk,
         data.rows.dimension,
         settings,
         watch,
         oracle=oracle.name,
-        seconds_used=stage_one.solution.seconds,
         start=w0,
         constraints=constraints,
     )
+    report = stage.run(settings.C, seconds_used=stage_one.solution.seconds)
     return Trained(report.solution.w, [stage_one, report], False, risk.queries, risk.queries_skipped, notes)
 
 

@@ -5,7 +5,7 @@ With the 0-1 loss the same recipe is the papers' binary SVM baseline.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -18,14 +18,14 @@ from apsvm.losses import LOSSES
 from apsvm.oracles import make_oracle
 from apsvm.records import Log, NoLog, span_fields
 from apsvm.risk import Account, OracleCall, ScoreHinge, make_risk
-from apsvm.solvers.cutting_plane import Constraints, Iteration, Solution, State, minimise
+from apsvm.solvers.cutting_plane import Constraints, Iteration, Solution, Solver, State
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter, ScoredRisk
 from apsvm.solvers.qp import BACKENDS
 
 #: Where the solver takes its planes, by the name of ``--solver``.
-CUTTERS: dict[str, Callable[[ScoredRisk[ScoreHinge], float], Cutter]] = {
+CUTTERS: dict[str, Callable[[ScoredRisk[ScoreHinge]], Cutter]] = {
     "line-search": AfterLineSearch,
-    "cutting-plane": lambda risk, C: AtTheQPsPoint(risk),
+    "cutting-plane": AtTheQPsPoint,
 }
 
 
@@ -64,6 +64,7 @@ class Progress:
     """What a watcher sees of an iteration; seconds since the stage began."""
 
     stage: str
+    C: float
     iteration: int
     primal: float
     dual: float
@@ -116,8 +117,10 @@ class Trained:
         return next((state for state in stopped if state is not State.CONVERGED), State.CONVERGED)
 
 
-def train_structured_svm(data: TrainingSet, settings: Settings, watch: Watch) -> Trained:
-    """Train on ``data``.
+def train_structured_svm(
+    data: TrainingSet, settings: Settings, watch: Watch, start: NDArray[np.float64] | None = None
+) -> Trained:
+    """Train on ``data``, from the point ``start`` (dimension,) if given.
 
     Raises
     ------
@@ -125,65 +128,96 @@ def train_structured_svm(data: TrainingSet, settings: Settings, watch: Watch) ->
     NothingToRankError : no query with both a positive and a negative row (a ValueError)
     FloatingPointError : feature values too large for the objective to be finite
     """
+    return next(train_path(data, settings, [settings.C], watch, start))
+
+
+def train_path(
+    data: TrainingSet,
+    settings: Settings,
+    values_of_C: Sequence[float],
+    watch: Watch,
+    start: NDArray[np.float64] | None = None,
+) -> Iterator[Trained]:
+    """Train for one C after another, each from the planes and the solution of those before; raises as
+    ``train_structured_svm``. Ascending values go fastest."""
     loss = LOSSES[settings.loss]()
     oracle = make_oracle(settings.oracle, loss)
     risk = make_risk(data.rows, data.relevant, loss, oracle, groups=data.groups, costs=data.costs)
-    report = run_stage("train", risk, data.rows.dimension, settings, watch, oracle=oracle.name)
-    return Trained(report.solution.w, [report], oracle.exact, risk.queries, risk.queries_skipped)
+    stage = Stage("train", risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
+    seconds_used = 0.0
+    for C in values_of_C:
+        report = stage.run(C, seconds_used=seconds_used)
+        seconds_used += report.solution.seconds
+        yield Trained(report.solution.w, [report], oracle.exact, risk.queries, risk.queries_skipped)
 
 
-def run_stage(
-    name: str,
-    risk: AccountedRisk,
-    dimension: int,
-    settings: Settings,
-    watch: Watch,
-    *,
-    oracle: str,
-    seconds_used: float = 0.0,
-    start: NDArray[np.float64] | None = None,
-    constraints: Constraints | None = None,
-) -> StageReport:
-    """Minimise ½‖w‖² + C·risk(w), logging every oracle call and iteration; ``seconds_used`` of the time limit are
-    gone already."""
-    spans: dict[str, Span] = {}
-    fallbacks = 0
+class Stage:
+    """A solver for one risk, with its log and progress: every oracle call and iteration is recorded."""
 
-    def on_iteration(iteration: Iteration) -> None:
-        nonlocal fallbacks
-        fallbacks += iteration.qp.fell_back is not None
-        account = risk.account()
-        taken = {**account.spans.parts, "qp": iteration.qp_span}
-        taken["oracle"] = sum((call.span for call in account.calls), Span())
-        for part, span in taken.items():
-            spans[part] = spans.get(part, Span()) + span
-        _log_iteration(watch.log, name, iteration, account.calls, taken)
-        bounds = iteration.certificate
-        watch.progress(
-            Progress(name, iteration.index, bounds.primal, bounds.dual, bounds.gap, iteration.planes, iteration.seconds)
+    def __init__(
+        self,
+        name: str,
+        risk: AccountedRisk,
+        dimension: int,
+        settings: Settings,
+        watch: Watch,
+        *,
+        oracle: str,
+        start: NDArray[np.float64] | None = None,
+        constraints: Constraints | None = None,
+    ) -> None:
+        self._name = name
+        self._risk = risk
+        self._settings = settings
+        self._watch = watch
+        self._oracle = oracle
+        cutter = CUTTERS[settings.solver](risk)
+        self._solver = Solver(cutter, dimension, BACKENDS[settings.qp](), start=start, constraints=constraints)
+
+    def run(self, C: float, *, seconds_used: float = 0.0) -> StageReport:
+        """Minimise for this C; ``seconds_used`` of the time limit are gone already."""
+        spans: dict[str, Span] = {}
+        fallbacks = 0
+
+        def on_iteration(iteration: Iteration) -> None:
+            nonlocal fallbacks
+            fallbacks += iteration.qp.fell_back is not None
+            account = self._risk.account()
+            taken = {**account.spans.parts, "qp": iteration.qp_span}
+            taken["oracle"] = sum((call.span for call in account.calls), Span())
+            for part, span in taken.items():
+                spans[part] = spans.get(part, Span()) + span
+            _log_iteration(self._watch.log, self._name, C, iteration, account.calls, taken)
+            bounds = iteration.certificate
+            self._watch.progress(
+                Progress(
+                    stage=self._name,
+                    C=C,
+                    iteration=iteration.index,
+                    primal=bounds.primal,
+                    dual=bounds.dual,
+                    gap=bounds.gap,
+                    planes=iteration.planes,
+                    seconds=iteration.seconds,
+                )
+            )
+
+        settings = self._settings
+        solution = self._solver.minimise(
+            C,
+            epsilon=settings.epsilon,
+            max_iterations=settings.max_iterations,
+            time_limit=None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_used),
+            on_iteration=on_iteration,
+            should_stop=self._watch.should_stop,
         )
-
-    limit = None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_used)
-    solution = minimise(
-        CUTTERS[settings.solver](risk, settings.C),
-        dimension,
-        settings.C,
-        BACKENDS[settings.qp](),
-        epsilon=settings.epsilon,
-        max_iterations=settings.max_iterations,
-        time_limit=limit,
-        start=start,
-        constraints=constraints,
-        on_iteration=on_iteration,
-        should_stop=watch.should_stop,
-    )
-    return StageReport(name, oracle, solution, spans, fallbacks)
+        return StageReport(self._name, self._oracle, solution, spans, fallbacks)
 
 
 def _log_iteration(
-    log: Log, stage: str, iteration: Iteration, calls: list[OracleCall], spans: Mapping[str, Span]
+    log: Log, stage: str, C: float, iteration: Iteration, calls: list[OracleCall], spans: Mapping[str, Span]
 ) -> None:
-    where: dict[str, Any] = {"stage": stage, "iteration": iteration.index}
+    where: dict[str, Any] = {"stage": stage, "C": C, "iteration": iteration.index}
     for call in calls:
         log.write(
             "oracle",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from apsvm.solvers import line_search
-from apsvm.solvers.cutting_plane import Restoration, State, minimise
+from apsvm.solvers.cutting_plane import Restoration, Solver, State
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.working_set import IDLE_LIMIT, WorkingSet
@@ -46,17 +46,19 @@ class HingeOf:
         return hinge
 
 
-CUTTERS = {"plain": lambda risk, C: AtTheQPsPoint(risk), "line search": AfterLineSearch}
+CUTTERS = {"plain": AtTheQPsPoint, "line search": AfterLineSearch}
 
 
 @pytest.fixture(params=CUTTERS)
 def solve(request):
-    """minimise with either cutter, by the hinge's rows."""
+    """One run with either cutter, by the hinge's rows."""
 
-    def call(target, C, backend=None, **options):
+    def call(target, C, backend=None, *, start=None, constraints=None, **options):
         risk = HingeOf(np.asarray(target))
-        cutter = CUTTERS[request.param](risk, C)
-        return minimise(cutter, risk.target.shape[1], C, backend or BACKENDS["auto"](), **options)
+        cutter = CUTTERS[request.param](risk)
+        backend = backend or BACKENDS["auto"]()
+        solver = Solver(cutter, risk.target.shape[1], backend, start=start, constraints=constraints)
+        return solver.minimise(C, **options)
 
     return call
 
@@ -141,7 +143,8 @@ def test_the_minimum_of_a_quadratic_and_lines(rng):
 
 
 def test_idle_planes_are_forgotten_and_the_gram_matrix_stays_right(rng):
-    working_set = WorkingSet(4, 1.0)
+    working_set = WorkingSet(4)
+    working_set.C = 1.0
     planes = rng.normal(size=(30, 4))
     for t, plane in enumerate(planes):
         working_set.add(plane, float(t), soft=t % 3 > 0)
