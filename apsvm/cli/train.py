@@ -287,6 +287,7 @@ def _trained(
     # One BLAS thread: the solver's products are small, and more would make the last bits depend on their number.
     with threadpool_limits(1, user_api="blas"):
         try:
+            results: Iterator[Trained]
             if options.oracle == "appx":
                 results = (
                     train_approximate(training_set, replace(settings, C=C), options.keep_easy, watch) for C in options.C

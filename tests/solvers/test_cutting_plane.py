@@ -142,6 +142,23 @@ def test_the_minimum_of_a_quadratic_and_lines(rng):
     assert inside > 50
 
 
+@pytest.mark.parametrize("cutter", CUTTERS.values(), ids=CUTTERS)
+@pytest.mark.parametrize("path", [[0.1, 1.0, 10.0, 100.0], [100.0, 1.0, 1.0, 30.0]])
+def test_a_path_of_C_gives_what_single_runs_give_in_fewer_iterations(cutter, path, rng):
+    target = rng.normal(size=(300, 15)) + 0.8
+    solver = Solver(cutter(HingeOf(target)), 15, BACKENDS["auto"]())
+    shared = single = 0
+    for C in path:
+        ours = solver.minimise(C, epsilon=1e-4)
+        alone = Solver(cutter(HingeOf(target)), 15, BACKENDS["auto"]()).minimise(C, epsilon=1e-4)
+        assert ours.state is State.CONVERGED
+        assert ours.certificate.tolerance == 1e-4 * C
+        assert ours.certificate.primal == pytest.approx(alone.certificate.primal, abs=1.01e-4 * C)
+        assert ours.certificate.dual <= alone.certificate.primal * (1 + 1e-12)
+        shared, single = shared + ours.iterations, single + alone.iterations
+    assert shared < single
+
+
 def test_idle_planes_are_forgotten_and_the_gram_matrix_stays_right(rng):
     working_set = WorkingSet(4)
     working_set.C = 1.0
