@@ -11,21 +11,10 @@ rank of every negative, r_j = 1 + the number of positives above it, in 1..P+1 (P
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-
-
-class RowWeights(NamedTuple):
-    """``positives`` (n_pos,) and ``negatives`` (n_neg,) float64, in the order the rows were given, and
-    ``negatives_above`` (n_pos,) int64: n_k for the k-th positive in descending order of score."""
-
-    positives: NDArray[np.float64]
-    negatives: NDArray[np.float64]
-    negatives_above: NDArray[np.int64]
 
 
 def descending_order(scores: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -33,18 +22,16 @@ def descending_order(scores: NDArray[np.float64]) -> NDArray[np.int64]:
     return _kernels.descending_order(scores)
 
 
-def row_weights(ranks: NDArray[np.int32], order: NDArray[np.int64]) -> RowWeights:
-    """The signed row weights of a ranking.
+def ranks(weights_neg: NDArray[np.float64], n_pos: int) -> NDArray[np.int32]:
+    """The interleaving ranks r_j = P+1 − (PN/2)·c_j that the negatives' row weights (n_neg,) came from: (n_neg,)
+    int32, 1..n_pos+1."""
+    steps = np.rint(weights_neg * (0.5 * n_pos * weights_neg.size))
+    return (n_pos + 1 - steps).astype(np.int32)
 
-    Parameters
-    ----------
-    ranks : (n_neg,) int32, 1..n_pos+1, in any order of the negatives
-    order : (n_pos,) int64, the positions of the positives in descending order of score
-    """
-    positives = np.empty(order.size)
-    negatives = np.empty(ranks.size)
-    above = _kernels.row_weights(ranks, order, positives, negatives)
-    return RowWeights(positives, negatives, above)
+
+def negatives_above(ranks: NDArray[np.int32], n_pos: int) -> NDArray[np.int64]:
+    """n_k for k = 1..n_pos: (n_pos,) int64."""
+    return np.cumsum(np.bincount(ranks, minlength=n_pos + 2)[1 : n_pos + 1])
 
 
 def merged_order(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from apsvm.clock import Span, Spans
 from apsvm.data.rows import Rows
 from apsvm.losses.base import Loss, RankingLoss
-from apsvm.oracles.base import BoundOracle, Oracle, Violation
+from apsvm.oracles.base import BoundOracle, Oracle
 
 
 class NothingToRankError(ValueError):
@@ -25,8 +25,8 @@ class NothingToRankError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class OracleCall:
-    """What one evaluation of the risk counted, over all queries: rows, negatives whose rank was evaluated,
-    negatives with r ≤ P (for a loss over rows: rows that violate), and the time of the parts."""
+    """What one call of the oracle counted, over all queries: rows, negatives whose rank was evaluated, negatives with
+    r ≤ P (for a loss over rows: rows that violate), the risk and the loss found, and the time it took."""
 
     oracle: str
     n_pos: int
@@ -34,17 +34,36 @@ class OracleCall:
     queries: int
     ranks_evaluated: int
     violating: int
-    spans: dict[str, Span]
+    risk: float
+    loss: float
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreHinge:
+    """The risk as a function of the scores, at one point: ``value``, row ``weights`` (n,) in the risk's own order of
+    rows, and ``loss``: value = loss + weights·scores."""
+
+    value: float
+    weights: NDArray[np.float64]
+    loss: float
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """risk(w) = ``value`` and the plane ``plane``·w' + ``offset`` ≤ risk(w') that touches it at w."""
+    """The plane ``plane``·w' + ``offset`` ≤ risk(w') that touches the risk, ``value``, at the point of the cut."""
 
     value: float
     plane: NDArray[np.float64]
     offset: float
-    call: OracleCall
+
+
+@dataclass(slots=True)
+class Account:
+    """What a risk has done since it was last asked: its oracle calls, and the time of scores and gradients."""
+
+    calls: list[OracleCall] = field(default_factory=list)
+    spans: Spans = field(default_factory=Spans)
 
 
 @dataclass(slots=True)
@@ -56,7 +75,7 @@ class _Query:
 
 @dataclass(slots=True)
 class Risk:
-    """See the module. Call it with w (dimension,) float64; FloatingPointError if a score is not finite."""
+    """See the module; ``scores``, ``hinge`` and ``cut`` are its three stages."""
 
     rows: Rows
     loss: Loss
@@ -65,26 +84,34 @@ class Risk:
     n_neg: int
     queries_skipped: int
     _queries: list[_Query] = field(repr=False)
+    _account: Account = field(default_factory=Account, repr=False)
 
     @property
     def queries(self) -> int:
         return len(self._queries)
 
-    def __call__(self, w: NDArray[np.float64]) -> Evaluation:
-        spans = Spans()
-        with spans.time("scores"):
-            scores = self.rows.scores(w)
+    def scores(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """X·w (m,) float64, in the risk's own order of rows: query by query, positives first."""
+        with self._account.spans.time("scores"):
+            return self.rows.scores(w)
+
+    def hinge(self, scores: NDArray[np.float64]) -> ScoreHinge:
+        """The risk at ``scores``; FloatingPointError if one is not finite."""
         # NaN has no place in an order: the sorting kernels rely on this.
         if not np.isfinite(scores).all():
             raise FloatingPointError("scores are not finite: the feature values are too large, scale them down")
+        spans = Spans()
         with spans.time("oracle"):
             c = np.empty(scores.size)
-            found = [self._violation(query, scores, c) for query in self._queries]
+            found = [
+                query.oracle(scores[query.positives], scores[query.negatives], c[query.positives], c[query.negatives])
+                for query in self._queries
+            ]
             share = 1.0 / len(found)
             if share != 1.0:
                 c *= share
-        with spans.time("gradient"):
-            plane = self.rows.combine(c)
+        value = share * sum(violation.value for violation in found)
+        loss = share * sum(violation.loss for violation in found)
         call = OracleCall(
             oracle=self.oracle.name,
             n_pos=self.n_pos,
@@ -92,21 +119,26 @@ class Risk:
             queries=len(found),
             ranks_evaluated=sum(violation.ranks_evaluated for violation in found),
             violating=sum(violation.violating for violation in found),
-            spans=spans.parts,
+            risk=value,
+            loss=loss,
+            span=spans.parts["oracle"],
         )
-        return Evaluation(
-            value=share * sum(violation.value for violation in found),
-            plane=plane,
-            offset=share * sum(violation.loss for violation in found),
-            call=call,
-        )
+        self._account.calls.append(call)
+        return ScoreHinge(value, c, loss)
 
-    @staticmethod
-    def _violation(query: _Query, scores: NDArray[np.float64], c: NDArray[np.float64]) -> Violation:
-        violation = query.oracle(scores[query.positives], scores[query.negatives])
-        c[query.positives] = violation.weights_pos
-        c[query.negatives] = violation.weights_neg
-        return violation
+    def cut(self, hinge: ScoreHinge) -> Evaluation:
+        """The cutting plane of a hinge: one pass over the rows with a weight."""
+        with self._account.spans.time("gradient"):
+            return Evaluation(hinge.value, self.rows.combine(hinge.weights), hinge.loss)
+
+    def __call__(self, w: NDArray[np.float64]) -> Evaluation:
+        """The risk and its plane at w (dimension,) float64."""
+        return self.cut(self.hinge(self.scores(w)))
+
+    def account(self) -> Account:
+        """What was done since the last time this was asked."""
+        account, self._account = self._account, Account()
+        return account
 
 
 def make_risk(
@@ -122,7 +154,7 @@ def make_risk(
 
     Parameters
     ----------
-    rows : n rows
+    rows : n rows; their number of threads is the oracles' too
     relevant : (n,) bool
     groups : (n,) int64, rows of one query share a value, in any order; None: one query
     costs : (n,) float64 ≥ 0, for losses over rows; None: all one
@@ -143,7 +175,7 @@ def make_risk(
             skipped += 1
             continue
         weights = None if costs is None or ranked else (costs[members[:n_pos]], costs[members[n_pos:]])
-        bound = oracle.bind(loss, n_pos, n_neg, weights)
+        bound = oracle.bind(loss, n_pos, n_neg, costs=weights, threads=rows.threads)
         queries.append(_Query(slice(at, at + n_pos), slice(at + n_pos, at + n_pos + n_neg), bound))
         keep.append(members)
         at += n_pos + n_neg

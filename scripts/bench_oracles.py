@@ -56,7 +56,8 @@ def table(rng: np.random.Generator, n_pos: int, negatives: str, shift: float) ->
         greedy = violating = 0.0
         for name in ORACLE_NAMES:
             oracle = make_oracle(name, loss).bind(loss, n_pos, n_neg)
-            seconds, found = fastest(partial(oracle, scores_pos, scores_neg), budget=1.0)
+            weights = np.empty(n_pos), np.empty(n_neg)
+            seconds, found = fastest(partial(oracle, scores_pos, scores_neg, *weights), budget=1.0)
             greedy = greedy or seconds
             cells.append(f"{1e3 * seconds:>11.3f} ({greedy / seconds:>6.1f}x)")
             values.append(found.value)

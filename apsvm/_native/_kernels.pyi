@@ -31,16 +31,25 @@ def combine_dense(
     X: _Values, rows: NDArray[int64], c: NDArray[float64], out: NDArray[float64], threads: int
 ) -> None: ...
 def descending_order(scores: NDArray[float64]) -> NDArray[int64]: ...
-def interleaving_ranks(
-    algorithm: str,
-    positives: NDArray[float64],
-    negatives: NDArray[float64],
-    weights: NDArray[float64],
-    drops: NDArray[float64],
-) -> tuple[NDArray[int32], int]: ...
-def row_weights(
-    ranks: NDArray[int32], order: NDArray[int64], weights_pos: NDArray[float64], weights_neg: NDArray[float64]
-) -> NDArray[int64]: ...
+
+class RankingOracle:
+    def __init__(
+        self,
+        algorithm: str,
+        n_neg: int,
+        weights: NDArray[float64],
+        discount: NDArray[float64],
+        drops: NDArray[float64],
+        threads: int,
+    ) -> None: ...
+    def __call__(
+        self,
+        positives: NDArray[float64],
+        negatives: NDArray[float64],
+        weights_pos: NDArray[float64],
+        weights_neg: NDArray[float64],
+        /,
+    ) -> tuple[float, float, int, int]: ...
 
 class SvmlightError(ValueError):
     args: tuple[int, int, str]  # line, column, message

@@ -5,10 +5,10 @@
 // number depends on the data alone, each block has its own accumulator, and the accumulators are added in order. So one
 // thread and many give the same bits.
 #include <algorithm>
-#include <thread>
 
 #include "arrays.hpp"
 #include "module.hpp"
+#include "threads.hpp"
 
 namespace {
 
@@ -17,23 +17,6 @@ using namespace apsvm;
 // Below this many multiply-adds starting a thread costs more than it saves.
 constexpr std::size_t kWorkPerThread = 1u << 18;
 constexpr std::size_t kMaxBlocks = 16;
-
-template <class Body>
-void in_threads(std::size_t tasks, std::size_t threads, Body body) {
-    threads = std::min(threads, tasks);
-    if (threads <= 1) {
-        for (std::size_t t = 0; t < tasks; ++t) body(t);
-        return;
-    }
-    std::vector<std::thread> pool;
-    pool.reserve(threads - 1);
-    auto run = [&](std::size_t first) {
-        for (std::size_t t = first; t < tasks; t += threads) body(t);
-    };
-    for (std::size_t i = 1; i < threads; ++i) pool.emplace_back(run, i);
-    run(0);
-    for (auto &thread : pool) thread.join();
-}
 
 template <class Value, class Index>
 struct Csr {

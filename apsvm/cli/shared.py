@@ -70,6 +70,21 @@ class Number(click.ParamType[float]):
         return " and ".join(bounds)
 
 
+class NumberList(click.ParamType[tuple[float, ...]]):
+    """One number or several with commas between them, each as ``Number``."""
+
+    name = "numbers"
+
+    def __init__(self, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False) -> None:
+        self._number = Number(low, high, open_low=open_low)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        if isinstance(value, tuple):
+            return value
+        words = value.split(",") if isinstance(value, str) else [value]
+        return tuple(self._number.convert(word, param, ctx) for word in words)
+
+
 @contextmanager
 def reading(what: str) -> Iterator[None]:
     """Turns what can go wrong with an input into a ``Failure``."""

@@ -6,13 +6,14 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from apsvm.cli.config import config_option
+from apsvm.cli.progress import Display, show_summary, silent
 from apsvm.cli.shared import (
     BAD_DATA,
     INTERRUPTED,
@@ -20,7 +21,9 @@ from apsvm.cli.shared import (
     TERMINATED,
     Failure,
     Number,
+    NumberList,
     how_to_read,
+    read_model,
     read_rows,
     reading,
     refuse_same_file,
@@ -34,7 +37,7 @@ from apsvm.solvers.qp import BACKENDS
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.records import Log
-    from apsvm.trainers.structured_svm import Progress, Trained
+    from apsvm.trainers.structured_svm import Trained
 
 #: What ``--oracle`` offers: the oracles that serve a ranking loss, and the two-stage approximation.
 ORACLE_CHOICES = ["auto", *(name for name in ORACLES if name not in ("zero-one", "brute-force")), "appx"]
@@ -46,11 +49,12 @@ class Options:
 
     loss: str
     oracle: str
-    C: float
+    C: tuple[float, ...]
     epsilon: float
     max_iterations: int
     time_limit: float | None
     qp: str
+    solver: str
     bias: float
     keep_easy: float
     zero_based: bool
@@ -58,6 +62,7 @@ class Options:
     max_features: int | None
     threads: int
     seed: int
+    warm_start: str | None
     log: str | None
     quiet: bool
     verbose: bool
@@ -77,8 +82,9 @@ class Options:
     help="How the most violated ranking is found. All but appx are exact and give the same model.",
 )
 @click.option(
-    "-C", "--C", "C", type=Number(0, open_low=True), default=1.0, show_default=True,
-    help="Weight of the risk against ½‖w‖².",
+    "-C", "--C", "C", type=NumberList(0, open_low=True), default="1", show_default=True, metavar="NUMBER[,NUMBER…]",
+    help="Weight of the risk against ½‖w‖². Several values: a model each, MODEL with .C<value> in its name; each "
+    "starts from those before.",
 )  # fmt: skip
 @click.option(
     "-e", "--epsilon", type=Number(0, open_low=True), default=1e-3, show_default=True,
@@ -89,6 +95,10 @@ class Options:
 @click.option(
     "--qp", type=click.Choice(list(BACKENDS)), default="auto", show_default=True,
     help="Solver of the working-set QP; auto: active-set, and cvxpy where its certificate falls short.",
+)  # fmt: skip
+@click.option(
+    "--solver", type=click.Choice(["line-search", "cutting-plane"]), default="line-search", show_default=True,
+    help="Where planes are taken: after an exact line search on scores, or at the QP's own point as in the papers.",
 )  # fmt: skip
 @click.option(
     "-B", "--bias", type=Number(), default=-1.0, show_default=True,
@@ -111,6 +121,7 @@ class Options:
     "--seed", type=click.IntRange(0), default=0, show_default=True,
     help="Seed of what is random. The exact trainers draw nothing; it is written into the model.",
 )  # fmt: skip
+@click.option("--warm-start", metavar="MODEL", help="Start from the weights of this model.")
 @click.option("--log", metavar="FILE", help="Write a JSON line for each oracle call and iteration.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @click.option("-v", "--verbose", is_flag=True, help="A line for every iteration, and the data at the start.")
@@ -126,58 +137,67 @@ def train(data: str, model: str | None, **given: Any) -> int:
         if data == "-":
             raise click.UsageError("DATA is standard input: name the MODEL to write")
         model = f"{os.path.basename(data)}.model"
-    _check_outputs(data, model, options)
+    models = _model_names(model, options.C)
+    _check_outputs(data, models, options)
 
     from apsvm.model import LinearRanker
     from apsvm.solvers.cutting_plane import State
 
     began = time.perf_counter()
     dataset, relevant = _read(data, options)
+    start = _start(dataset, options)
     read_seconds = time.perf_counter() - began
     if options.verbose and not options.quiet:
         say(
             f"{dataset.source}: {dataset.X.shape[0]} rows, {int(relevant.sum())} positive, "
             f"{dataset.X.shape[1]} features, {dataset.X.nnz} values, read in {read_seconds:.2f} s"
         )
-    with ExitStack() as stack:
-        log = stack.enter_context(_open_log(options.log))
-        signals = stack.enter_context(_signals_caught())
-        try:
-            trained = _train(dataset, relevant, options, log, signals)
-        except FloatingPointError as error:
-            raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
-        width = dataset.X.shape[1]
-        header = _header(dataset, relevant, options, trained)
-        intercept = options.bias * float(trained.w[width]) if options.bias >= 0 else 0.0
-        ranker = LinearRanker(trained.w[:width].copy(), intercept, header)
-        with writing(model):
-            ranker.save(model)
-        log.write("end", state=trained.state, model=model, **header["certificate"])
-    if not options.quiet:
-        _summary(dataset, relevant, ranker, trained, read_seconds, time.perf_counter() - began)
-        say(f"model written to {'standard output' if model == '-' else model}")
-    if trained.state is State.INTERRUPTED:
-        return TERMINATED if signal.SIGTERM in signals else INTERRUPTED
-    return 0 if trained.state is State.CONVERGED else STOPPED_EARLY
+    states = []
+    width = dataset.X.shape[1]
+    with _open_log(options.log) as log, _signals_caught() as signals:
+        for C, name, trained in zip(
+            options.C, models, _trained(dataset, relevant, options, log, signals, start), strict=False
+        ):
+            header = _header(dataset, relevant, options, C, trained)
+            intercept = options.bias * float(trained.w[width]) if options.bias >= 0 else 0.0
+            ranker = LinearRanker(trained.w[:width].copy(), intercept, header)
+            with writing(name):
+                ranker.save(name)
+            log.write("end", C=C, state=trained.state, model=name, **header["certificate"])
+            states.append(trained.state)
+            if not options.quiet:
+                show_summary(dataset, relevant, ranker, trained, read_seconds, time.perf_counter() - began)
+                say(f"model written to {'standard output' if name == '-' else name}")
+            began, read_seconds = time.perf_counter(), 0.0
+            if trained.state is State.INTERRUPTED:
+                return TERMINATED if signal.SIGTERM in signals else INTERRUPTED
+    return 0 if all(state is State.CONVERGED for state in states) else STOPPED_EARLY
 
 
-def _check_outputs(data: str, model: str, options: Options) -> None:
+def _model_names(model: str, values_of_C: tuple[float, ...]) -> list[str]:
+    """The file of each C's model: MODEL itself for one C; name.C10.model for name.model and C = 10 among several."""
+    if len(values_of_C) == 1:
+        return [model]
+    if model == "-":
+        raise click.UsageError("several values of C make several models: they cannot all go to standard output")
+    stem = model.removesuffix(".model")
+    return [f"{stem}.C{C:g}{model[len(stem) :]}" for C in values_of_C]
+
+
+def _check_outputs(data: str, models: list[str], options: Options) -> None:
     """Finds out now what would otherwise lose hours of work at the end."""
     from apsvm.files import check_writable
 
-    for output in (model, options.log):
+    if len(set(models)) < len(models):
+        raise click.UsageError(f"values of C that give the same file name: {', '.join(f'{C:g}' for C in options.C)}")
+    for output in (*models, options.log):
         if output is not None:
-            refuse_same_file(output, data=data)
+            refuse_same_file(output, data=data, warm_start=options.warm_start if output == options.log else None)
             with writing(output):
                 check_writable(output)
-    if options.log is not None:
-        same = (
-            options.log == model
-            if "-" in (options.log, model)
-            else (os.path.abspath(options.log) == os.path.abspath(model))
-        )
-        if same:
-            raise click.UsageError("the log and the model cannot go to the same place")
+    places = ["-" if output == "-" else os.path.realpath(output) for output in (*models, options.log or "")]
+    if places[-1] in places[:-1]:
+        raise click.UsageError("the log and the model cannot go to the same place")
 
 
 def _read(path: str, options: Options) -> tuple[Dataset, Any]:
@@ -202,14 +222,40 @@ def _read(path: str, options: Options) -> tuple[Dataset, Any]:
     return dataset, relevant
 
 
-def _train(dataset: Dataset, relevant: Any, options: Options, log: Log, signals: list[int]) -> Trained:
+def _start(dataset: Dataset, options: Options) -> Any:
+    """The weights of ``--warm-start``, one a feature of the data and the bias's last if there is one, or None."""
+    if options.warm_start is None:
+        return None
+    if options.oracle == "appx":
+        raise click.UsageError("--oracle appx starts from its own binary SVM: --warm-start does not apply")
+    import numpy as np
+
+    ranker = read_model(options.warm_start)
+    width = dataset.X.shape[1]
+    if ranker.zero_based != dataset.zero_based:
+        raise Failure(BAD_DATA, f"{options.warm_start}: its features and the data's count from different bases")
+    if ranker.coef[width:].any():
+        raise Failure(
+            BAD_DATA, f"{options.warm_start}: it has weights for {ranker.width} features, the data has {width}"
+        )
+    start = np.zeros(width + (options.bias >= 0))
+    start[: min(width, ranker.width)] = ranker.coef[:width]
+    if options.bias > 0:
+        start[width] = ranker.intercept / options.bias
+    return start
+
+
+def _trained(
+    dataset: Dataset, relevant: Any, options: Options, log: Log, signals: list[int], start: Any
+) -> Iterator[Trained]:
+    """One training after the other, for each C."""
     from threadpoolctl import threadpool_limits
 
     from apsvm.data.rows import Rows
     from apsvm.losses.base import LossError
     from apsvm.risk import NothingToRankError
     from apsvm.trainers.approximate import train_approximate
-    from apsvm.trainers.structured_svm import Settings, TrainingSet, Watch, train_structured_svm
+    from apsvm.trainers.structured_svm import Settings, TrainingSet, Watch, train_path
 
     threads = options.threads or len(os.sched_getaffinity(0))
     bias = options.bias if options.bias >= 0 else None
@@ -218,15 +264,21 @@ def _train(dataset: Dataset, relevant: Any, options: Options, log: Log, signals:
         say(f"warning: {dataset.source}: cost: is used by --loss zero-one only; it is ignored here")
     training_set = TrainingSet(rows, relevant, dataset.groups, dataset.costs)
     settings = Settings(
-        options.loss, options.oracle, options.C, options.epsilon, options.max_iterations, options.time_limit, options.qp
+        loss=options.loss,
+        oracle=options.oracle,
+        epsilon=options.epsilon,
+        max_iterations=options.max_iterations,
+        time_limit=options.time_limit,
+        qp=options.qp,
+        solver=options.solver,
     )
-    display = _Display(options.verbose)
-    watch = Watch(log, _silent if options.quiet else display, lambda: bool(signals))
+    display = Display(options.verbose)
+    watch = Watch(log, silent if options.quiet else display, lambda: bool(signals))
     log.write(
         "start",
         loss=options.loss,
         oracle=options.oracle,
-        C=options.C,
+        C=list(options.C),
         epsilon=options.epsilon,
         n_rows=len(rows),
         n_features=dataset.X.shape[1],
@@ -235,18 +287,23 @@ def _train(dataset: Dataset, relevant: Any, options: Options, log: Log, signals:
     # One BLAS thread: the solver's products are small, and more would make the last bits depend on their number.
     with threadpool_limits(1, user_api="blas"):
         try:
+            results: Iterator[Trained]
             if options.oracle == "appx":
-                return train_approximate(training_set, settings, options.keep_easy, watch)
-            return train_structured_svm(training_set, settings, watch)
+                results = (
+                    train_approximate(training_set, replace(settings, C=C), options.keep_easy, watch) for C in options.C
+                )
+            else:
+                results = train_path(training_set, settings, options.C, watch, start)
+            for trained in results:
+                display.finish()
+                yield trained
         except LossError as error:
             raise click.UsageError(str(error)) from None
-        except NothingToRankError as error:
+        except (NothingToRankError, FloatingPointError) as error:
             raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
-        finally:
-            display.finish()
 
 
-def _header(dataset: Dataset, relevant: Any, options: Options, trained: Trained) -> dict[str, Any]:
+def _header(dataset: Dataset, relevant: Any, options: Options, C: float, trained: Trained) -> dict[str, Any]:
     """What the model's file tells of its making. No date: the same training gives the same file."""
     import platform
     from importlib.metadata import version
@@ -258,11 +315,12 @@ def _header(dataset: Dataset, relevant: Any, options: Options, trained: Trained)
     return {
         "loss": options.loss,
         "oracle": " then ".join(stage.oracle for stage in trained.stages),
-        "C": options.C,
+        "C": C,
         "epsilon": options.epsilon,
         "bias": options.bias,
         "keep_easy": options.keep_easy if options.oracle == "appx" else None,
         "seed": options.seed,
+        "solver": options.solver,
         "state": str(trained.state),
         "iterations": sum(stage.solution.iterations for stage in trained.stages),
         "bound": "exact" if trained.exact else "approximate",
@@ -287,74 +345,6 @@ def _header(dataset: Dataset, relevant: Any, options: Options, trained: Trained)
             **{name: version(name) for name in ("apsvm", "numpy", "scipy", "cvxpy")},
         },
     }
-
-
-def _summary(
-    dataset: Dataset, relevant: Any, ranker: Any, trained: Trained, read_seconds: float, seconds: float
-) -> None:
-    from apsvm.metrics.evaluate import evaluate
-
-    bounds = trained.solution.certificate
-    sign = "≤" if bounds.reached else ">"
-    kind = "exact" if trained.exact else "approximate: a bound for the difficult rows' problem, not for the whole loss"
-    iterations = sum(stage.solution.iterations for stage in trained.stages)
-    say(f"{trained.state} after {iterations} iterations")
-    for note in trained.notes:
-        say(note)
-    say(
-        f"certificate: primal {bounds.primal:.6g}, dual {bounds.dual:.6g}, gap {bounds.gap:.3g} {sign} "
-        f"{bounds.tolerance:.3g} asked for ({kind})"
-    )
-    if trained.queries_skipped:
-        say(f"{trained.queries_skipped} queries without both classes were left out, {trained.queries} trained on")
-    fallbacks = sum(stage.qp_fallbacks for stage in trained.stages)
-    if fallbacks:
-        say(f"{fallbacks} working-set QPs fell back to cvxpy")
-    grouped = dataset.groups is not None and trained.queries > 1
-    result = evaluate(["AP"], ranker.score(dataset.X), relevant, groups=dataset.groups if grouped else None)
-    mean = f", mean of {result.n_groups - result.groups_skipped} queries" if grouped else ""
-    say(f"training AP {result.values['AP']:.6f} ({result.n_positives} of {result.n_rows} rows positive{mean})")
-    parts = {"reading": read_seconds}
-    for stage in trained.stages:
-        for part, span in stage.spans.items():
-            parts[part] = parts.get(part, 0.0) + span.wall_ns / 1e9
-    parts["other"] = max(0.0, seconds - sum(parts.values()))
-    say(f"{seconds:.2f} s: " + ", ".join(f"{part} {taken:.2f}" for part, taken in parts.items()))
-
-
-class _Display:
-    """Fixed-width lines on stderr, the same on a terminal and in a pipe: the first ten iterations of a stage, then
-    every tenth, from 200 on every fiftieth, and the last; all of them if ``verbose``."""
-
-    def __init__(self, verbose: bool) -> None:
-        self._verbose = verbose
-        self._stage: str | None = None
-        self._unshown: Progress | None = None
-
-    def __call__(self, progress: Progress) -> None:
-        if progress.stage != self._stage:
-            self.finish()
-            self._stage = progress.stage
-            say(f" {'iter':>6} {'primal':>14} {'dual':>14} {'gap':>11} {'planes':>7} {'seconds':>9}  {progress.stage}")
-        i = progress.iteration
-        self._unshown = progress
-        if self._verbose or i <= 10 or (i <= 200 and i % 10 == 0) or i % 50 == 0:
-            self.finish()
-
-    def finish(self) -> None:
-        """Shows the last iteration, if it has not been."""
-        progress = self._unshown
-        if progress is None:
-            return
-        self._unshown = None
-        say(
-            f" {progress.iteration:>6d} {progress.primal:>14.7g} {progress.dual:>14.7g} {progress.gap:>11.4g} "
-            f"{progress.planes:>7d} {progress.seconds:>9.2f}"
-        )
-
-
-def _silent(progress: Progress) -> None:
-    pass
 
 
 @contextmanager

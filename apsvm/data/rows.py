@@ -42,6 +42,11 @@ class Rows:
         self._threads = threads
         self._selection = np.arange(matrix.shape[0], dtype=np.int64) if selection is None else selection
 
+    @property
+    def threads(self) -> int:
+        """At most this many threads."""
+        return self._threads
+
     def __len__(self) -> int:
         return self._selection.size
 

@@ -18,13 +18,14 @@ ORACLES: Registry[Oracle] = Registry(
         "select": "apsvm.oracles.selective:Select",
         "search-select": "apsvm.oracles.selective:SearchSelect",
         "qs": "apsvm.oracles.quicksort:QuickSort",
+        "bucket": "apsvm.oracles.bucket:Bucket",
         "zero-one": "apsvm.oracles.zero_one:ZeroOneOracle",
         "brute-force": "apsvm.oracles.brute_force:BruteForce",
     },
 )
 
 #: What ``auto`` tries, in this order; the first that serves the loss is taken.
-AUTO = ("qs", "zero-one")
+AUTO = ("bucket", "zero-one")
 
 
 def make_oracle(name: str, loss: Loss) -> Oracle:

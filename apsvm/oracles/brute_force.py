@@ -12,8 +12,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm import ranking
 from apsvm.losses.base import LossTables
-from apsvm.oracles.base import RankingOracle
+from apsvm.oracles.base import BoundOracle, RankingOracle, Violation
 
 LIMIT = 100_000
 
@@ -23,26 +24,33 @@ class BruteForce(RankingOracle):
 
     name: ClassVar[str] = "brute-force"
 
-    def interleaving_ranks(
-        self, tables: LossTables, positives: NDArray[np.float64], negatives: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int32], int]:
-        n_pos, n_neg = positives.size, negatives.size
+    def bind_tables(self, tables: LossTables, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
         if comb(n_pos + n_neg, n_pos) > LIMIT:
             raise ValueError(
                 f"oracle 'brute-force' tries every interleaving: {n_pos} positives and {n_neg} negatives have "
                 f"more than {LIMIT:,}; use it on tiny queries"
             )
-        order = np.argsort(-negatives, kind="stable")
-        margins = positives[:, None] - negatives[order][None, :]
         k = np.arange(1, n_pos + 1)[:, None]
-        best, best_value = np.full(n_neg, n_pos + 1), -np.inf
-        # Later candidates have larger ranks: ">=" keeps the largest of equal ones.
-        for candidate in combinations_with_replacement(range(1, n_pos + 2), n_neg):
-            ranks = np.array(candidate)
-            swapped = ranks[None, :] <= k  # R_kj = −1 where R*_kj = +1
-            value = tables.loss(swapped.sum(axis=1)) - 2.0 * float(margins[swapped].sum()) / (n_pos * n_neg)
-            if value >= best_value:
-                best, best_value = ranks, value
-        result = np.empty(n_neg, dtype=np.int32)
-        result[order] = best
-        return result, n_neg
+
+        def most_violated(
+            scores_pos: NDArray[np.float64],
+            scores_neg: NDArray[np.float64],
+            weights_pos: NDArray[np.float64],
+            weights_neg: NDArray[np.float64],
+            /,
+        ) -> Violation:
+            order_pos, order_neg = ranking.descending_order(scores_pos), ranking.descending_order(scores_neg)
+            margins = scores_pos[order_pos][:, None] - scores_neg[order_neg][None, :]
+            best = Violation(-np.inf, 0.0, n_neg, 0)
+            # Later candidates have larger ranks: ">=" keeps the largest of equal ones.
+            for candidate in combinations_with_replacement(range(1, n_pos + 2), n_neg):
+                swapped = np.array(candidate)[None, :] <= k  # R_kj = −1 where R*_kj = +1
+                lost = tables.loss(swapped.sum(axis=1))
+                value = lost - 2.0 * float(margins[swapped].sum()) / (n_pos * n_neg)
+                if value >= best.value:
+                    best = Violation(value, lost, n_neg, int(swapped.any(axis=0).sum()))
+                    weights_pos[order_pos] = -2.0 / (n_pos * n_neg) * swapped.sum(axis=1)
+                    weights_neg[order_neg] = 2.0 / (n_pos * n_neg) * swapped.sum(axis=0)
+            return best
+
+        return most_violated

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from apsvm import ranking
 from apsvm.losses import LOSSES
 from apsvm.losses.base import LossError, RankingLoss
 from apsvm.oracles import make_oracle
@@ -67,9 +68,10 @@ def most_violated_ranking(
     trained = LOSSES[loss]() if isinstance(loss, str) else loss
     if not isinstance(trained, RankingLoss):
         raise LossError(f"loss {trained.name!r} is a sum over rows: there is no ranking to find")
-    violation = make_oracle(oracle, trained).bind(trained, n_pos, n_neg)(s[relevant], s[~relevant])
-    assert violation.ranks is not None
+    weights_pos, weights_neg = np.empty(n_pos), np.empty(n_neg)
+    bound = make_oracle(oracle, trained).bind(trained, n_pos, n_neg)
+    violation = bound(s[relevant], s[~relevant], weights_pos, weights_neg)
     row_weights = np.empty(s.size)
-    row_weights[relevant] = violation.weights_pos
-    row_weights[~relevant] = violation.weights_neg
-    return MostViolatedRanking(violation.value, violation.loss, violation.ranks, row_weights)
+    row_weights[relevant] = weights_pos
+    row_weights[~relevant] = weights_neg
+    return MostViolatedRanking(violation.value, violation.loss, ranking.ranks(weights_neg, n_pos), row_weights)

@@ -30,30 +30,26 @@ class ZeroOneOracle(Oracle):
         loss: Loss,
         n_pos: int,
         n_neg: int,
+        *,
         costs: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+        threads: int = 1,
     ) -> BoundOracle:
         n = n_pos + n_neg
-        share_pos, share_neg = (
-            (np.full(n_pos, 1 / n), np.full(n_neg, 1 / n))
-            if costs is None
-            else (
-                costs[0] / n,
-                costs[1] / n,
-            )
-        )
+        share_pos, share_neg = (np.ones(n_pos), np.ones(n_neg)) if costs is None else costs
+        share_pos, share_neg = share_pos / n, share_neg / n
 
-        def most_violated(scores_pos: NDArray[np.float64], scores_neg: NDArray[np.float64]) -> Violation:
+        def most_violated(
+            scores_pos: NDArray[np.float64],
+            scores_neg: NDArray[np.float64],
+            weights_pos: NDArray[np.float64],
+            weights_neg: NDArray[np.float64],
+            /,
+        ) -> Violation:
             missed_pos, missed_neg = scores_pos < 1.0, scores_neg > -1.0
-            weights_pos, weights_neg = -share_pos * missed_pos, share_neg * missed_neg
+            np.multiply(-share_pos, missed_pos, out=weights_pos)
+            np.multiply(share_neg, missed_neg, out=weights_neg)
             lost = float(weights_neg.sum() - weights_pos.sum())
-            return Violation(
-                value=lost + float(weights_pos @ scores_pos) + float(weights_neg @ scores_neg),
-                loss=lost,
-                weights_pos=weights_pos,
-                weights_neg=weights_neg,
-                ranks=None,
-                ranks_evaluated=0,
-                violating=int(missed_pos.sum() + missed_neg.sum()),
-            )
+            value = lost + float(weights_pos @ scores_pos) + float(weights_neg @ scores_neg)
+            return Violation(value, lost, 0, int(missed_pos.sum() + missed_neg.sum()))
 
         return most_violated

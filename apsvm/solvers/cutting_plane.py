@@ -1,6 +1,6 @@
 """The 1-slack cutting-plane method (Joachims, Finley, Yu 2009): minimise J(w) = ½‖w‖² + C·risk(w).
 
-    repeat  (value, plane) = risk(w);  add the plane;  α = argmax of the working set's dual;  w = −Σ α_t a_t
+    repeat  take a plane of the risk;  α = argmax of the working set's dual;  w = −Σ α_t a_t
     until   J(best w) − dual(α) ≤ ε·C
 
 risk is convex and ≥ 0; each plane bounds it from below everywhere, so dual(α) is a lower bound on the optimum, and any
@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.clock import Span, Spans
 from apsvm.solvers.certificate import Certificate
+from apsvm.solvers.line_search import Cutter
 from apsvm.solvers.qp.base import Backend
 from apsvm.solvers.qp.base import Solution as QPSolution
 from apsvm.solvers.working_set import WorkingSet
@@ -28,17 +28,6 @@ from apsvm.solvers.working_set import WorkingSet
 QP_SHARE = 1e-3
 #: Iterations without any progress, relative to the objective, after which rounding has won.
 STALL_LIMIT = 25
-
-
-class Cut(Protocol):
-    """risk(w) = value ≥ plane·w' + offset for every w', equal at w' = w."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def plane(self) -> NDArray[np.float64]: ...
-    @property
-    def offset(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +53,11 @@ class State(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-CutT = TypeVar("CutT", bound=Cut)
-
-
 @dataclass(frozen=True, slots=True)
-class Iteration(Generic[CutT]):
-    """One round: ``cut`` is what risk returned; the certificate is of the best points so far."""
+class Iteration:
+    """One round; the certificate is of the best points so far."""
 
     index: int
-    cut: CutT
     certificate: Certificate
     planes: int
     qp: QPSolution
@@ -93,77 +78,119 @@ class Solution:
     seconds: float
 
 
-def minimise(
-    risk: Callable[[NDArray[np.float64]], CutT],
-    dimension: int,
-    C: float,
-    backend: Backend,
-    *,
-    epsilon: float = 1e-3,
-    max_iterations: int = 10_000,
-    time_limit: float | None = None,
-    start: NDArray[np.float64] | None = None,
-    constraints: Constraints | None = None,
-    on_iteration: Callable[[Iteration[CutT]], None] | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> Solution:
-    """Minimise ½‖w‖² + C·risk(w), subject to ``constraints`` if given.
+class Solver:
+    """Minimises ½‖w‖² + C·risk(w), for one C after another: planes do not depend on C, and a later run starts from the
+    planes, the dual variables and the best point of the runs before.
 
     Parameters
     ----------
-    risk : w (dimension,) float64 → Cut; convex, non-negative
-    C : > 0
-    epsilon : the gap asked for, in units of the risk (the objective's gap is ≤ ε·C); ≥ 0
-    time_limit : seconds, checked between iterations
+    cutter : what evaluates the risk, convex and non-negative, and says where to cut (``line_search``)
+    dimension : length of w
+    backend : solves the working-set QPs
     start : (dimension,) float64, the first point; 0 by default
-    should_stop : asked between iterations; True ends the run as ``INTERRUPTED``
-
-    Raises
-    ------
-    FloatingPointError : a value, plane or product of planes that is not finite
+    constraints : hard constraints on w, if there are any
     """
-    began = time.perf_counter()
-    working_set = WorkingSet(dimension, C)
-    w = np.zeros(dimension) if start is None else start
-    best, best_risk, primal = w, np.inf, np.inf
-    dual = 0.0  # α = 0, feasible since risk ≥ 0
-    unchanged = 0
-    index = 0
-    while True:
-        index += 1
-        before = (primal, dual)
+
+    def __init__(
+        self,
+        cutter: Cutter,
+        dimension: int,
+        backend: Backend,
+        *,
+        start: NDArray[np.float64] | None = None,
+        constraints: Constraints | None = None,
+    ) -> None:
+        self._cutter = cutter
+        self._backend = backend
+        self._constraints = constraints
+        self._working_set = WorkingSet(dimension)
+        self._start = np.zeros(dimension) if start is None else start
+        self._best: NDArray[np.float64] | None = None
+        self._best_risk = np.inf
+
+    def minimise(
+        self,
+        C: float,
+        *,
+        epsilon: float = 1e-3,
+        max_iterations: int = 10_000,
+        time_limit: float | None = None,
+        on_iteration: Callable[[Iteration], None] | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> Solution:
+        """The minimiser for this C.
+
+        Parameters
+        ----------
+        C : > 0
+        epsilon : the gap asked for, in units of the risk (the objective's gap is ≤ ε·C); ≥ 0
+        time_limit : seconds, checked between iterations
+        should_stop : asked between iterations; True ends the run as ``INTERRUPTED``
+
+        Raises
+        ------
+        FloatingPointError : a value, plane or product of planes that is not finite
+        """
+        began = time.perf_counter()
+        working_set = self._working_set
+        working_set.C = C
+        w = self._start
+        dual = 0.0  # α = 0, feasible since risk ≥ 0
+        if self._best is not None:
+            qp = self._backend.solve(working_set.problem(), working_set.alpha, QP_SHARE * epsilon * C)
+            w, lower = working_set.accept(qp.alpha)
+            dual = max(dual, lower)
+        primal = np.inf if self._best is None else self._objective(self._best, self._best_risk, C)
+        unchanged = 0
+        index = 0
+        while True:
+            index += 1
+            before = (primal, dual)
+            self._cut(w, C, primal - dual)
+            assert self._best is not None
+            primal = self._objective(self._best, self._best_risk, C)
+            spans = Spans()
+            with spans.time("qp"):
+                qp = self._backend.solve(working_set.problem(), working_set.alpha, QP_SHARE * epsilon * C)
+                w, lower = working_set.accept(qp.alpha)
+                planes = len(working_set)
+                working_set.forget_idle()
+            dual = max(dual, lower)
+            certificate = Certificate(primal, dual, epsilon * C)
+            if certificate.reached:
+                self._best_risk = self._cutter.verified_risk(self._best)
+                primal = self._objective(self._best, self._best_risk, C)
+                certificate = Certificate(primal, dual, epsilon * C)
+            seconds = time.perf_counter() - began
+            if on_iteration is not None:
+                on_iteration(Iteration(index, certificate, planes, qp, spans.parts["qp"], seconds))
+
+            progress = max(before[0] - primal, dual - before[1])
+            unchanged = 0 if progress > 1e-14 * primal else unchanged + 1
+            state = _state(certificate, index, max_iterations, seconds, time_limit, unchanged, should_stop)
+            if state is not None:
+                return Solution(self._best, self._best_risk, certificate, state, index, planes, seconds)
+
+    @staticmethod
+    def _objective(point: NDArray[np.float64], risk: float, C: float) -> float:
+        return 0.5 * float(point @ point) + C * risk
+
+    def _cut(self, w: NDArray[np.float64], C: float, gap: float) -> None:
+        """Adds planes for w, and keeps the better of the best point and the new one."""
         point = w
-        if constraints is not None:
-            restored = constraints(w)
+        if self._constraints is not None:
+            restored = self._constraints(w)
             point = restored.point
             for plane, offset in zip(restored.planes, restored.offsets, strict=True):
-                working_set.add(plane, float(offset), soft=False)
+                self._working_set.add(plane, float(offset), soft=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            cut = risk(point)
-            working_set.add(cut.plane, cut.offset, soft=True)
-            here = 0.5 * float(point @ point) + C * cut.value
-        if not np.isfinite(here) or not np.isfinite(working_set.problem().gram[-1]).all():
+            step = self._cutter(point, C, gap)
+            self._working_set.add(step.cut.plane, step.cut.offset, soft=True)
+            here = self._objective(step.point, step.risk, C)
+        if not np.isfinite(here) or not np.isfinite(self._working_set.problem().gram[-1]).all():
             raise FloatingPointError("the objective is not finite: the feature values are too large, scale them down")
-        if here < primal:
-            best, best_risk, primal = point, cut.value, here
-
-        spans = Spans()
-        with spans.time("qp"):
-            qp = backend.solve(working_set.problem(), working_set.alpha, QP_SHARE * epsilon * C)
-            w, lower = working_set.accept(qp.alpha)
-            planes = len(working_set)
-            working_set.forget_idle()
-        dual = max(dual, lower)
-        certificate = Certificate(primal, dual, epsilon * C)
-        seconds = time.perf_counter() - began
-        if on_iteration is not None:
-            on_iteration(Iteration(index, cut, certificate, planes, qp, spans.parts["qp"], seconds))
-
-        progress = max(before[0] - primal, dual - before[1])
-        unchanged = 0 if progress > 1e-14 * primal else unchanged + 1
-        state = _state(certificate, index, max_iterations, seconds, time_limit, unchanged, should_stop)
-        if state is not None:
-            return Solution(best, best_risk, certificate, state, index, planes, seconds)
+        if self._best is None or here < self._objective(self._best, self._best_risk, C):
+            self._best, self._best_risk = step.point, step.risk
 
 
 def _state(

@@ -18,11 +18,13 @@ class WorkingSet:
     Parameters
     ----------
     dimension : length of w
-    C : cap on the sum of the soft planes' α
+
+    ``C``, the cap on the sum of the soft planes' α, may change between solves.
     """
 
-    def __init__(self, dimension: int, C: float) -> None:
-        self._C = C
+    C: float
+
+    def __init__(self, dimension: int) -> None:
         self._size = 0
         self._planes = np.empty((8, dimension))
         self._gram = np.empty((8, 8))
@@ -52,12 +54,12 @@ class WorkingSet:
     def problem(self) -> Problem:
         """The QP over the planes held now; its arrays are views, good until the next change."""
         t = self._size
-        return Problem(self._gram[:t, :t], self._offsets[:t], self._soft[:t], self._C)
+        return Problem(self._gram[:t, :t], self._offsets[:t], self._soft[:t], self.C)
 
     def accept(self, alpha: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """Takes a solution α and returns w = −Σ α_t a_t and the dual objective at α (made feasible)."""
         t = self._size
-        self.alpha = feasible(alpha, self._soft[:t], self._C)
+        self.alpha = feasible(alpha, self._soft[:t], self.C)
         w = -(self.alpha @ self._planes[:t])
         return w, float(self.alpha @ self._offsets[:t]) - 0.5 * float(w @ w)
 

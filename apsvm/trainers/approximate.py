@@ -21,9 +21,9 @@ from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES
 from apsvm.losses.base import LossError, RankingLoss
 from apsvm.oracles import make_oracle
-from apsvm.risk import Evaluation, NothingToRankError, OracleCall, Risk, make_risk
+from apsvm.risk import Account, Evaluation, NothingToRankError, Risk, ScoreHinge, make_risk
 from apsvm.solvers.cutting_plane import Restoration
-from apsvm.trainers.structured_svm import Settings, Trained, TrainingSet, Watch, run_stage, train_structured_svm
+from apsvm.trainers.structured_svm import Settings, Stage, Trained, TrainingSet, Watch, train_structured_svm
 
 #: Constraints generated in one iteration, the most violated first.
 BATCH = 10
@@ -55,21 +55,21 @@ def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, w
         risk = make_risk(data.rows.select(difficult), data.relevant[difficult], loss, oracle, groups=groups)
     except NothingToRankError:
         notes.append("the difficult rows hold no pair to rank; only the easy rows' constraints are left")
-        risk = NoRisk(data.rows.dimension, oracle.name)
+        risk = NoRisk(data.rows.dimension)
     constraints = None
     if easy.size:
         constraints = EasyRows(data.rows.select(easy), np.where(data.relevant[easy], 1.0, -1.0), w0)
-    report = run_stage(
+    stage = Stage(
         "difficult",
         risk,
         data.rows.dimension,
         settings,
         watch,
         oracle=oracle.name,
-        seconds_used=stage_one.solution.seconds,
         start=w0,
         constraints=constraints,
     )
+    report = stage.run(settings.C, seconds_used=stage_one.solution.seconds)
     return Trained(report.solution.w, [stage_one, report], False, risk.queries, risk.queries_skipped, notes)
 
 
@@ -87,11 +87,20 @@ class NoRisk:
     queries = 0
     queries_skipped = 0
 
-    def __init__(self, dimension: int, oracle: str) -> None:
-        self._evaluation = Evaluation(0.0, np.zeros(dimension), 0.0, OracleCall(oracle, 0, 0, 0, 0, 0, {}))
+    def __init__(self, dimension: int) -> None:
+        self._dimension = dimension
 
-    def __call__(self, w: NDArray[np.float64]) -> Evaluation:
-        return self._evaluation
+    def scores(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.empty(0)
+
+    def hinge(self, scores: NDArray[np.float64]) -> ScoreHinge:
+        return ScoreHinge(0.0, np.empty(0), 0.0)
+
+    def cut(self, hinge: ScoreHinge) -> Evaluation:
+        return Evaluation(0.0, np.zeros(self._dimension), 0.0)
+
+    def account(self) -> Account:
+        return Account()
 
 
 class EasyRows:

@@ -5,7 +5,7 @@ With the 0-1 loss the same recipe is the papers' binary SVM baseline.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,16 +17,22 @@ from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES
 from apsvm.oracles import make_oracle
 from apsvm.records import Log, NoLog, span_fields
-from apsvm.risk import OracleCall, make_risk
-from apsvm.solvers.cutting_plane import Constraints, Cut, Iteration, Solution, State, minimise
+from apsvm.risk import Account, OracleCall, ScoreHinge, make_risk
+from apsvm.solvers.cutting_plane import Constraints, Iteration, Solution, Solver, State
+from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter, ScoredRisk
 from apsvm.solvers.qp import BACKENDS
 
+#: Where the solver takes its planes, by the name of ``--solver``.
+CUTTERS: dict[str, Callable[[ScoredRisk[ScoreHinge]], Cutter]] = {
+    "line-search": AfterLineSearch,
+    "cutting-plane": AtTheQPsPoint,
+}
 
-class CountedCut(Cut, Protocol):
-    """A cut that says what it took."""
 
-    @property
-    def call(self) -> OracleCall: ...
+class AccountedRisk(ScoredRisk[ScoreHinge], Protocol):
+    """A risk that says what it took."""
+
+    def account(self) -> Account: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,7 @@ class Settings:
     max_iterations: int = 10_000
     time_limit: float | None = None
     qp: str = "auto"
+    solver: str = "line-search"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,7 @@ class Progress:
     """What a watcher sees of an iteration; seconds since the stage began."""
 
     stage: str
+    C: float
     iteration: int
     primal: float
     dual: float
@@ -109,8 +117,10 @@ class Trained:
         return next((state for state in stopped if state is not State.CONVERGED), State.CONVERGED)
 
 
-def train_structured_svm(data: TrainingSet, settings: Settings, watch: Watch) -> Trained:
-    """Train on ``data``.
+def train_structured_svm(
+    data: TrainingSet, settings: Settings, watch: Watch, start: NDArray[np.float64] | None = None
+) -> Trained:
+    """Train on ``data``, from the point ``start`` (dimension,) if given.
 
     Raises
     ------
@@ -118,74 +128,110 @@ def train_structured_svm(data: TrainingSet, settings: Settings, watch: Watch) ->
     NothingToRankError : no query with both a positive and a negative row (a ValueError)
     FloatingPointError : feature values too large for the objective to be finite
     """
+    return next(train_path(data, settings, [settings.C], watch, start))
+
+
+def train_path(
+    data: TrainingSet,
+    settings: Settings,
+    values_of_C: Sequence[float],
+    watch: Watch,
+    start: NDArray[np.float64] | None = None,
+) -> Iterator[Trained]:
+    """Train for one C after another, each from the planes and the solution of those before; raises as
+    ``train_structured_svm``. Ascending values go fastest."""
     loss = LOSSES[settings.loss]()
     oracle = make_oracle(settings.oracle, loss)
     risk = make_risk(data.rows, data.relevant, loss, oracle, groups=data.groups, costs=data.costs)
-    report = run_stage("train", risk, data.rows.dimension, settings, watch, oracle=oracle.name)
-    return Trained(report.solution.w, [report], oracle.exact, risk.queries, risk.queries_skipped)
+    stage = Stage("train", risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
+    seconds_used = 0.0
+    for C in values_of_C:
+        report = stage.run(C, seconds_used=seconds_used)
+        seconds_used += report.solution.seconds
+        yield Trained(report.solution.w, [report], oracle.exact, risk.queries, risk.queries_skipped)
 
 
-def run_stage(
-    name: str,
-    risk: Callable[[NDArray[np.float64]], CountedCut],
-    dimension: int,
-    settings: Settings,
-    watch: Watch,
-    *,
-    oracle: str,
-    seconds_used: float = 0.0,
-    start: NDArray[np.float64] | None = None,
-    constraints: Constraints | None = None,
-) -> StageReport:
-    """Minimise ½‖w‖² + C·risk(w), logging every oracle call and iteration; ``seconds_used`` of the time limit are
-    gone already."""
-    spans: dict[str, Span] = {}
-    fallbacks = 0
+class Stage:
+    """A solver for one risk, with its log and progress: every oracle call and iteration is recorded."""
 
-    def on_iteration(iteration: Iteration[CountedCut]) -> None:
-        nonlocal fallbacks
-        fallbacks += iteration.qp.fell_back is not None
-        for part, span in (*iteration.cut.call.spans.items(), ("qp", iteration.qp_span)):
-            spans[part] = spans.get(part, Span()) + span
-        _log_iteration(watch.log, name, iteration)
-        bounds = iteration.certificate
-        watch.progress(
-            Progress(name, iteration.index, bounds.primal, bounds.dual, bounds.gap, iteration.planes, iteration.seconds)
+    def __init__(
+        self,
+        name: str,
+        risk: AccountedRisk,
+        dimension: int,
+        settings: Settings,
+        watch: Watch,
+        *,
+        oracle: str,
+        start: NDArray[np.float64] | None = None,
+        constraints: Constraints | None = None,
+    ) -> None:
+        self._name = name
+        self._risk = risk
+        self._settings = settings
+        self._watch = watch
+        self._oracle = oracle
+        cutter = CUTTERS[settings.solver](risk)
+        self._solver = Solver(cutter, dimension, BACKENDS[settings.qp](), start=start, constraints=constraints)
+
+    def run(self, C: float, *, seconds_used: float = 0.0) -> StageReport:
+        """Minimise for this C; ``seconds_used`` of the time limit are gone already."""
+        spans: dict[str, Span] = {}
+        fallbacks = 0
+
+        def on_iteration(iteration: Iteration) -> None:
+            nonlocal fallbacks
+            fallbacks += iteration.qp.fell_back is not None
+            account = self._risk.account()
+            taken = {**account.spans.parts, "qp": iteration.qp_span}
+            taken["oracle"] = sum((call.span for call in account.calls), Span())
+            for part, span in taken.items():
+                spans[part] = spans.get(part, Span()) + span
+            _log_iteration(self._watch.log, self._name, C, iteration, account.calls, taken)
+            bounds = iteration.certificate
+            self._watch.progress(
+                Progress(
+                    stage=self._name,
+                    C=C,
+                    iteration=iteration.index,
+                    primal=bounds.primal,
+                    dual=bounds.dual,
+                    gap=bounds.gap,
+                    planes=iteration.planes,
+                    seconds=iteration.seconds,
+                )
+            )
+
+        settings = self._settings
+        solution = self._solver.minimise(
+            C,
+            epsilon=settings.epsilon,
+            max_iterations=settings.max_iterations,
+            time_limit=None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_used),
+            on_iteration=on_iteration,
+            should_stop=self._watch.should_stop,
         )
-
-    limit = None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_used)
-    solution = minimise(
-        risk,
-        dimension,
-        settings.C,
-        BACKENDS[settings.qp](),
-        epsilon=settings.epsilon,
-        max_iterations=settings.max_iterations,
-        time_limit=limit,
-        start=start,
-        constraints=constraints,
-        on_iteration=on_iteration,
-        should_stop=watch.should_stop,
-    )
-    return StageReport(name, oracle, solution, spans, fallbacks)
+        return StageReport(self._name, self._oracle, solution, spans, fallbacks)
 
 
-def _log_iteration(log: Log, stage: str, iteration: Iteration[CountedCut]) -> None:
-    call = iteration.cut.call
-    where: dict[str, Any] = {"stage": stage, "iteration": iteration.index}
-    log.write(
-        "oracle",
-        **where,
-        oracle=call.oracle,
-        n_pos=call.n_pos,
-        n_neg=call.n_neg,
-        queries=call.queries,
-        ranks_evaluated=call.ranks_evaluated,
-        violating=call.violating,
-        risk=iteration.cut.value,
-        loss=iteration.cut.offset,
-        **span_fields(call.spans),
-    )
+def _log_iteration(
+    log: Log, stage: str, C: float, iteration: Iteration, calls: list[OracleCall], spans: Mapping[str, Span]
+) -> None:
+    where: dict[str, Any] = {"stage": stage, "C": C, "iteration": iteration.index}
+    for call in calls:
+        log.write(
+            "oracle",
+            **where,
+            oracle=call.oracle,
+            n_pos=call.n_pos,
+            n_neg=call.n_neg,
+            queries=call.queries,
+            ranks_evaluated=call.ranks_evaluated,
+            violating=call.violating,
+            risk=call.risk,
+            loss=call.loss,
+            **span_fields({"oracle": call.span}),
+        )
     log.write(
         "iteration",
         **where,
@@ -193,9 +239,10 @@ def _log_iteration(log: Log, stage: str, iteration: Iteration[CountedCut]) -> No
         dual=iteration.certificate.dual,
         gap=iteration.certificate.gap,
         planes=iteration.planes,
+        oracle_calls=len(calls),
         qp=iteration.qp.backend,
         qp_gap=iteration.qp.gap,
         qp_fell_back=iteration.qp.fell_back,
-        **span_fields({"qp": iteration.qp_span}),
+        **span_fields(spans),
         seconds=iteration.seconds,
     )

@@ -8,7 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from apsvm.solvers.cutting_plane import Restoration, State, minimise
+from apsvm.solvers import line_search
+from apsvm.solvers.cutting_plane import Restoration, Solver, State
+from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.working_set import IDLE_LIMIT, WorkingSet
 
@@ -16,37 +18,65 @@ from apsvm.solvers.working_set import IDLE_LIMIT, WorkingSet
 @dataclass
 class Plane:
     value: float
-    plane: np.ndarray
+    weights: np.ndarray
     offset: float
 
+    @property
+    def plane(self):
+        return self.weights
 
-def hinge_of(target):
-    """risk(w) = max(0, max_i (1 − t_i·w)): the SVM with the rows of target as margins."""
 
-    def risk(w):
-        margins = 1.0 - target @ w
+class HingeOf:
+    """risk(w) = max(0, max_i (1 − t_i·w)): the SVM with the rows of target as margins. Its scores are w itself."""
+
+    def __init__(self, target):
+        self.target = target
+
+    def scores(self, w):
+        return w
+
+    def hinge(self, scores):
+        margins = 1.0 - self.target @ scores
         worst = int(np.argmax(margins))
         if margins[worst] <= 0:
-            return Plane(0.0, np.zeros(w.size), 0.0)
-        return Plane(float(margins[worst]), -target[worst], 1.0)
+            return Plane(0.0, np.zeros(scores.size), 0.0)
+        return Plane(float(margins[worst]), -self.target[worst], 1.0)
 
-    return risk
+    def cut(self, hinge):
+        return hinge
+
+
+CUTTERS = {"plain": AtTheQPsPoint, "line search": AfterLineSearch}
+
+
+@pytest.fixture(params=CUTTERS)
+def solve(request):
+    """One run with either cutter, by the hinge's rows."""
+
+    def call(target, C, backend=None, *, start=None, constraints=None, **options):
+        risk = HingeOf(np.asarray(target))
+        cutter = CUTTERS[request.param](risk)
+        backend = backend or BACKENDS["auto"]()
+        solver = Solver(cutter, risk.target.shape[1], backend, start=start, constraints=constraints)
+        return solver.minimise(C, **options)
+
+    return call
 
 
 @pytest.mark.parametrize("qp", list(BACKENDS))
-def test_known_minimiser(qp):
+def test_known_minimiser(qp, solve):
     # min ½w² + C max(0, 1 − 2w): w = min(2C, ½), by hand.
     for C, expected in ((0.1, 0.2), (0.25, 0.5), (10.0, 0.5)):
-        solution = minimise(hinge_of(np.array([[2.0]])), 1, C, BACKENDS[qp](), epsilon=1e-9)
+        solution = solve([[2.0]], C, BACKENDS[qp](), epsilon=1e-9)
         assert solution.state is State.CONVERGED
         assert solution.w[0] == pytest.approx(expected, rel=1e-6)
         assert solution.certificate.primal == pytest.approx(0.5 * expected**2 + C * max(0.0, 1 - 2 * expected))
 
 
-def test_bounds_hold_and_tighten_at_every_iteration(rng):
-    risk = hinge_of(rng.normal(size=(200, 10)) + 0.3)
+def test_bounds_hold_and_tighten_at_every_iteration(solve, rng):
+    target = rng.normal(size=(200, 10)) + 0.3
     seen = []
-    solution = minimise(risk, 10, 100.0, BACKENDS["auto"](), epsilon=1e-6, on_iteration=seen.append)
+    solution = solve(target, 100.0, epsilon=1e-6, on_iteration=seen.append)
     assert solution.state is State.CONVERGED
     optimum = solution.certificate.primal
     assert len(seen) == solution.iterations > 10
@@ -57,29 +87,28 @@ def test_bounds_hold_and_tighten_at_every_iteration(rng):
         assert iteration.certificate.dual <= optimum + 1e-9 * optimum
         assert iteration.certificate.gap >= 0
     assert solution.certificate.primal == pytest.approx(
-        0.5 * solution.w @ solution.w + 100.0 * risk(solution.w).value, rel=1e-12
+        0.5 * solution.w @ solution.w + 100.0 * HingeOf(target).hinge(solution.w).value, rel=1e-12
     )
-    assert solution.risk == risk(solution.w).value
+    assert solution.risk == HingeOf(target).hinge(solution.w).value
 
 
-def test_end_states(rng):
-    risk = hinge_of(rng.normal(size=(200, 20)) + 1.0)
-    backend = BACKENDS["active-set"]()
-    assert minimise(risk, 20, 1e3, backend, epsilon=1e-9, max_iterations=3).state is State.ITERATION_LIMIT
-    assert minimise(risk, 20, 1e3, backend, epsilon=1e-9, time_limit=0.0).state is State.TIME_LIMIT
-    stopped = minimise(risk, 20, 1e3, backend, epsilon=1e-9, should_stop=lambda: True)
+def test_end_states(solve, rng):
+    target = rng.normal(size=(200, 20)) + 1.0
+    assert solve(target, 1e3, epsilon=1e-9, max_iterations=3).state is State.ITERATION_LIMIT
+    assert solve(target, 1e3, epsilon=1e-9, time_limit=0.0).state is State.TIME_LIMIT
+    stopped = solve(target, 1e3, epsilon=1e-9, should_stop=lambda: True)
     assert (stopped.state, stopped.iterations) == (State.INTERRUPTED, 1)
     # A gap below rounding can never be reached: the solver must notice.
-    assert minimise(risk, 20, 1e3, backend, epsilon=1e-30).state is State.STALLED
+    assert solve(target, 1e3, BACKENDS["active-set"](), epsilon=1e-30).state is State.STALLED
 
 
-def test_start_is_used():
+def test_start_is_used(solve):
     seen = []
-    minimise(hinge_of(np.array([[2.0]])), 1, 10.0, BACKENDS["auto"](), start=np.array([0.5]), on_iteration=seen.append)
+    solve([[2.0]], 10.0, start=np.array([0.5]), on_iteration=seen.append)
     assert seen[0].certificate.primal == pytest.approx(0.125)
 
 
-def test_hard_constraints():
+def test_hard_constraints(solve):
     # min ½w² + C max(0, 1 + w) subject to w ≥ 2: w = 2, where the risk alone would have w = −1 or less.
     def constraints(w):
         violated = w[0] < 2.0
@@ -87,19 +116,52 @@ def test_hard_constraints():
         planes, offsets = (np.array([[-1.0]]), np.array([2.0])) if violated else (np.empty((0, 1)), np.empty(0))
         return Restoration(point, planes, offsets)
 
-    solution = minimise(hinge_of(np.array([[-1.0]])), 1, 3.0, BACKENDS["auto"](), epsilon=1e-9, constraints=constraints)
+    solution = solve([[-1.0]], 3.0, epsilon=1e-9, constraints=constraints)
     assert solution.state is State.CONVERGED
     assert solution.w[0] == pytest.approx(2.0)
     assert solution.certificate.dual == pytest.approx(2.0 + 3.0 * 3.0)
 
 
-def test_values_beyond_floating_point_are_an_error():
+def test_values_beyond_floating_point_are_an_error(solve):
     with pytest.raises(FloatingPointError, match="scale them down"):
-        minimise(hinge_of(np.array([[1e200]])), 1, 1.0, BACKENDS["auto"]())
+        solve([[1e200]], 1.0)
+
+
+def test_the_minimum_of_a_quadratic_and_lines(rng):
+    """Against a fine grid."""
+    grid = np.linspace(0.0, 1.0, 20_001)
+    inside = 0
+    for _ in range(300):
+        linear, square = rng.normal(), rng.choice([0.0, rng.random() * 3])
+        lines = [tuple(rng.normal(size=2)) for _ in range(rng.integers(1, 6))]
+        t, value = line_search._minimum(linear, square, lines)
+        values = linear * grid + square * grid**2 + np.max([s * grid + v for s, v in lines], axis=0)
+        assert 0.0 <= t <= 1.0
+        assert values.min() - 1e-3 <= value <= values.min() + 1e-12
+        inside += 0.0 < t < 1.0
+    assert inside > 50
+
+
+@pytest.mark.parametrize("cutter", CUTTERS.values(), ids=CUTTERS)
+@pytest.mark.parametrize("path", [[0.1, 1.0, 10.0, 100.0], [100.0, 1.0, 1.0, 30.0]])
+def test_a_path_of_C_gives_what_single_runs_give_in_fewer_iterations(cutter, path, rng):
+    target = rng.normal(size=(300, 15)) + 0.8
+    solver = Solver(cutter(HingeOf(target)), 15, BACKENDS["auto"]())
+    shared = single = 0
+    for C in path:
+        ours = solver.minimise(C, epsilon=1e-4)
+        alone = Solver(cutter(HingeOf(target)), 15, BACKENDS["auto"]()).minimise(C, epsilon=1e-4)
+        assert ours.state is State.CONVERGED
+        assert ours.certificate.tolerance == 1e-4 * C
+        assert ours.certificate.primal == pytest.approx(alone.certificate.primal, abs=1.01e-4 * C)
+        assert ours.certificate.dual <= alone.certificate.primal * (1 + 1e-12)
+        shared, single = shared + ours.iterations, single + alone.iterations
+    assert shared < single
 
 
 def test_idle_planes_are_forgotten_and_the_gram_matrix_stays_right(rng):
-    working_set = WorkingSet(4, 1.0)
+    working_set = WorkingSet(4)
+    working_set.C = 1.0
     planes = rng.normal(size=(30, 4))
     for t, plane in enumerate(planes):
         working_set.add(plane, float(t), soft=t % 3 > 0)

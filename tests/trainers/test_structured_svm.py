@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import cvxpy as cp
 import numpy as np
@@ -11,16 +11,17 @@ from judge import hinge_of_ranks
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
 
+from apsvm import most_violated_ranking
 from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError, make_risk
-from apsvm.solvers.cutting_plane import State, minimise
+from apsvm.solvers.cutting_plane import State
 from apsvm.solvers.qp import BACKENDS
 from apsvm.trainers.approximate import EasyRows, train_approximate
-from apsvm.trainers.structured_svm import Settings, TrainingSet, Watch, train_structured_svm
+from apsvm.trainers.structured_svm import CUTTERS, Settings, TrainingSet, Watch, train_structured_svm
 
-EXACT = ["greedy", "search", "select", "search-select", "qs"]
+EXACT = ["greedy", "search", "select", "search-select", "qs", "bucket"]
 
 
 def breast_cancer() -> tuple[np.ndarray, np.ndarray]:
@@ -72,8 +73,9 @@ def independent_optimum(X: np.ndarray, relevant: np.ndarray, C: float) -> float:
 def test_objective_equals_an_independent_solve(name, C):
     X, relevant = DATA[name]()
     optimum = independent_optimum(X, relevant, C)
-    for oracle in EXACT:
-        trained = train_structured_svm(TrainingSet(Rows(X), relevant), Settings(oracle=oracle, C=C), Watch())
+    for oracle, solver in product(EXACT, CUTTERS):
+        settings = Settings(oracle=oracle, C=C, solver=solver)
+        trained = train_structured_svm(TrainingSet(Rows(X), relevant), settings, Watch())
         bounds = trained.solution.certificate
         assert trained.state is State.CONVERGED
         assert bounds.gap <= 1e-3 * C
@@ -86,11 +88,7 @@ def test_the_primal_is_the_objective_at_w(name):
     X, relevant = DATA[name]()
     trained = train_structured_svm(TrainingSet(Rows(X), relevant), Settings(C=10.0), Watch())
     scores = X @ trained.w
-    ranks = (
-        make_oracle("greedy", LOSSES["ap"]())
-        .bind(LOSSES["ap"](), relevant.sum(), (~relevant).sum())(scores[relevant], scores[~relevant])
-        .ranks
-    )
+    ranks = most_violated_ranking(scores, relevant, oracle="greedy").ranks
     value, _ = hinge_of_ranks(scores, relevant, ranks)
     assert trained.solution.certificate.primal == pytest.approx(0.5 * trained.w @ trained.w + 10.0 * value, rel=1e-9)
 
@@ -293,9 +291,13 @@ def test_backends_give_the_same_training():
         assert value == pytest.approx(primal["active-set"], abs=1e-4 * 10.0)
 
 
-def test_minimise_takes_any_risk(rng):
-    """The solver's seam: anything with value, plane and offset."""
-    X, relevant = breast_cancer()
-    loss = LOSSES["ap"]()
-    risk = make_risk(Rows(X), relevant, loss, make_oracle("qs", loss))
-    assert minimise(risk, X.shape[1], 1.0, BACKENDS["auto"]()).state is State.CONVERGED
+@pytest.mark.parametrize("name", DATA)
+def test_the_line_search_needs_fewer_iterations(name):
+    X, relevant = DATA[name]()
+    iterations = {
+        solver: train_structured_svm(
+            TrainingSet(Rows(X), relevant), Settings(C=100.0, solver=solver), Watch()
+        ).solution.iterations
+        for solver in CUTTERS
+    }
+    assert iterations["line-search"] < 0.8 * iterations["cutting-plane"]

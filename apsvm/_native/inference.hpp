@@ -1,0 +1,103 @@
+// Loss-augmented inference: what the oracle kernels share. j, k and r count from 1, as in the papers.
+//
+//   g_j(k) = u_k [D(k+j−1) − D(k+j)] − scale (s⁺_k − s⁻_j),   f_j(r) = Σ_{k=r..P} g_j(k),   f_j(P+1) = 0
+//
+// The most violated ranking gives the j-th negative the rank argmax_r f_j(r); of equal maxima the largest r is taken.
+// Negatives are totally ordered (score descending, then index ascending), so every kernel gives the same ranks but for
+// rounding.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace apsvm {
+
+struct Scored {
+    double score;
+    std::int32_t index;
+    bool operator<(const Scored &other) const {  // "stands before"
+        return score > other.score || (score == other.score && index < other.index);
+    }
+};
+
+struct Task {
+    const double *positives;  // descending
+    std::int32_t n_pos;
+    const double *weights;  // u_k at [k - 1]
+    const double *drops;    // D(p) − D(p+1) at [p - 1]
+    double scale;           // 2 / (n_pos n_neg)
+
+    double gain(std::int64_t j, std::int32_t k, double score) const {
+        return weights[k - 1] * drops[k + j - 2] - scale * (positives[k - 1] - score);
+    }
+
+    // The largest maximiser of f_j over [low, high], by trying them all.
+    std::int32_t best_rank(std::int64_t j, double score, std::int32_t low, std::int32_t high) const {
+        const double *drop = drops + (j - 1);
+        double value = 0.0, best = 0.0;
+        std::int32_t rank = high;
+        for (std::int32_t k = high - 1; k >= low; --k) {
+            value += weights[k - 1] * drop[k - 1] - scale * (positives[k - 1] - score);
+            if (value > best) {
+                best = value;
+                rank = k;
+            }
+        }
+        return rank;
+    }
+
+    // The same where g_j is non-decreasing on 1..min(P, j) (a loss that declares itself unimodal): a binary search for
+    // the first positive g_j there, and the ranks above j one by one (AP-SVM-SEARCH, Algorithm 2).
+    std::int32_t searched_rank(std::int64_t j, double score) const;
+};
+
+// Takes the ranks as they are found: writes the negatives' row weights and counts the negatives of each rank.
+struct Sink {
+    double *weights;               // of the negatives as given: scale (P + 1 − r)
+    const double *weight_of_rank;  // at [r]
+    std::int64_t *counts;          // at [r]
+
+    void take(const Scored &item, std::int32_t rank) const {
+        weights[item.index] = weight_of_rank[rank];
+        ++counts[rank];
+    }
+    void take(const Scored *begin, const Scored *end, std::int32_t rank) const {
+        for (const Scored *item = begin; item != end; ++item) weights[item->index] = weight_of_rank[rank];
+        counts[rank] += end - begin;
+    }
+};
+
+// The quicksort-flavoured oracle, Algorithm 1 of Mohapatra, Rolínek et al. 2018: OptRanks on [begin, end), whose first
+// item has position j and whose ranks are known to lie in [low, high]. `sorted`: the items are in order already.
+// Returns how many ranks were evaluated.
+std::int64_t rank_by_quicksort(const Task &task, const Sink &sink, std::int64_t j, Scored *begin, Scored *end,
+                               std::int32_t low, std::int32_t high, bool sorted = false);
+
+// The bucket oracle (bucket.cpp) and what it keeps from call to call.
+class Bucket {
+public:
+    Bucket(std::size_t n_neg, std::size_t threads) : n_neg_(n_neg), threads_(threads) {}
+
+    std::int64_t rank(const Task &task, const Sink &sink, const double *scores);
+
+private:
+    bool rank_survivors(const Task &task, const Sink &sink, const double *scores);
+    void rank_all(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index, std::size_t n);
+    void rank_few(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index, std::size_t n);
+    void sample(const double *scores, std::size_t n);
+    double of_sample(std::size_t place);
+
+    std::size_t n_neg_;
+    std::size_t threads_;
+    std::int64_t evaluated_ = 0;
+    std::int64_t violating_ = -1;  // in the last call
+    std::vector<double> sample_;
+    std::vector<std::uint16_t> bins_;
+    std::vector<Scored> items_;
+    std::vector<double> survivor_scores_;
+    std::vector<std::int32_t> survivors_;
+};
+
+}  // namespace apsvm

@@ -1,0 +1,37 @@
+// A parallel loop over a few tasks; the caller's thread works too.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+namespace apsvm {
+
+// Runs body(0) … body(tasks − 1) on at most `threads` threads.
+template <class Body>
+void in_threads(std::size_t tasks, std::size_t threads, Body body) {
+    threads = std::min(threads, tasks);
+    if (threads <= 1) {
+        for (std::size_t t = 0; t < tasks; ++t) body(t);
+        return;
+    }
+    std::vector<std::thread> pool;
+    pool.reserve(threads - 1);
+    auto run = [&](std::size_t first) {
+        for (std::size_t t = first; t < tasks; t += threads) body(t);
+    };
+    for (std::size_t i = 1; i < threads; ++i) pool.emplace_back(run, i);
+    run(0);
+    for (auto &thread : pool) thread.join();
+}
+
+}  // namespace apsvm
+
+// One source, compiled for several instruction sets, chosen when the module is loaded. Fused multiply-adds are off
+// (CMakeLists.txt), so every clone gives the same bits.
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
+#define APSVM_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define APSVM_CLONES
+#endif

@@ -1,0 +1,19 @@
+"""The bucket oracle: exact, O(N + P log B + B) expected, without a comparison sort of the negatives.
+
+No comparison-based method can do better than N log P (Mohapatra, Rolínek et al. 2018, Theorem 2); counting scores into
+B bins is none. Positions and scores at a bin's ends bound the ranks inside it, and only the few bins whose bounds
+differ are looked into. Below 5,000 negatives it hands over to the quicksort-flavoured oracle.
+``apsvm/_native/bucket.cpp`` has the details.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from apsvm.oracles.base import NativeOracle
+
+
+class Bucket(NativeOracle):
+    """Histogram of the scores, bins solved by divide and conquer."""
+
+    name: ClassVar[str] = "bucket"
