@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
 import tempfile
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
@@ -18,19 +20,20 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     OSError : it cannot be written; the old file is untouched
     """
     if os.fspath(path) == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        stream = standard_output()
+        stream.write(content)
+        stream.flush()
         return
     target = Path(path)
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
         if target.is_dir():
-            raise IsADirectoryError(21, "Is a directory", str(target))
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", str(target))
         with target.open("wb") as stream:
             stream.write(content)
         return
     target = target.resolve()  # replace what a link points at, not the link
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".apsvm-")
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -52,19 +55,34 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raises the OSError that writing ``path`` would raise, before the work is done that it would lose."""
     if os.fspath(path) == "-":
+        standard_output()
         return
     target = Path(path)
     if target.is_dir():
-        raise IsADirectoryError(21, "Is a directory", str(target))
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(target))
     if target.exists() and not os.access(target, os.W_OK):
-        raise PermissionError(13, "Permission denied", str(target))
+        raise PermissionError(errno.EACCES, "Permission denied", str(target))
     if target.exists() and not target.is_file():
         return
     folder = target.resolve().parent
     if not folder.is_dir():
-        raise FileNotFoundError(2, "No such directory", str(folder))
+        raise FileNotFoundError(errno.ENOENT, "No such directory", str(folder))
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(13, "Permission denied", str(folder))
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+
+def standard_input() -> BinaryIO:
+    """Standard input's bytes; OSError if the process was started without."""
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "it is closed")
+    return sys.stdin.buffer
+
+
+def standard_output() -> BinaryIO:
+    """Standard output's bytes; OSError if the process was started without."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "it is closed")
+    return sys.stdout.buffer
 
 
 def _umask() -> int:

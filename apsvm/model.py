@@ -12,7 +12,6 @@ import io
 import json
 import math
 import os
-import sys
 import zipfile
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.rows import Rows
-from apsvm.files import write_whole
+from apsvm.files import standard_input, write_whole
 
 SCHEMA = 1
 _MEMBERS = ("header.npy", "coef.npy")
@@ -115,16 +114,17 @@ def load_model(path: str | os.PathLike[str]) -> LinearRanker:
     ModelError : it is not a whole, undamaged model of a schema this version knows
     """
     name = os.fspath(path)
-    with nullcontext(sys.stdin.buffer) if name == "-" else open(path, "rb") as stream:
+    shown = "<stdin>" if name == "-" else name
+    with nullcontext(standard_input()) if name == "-" else open(path, "rb") as stream:
         start = stream.read(4)
         # Do not read gigabytes of something else.
         if start != b"PK\x03\x04":
-            raise ModelError(f"{name}: not an apsvm model (no zip archive)")
+            raise ModelError(f"{shown}: not an apsvm model (no zip archive)")
         content = start + stream.read()
     try:
         return _parse(content)
     except ModelError as error:
-        raise ModelError(f"{name}: {error}") from None
+        raise ModelError(f"{shown}: {error}") from None
 
 
 def _parse(content: bytes) -> LinearRanker:

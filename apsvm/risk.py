@@ -99,7 +99,9 @@ class Risk:
         """The risk at ``scores``; FloatingPointError if one is not finite."""
         # NaN has no place in an order: the sorting kernels rely on this.
         if not np.isfinite(scores).all():
-            raise FloatingPointError("scores are not finite: the feature values are too large, scale them down")
+            raise FloatingPointError(
+                "scores are not finite: the feature values (or the bias) are too large, scale them down"
+            )
         spans = Spans()
         with spans.time("oracle"):
             c = np.empty(scores.size)
@@ -139,6 +141,12 @@ class Risk:
         """What was done since the last time this was asked."""
         account, self._account = self._account, Account()
         return account
+
+
+def require_pairs(relevant: NDArray[np.bool_], groups: NDArray[np.int64] | None) -> None:
+    """Raises NothingToRankError if no query has both a positive and a negative row."""
+    if not any(n_pos and n_neg for n_pos, n_neg in _queries_first(relevant, groups)[1]):
+        raise NothingToRankError("no query has both a positive and a negative row")
 
 
 def make_risk(

@@ -8,19 +8,24 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 import click
+from click.shell_completion import shell_complete
 
 from apsvm import __version__
 from apsvm.cli.evaluate import evaluate
 from apsvm.cli.export import export
 from apsvm.cli.info import info
 from apsvm.cli.predict import predict
-from apsvm.cli.shared import CLOSED_PIPE, INTERNAL, INTERRUPTED, say
+from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, say
 from apsvm.cli.train import train
 
+#: click's convention: `eval "$(_APSVM_COMPLETE=bash_source apsvm)"` switches completion on.
+COMPLETION = "_APSVM_COMPLETE"
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "APSVM"})
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", prog_name="apsvm")
 def commands() -> None:
     """Train linear rankers on the ranking metric itself: average precision, exactly.
@@ -44,20 +49,31 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Runs one command; every failure is one message on stderr and an exit code."""
     try:
-        code = commands.main(arguments, prog_name="apsvm", standalone_mode=False)
-        sys.stdout.flush()
+        # Not commands.main(): it would turn a closed pipe into exit code 1 before we see it.
+        if COMPLETION in os.environ:
+            return shell_complete(commands, {}, "apsvm", COMPLETION, os.environ[COMPLETION])
+        with commands.make_context("apsvm", list(arguments)) as context:
+            code = commands.invoke(context)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except (click.Abort, KeyboardInterrupt):
         say("interrupted")
         return INTERRUPTED
     except click.ClickException as failure:
-        failure.show()
+        if sys.stderr is not None:
+            with suppress(OSError):
+                failure.show()
         return failure.exit_code
     except BrokenPipeError:
-        # Whoever read the output has seen enough. Let the interpreter's own flush at exit go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _discard_output()
         return CLOSED_PIPE
+    except OSError as error:
+        # Inputs and named outputs are answered for where they are used: this is standard output.
+        _discard_output()
+        say(f"error: cannot write standard output: {error.strerror or error}")
+        return CANNOT_WRITE
     except MemoryError:
         say("error: not enough memory for this data")
         return INTERNAL
@@ -67,3 +83,8 @@ def run(arguments: list[str]) -> int:
         say(f"internal error: {type(error).__name__}: {error} (set APSVM_DEBUG=1 to see where)")
         return INTERNAL
     return code if isinstance(code, int) else 0
+
+
+def _discard_output() -> None:
+    """Lets the interpreter's own flush of standard output at exit go nowhere: it would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -8,7 +8,10 @@ from typing import Any
 
 import click
 
-from apsvm.cli.shared import NO_INPUT, Failure
+from apsvm.cli.shared import NO_INPUT, Failure, Number, NumberList
+
+#: Where the context keeps the file's name.
+CONFIG_FILE = "apsvm.config"
 
 
 def _options(command: click.Command) -> dict[str, str]:
@@ -41,17 +44,36 @@ def load_config(ctx: click.Context, param: click.Parameter, path: str | None) ->
     for key, value in content.items():
         if key not in names:
             raise click.UsageError(f"{path}: unknown key {key!r}{_nearest(key, names)}", ctx)
-        if isinstance(value, dict | list):
-            raise click.UsageError(f"{path}: {key!r} must be a single value", ctx)
         if names[key] in defaults:
             raise click.UsageError(f"{path}: {key!r} is given twice", ctx)
-        defaults[names[key]] = value
+        option = next(param for param in ctx.command.params if param.name == names[key])
+        expected = _expected(option, value)
+        if expected is not None:
+            raise click.UsageError(f"{path}: {key!r} must be {expected}, found {value!r}", ctx)
+        defaults[names[key]] = tuple(value) if isinstance(value, list) else value
     ctx.default_map = defaults
+    ctx.meta[CONFIG_FILE] = path
+
+
+def _expected(option: click.Parameter, value: Any) -> str | None:
+    """What ``option`` wants instead of ``value``, which click would otherwise bend into shape; None if it is fine."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(option.type, click.types.BoolParamType):
+        return None if isinstance(value, bool) else "true or false"
+    if isinstance(option.type, click.IntRange):
+        return None if is_number and isinstance(value, int) else "an integer"
+    if isinstance(option.type, NumberList):
+        numbers = value if isinstance(value, list) and value else [value]
+        fine = all(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers)
+        return None if fine else "a number or a list of numbers"
+    if isinstance(option.type, Number):
+        return None if is_number else "a number"
+    return None if isinstance(value, str) else "a string"
 
 
 def _check_environment(ctx: click.Context, names: dict[str, str]) -> None:
     prefix = f"{ctx.auto_envvar_prefix}_"
-    known = {f"{prefix}{name.upper()}" for name in names.values()} | {f"{prefix}CONFIG", f"{prefix}HELP"}
+    known = {f"{prefix}{name.upper()}" for name in (*names.values(), "config")}
     for variable in sorted(os.environ):
         if variable.startswith(prefix) and variable not in known:
             raise click.UsageError(f"unknown environment variable {variable}{_nearest(variable, known)}", ctx)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import click
@@ -13,11 +12,14 @@ from apsvm.cli.shared import (
     Failure,
     Number,
     how_to_read,
+    plain_float,
+    put,
     read_model,
     read_rows,
     reading,
     score_rows,
 )
+from apsvm.files import standard_input
 from apsvm.metrics import TIE_RULES
 
 AP_NAMES = {"ap": "AP", "voc2007": "AP(voc2007)", "voc2010": "AP(voc2010)"}
@@ -33,7 +35,7 @@ AP_NAMES = {"ap": "AP", "voc2007": "AP(voc2007)", "voc2010": "AP(voc2010)"}
     "precision envelope. May be given more than once.",
 )  # fmt: skip
 @click.option(
-    "-k", "--at", "cutoffs", type=click.IntRange(1), multiple=True, default=(5, 10), show_default=True,
+    "-k", "--at", "cutoffs", type=click.IntRange(1, 10**9), multiple=True, default=(5, 10), show_default=True,
     help="Cut-offs of P@k. May be given more than once.",
 )  # fmt: skip
 @click.option(
@@ -100,16 +102,16 @@ def evaluate(
             "tied_rows": result.tied_rows,
             "ties": result.ties,
         }
-        click.echo(json.dumps({"metrics": result.values, **counts}, indent=1))
+        put(json.dumps({"metrics": result.values, **counts}, indent=1))
         return
     for name, value in result.values.items():
-        click.echo(f"{name:<12} {value:.6f}")
-    click.echo(f"{'rows':<12} {result.n_rows} ({result.n_positives} positive)")
+        put(f"{name:<12} {value:.6f}")
+    put(f"{'rows':<12} {result.n_rows} ({result.n_positives} positive)")
     if result.n_groups:
         used = result.n_groups - result.groups_skipped
-        click.echo(f"{'queries':<12} {used} averaged, {result.groups_skipped} without both classes left out")
+        put(f"{'queries':<12} {used} averaged, {result.groups_skipped} without both classes left out")
     tied = f"{result.tied_rows} rows in {result.tied_blocks} blocks" if result.tied_blocks else "none"
-    click.echo(f"{'ties':<12} {tied} of equal score across the classes; rule: {result.ties}")
+    put(f"{'ties':<12} {tied} of equal score across the classes; rule: {result.ties}")
 
 
 def _read_scores(path: str, n_rows: int, data: str) -> list[float]:
@@ -118,7 +120,7 @@ def _read_scores(path: str, n_rows: int, data: str) -> list[float]:
 
     with reading(path):
         if path == "-":
-            content = sys.stdin.buffer.read()
+            content = standard_input().read()
         else:
             with open(path, "rb") as stream:
                 content = stream.read()
@@ -129,7 +131,7 @@ def _read_scores(path: str, n_rows: int, data: str) -> list[float]:
         lines.pop()
     for number, line in enumerate(lines, start=1):
         try:
-            value = float(line)
+            value = plain_float(line.decode())
         except ValueError:
             value = math.nan
         if not math.isfinite(value):

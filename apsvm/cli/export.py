@@ -38,8 +38,8 @@ def export(model: str, out: str, layout: str) -> None:
 def _liblinear(ranker: LinearRanker) -> str:
     """LIBLINEAR's text format; the constant is the weight of a bias feature of value 1."""
     label = ranker.positive_label
-    # LIBLINEAR's labels are integers; the negative side may have been many labels.
-    positive = int(label) if label is not None and label.is_integer() else 1
+    # LIBLINEAR's labels are C ints; the negative side may have been many labels.
+    positive = int(label) if label is not None and label.is_integer() and abs(label) < 2**31 else 1
     negative = -1 if positive != -1 else 1
     lines = [
         "solver_type L2R_L1LOSS_SVC_DUAL",

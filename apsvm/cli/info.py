@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from apsvm.cli.shared import read_model
+from apsvm.cli.shared import put, read_model
 
 
 @click.command()
@@ -24,12 +24,12 @@ def info(model: str, as_json: bool) -> None:
         "weights": {"nonzero": int(np.count_nonzero(ranker.coef)), "norm": float(np.linalg.norm(ranker.coef))},
     }
     if as_json:
-        click.echo(json.dumps(facts, indent=1, sort_keys=True))
+        put(json.dumps(facts, indent=1, sort_keys=True))
         return
     lines = list(_flatten(facts))
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
-        click.echo(f"{name:<{width}}  {value}")
+        put(f"{name:<{width}}  {value}")
 
 
 def _flatten(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from apsvm.files import standard_output
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -26,6 +29,8 @@ CLOSED_PIPE = 141
 
 def say(message: str) -> None:
     """One line on stderr. Nobody reading stderr is no reason to stop working."""
+    if sys.stderr is None:
+        return
     with suppress(OSError):
         click.echo(message if message.startswith(" ") else f"apsvm: {message}", err=True)
 
@@ -43,6 +48,13 @@ class Failure(click.ClickException):
         say(f"error: {self.message}")
 
 
+def plain_float(text: str) -> float:
+    """float(), without what only Python's own literals have: underscores and digits of other scripts. ValueError."""
+    if "_" in text or not text.isascii():
+        raise ValueError(f"not a number: {text!r}")
+    return float(text)
+
+
 class Number(click.ParamType[float]):
     """A finite number between bounds (click's own FloatRange lets NaN through)."""
 
@@ -53,12 +65,12 @@ class Number(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
-            number = float(value)
+            number = plain_float(value) if isinstance(value, str) else float(value)
         except (TypeError, ValueError):
             self.fail(f"expected a number, found {value!r}", param, ctx)
         low_enough = number > self.low if self.open_low else number >= self.low
         if not (math.isfinite(number) and low_enough and number <= self.high):
-            self.fail(f"expected a finite number {self._range()}, found {value!r}", param, ctx)
+            self.fail(f"expected a finite number{self._range()}, found {value!r}", param, ctx)
         return number
 
     def _range(self) -> str:
@@ -67,7 +79,7 @@ class Number(click.ParamType[float]):
             bounds.append(f"{'above' if self.open_low else 'of at least'} {self.low:g}")
         if self.high < math.inf:
             bounds.append(f"of at most {self.high:g}")
-        return " and ".join(bounds)
+        return " " + " and ".join(bounds) if bounds else ""
 
 
 class NumberList(click.ParamType[tuple[float, ...]]):
@@ -79,10 +91,17 @@ class NumberList(click.ParamType[tuple[float, ...]]):
         self._number = Number(low, high, open_low=open_low)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        if isinstance(value, tuple):
-            return value
-        words = value.split(",") if isinstance(value, str) else [value]
+        # A tuple: from a configuration file, or converted already.
+        words = value if isinstance(value, tuple) else value.split(",") if isinstance(value, str) else [value]
         return tuple(self._number.convert(word, param, ctx) for word in words)
+
+
+def put(text: str) -> None:
+    """``text`` and a line end on standard output; failures end the command."""
+    with writing("-"):
+        stream = standard_output()
+        stream.write(text.encode(errors="surrogateescape") + b"\n")
+        stream.flush()
 
 
 @contextmanager
@@ -96,7 +115,8 @@ def reading(what: str) -> Iterator[None]:
     except (DataError, ModelError) as error:
         raise Failure(BAD_DATA, str(error)) from None
     except OSError as error:
-        raise Failure(NO_INPUT, f"cannot read {what}: {error.strerror or error}") from None
+        name = "standard input" if what == "-" else what
+        raise Failure(NO_INPUT, f"cannot read {name}: {error.strerror or error}") from None
 
 
 @contextmanager
@@ -107,16 +127,25 @@ def writing(what: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise Failure(CANNOT_WRITE, f"cannot write {what}: {error.strerror or error}") from None
+        name = "standard output" if what == "-" else what
+        raise Failure(CANNOT_WRITE, f"cannot write {name}: {error.strerror or error}") from None
 
 
 def refuse_same_file(output: str, **inputs: str | None) -> None:
     """An output that is also an input would destroy it."""
+    if not output:
+        raise click.UsageError("the name of a file to write is empty")
+    if output == "-" or not os.path.isfile(output):
+        return
     for role, path in inputs.items():
-        if path is None or "-" in (output, path):
+        if path is None:
             continue
-        if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
-            raise click.UsageError(f"{output!r} is the {role} file: it would be overwritten")
+        try:
+            identity = os.fstat(0) if path == "-" else os.stat(path)
+        except OSError:
+            continue
+        if os.path.samestat(os.stat(output), identity):
+            raise click.UsageError(f"{output!r} is the {role.replace('_', ' ')} file: it would be overwritten")
 
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from apsvm.cli.config import config_option
+from apsvm.cli.config import CONFIG_FILE, config_option
 from apsvm.cli.progress import Display, show_summary, silent
 from apsvm.cli.shared import (
     BAD_DATA,
+    CANNOT_WRITE,
     INTERRUPTED,
     STOPPED_EARLY,
     TERMINATED,
@@ -70,7 +72,7 @@ class Options:
     sort_features: bool
 
 
-@click.command()
+@click.command(context_settings={"auto_envvar_prefix": "APSVM_TRAIN"})
 @click.argument("data", metavar="DATA")
 @click.argument("model", metavar="[MODEL]", required=False)
 @click.option("--loss", type=click.Choice(list(LOSSES)), default="ap", show_default=True, help="What is optimised.")
@@ -112,9 +114,9 @@ class Options:
     "--zero-based/--one-based", default=False, show_default=True, help="Whether feature indices count from 0 or 1."
 )
 @click.option("--positive-label", type=Number(), help="The label that is positive; all others are negative.")
-@click.option("--max-features", type=click.IntRange(1), help="Refuse a file with a feature beyond this many.")
+@click.option("--max-features", type=click.IntRange(1, 2**62), help="Refuse a file with a feature beyond this many.")
 @click.option(
-    "--threads", type=click.IntRange(0), default=0, show_default=True,
+    "--threads", type=click.IntRange(0, 1024), default=0, show_default=True,
     help="Threads for the row products; 0: as many as there are cores. The result does not depend on it.",
 )  # fmt: skip
 @click.option(
@@ -139,6 +141,9 @@ def train(data: str, model: str | None, **given: Any) -> int:
         model = f"{os.path.basename(data)}.model"
     models = _model_names(model, options.C)
     _check_outputs(data, models, options)
+    _check_oracle(options)
+    if options.oracle != "appx" and not _is_default("keep_easy"):
+        say("warning: --keep-easy is for --oracle appx only; it is ignored here")
 
     from apsvm.model import LinearRanker
     from apsvm.solvers.cutting_plane import State
@@ -171,6 +176,8 @@ def train(data: str, model: str | None, **given: Any) -> int:
             began, read_seconds = time.perf_counter(), 0.0
             if trained.state is State.INTERRUPTED:
                 return TERMINATED if signal.SIGTERM in signals else INTERRUPTED
+        if log.failed:
+            return CANNOT_WRITE
     return 0 if all(state is State.CONVERGED for state in states) else STOPPED_EARLY
 
 
@@ -192,12 +199,35 @@ def _check_outputs(data: str, models: list[str], options: Options) -> None:
         raise click.UsageError(f"values of C that give the same file name: {', '.join(f'{C:g}' for C in options.C)}")
     for output in (*models, options.log):
         if output is not None:
-            refuse_same_file(output, data=data, warm_start=options.warm_start if output == options.log else None)
+            # A model may replace the one it was started from.
+            started_from = options.warm_start if output == options.log else None
+            config = click.get_current_context().meta.get(CONFIG_FILE)
+            refuse_same_file(output, data=data, config=config, warm_start=started_from)
             with writing(output):
                 check_writable(output)
     places = ["-" if output == "-" else os.path.realpath(output) for output in (*models, options.log or "")]
     if places[-1] in places[:-1]:
         raise click.UsageError("the log and the model cannot go to the same place")
+
+
+def _is_default(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.DEFAULT
+
+
+def _check_oracle(options: Options) -> None:
+    """Refuses an oracle that cannot serve the loss before the data is read."""
+    from apsvm.losses.base import RankingLoss
+    from apsvm.oracles import serving
+
+    loss = LOSSES[options.loss]()
+    fitting = [name for name in ORACLE_CHOICES if name in serving(loss)]
+    if isinstance(loss, RankingLoss):
+        fitting.append("appx")
+    if options.oracle not in ("auto", *fitting):
+        raise click.UsageError(
+            f"--oracle {options.oracle} cannot serve --loss {options.loss}: choose {' or '.join(['auto', *fitting])}"
+        )
 
 
 def _read(path: str, options: Options) -> tuple[Dataset, Any]:
@@ -210,6 +240,13 @@ def _read(path: str, options: Options) -> tuple[Dataset, Any]:
     )
     with reading(dataset.source):
         relevant = dataset.positives(options.positive_label)
+    if options.loss != "zero-one":
+        from apsvm.risk import NothingToRankError, require_pairs
+
+        try:
+            require_pairs(relevant, dataset.groups)
+        except NothingToRankError as error:
+            raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
     # w and each cutting plane are dense: a stray index of a billion would take the machine down instead of the run.
     needed = 8 * dataset.X.shape[1] * 8
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -252,8 +289,6 @@ def _trained(
     from threadpoolctl import threadpool_limits
 
     from apsvm.data.rows import Rows
-    from apsvm.losses.base import LossError
-    from apsvm.risk import NothingToRankError
     from apsvm.trainers.approximate import train_approximate
     from apsvm.trainers.structured_svm import Settings, TrainingSet, Watch, train_path
 
@@ -278,7 +313,7 @@ def _trained(
         "start",
         loss=options.loss,
         oracle=options.oracle,
-        C=list(options.C),
+        C=options.C[0] if len(options.C) == 1 else list(options.C),
         epsilon=options.epsilon,
         n_rows=len(rows),
         n_features=dataset.X.shape[1],
@@ -297,9 +332,7 @@ def _trained(
             for trained in results:
                 display.finish()
                 yield trained
-        except LossError as error:
-            raise click.UsageError(str(error)) from None
-        except (NothingToRankError, FloatingPointError) as error:
+        except FloatingPointError as error:
             raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
 
 
@@ -347,35 +380,63 @@ def _header(dataset: Dataset, relevant: Any, options: Options, C: float, trained
     }
 
 
-@contextmanager
-def _open_log(path: str | None) -> Iterator[Log]:
-    """The log, opened only now that there is something to write: a run that fails before has destroyed nothing."""
-    import sys
+class _Log:
+    """The log. One that cannot be written any more is given up with a message; the training goes on."""
 
+    def __init__(self, name: str, log: Log) -> None:
+        self._name = name
+        self._log: Log | None = log
+        self.failed = False
+
+    def write(self, event: str, **fields: Any) -> None:
+        if self._log is None:
+            return
+        try:
+            self._log.write(event, **fields)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._log, self.failed = None, True
+            say(f"error: cannot write {self._name}: {error.strerror or error}; the log ends here")
+
+
+@contextmanager
+def _open_log(path: str | None) -> Iterator[_Log]:
+    """The log, opened only now that there is something to write: a run that fails before has destroyed nothing."""
     from apsvm.records import JsonLinesLog, NoLog
 
     if path is None:
-        yield NoLog()
+        yield _Log("", NoLog())
     elif path == "-":
-        yield JsonLinesLog(sys.stdout)
+        yield _Log("standard output", JsonLinesLog(sys.stdout))
     else:
         with writing(path):
+            # Each line is flushed as it is written; nothing is left for close() to lose.
             stream = open(path, "w", encoding="utf-8")  # noqa: SIM115
-        with stream:
-            yield JsonLinesLog(stream)
+        try:
+            yield _Log(path, JsonLinesLog(stream))
+        finally:
+            with suppress(OSError):
+                stream.close()
 
 
 @contextmanager
 def _signals_caught() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM, so that the best model so far can be written; a second one stops at once."""
+    """Collects SIGINT and SIGTERM, so that the best model so far can be written; another one, half a second later or
+    more, stops at once. A signal that was being ignored still is."""
     caught: list[int] = []
+    first = 0.0
 
     def handler(number: int, frame: Any) -> None:
-        if caught:
+        nonlocal first
+        now = time.monotonic()
+        if caught and now - first > 0.5:
             raise Failure(TERMINATED if number == signal.SIGTERM else INTERRUPTED, "stopped, no model written")
+        first = first or now
         caught.append(number)
 
-    previous = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    watched = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+    previous = {number: signal.signal(number, handler) for number in watched}
     try:
         yield caught
     finally:

@@ -28,6 +28,11 @@ ORACLES: Registry[Oracle] = Registry(
 AUTO = ("bucket", "zero-one")
 
 
+def serving(loss: Loss) -> list[str]:
+    """The names of the oracles that can serve ``loss``."""
+    return [name for name in ORACLES if ORACLES[name]().refusal(loss) is None]
+
+
 def make_oracle(name: str, loss: Loss) -> Oracle:
     """The oracle called ``name`` (``"auto"``: the fastest that serves ``loss``), refused if it cannot serve ``loss``.
 
@@ -39,12 +44,10 @@ def make_oracle(name: str, loss: Loss) -> Oracle:
     from apsvm.losses.base import LossError
 
     if name == "auto":
-        return next(oracle for oracle in (ORACLES[choice]() for choice in AUTO) if oracle.refusal(loss) is None)
+        return next(ORACLES[choice]() for choice in AUTO if choice in serving(loss))
     oracle = ORACLES[name]()
     refusal = oracle.refusal(loss)
     if refusal is not None:
-        others = [other for other in ORACLES if ORACLES[other]().refusal(loss) is None]
-        raise LossError(
-            f"oracle {name!r} cannot serve loss {loss.name!r}: {refusal}; choose auto or {', '.join(others)}"
-        )
+        others = ", ".join(serving(loss))
+        raise LossError(f"oracle {name!r} cannot serve loss {loss.name!r}: {refusal}; choose auto or {others}")
     return oracle

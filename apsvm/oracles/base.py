@@ -22,7 +22,7 @@ class Violation(NamedTuple):
 
     value : h, the structured hinge; h = Δ + c·s with the row weights c
     loss : Δ of that ranking
-    ranks_evaluated : negatives whose rank was found by an argmax of their own
+    ranks_evaluated : argmaxes over ranks that were computed (bisections look at some negatives twice)
     violating : negatives above at least one positive (for a loss over rows: rows that violate)
     """
 

@@ -188,7 +188,9 @@ class Solver:
             self._working_set.add(step.cut.plane, step.cut.offset, soft=True)
             here = self._objective(step.point, step.risk, C)
         if not np.isfinite(here) or not np.isfinite(self._working_set.problem().gram[-1]).all():
-            raise FloatingPointError("the objective is not finite: the feature values are too large, scale them down")
+            raise FloatingPointError(
+                "the objective is not finite: feature values, bias or costs are too large, scale them down"
+            )
         if self._best is None or here < self._objective(self._best, self._best_risk, C):
             self._best, self._best_risk = step.point, step.risk
 

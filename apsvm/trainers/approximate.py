@@ -21,7 +21,7 @@ from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES
 from apsvm.losses.base import LossError, RankingLoss
 from apsvm.oracles import make_oracle
-from apsvm.risk import Account, Evaluation, NothingToRankError, Risk, ScoreHinge, make_risk
+from apsvm.risk import Account, Evaluation, NothingToRankError, Risk, ScoreHinge, make_risk, require_pairs
 from apsvm.solvers.cutting_plane import Restoration
 from apsvm.trainers.structured_svm import Settings, Stage, Trained, TrainingSet, Watch, train_structured_svm
 
@@ -40,8 +40,9 @@ def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, w
     loss = LOSSES[settings.loss]()
     if not isinstance(loss, RankingLoss):
         raise LossError(f"oracle 'appx' approximates a ranking loss, and {loss.name!r} is a sum over rows; choose auto")
-    binary = train_structured_svm(data, replace(settings, loss="zero-one", oracle="auto"), watch)
-    stage_one = replace(binary.stages[0], name="binary")
+    require_pairs(data.relevant, data.groups)
+    binary = train_structured_svm(data, replace(settings, loss="zero-one", oracle="auto"), watch, stage="binary")
+    stage_one = binary.stages[0]
     w0 = binary.w
     margins = np.where(data.relevant, 1.0, -1.0) * data.rows.scores(w0)
     easy = _easiest(margins, keep_easy)

@@ -118,9 +118,14 @@ class Trained:
 
 
 def train_structured_svm(
-    data: TrainingSet, settings: Settings, watch: Watch, start: NDArray[np.float64] | None = None
+    data: TrainingSet,
+    settings: Settings,
+    watch: Watch,
+    start: NDArray[np.float64] | None = None,
+    *,
+    stage: str = "train",
 ) -> Trained:
-    """Train on ``data``, from the point ``start`` (dimension,) if given.
+    """Train on ``data``, from the point ``start`` (dimension,) if given; ``stage`` is its name in logs.
 
     Raises
     ------
@@ -128,7 +133,7 @@ def train_structured_svm(
     NothingToRankError : no query with both a positive and a negative row (a ValueError)
     FloatingPointError : feature values too large for the objective to be finite
     """
-    return next(train_path(data, settings, [settings.C], watch, start))
+    return next(train_path(data, settings, [settings.C], watch, start, stage=stage))
 
 
 def train_path(
@@ -137,16 +142,18 @@ def train_path(
     values_of_C: Sequence[float],
     watch: Watch,
     start: NDArray[np.float64] | None = None,
+    *,
+    stage: str = "train",
 ) -> Iterator[Trained]:
     """Train for one C after another, each from the planes and the solution of those before; raises as
     ``train_structured_svm``. Ascending values go fastest."""
     loss = LOSSES[settings.loss]()
     oracle = make_oracle(settings.oracle, loss)
     risk = make_risk(data.rows, data.relevant, loss, oracle, groups=data.groups, costs=data.costs)
-    stage = Stage("train", risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
+    solver = Stage(stage, risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
     seconds_used = 0.0
     for C in values_of_C:
-        report = stage.run(C, seconds_used=seconds_used)
+        report = solver.run(C, seconds_used=seconds_used)
         seconds_used += report.solution.seconds
         yield Trained(report.solution.w, [report], oracle.exact, risk.queries, risk.queries_skipped)
 
@@ -183,8 +190,12 @@ class Stage:
             nonlocal fallbacks
             fallbacks += iteration.qp.fell_back is not None
             account = self._risk.account()
-            taken = {**account.spans.parts, "qp": iteration.qp_span}
-            taken["oracle"] = sum((call.span for call in account.calls), Span())
+            taken = {
+                "scores": account.spans.parts.get("scores", Span()),
+                "oracle": sum((call.span for call in account.calls), Span()),
+                "gradient": account.spans.parts.get("gradient", Span()),
+                "qp": iteration.qp_span,
+            }
             for part, span in taken.items():
                 spans[part] = spans.get(part, Span()) + span
             _log_iteration(self._watch.log, self._name, C, iteration, account.calls, taken)

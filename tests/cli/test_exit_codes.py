@@ -6,7 +6,6 @@ import os
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from apsvm import load_model
@@ -114,16 +113,15 @@ def test_an_output_that_is_another_file_of_the_run(arguments, small, run, tmp_pa
     [
         (("--max-iterations", "2"), "iteration limit", 2),
         (("--time-limit", "0"), "time limit", 1),
-        (("-C", "1e300"), "stalled", None),
     ],
-    ids=["iterations", "time", "stalled"],
+    ids=["iterations", "time"],
 )
 def test_stopped_early_with_a_model(options, state, iterations, cancer, run, tmp_path):
     model = tmp_path / "m"
     done = run("train", cancer.path, model, *options, code=3)
     header = load_model(model).header
     assert header["state"] == state
-    assert iterations is None or header["iterations"] == iterations
+    assert header["iterations"] == iterations
     assert header["certificate"]["gap"] > header["certificate"]["tolerance"]
     assert f"apsvm: {state} after" in done.stderr
 
@@ -286,20 +284,6 @@ def test_nobody_reads_standard_output(name, small, run):
     finally:
         os.close(writer)
     assert done.stderr == ""
-
-
-def test_head_closes_the_pipe(cancer, trained, command, environment, tmp_path):
-    """More than a pipe holds, and a reader that leaves after the first line."""
-    big = tmp_path / "big"
-    big.write_bytes(cancer.path.read_bytes() * 10)
-    arguments = [*command, "predict", str(big), str(trained(cancer))]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert np.isfinite(float(process.stdout.readline()))
-        process.stdout.close()
-        assert process.stderr.read() == b""
-    assert process.returncode == 141
 
 
 @pytest.mark.parametrize("name", OUTPUTS)

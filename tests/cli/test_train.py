@@ -21,8 +21,8 @@ EXACT = [name for name in ORACLE_CHOICES if name != "appx"]
 TINY = "1 1:2 2:1\n-1 1:1 2:3\n1 1:1.5 2:-1\n-1 1:2.5\n-1 1:0.5 2:2\n1 2:1\n"
 
 
-def test_the_oracles_are_those_of_the_papers():
-    assert set(ORACLE_CHOICES) == {"auto", "greedy", "search", "select", "search-select", "qs", "appx"}
+def test_the_oracles_are_those_of_the_papers_and_ours():
+    assert set(ORACLE_CHOICES) == {"auto", "greedy", "search", "select", "search-select", "qs", "bucket", "appx"}
 
 
 def test_exact_oracles_reach_one_objective(digits, trained, info):
@@ -31,7 +31,7 @@ def test_exact_oracles_reach_one_objective(digits, trained, info):
     assert primal > 0
     for oracle, facts in found.items():
         assert facts["certificate"]["primal"] == pytest.approx(primal, rel=1e-9), oracle
-        assert facts["oracle"] == ("qs" if oracle == "auto" else oracle)
+        assert facts["oracle"] == ("bucket" if oracle == "auto" else oracle)
         assert (facts["bound"], facts["state"], facts["loss"]) == ("exact", "converged", "ap")
 
 
@@ -179,7 +179,7 @@ def test_keep_easy_bounds(cancer, trained, info):
     tolerance = exact["certificate"]["tolerance"]
     assert none["certificate"]["primal"] == pytest.approx(exact["certificate"]["primal"], abs=tolerance)
     assert none["bound"] == "approximate"
-    assert none["oracle"] == "zero-one then qs"
+    assert none["oracle"] == "zero-one then bucket"
     assert (none["keep_easy"], info(everything)["keep_easy"], exact["keep_easy"]) == (0.0, 100.0, None)
 
     binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one")).score(cancer.X)
@@ -216,7 +216,7 @@ def test_threads_change_no_byte(digits, run, tmp_path):
     models = []
     for threads in (1, 2):
         model = tmp_path / f"{threads}.model"
-        run("train", "-q", data, model, *digits.options, "--threads", threads, "--max-iterations", 5, code=3)
+        run("train", "-q", data, model, *digits.options, "--threads", threads, "-C", 100, "--max-iterations", 5, code=3)
         models.append(model.read_bytes())
     assert models[0] == models[1]
 
