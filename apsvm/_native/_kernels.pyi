@@ -40,6 +40,7 @@ class RankingOracle:
         weights: NDArray[float64],
         discount: NDArray[float64],
         drops: NDArray[float64],
+        unimodal: bool,
         threads: int,
     ) -> None: ...
     def __call__(

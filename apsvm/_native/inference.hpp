@@ -28,13 +28,16 @@ struct Task {
     const double *weights;  // u_k at [k - 1]
     const double *drops;    // D(p) − D(p+1) at [p - 1]
     double scale;           // 2 / (n_pos n_neg)
+    bool bisect = false;    // g_j is non-decreasing on 1..min(P, j), and best_rank may rely on it
 
     double gain(std::int64_t j, std::int32_t k, double score) const {
         return weights[k - 1] * drops[k + j - 2] - scale * (positives[k - 1] - score);
     }
 
-    // The largest maximiser of f_j over [low, high], by trying them all.
+    // The largest maximiser of f_j over [low, high]: by trying them all, or where g_j is known to be non-decreasing on
+    // all of it, by bisection for the first positive g_j.
     std::int32_t best_rank(std::int64_t j, double score, std::int32_t low, std::int32_t high) const {
+        if (bisect && high - 1 <= j) return first_gain(j, score, low, high);
         const double *drop = drops + (j - 1);
         double value = 0.0, best = 0.0;
         std::int32_t rank = high;
@@ -48,8 +51,20 @@ struct Task {
         return rank;
     }
 
-    // The same where g_j is non-decreasing on 1..min(P, j) (a loss that declares itself unimodal): a binary search for
-    // the first positive g_j there, and the ranks above j one by one (AP-SVM-SEARCH, Algorithm 2).
+    // The first k in [low, high) with g_j(k) > 0, or high, where g_j is non-decreasing.
+    std::int32_t first_gain(std::int64_t j, double score, std::int32_t low, std::int32_t high) const {
+        while (low < high) {
+            const std::int32_t middle = low + (high - low) / 2;
+            if (gain(j, middle, score) > 0.0)
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        return low;
+    }
+
+    // The largest maximiser over 1..P+1 where g_j is non-decreasing on 1..min(P, j): bisection there, and the ranks
+    // above j one by one (AP-SVM-SEARCH, Algorithm 2).
     std::int32_t searched_rank(std::int64_t j, double score) const;
 };
 

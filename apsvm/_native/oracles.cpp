@@ -14,14 +14,7 @@ namespace apsvm {
 
 std::int32_t Task::searched_rank(std::int64_t j, double score) const {
     const auto edge = static_cast<std::int32_t>(std::min<std::int64_t>(n_pos, j));
-    std::int32_t first = 1, last = edge + 1;
-    while (first < last) {
-        const std::int32_t middle = first + (last - first) / 2;
-        if (gain(j, middle, score) > 0.0)
-            last = middle;
-        else
-            first = middle + 1;
-    }
+    const std::int32_t first = first_gain(j, score, 1, edge + 1);
     if (edge == n_pos) return first;
     double value = 0.0, best = 0.0;
     std::int32_t rank = n_pos + 1;
@@ -109,8 +102,8 @@ double dot(const double *a, const double *b, double from, std::size_t n) {
 class RankingOracle {
 public:
     RankingOracle(std::string algorithm, std::size_t n_neg, In<double> weights, In<double> discount, In<double> drops,
-                  std::size_t threads)
-        : algorithm_(std::move(algorithm)), n_pos_(static_cast<std::int32_t>(weights.size())), n_neg_(n_neg),
+                  bool unimodal, std::size_t threads)
+        : algorithm_(std::move(algorithm)), bisect_(unimodal && algorithm_ == "bucket"), n_pos_(static_cast<std::int32_t>(weights.size())), n_neg_(n_neg),
           weights_(weights.data(), weights.data() + weights.size()),
           discount_(discount.data(), discount.data() + discount.size()),
           drops_(drops.data(), drops.data() + drops.size()), bucket_(n_neg, threads) {
@@ -130,7 +123,7 @@ public:
         {
             nb::gil_scoped_release unlocked;
             sort_positives(positives.data());
-            const Task task{sorted_.data(), n_pos_, weights_.data(), drops_.data(), scale_};
+            const Task task{sorted_.data(), n_pos_, weights_.data(), drops_.data(), scale_, bisect_};
             counts_.assign(n_pos_ + 2, 0);
             const Sink sink{weights_neg.data(), weight_of_rank_.data(), counts_.data()};
             evaluated = rank(task, sink, negatives.data());
@@ -181,6 +174,7 @@ private:
     }
 
     std::string algorithm_;
+    bool bisect_;  // the papers' own algorithms try every rank they are said to try
     std::int32_t n_pos_;
     std::size_t n_neg_;
     double scale_;
@@ -214,6 +208,6 @@ void bind_oracles(nb::module_ &m) {
     });
 
     nb::class_<RankingOracle>(m, "RankingOracle")
-        .def(nb::init<std::string, std::size_t, In<double>, In<double>, In<double>, std::size_t>())
+        .def(nb::init<std::string, std::size_t, In<double>, In<double>, In<double>, bool, std::size_t>())
         .def("__call__", &RankingOracle::call);
 }

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.losses.base import Loss, LossTables, RankingLoss
+from apsvm.losses.base import Loss, RankingLoss
 
 
 class Violation(NamedTuple):
@@ -79,8 +79,8 @@ class RankingOracle(Oracle):
         return None if isinstance(loss, RankingLoss) else "it ranks, and this loss is a sum over rows"
 
     @abstractmethod
-    def bind_tables(self, tables: LossTables, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
-        """``bind`` for a ranking loss written out as ``tables``. Of equal maxima the largest rank is to be taken, and
+    def bind_ranking(self, loss: RankingLoss, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
+        """``bind`` for a ranking loss. Of equal maxima the largest rank is to be taken, and
         negatives of equal score stand in the order given."""
 
     def bind(
@@ -93,12 +93,12 @@ class RankingOracle(Oracle):
         threads: int = 1,
     ) -> BoundOracle:
         assert isinstance(loss, RankingLoss)
-        return self.bind_tables(loss.tables(n_pos, n_neg), n_pos, n_neg, threads)
+        return self.bind_ranking(loss, n_pos, n_neg, threads)
 
 
 class NativeOracle(RankingOracle):
     """A ranking oracle whose algorithm is a kernel of the same name."""
 
-    def bind_tables(self, tables: LossTables, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
-        kernel = _kernels.RankingOracle(self.name, n_neg, *tables, threads)
+    def bind_ranking(self, loss: RankingLoss, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
+        kernel = _kernels.RankingOracle(self.name, n_neg, *loss.tables(n_pos, n_neg), loss.unimodal, threads)
         return lambda *arrays: Violation(*kernel(*arrays))

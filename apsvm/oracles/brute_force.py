@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm import ranking
-from apsvm.losses.base import LossTables
+from apsvm.losses.base import RankingLoss
 from apsvm.oracles.base import BoundOracle, RankingOracle, Violation
 
 LIMIT = 100_000
@@ -24,12 +24,13 @@ class BruteForce(RankingOracle):
 
     name: ClassVar[str] = "brute-force"
 
-    def bind_tables(self, tables: LossTables, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
+    def bind_ranking(self, loss: RankingLoss, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
         if comb(n_pos + n_neg, n_pos) > LIMIT:
             raise ValueError(
                 f"oracle 'brute-force' tries every interleaving: {n_pos} positives and {n_neg} negatives have "
                 f"more than {LIMIT:,}; use it on tiny queries"
             )
+        tables = loss.tables(n_pos, n_neg)
         k = np.arange(1, n_pos + 1)[:, None]
 
         def most_violated(
