@@ -26,6 +26,8 @@ namespace apsvm {
 namespace {
 
 constexpr std::size_t kFew = 5000;             // below, binning does not pay
+constexpr std::size_t kSortable = 100'000;
+constexpr std::size_t kPerPositive = 16;
 constexpr std::size_t kSample = 4096;
 constexpr std::size_t kPerThread = 1u << 16;   // below this many scores a thread costs more than it saves
 constexpr std::size_t kPerBin = 8;
@@ -152,6 +154,31 @@ std::int64_t bound_ranks(const Task &task, const Bins &edges, Bin *begin, Bin *e
     return evaluated;
 }
 
+bool all_equal(const double *scores, std::size_t n) {
+    return std::all_of(scores, scores + n, [&](double score) { return score == scores[0]; });
+}
+
+// Negatives [begin, end) that all have this score (at w = 0, say) stand in the order of their indices.
+std::int64_t rank_equals(const Task &task, const Sink &sink, double score, std::size_t begin, std::size_t end,
+                         std::int32_t low, std::int32_t high) {
+    std::int64_t evaluated = 0;
+    while (begin < end) {
+        if (low == high) {
+            std::fill(sink.weights + begin, sink.weights + end, sink.weight_of_rank[low]);
+            sink.counts[low] += static_cast<std::int64_t>(end - begin);
+            return evaluated;
+        }
+        const std::size_t middle = begin + (end - begin) / 2;
+        const std::int32_t rank = task.best_rank(static_cast<std::int64_t>(middle) + 1, score, low, high);
+        evaluated += 1 + rank_equals(task, sink, score, begin, middle, low, rank);
+        sink.weights[middle] = sink.weight_of_rank[rank];
+        ++sink.counts[rank];
+        begin = middle + 1;
+        low = rank;
+    }
+    return evaluated;
+}
+
 bool even_enough(const std::vector<double> &sample, double low, double high) {
     if (!(high > low) || !std::isfinite(kCells / (high - low))) return false;
     std::size_t cells[kCells] = {};
@@ -258,10 +285,12 @@ struct Pass {
 std::int64_t Bucket::rank(const Task &task, const Sink &sink, const double *scores) {
     evaluated_ = 0;
     if (n_neg_ < kFew)
-        rank_few(task, sink, scores, nullptr, n_neg_);
+        rank_sorted(task, sink, scores, nullptr, n_neg_);
     else {
         sample(scores, n_neg_);
-        if (!rank_survivors(task, sink, scores)) rank_all(task, sink, scores, nullptr, n_neg_);
+        if (all_equal(sample_.data(), sample_.size()) && all_equal(scores, n_neg_))
+            evaluated_ += rank_equals(task, sink, scores[0], 0, n_neg_, 1, task.n_pos + 1);
+        else if (!rank_survivors(task, sink, scores)) rank_all(task, sink, scores, nullptr, n_neg_);
     }
     violating_ = static_cast<std::int64_t>(n_neg_) - sink.counts[task.n_pos + 1];
     return evaluated_;
@@ -306,7 +335,7 @@ bool Bucket::rank_survivors(const Task &task, const Sink &sink, const double *sc
     std::fill(sink.weights, sink.weights + n_neg_, 0.0);
     sink.counts[task.n_pos + 1] += static_cast<std::int64_t>(n_neg_ - kept);
     if (kept < kFew)
-        rank_few(task, sink, survivor_scores_.data(), survivors_.data(), kept);
+        rank_sorted(task, sink, survivor_scores_.data(), survivors_.data(), kept);
     else {
         sample(survivor_scores_.data(), kept);
         rank_all(task, sink, survivor_scores_.data(), survivors_.data(), kept);
@@ -314,11 +343,12 @@ bool Bucket::rank_survivors(const Task &task, const Sink &sink, const double *sc
     return true;
 }
 
-void Bucket::rank_few(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index,
+void Bucket::rank_sorted(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index,
                       std::size_t n) {
     if (items_.size() < n) items_.resize(n);
     for (std::size_t i = 0; i < n; ++i) items_[i] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
-    evaluated_ += rank_by_quicksort(task, sink, 1, items_.data(), items_.data() + n, 1, task.n_pos + 1);
+    sort_scored(items_, n, spare_);
+    evaluated_ += rank_by_quicksort(task, sink, 1, items_.data(), items_.data() + n, 1, task.n_pos + 1, true);
 }
 
 void Bucket::rank_all(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index,
@@ -329,7 +359,11 @@ void Bucket::rank_all(const Task &task, const Sink &sink, const double *scores, 
     // Half as wide again: the tails are where ranks change fastest.
     const double margin = 0.25 * (inner_high - inner_low);
     const double low = inner_low - margin, high = inner_high + margin;
-    if (even_enough(sample_, low, high)) {
+    const bool even = even_enough(sample_, low, high);
+    // Where bins would be crowded, or nearly each of them hold a change of rank, a radix sort is the faster way.
+    if (n <= kSortable && (!even || n < kPerPositive * static_cast<std::size_t>(task.n_pos))) {
+        rank_sorted(task, sink, scores, index, n);
+    } else if (even) {
         const std::size_t count = std::clamp<std::size_t>(n / kPerBin, 256, kMostBins);
         evaluated_ += pass.run(EvenBins(low, high, count));
     } else {

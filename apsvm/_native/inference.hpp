@@ -22,6 +22,10 @@ struct Scored {
     }
 };
 
+// Sorts items[0, n), given in ascending order of index, by operator<; `spare` is room to work in. A radix sort on the 33
+// leading bits of the scores, then insertion of what those bits left undecided, if that is little.
+void sort_scored(std::vector<Scored> &items, std::size_t n, std::vector<Scored> &spare);
+
 struct Task {
     const double *positives;  // descending
     std::int32_t n_pos;
@@ -100,7 +104,8 @@ public:
 private:
     bool rank_survivors(const Task &task, const Sink &sink, const double *scores);
     void rank_all(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index, std::size_t n);
-    void rank_few(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index, std::size_t n);
+    void rank_sorted(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index,
+                     std::size_t n);
     void sample(const double *scores, std::size_t n);
     double of_sample(std::size_t place);
 
@@ -110,7 +115,7 @@ private:
     std::int64_t violating_ = -1;  // in the last call
     std::vector<double> sample_;
     std::vector<std::uint16_t> bins_;
-    std::vector<Scored> items_;
+    std::vector<Scored> items_, spare_;
     std::vector<double> survivor_scores_;
     std::vector<std::int32_t> survivors_;
 };

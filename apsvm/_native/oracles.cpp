@@ -1,9 +1,11 @@
 // The exact oracles of the papers, and what turns interleaving ranks into the answer of an oracle: row weights, Δ, h.
 #include "inference.hpp"
 
+#include <bit>
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <nanobind/stl/string.h>
 
@@ -11,6 +13,46 @@
 #include "module.hpp"
 
 namespace apsvm {
+
+void sort_scored(std::vector<Scored> &items, std::size_t n, std::vector<Scored> &spare) {
+    constexpr std::size_t few = 200;
+    constexpr int digit_bits = 11, digits = 3;
+    constexpr std::size_t radix = 1u << digit_bits;
+    const auto begin = items.begin(), end = begin + static_cast<std::ptrdiff_t>(n);
+    if (n < few) {
+        std::sort(begin, end);
+        return;
+    }
+    // A key that ascends as the score descends; adding zero makes −0 the same as 0.
+    const auto key = [](const Scored &item) {
+        const auto bits = std::bit_cast<std::uint64_t>(item.score + 0.0);
+        return bits >> 63 ? bits : ~bits & ~(std::uint64_t{1} << 63);
+    };
+    std::uint32_t counts[digits][radix] = {};
+    const auto digit = [&](const Scored &item, int d) {
+        return (key(item) >> (64 - digit_bits * (digits - d))) & (radix - 1);
+    };
+    for (auto item = begin; item != end; ++item)
+        for (int d = 0; d < digits; ++d) ++counts[d][digit(*item, d)];
+    if (spare.size() < items.size()) spare.resize(items.size());
+    for (int d = 0; d < digits; ++d) {
+        std::uint32_t place = 0;
+        for (std::uint32_t &count : counts[d]) place += std::exchange(count, place);
+        for (std::size_t i = 0; i < n; ++i) spare[counts[d][digit(items[i], d)]++] = items[i];
+        items.swap(spare);
+    }
+    auto moves = static_cast<std::int64_t>(8 * n);
+    for (std::size_t k = 1; k < n; ++k) {
+        const Scored item = items[k];
+        std::size_t at = k;
+        for (; at > 0 && item < items[at - 1]; --at, --moves) items[at] = items[at - 1];
+        items[at] = item;
+        if (moves < 0) {
+            std::sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(n));
+            return;
+        }
+    }
+}
 
 std::int32_t Task::searched_rank(std::int64_t j, double score) const {
     const auto edge = static_cast<std::int32_t>(std::min<std::int64_t>(n_pos, j));
@@ -113,7 +155,6 @@ public:
             weight_of_rank_[r] = scale_ * static_cast<double>(n_pos_ + 1 - r);
         positives_.resize(n_pos_);
         sorted_.resize(n_pos_);
-        for (std::int32_t k = 0; k < n_pos_; ++k) positives_[k].index = k;
     }
 
     // (h, Δ, ranks evaluated, negatives with r ≤ P); fills the row weights.
@@ -144,17 +185,9 @@ public:
     }
 
 private:
-    // From call to call the order hardly changes: start from the last one.
     void sort_positives(const double *scores) {
-        for (Scored &item : positives_) item.score = scores[item.index];
-        std::int64_t moves = 8 * static_cast<std::int64_t>(n_pos_);
-        for (std::int32_t k = 1; k < n_pos_ && moves >= 0; ++k) {
-            const Scored item = positives_[k];
-            std::int32_t at = k;
-            for (; at > 0 && item < positives_[at - 1]; --at, --moves) positives_[at] = positives_[at - 1];
-            positives_[at] = item;
-        }
-        if (moves < 0) std::sort(positives_.begin(), positives_.end());
+        for (std::int32_t k = 0; k < n_pos_; ++k) positives_[k] = {scores[k], k};
+        sort_scored(positives_, positives_.size(), spare_);
         for (std::int32_t k = 0; k < n_pos_; ++k) sorted_[k] = positives_[k].score;
     }
 
@@ -179,7 +212,7 @@ private:
     std::size_t n_neg_;
     double scale_;
     std::vector<double> weights_, discount_, drops_, weight_of_rank_;
-    std::vector<Scored> positives_, items_;
+    std::vector<Scored> positives_, items_, spare_;
     std::vector<double> sorted_;
     std::vector<std::int64_t> counts_;
     Bucket bucket_;

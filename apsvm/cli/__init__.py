@@ -14,6 +14,7 @@ import click
 from click.shell_completion import shell_complete
 
 from apsvm import __version__
+from apsvm.cli.bench import bench
 from apsvm.cli.evaluate import evaluate
 from apsvm.cli.export import export
 from apsvm.cli.info import info
@@ -37,7 +38,7 @@ def commands() -> None:
     """
 
 
-for command in (train, predict, evaluate, info, export):
+for command in (train, predict, evaluate, info, export, bench):
     commands.add_command(command)
 
 

@@ -1,0 +1,103 @@
+"""``apsvm bench``: timings of this machine, for data of one's own or of a made size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from apsvm.cli.shared import Number, how_to_read, put, read_model, read_rows, reading, score_rows
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        put(line)
+
+
+@click.group()
+def bench() -> None:
+    """Measure oracles, training or reading, side by side with rivals in one run."""
+
+
+@bench.command()
+@click.option("--positives", type=click.IntRange(1), default=1000, show_default=True, help="Made positives.")
+@click.option(
+    "--negatives", type=click.IntRange(1), multiple=True, default=(1000, 10_000, 100_000, 1_000_000), show_default=True,
+    help="Made negatives. May be given more than once.",
+)  # fmt: skip
+@click.option(
+    "--shift", type=Number(), multiple=True, default=(1.0, 5.0), show_default=True,
+    help="How far the positives' normal scores are shifted: 1 as early in a training, 5 as at its end.",
+)  # fmt: skip
+@click.option("--data", metavar="DATA", help="Instead of made scores: those of this file …")
+@click.option("--model", metavar="MODEL", help="… under this model.")
+@click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@how_to_read
+def oracle(
+    positives: int,
+    negatives: tuple[int, ...],
+    shift: tuple[float, ...],
+    data: str | None,
+    model: str | None,
+    threads: int,
+    seed: int,
+    **how: Any,
+) -> None:
+    """Milliseconds a call of every oracle for the AP loss, on the same scores."""
+    if (data is None) != (model is None):
+        raise click.UsageError("--data and --model go together")
+    import numpy as np
+
+    from apsvm.benchmarks import normal_scores, oracle_table
+
+    if data is not None and model is not None:
+        ranker = read_model(model)
+        dataset, scores = score_rows(ranker, data, ignore_unknown=False, **how)
+        with reading(dataset.source):
+            relevant = dataset.positives(ranker.positive_label)
+        _print(oracle_table([(scores[relevant], scores[~relevant])], threads=threads))
+        return
+    for distance in shift:
+        put(f"normal scores, the positives' shifted by {distance:g}")
+        rng = np.random.default_rng(seed)
+        _print(oracle_table([normal_scores(rng, positives, n, distance) for n in negatives], threads=threads))
+
+
+@bench.command()
+@click.argument("data", metavar="DATA")
+@click.option("--positive-label", type=Number(), help="The label that is positive.")
+@click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True)
+@how_to_read
+def train(data: str, positive_label: float | None, threads: int, **how: Any) -> None:
+    """AP-SVM against scikit-learn's LinearSVC and LogisticRegression, on two thirds of DATA's rows.
+
+    Each at the C of its best AP on the other third; training time only.
+    """
+    import numpy as np
+    from sklearn.model_selection import train_test_split
+    from threadpoolctl import threadpool_limits
+
+    from apsvm.benchmarks import train_table
+
+    dataset = read_rows(data, **how)
+    with reading(dataset.source):
+        relevant = dataset.positives(positive_label)
+    if min(relevant.sum(), (~relevant).sum()) < 3:
+        raise click.UsageError("a split needs at least three rows of each class")
+    fit, test = train_test_split(np.arange(relevant.size), test_size=1 / 3, stratify=relevant, random_state=0)
+    with threadpool_limits(threads):
+        X = dataset.X
+        _print(train_table(dataset.source, X[fit], relevant[fit], X[test], relevant[test], threads=threads))
+
+
+@bench.command()
+@click.argument("data", metavar="DATA", type=click.Path(exists=True, dir_okay=False))
+@click.option("--threads", type=click.IntRange(1, 1024), multiple=True, default=(1, 2), show_default=True)
+def parse(data: str, threads: tuple[int, ...]) -> None:
+    """Megabytes a second of reading DATA, a plain svmlight file counting features from 1, against scikit-learn."""
+    from apsvm.benchmarks import parse_table
+
+    with reading(data):
+        _print(parse_table(data, threads))

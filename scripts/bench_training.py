@@ -1,0 +1,50 @@
+"""The repository's training benchmark: iterations of both solvers, and AP-SVM against scikit-learn's classifiers.
+
+    python scripts/bench_training.py DATA [DATA …] [--made]
+
+DATA are svmlight files with labels +1 and -1 (or 0). ``--made`` adds a made set of 200,000 x 100, dense, 1 % positive,
+a linear signal plus noise. One thread everywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
+
+from apsvm import read_svmlight
+from apsvm.benchmarks import iteration_table, train_table
+
+
+def made(rng: np.random.Generator, w: np.ndarray, n: int = 200_000) -> tuple[np.ndarray, np.ndarray]:
+    X = rng.normal(size=(n, w.size))
+    target = X @ w + 0.5 * rng.normal(size=n)
+    return X, target > np.quantile(target, 0.99)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="*")
+    parser.add_argument("--made", action="store_true")
+    arguments = parser.parse_args()
+    sets = []
+    for path in arguments.data:
+        dataset = read_svmlight(path)
+        sets.append((Path(path).name, dataset.X, dataset.positives()))
+    if sets:
+        print("\n".join(iteration_table(sets, (10.0, 100.0, 1000.0))), end="\n\n")
+    for name, X, relevant in sets:
+        fit, test = train_test_split(np.arange(relevant.size), test_size=1 / 3, stratify=relevant, random_state=0)
+        print("\n".join(train_table(name, X[fit], relevant[fit], X[test], relevant[test])), end="\n\n")
+    if arguments.made:
+        rng = np.random.default_rng(0)
+        w = rng.normal(size=100) / 10.0
+        print("\n".join(train_table("made", *made(rng, w), *made(rng, w))))
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        main()

@@ -1,0 +1,124 @@
+"""The bucket oracle where it really bins (5,000 negatives and more): hostile scores, warm starts, threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from apsvm.losses import LOSSES
+from apsvm.losses.average_precision import AveragePrecision
+from apsvm.oracles import make_oracle
+
+
+class NotDeclaredUnimodal(AveragePrecision):
+    """The same loss, without the leave to bisect over ranks."""
+
+    name = "ap-linear"
+    unimodal = False
+
+
+LOSS_KINDS = [LOSSES["ap"], NotDeclaredUnimodal]
+
+
+def hostile_scores(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Heavy ties, heavy tails, clusters, offsets, sorted and periodic orders, denormals; some of them together."""
+    kinds = [
+        lambda: rng.normal(size=n),
+        lambda: rng.integers(0, rng.integers(1, 12), size=n) / 4.0,
+        lambda: np.full(n, rng.normal()),
+        lambda: rng.standard_cauchy(size=n),
+        lambda: rng.lognormal(sigma=3.0, size=n),
+        lambda: -rng.lognormal(sigma=5.0, size=n),
+        lambda: np.where(rng.random(n) < 0.5, 0.0, rng.normal(size=n)),
+        lambda: rng.choice([-1.0, 1.0], size=n) + 1e-9 * rng.normal(size=n),
+        lambda: 1e6 + 1e-6 * rng.normal(size=n),
+        lambda: np.sort(rng.normal(size=n)),
+        lambda: -np.sort(rng.normal(size=n)),
+        lambda: np.tile(rng.normal(size=7), n // 7 + 1)[:n],
+        lambda: np.where(np.arange(n) % (n // 4096 or 1) == 0, 5.0, rng.normal(size=n)),  # aims at the sample
+        lambda: np.full(n, 5e-324) * rng.integers(0, 3, size=n),
+        lambda: rng.normal(size=n) * np.where(rng.random(n) < 0.001, 1e12, 1.0),
+        lambda: rng.normal(size=n) * 1e-300,
+    ]
+    return kinds[rng.integers(len(kinds))]()
+
+
+def call(oracle, scores_pos, scores_neg):
+    weights = np.empty(scores_pos.size), np.empty(scores_neg.size)
+    return oracle(scores_pos, scores_neg, *weights), weights
+
+
+def assert_same(found, judge, scores_pos, scores_neg):
+    """Of the value only: where rounding decides a tie, rankings of equal value differ."""
+    violation, (c_pos, c_neg) = found
+    size = max(1.0, np.abs(scores_pos).max(), np.abs(scores_neg).max())
+    assert violation.value == pytest.approx(judge[0].value, rel=1e-10, abs=1e-11 * size)
+    assert violation.violating == (c_neg > 0).sum()
+    assert c_pos.sum() + c_neg.sum() == pytest.approx(0.0, abs=1e-11)
+
+
+@pytest.mark.parametrize("loss", LOSS_KINDS, ids=lambda loss: loss.name)
+def test_hostile_scores(loss, rng):
+    """5,000 calls a kind of loss, two for each query: the second starts from what the first found. Sizes around those
+    where the way of working changes: 5,000, and now and then beyond the 100,000 that are still sorted."""
+    made = loss()
+    warm = values = 0
+    for at in range(2500):
+        n_pos = int(rng.choice([1, 5, 40, 400]))
+        n_neg = int(rng.integers(4900, 5600) if at % 50 else rng.integers(99_000, 130_000))
+        scores_neg = hostile_scores(rng, n_neg)
+        spread = np.std(scores_neg) if np.isfinite(np.std(scores_neg)) else 1.0
+        shift = rng.choice([0.0, 0.5, 3.0, 6.0]) * (spread or 1.0)
+        scores_pos = rng.choice(scores_neg, size=n_pos) + shift
+        scale = rng.choice([1e-3, 1.0, 1.0 / (spread or 1.0)])
+        scores_pos, scores_neg = scale * scores_pos, scale * scores_neg
+        bucket = make_oracle("bucket", made).bind(made, n_pos, n_neg)
+        qs = make_oracle("qs", made).bind(made, n_pos, n_neg)
+        first = call(bucket, scores_pos, scores_neg)
+        assert_same(first, call(qs, scores_pos, scores_neg), scores_pos, scores_neg)
+        warm += 0 <= first[0].violating <= 0.2 * n_neg
+        values += first[0].value > 0
+        moved = scores_neg * rng.choice([1.0, 0.9, 2.0, -1.0]) + rng.choice([0.0, spread * scale])
+        assert_same(call(bucket, scores_pos, moved), call(qs, scores_pos, moved), scores_pos, moved)
+    assert 200 < warm < 2400  # both ways of starting are taken
+    assert values > 1000
+
+
+@pytest.mark.parametrize("shift", [0.5, 4.0])
+@pytest.mark.parametrize("kind", ["normal", "Cauchy", "few values"])
+def test_threads_change_nothing(kind, shift, rng):
+    n_pos, n_neg = 50, 300_000
+    scores = {
+        "normal": rng.normal(size=n_neg),
+        "Cauchy": rng.standard_cauchy(size=n_neg),
+        "few values": rng.integers(0, 5, size=n_neg) / 2.0,
+    }[kind]
+    scores_pos = rng.normal(size=n_pos) + shift
+    loss = LOSSES["ap"]()
+    found = []
+    for threads in (1, 2, 3):
+        oracle = make_oracle("bucket", loss).bind(loss, n_pos, n_neg, threads=threads)
+        for _ in range(2):
+            violation, (c_pos, c_neg) = call(oracle, scores_pos, scores)
+        found.append((violation, c_pos, c_neg))
+    for violation, c_pos, c_neg in found[1:]:
+        assert violation == found[0][0]
+        np.testing.assert_array_equal(c_pos, found[0][1])
+        np.testing.assert_array_equal(c_neg, found[0][2])
+    judge = call(make_oracle("greedy", loss).bind(loss, n_pos, n_neg), scores_pos, scores)
+    assert_same((found[0][0], found[0][1:]), judge, scores_pos, scores)
+
+
+def test_one_object_serves_call_after_call(rng):
+    """A long run of slowly moving scores, as a training makes them, against fresh objects."""
+    n_pos, n_neg = 80, 20_000
+    loss = LOSSES["ap"]()
+    kept = make_oracle("bucket", loss).bind(loss, n_pos, n_neg)
+    scores_pos, scores_neg = rng.normal(size=n_pos), rng.normal(size=n_neg)
+    for step in range(60):
+        scores_pos = scores_pos + 0.1 + 0.05 * rng.normal(size=n_pos)
+        scores_neg = scores_neg + 0.05 * rng.normal(size=n_neg)
+        if step == 40:
+            scores_pos = scores_pos - 5.0  # and back: what was learned is wrong now
+        fresh = make_oracle("greedy", loss).bind(loss, n_pos, n_neg)
+        assert_same(call(kept, scores_pos, scores_neg), call(fresh, scores_pos, scores_neg), scores_pos, scores_neg)
