@@ -12,6 +12,7 @@ import sys
 import click
 
 from apsvm import __version__
+from apsvm.cli.convert import convert
 from apsvm.cli.evaluate import evaluate
 from apsvm.cli.export import export
 from apsvm.cli.info import info
@@ -32,7 +33,7 @@ def commands() -> None:
     """
 
 
-for command in (train, predict, evaluate, info, export):
+for command in (train, predict, evaluate, convert, info, export):
     commands.add_command(command)
 
 

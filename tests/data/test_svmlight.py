@@ -444,7 +444,7 @@ def test_errors_of_the_stream_come_after_those_of_the_text() -> None:
         read_svmlight(Failing(text + b"1 x\n"), threads=2)
 
 
-@pytest.mark.parametrize("compression", COMPRESSORS)
+@pytest.mark.parametrize("compression", ["plain", "gzip"])
 def test_threads_on_many_blocks(compression: str) -> None:
     n = 700_000
     text = "\n".join(f"{j % 3} {j % 89 + 1}:{j % 97} {j % 7 + 100}:{j}e-3" for j in range(n)).encode()
