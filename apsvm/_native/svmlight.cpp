@@ -3,15 +3,18 @@
 //     label [qid:INT] [cost:NUM] index:value index:value ... [# comment]
 //
 // SvmlightParser is fed the file block by block. It cuts the bytes at line ends and hands each run of whole lines to
-// parse_range(), which knows nothing of blocks: it appends to a Rows, whose line numbers count from where that Rows
-// began. Chunks of one file can therefore be parsed into several Rows side by side and joined afterwards, with only
-// the "all rows or none" rule of qid and the line numbers of errors left to the joining.
+// parse_range(), which knows nothing of blocks: it appends to a Rows. With several threads a block is cut into chunks,
+// each parsed into a Rows of its own and then appended in order, and feed() returns while they are at it, so that the
+// caller can read the next block meanwhile. A chunk that cannot be appended, because of a syntax error or of the "all
+// rows or none" rule of qid, is parsed once more, now behind the rows before it: so the first error of the file is
+// reported in the very words of a single thread.
 //
 // Every line handed to parse_range() ends in '\n', so the byte at `Line::end` is '\n' or '\r': scans over digits and
 // tokens stop there by themselves and need no bounds check. Numbers are rounded correctly: a decimal of at most 2^53
 // divided by a power of ten of at most 10^22 is exact but for the one rounding of the division (Clinger 1990);
 // std::from_chars does the rest.
 #include "module.hpp"
+#include "threads.hpp"
 
 #include <nanobind/ndarray.h>
 
@@ -22,6 +25,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <future>
 #include <limits>
 #include <new>
 #include <optional>
@@ -84,6 +89,21 @@ public:
         reserve_more<char>(n);
         std::memcpy(static_cast<char *>(data_) + bytes_, begin, n);
         bytes_ += n;
+    }
+
+    // All items of another buffer behind the last one.
+    template <class T> void append(const Buffer &other) {
+        if (other.bytes_ == 0) return;
+        reserve_more<T>(other.size<T>());
+        std::memcpy(static_cast<char *>(data_) + bytes_, other.data_, other.bytes_);
+        bytes_ += other.bytes_;
+    }
+
+    // n times the same item behind the last one.
+    template <class T> void fill(std::size_t n, T item) {
+        reserve_more<T>(n);
+        std::fill_n(as<T>() + size<T>(), n, item);
+        bytes_ += n * sizeof(T);
     }
 
     void clear() { bytes_ = 0; }
@@ -160,6 +180,14 @@ struct Rows {
     std::int64_t first_row_line = 0; // where the first row stands
 
     std::size_t size() const { return relevance.size<double>(); }
+
+    // Empties it for the next run of lines, which is not the first of the file. The memory stays.
+    void restart(bool with_wide_indices) {
+        wide = with_wide_indices;
+        for (Buffer *buffer : {&indices, &values, &row_ends, &relevance, &qids, &costs}) buffer->clear();
+        nnz = n_columns = unknown = first_row_line = 0;
+        line = 1;
+    }
 };
 
 // ---------------------------------------------------------------------------------------------------- characters
@@ -656,12 +684,100 @@ void parse_range(const char *begin, const char *end, const Options &options, Row
     }
 }
 
+// ---------------------------------------------------------------------------------------------------- joining
+
+// The rows of a chunk behind those before it; false, with nothing done, if one has qids and the other has not.
+template <class Value> bool append_rows(Rows &rows, Rows &chunk, const Options &options) {
+    const std::size_t n_before = rows.size(), n = chunk.size();
+    if (n_before > 0 && n > 0 && (rows.qids.bytes() == 0) != (chunk.qids.bytes() == 0)) return false;
+    if (chunk.wide && !rows.wide) widen(rows);
+    if (rows.wide && !chunk.wide) widen(chunk);
+    rows.indices.append<char>(chunk.indices);
+    rows.values.append<Value>(chunk.values);
+    rows.row_ends.reserve_more<std::int64_t>(n);
+    const auto *const ends = chunk.row_ends.as<std::int64_t>();
+    for (std::size_t i = 0; i < n; ++i) rows.row_ends.push(rows.nnz + ends[i]);
+    rows.relevance.append<double>(chunk.relevance);
+    rows.qids.append<std::int64_t>(chunk.qids);
+    if (rows.costs.bytes() != 0 || chunk.costs.bytes() != 0) {
+        if (rows.costs.bytes() == 0) rows.costs.fill(n_before, 1.0);
+        if (chunk.costs.bytes() == 0) chunk.costs.fill(n, 1.0);
+        rows.costs.append<double>(chunk.costs);
+    }
+    if (n_before == 0 && n > 0) rows.first_row_line = rows.line + chunk.first_row_line - 1;
+    rows.nnz += chunk.nnz;
+    rows.n_columns = std::max(rows.n_columns, chunk.n_columns);
+    rows.unknown += chunk.unknown;
+    rows.line += chunk.line - 1;
+    if (!rows.wide && rows.nnz > options.narrow_limit) widen(rows);
+    return true;
+}
+
+// parse_range() by several threads: the first chunk is written to `rows` at once, the others to `spare` at first.
+// A chunk has at least `least` bytes, or one line.
+void parse_chunks(const char *begin, const char *end, const Options &options, std::size_t threads, std::size_t least,
+                  Rows &rows, std::vector<Rows> &spare) {
+    const auto size = static_cast<std::size_t>(end - begin);
+    const std::size_t most = std::min(threads, size / std::max<std::size_t>(least, 1));
+    std::vector<const char *> cuts{begin};
+    for (std::size_t i = 1; i < most; ++i) {
+        const char *const near = begin + size * i / most;
+        const char *const cut = std::find(std::max(near, cuts.back()), end, '\n') + 1;
+        if (cut < end && cut > cuts.back()) cuts.push_back(cut);
+    }
+    const std::size_t n_chunks = cuts.size();
+    cuts.push_back(end);
+    if (spare.size() + 1 < n_chunks) spare.resize(n_chunks - 1);
+
+    std::vector<std::exception_ptr> errors(n_chunks);
+    std::vector<char> has_fault(n_chunks, 0);
+    const bool wide = rows.wide;
+    apsvm::in_threads(n_chunks, threads, [&](std::size_t i) {
+        try {
+            if (i > 0) spare[i - 1].restart(wide);
+            parse_range(cuts[i], cuts[i + 1], options, i == 0 ? rows : spare[i - 1]);
+        } catch (const SyntaxError &) {
+            if (i == 0) errors[i] = std::current_exception();
+            has_fault[i] = 1;
+        } catch (...) {
+            errors[i] = std::current_exception();
+        }
+    });
+    for (std::size_t i = 0; i < n_chunks; ++i) {
+        if (errors[i]) std::rethrow_exception(errors[i]);
+        if (i == 0) continue;
+        const auto append = options.float32 ? append_rows<float> : append_rows<double>;
+        if (has_fault[i] || !append(rows, spare[i - 1], options)) parse_range(cuts[i], cuts[i + 1], options, rows);
+    }
+}
+
 // ---------------------------------------------------------------------------------------------------- Python
 
 class SvmlightParser {
 public:
-    explicit SvmlightParser(const Options &options) : options_(options) {
+    SvmlightParser(const Options &options, std::size_t threads, std::size_t least_chunk)
+        : options_(options), threads_(threads), least_chunk_(least_chunk) {
         rows_.wide = options.n_features > options.narrow_limit;
+    }
+
+    ~SvmlightParser() {
+        if (running_.valid()) running_.wait();
+    }
+
+    // Worth parsing by several threads, and while the caller goes on?
+    bool is_worth_threads(std::size_t bytes) const { return threads_ > 1 && bytes >= 2 * least_chunk_; }
+
+    // feed() that returns at once. Not before wait() has returned may anything else be called, nor `block` be let go.
+    void start(const nb::bytes &block) {
+        block_ = block;
+        const auto *const begin = static_cast<const char *>(block.data());
+        const auto *const end = begin + block.size();
+        running_ = std::async(std::launch::async, [this, begin, end] { feed(begin, end); });
+    }
+
+    // Until what start() began is done; throws what it threw.
+    void wait() {
+        if (running_.valid()) running_.get();
     }
 
     void feed(const char *begin, const char *end) {
@@ -673,11 +789,12 @@ public:
             begin = newline + 1;
         }
         const auto whole = std::string_view(begin, static_cast<std::size_t>(end - begin)).rfind('\n') + 1;
-        parse_range(begin, begin + whole, options_, rows_);
+        parse_chunks(begin, begin + whole, options_, threads_, least_chunk_, rows_, spare_);
         carry(begin + whole, end);
     }
 
     Rows finish() {
+        spare_.clear();
         if (carry_.bytes() != 0) parse_last_line();
         if (!rows_.wide && static_cast<std::int64_t>(rows_.size()) > options_.narrow_limit) widen(rows_);
         return std::move(rows_);
@@ -704,7 +821,12 @@ private:
     }
 
     Options options_;
+    std::size_t threads_;
+    std::size_t least_chunk_;
     Rows rows_;
+    std::vector<Rows> spare_; // of the chunks but the first, kept for their memory
+    nb::object block_;        // what running_ reads
+    std::future<void> running_;
     Buffer carry_; // the line not yet ended
     bool carry_has_nul_ = false;
 };
@@ -765,27 +887,38 @@ void bind_svmlight(nb::module_ &m) {
         .def(
             "__init__",
             [](SvmlightParser *self, bool zero_based, bool float32, std::int64_t n_features, std::int64_t max_features,
-               bool ignore_unknown, bool sort_features, std::int64_t narrow_limit) {
+               bool ignore_unknown, bool sort_features, std::int64_t narrow_limit, std::size_t threads,
+               std::size_t least_chunk) {
                 new (self) SvmlightParser(Options{zero_based, float32, n_features, max_features, ignore_unknown,
-                                                  sort_features, narrow_limit});
+                                                  sort_features, narrow_limit},
+                                          threads, least_chunk);
             },
             nb::kw_only(), nb::arg("zero_based") = false, nb::arg("float32") = false, nb::arg("n_features") = -1,
             nb::arg("max_features") = -1, nb::arg("ignore_unknown") = false, nb::arg("sort_features") = false,
-            nb::arg("narrow_limit") = std::int64_t{std::numeric_limits<std::int32_t>::max()})
+            nb::arg("narrow_limit") = std::int64_t{std::numeric_limits<std::int32_t>::max()},
+            nb::arg("threads") = 1, nb::arg("least_chunk") = 1 << 18)
         .def(
             "feed",
             [](SvmlightParser &self, const nb::bytes &block) {
+                run_unlocked([&] { self.wait(); });
+                if (self.is_worth_threads(block.size())) return self.start(block);
                 const auto *const begin = static_cast<const char *>(block.data());
                 const auto *const end = begin + block.size();
                 run_unlocked([&] { self.feed(begin, end); });
             },
-            nb::arg("block"), "Parses the next bytes; raises SvmlightError(line, column, message).")
+            nb::arg("block"),
+            "Parses the next bytes; raises SvmlightError(line, column, message).\n\n"
+            "With several threads the parsing may go on behind it; its errors are raised by the next call.")
+        .def(
+            "wait", [](SvmlightParser &self) { run_unlocked([&] { self.wait(); }); },
+            "Until all that was fed is parsed; raises SvmlightError.")
         .def(
             "finish",
             [](SvmlightParser &self) {
                 Rows rows;
                 Buffer indptr;
                 run_unlocked([&] {
+                    self.wait();
                     rows = self.finish();
                     indptr = rows.wide ? to_indptr<std::int64_t>(rows.row_ends)
                                        : to_indptr<std::int32_t>(rows.row_ends);

@@ -15,6 +15,7 @@ from click.shell_completion import shell_complete
 
 from apsvm import __version__
 from apsvm.cli.bench import bench
+from apsvm.cli.convert import convert
 from apsvm.cli.evaluate import evaluate
 from apsvm.cli.export import export
 from apsvm.cli.info import info
@@ -38,7 +39,7 @@ def commands() -> None:
     """
 
 
-for command in (train, predict, evaluate, info, export, bench):
+for command in (train, predict, evaluate, info, export, convert, bench):
     commands.add_command(command)
 
 

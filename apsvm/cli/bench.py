@@ -81,7 +81,7 @@ def train(data: str, positive_label: float | None, threads: int, **how: Any) -> 
 
     from apsvm.benchmarks import train_table
 
-    dataset = read_rows(data, **how)
+    dataset = read_rows(data, zero_based=False, **how)
     with reading(dataset.source):
         relevant = dataset.positives(positive_label)
     if min(relevant.sum(), (~relevant).sum()) < 3:

@@ -135,8 +135,8 @@ def refuse_same_file(output: str, **inputs: str | None) -> None:
     """An output that is also an input would destroy it."""
     if not output:
         raise click.UsageError("the name of a file to write is empty")
-    if output == "-" or not os.path.isfile(output):
-        return
+    if output == "-" or not (os.path.isfile(output) or os.path.isdir(output)):
+        return  # nothing there, or a device
     for role, path in inputs.items():
         if path is None:
             continue
@@ -146,6 +146,14 @@ def refuse_same_file(output: str, **inputs: str | None) -> None:
             continue
         if os.path.samestat(os.stat(output), identity):
             raise click.UsageError(f"{output!r} is the {role.replace('_', ' ')} file: it would be overwritten")
+
+
+#: Files that belong to a matrix; what the command line says of them waits for ``read_rows`` in the context.
+_BESIDE_A_MATRIX = {"groups": "an integer", "labels": "a number"}
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    ctx.meta[f"apsvm.{param.name}"] = value
 
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -162,19 +170,56 @@ def how_to_read(command: CommandT) -> CommandT:
             help="Storage of the feature values; sums are always float64.",
         ),
         click.option("--sort-features", is_flag=True, help="Accept rows whose feature indices are not ascending."),
+        *(
+            click.option(
+                f"--{what}",
+                metavar="FILE",
+                expose_value=False,
+                callback=_remember,
+                help=f"The {what} of a .npz or .npy matrix: .npy, or {number} a line.",
+            )
+            for what, number in _BESIDE_A_MATRIX.items()
+        ),
     ):
         command = option(command)
     return command
 
 
-def read_rows(path: str, *, dtype: str, sort_features: bool, **more: Any) -> Dataset:
-    """``read_svmlight`` with the options of ``how_to_read``; failures end the command."""
+def read_rows(
+    path: str,
+    *,
+    dtype: str,
+    sort_features: bool,
+    zero_based: bool,
+    n_features: int | None = None,
+    threads: int = 0,
+    **more: Any,
+) -> Dataset:
+    """``read_data`` with the options of ``how_to_read``; failures end the command. 0 threads: one a core.
+
+    A data folder knows from where its features count. It is asked to agree only by a model (`n_features`) or by a
+    user who said so, not by the default of ``--zero-based``.
+    """
     import numpy as np
 
-    from apsvm.data.svmlight import read_svmlight
+    from apsvm.data.reading import read_data
 
-    with reading(path):
-        return read_svmlight(path, dtype=np.dtype(dtype).type, sort_features=sort_features, **more)
+    ctx = click.get_current_context()
+    said = ctx.get_parameter_source("zero_based") not in (None, click.core.ParameterSource.DEFAULT)
+    beside: dict[str, Any] = {what: ctx.meta.get(f"apsvm.{what}") for what in _BESIDE_A_MATRIX}
+    place = " and ".join([path, *(file for file in beside.values() if file is not None)])
+    with reading(place):
+        return read_data(
+            path,
+            dtype=np.dtype(dtype).type,
+            sort_features=sort_features,
+            zero_based=zero_based,
+            any_base=not said and n_features is None,
+            n_features=n_features,
+            threads=threads or len(os.sched_getaffinity(0)),
+            **beside,
+            **more,
+        )
 
 
 def read_model(path: str) -> LinearRanker:

@@ -130,7 +130,10 @@ class Options:
 @how_to_read
 @config_option
 def train(data: str, model: str | None, **given: Any) -> int:
-    """Train a ranker on DATA (svmlight format; gz, bz2, xz; - for stdin) and write MODEL.
+    """Train a ranker on DATA and write MODEL.
+
+    DATA is svmlight text, plain or compressed (gz, bz2, xz), - for stdin; a folder made by apsvm convert; or a .npz or
+    .npy matrix with --labels.
 
     MODEL defaults to the data file's name with .model added, in the current folder.
     """
@@ -138,7 +141,7 @@ def train(data: str, model: str | None, **given: Any) -> int:
     if model is None:
         if data == "-":
             raise click.UsageError("DATA is standard input: name the MODEL to write")
-        model = f"{os.path.basename(data)}.model"
+        model = f"{os.path.basename(os.path.normpath(data))}.model"
     models = _model_names(model, options.C)
     _check_outputs(data, models, options)
     _check_oracle(options)
@@ -155,7 +158,7 @@ def train(data: str, model: str | None, **given: Any) -> int:
     if options.verbose and not options.quiet:
         say(
             f"{dataset.source}: {dataset.X.shape[0]} rows, {int(relevant.sum())} positive, "
-            f"{dataset.X.shape[1]} features, {dataset.X.nnz} values, read in {read_seconds:.2f} s"
+            f"{dataset.X.shape[1]} features, {dataset.n_values} values, read in {read_seconds:.2f} s"
         )
     states = []
     width = dataset.X.shape[1]
@@ -237,6 +240,7 @@ def _read(path: str, options: Options) -> tuple[Dataset, Any]:
         sort_features=options.sort_features,
         zero_based=options.zero_based,
         max_features=options.max_features,
+        threads=options.threads,
     )
     with reading(dataset.source):
         relevant = dataset.positives(options.positive_label)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,8 +22,9 @@ class Dataset:
 
     Attributes
     ----------
-    X : (n, d) csr_array of float64 or float32
+    X : (n, d) csr_array of float64 or float32, or a dense C-ordered array of them
         int32 indices where they fit, else int64; sorted, without duplicates; explicit zeros are kept.
+        From a data folder or a matrix file the arrays are mapped into memory, read-only.
         Column j is the file's feature j + 1, or j if `zero_based`.
     relevance : (n,) float64
         The labels as in the file.
@@ -33,12 +35,13 @@ class Dataset:
     source : str
         The name used in messages.
     fingerprint : str
-        sha256 of the bytes of the file as it is stored, hexadecimal: what ``sha256sum FILE`` prints.
+        sha256 of the bytes of the file as it is stored, hexadecimal: what ``sha256sum FILE`` prints. A data folder
+        has that of the file it was made from.
     unknown_features : int
         Entries dropped because the model does not know their feature.
     """
 
-    X: sp.csr_array
+    X: Any
     relevance: NDArray[np.float64]
     groups: NDArray[np.int64] | None
     costs: NDArray[np.float64] | None
@@ -46,6 +49,11 @@ class Dataset:
     source: str
     fingerprint: str
     unknown_features: int
+
+    @property
+    def n_values(self) -> int:
+        """How many values X holds: the stored ones if it is sparse, all if it is dense."""
+        return int(self.X.nnz if sp.issparse(self.X) else self.X.size)
 
     def positives(self, positive_label: float | None = None) -> NDArray[np.bool_]:
         """Which rows are positive : (n,) bool, with at least one positive and one negative.

@@ -3,7 +3,8 @@
     label [qid:INT] [cost:NUM] index:value index:value ... [# comment]
 
 Bytes are read in blocks, hashed, decompressed (by magic bytes, never by file name) and pushed into the native parser,
-which builds the CSR arrays as it goes: the text is never held, nor is the matrix ever copied.
+which builds the CSR arrays as it goes: the text is never held, nor is the matrix ever copied. With several threads the
+parser is at one block while the next is read.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from numpy.typing import DTypeLike
 from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, Dataset
 
-_BLOCK = 4 << 20
+_BLOCK = 2 << 20  # bytes a thread …
+_MOST_BLOCKS = 16  # … up to here: beyond, a block is more memory than the chunks need
 
 
 class _Decoder(Protocol):
@@ -67,6 +69,7 @@ def read_svmlight(
     n_features: int | None = None,
     ignore_unknown: bool = False,
     sort_features: bool = False,
+    threads: int = 1,
 ) -> Dataset:
     """Read a svmlight file, plain or compressed by gzip, bzip2 or xz.
 
@@ -79,6 +82,7 @@ def read_svmlight(
     n_features : the columns of the matrix, if they are given by a model; else the highest feature of the file decides
     ignore_unknown : drop (and count) the entries beyond `n_features`
     sort_features : accept features in any order within a row
+    threads : at most this many threads parse; neither the result nor an error depends on it
 
     Raises
     ------
@@ -95,6 +99,8 @@ def read_svmlight(
         raise ValueError(f"n_features={n_features} is beyond max_features={max_features}")
     if ignore_unknown and n_features is None:
         raise ValueError("ignore_unknown needs n_features: without it no feature is unknown")
+    if operator.index(threads) < 1:
+        raise ValueError(f"expected at least one thread, found {threads}")
 
     parser = _kernels.SvmlightParser(
         zero_based=zero_based,
@@ -103,13 +109,19 @@ def read_svmlight(
         max_features=n_allowed,
         ignore_unknown=ignore_unknown,
         sort_features=sort_features,
+        threads=operator.index(threads),
     )
+    size = _BLOCK * min(threads, _MOST_BLOCKS)
     digest = hashlib.sha256()
     name, opened = _open(source)
     with opened as stream:
         try:
-            for block in _decompressed(_blocks(stream, digest.update), name):
-                parser.feed(block)
+            try:
+                for block in _decompressed(_blocks(stream, size, digest.update), size, name):
+                    parser.feed(block)
+            except Exception:
+                parser.wait()  # what the parser is still at stands before that in the file, and so do its errors
+                raise
             indptr, indices, values, relevance, groups, costs, n_columns, unknown = parser.finish()
         except _kernels.SvmlightError as error:
             line, column, message = error.args
@@ -153,10 +165,10 @@ def _open(source: str | os.PathLike[str] | BinaryIO) -> tuple[str, BinaryIO | nu
     return name if isinstance(name, str) else "<stream>", nullcontext(source)
 
 
-def _blocks(stream: BinaryIO, see: Callable[[bytes], None]) -> Iterator[bytes]:
-    """The bytes of the stream up to its end, each block shown to `see`."""
+def _blocks(stream: BinaryIO, size: int, see: Callable[[bytes], None]) -> Iterator[bytes]:
+    """The bytes of the stream up to its end in blocks of at most `size`, each shown to `see`."""
     while True:
-        block = stream.read(_BLOCK)
+        block = stream.read(size)
         if not isinstance(block, bytes):
             raise TypeError(f"expected a blocking stream opened in binary mode, found one that reads {type(block)}")
         if not block:
@@ -165,8 +177,8 @@ def _blocks(stream: BinaryIO, see: Callable[[bytes], None]) -> Iterator[bytes]:
         yield block
 
 
-def _decompressed(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
-    """The text in the blocks, whether compressed or not. Raises DataError."""
+def _decompressed(blocks: Iterator[bytes], size: int, name: str) -> Iterator[bytes]:
+    """The text in the blocks, whether compressed or not, in blocks of at most about `size`. Raises DataError."""
     head = b""
     for block in blocks:  # a pipe may give fewer bytes at a time than the magic has
         head += block
@@ -178,11 +190,11 @@ def _decompressed(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     blocks = itertools.chain((head,), blocks)
     for compression in _COMPRESSIONS:
         if head.startswith(compression.magic):
-            return _members(blocks, compression, name)
+            return _members(blocks, compression, size, name)
     return blocks
 
 
-def _members(blocks: Iterator[bytes], compression: _Compression, name: str) -> Iterator[bytes]:
+def _members(blocks: Iterator[bytes], compression: _Compression, size: int, name: str) -> Iterator[bytes]:
     """The text of all streams that stand one behind the other in the blocks. Raises DataError.
 
     Python's own file classes ignore what follows a complete stream; here only further streams may.
@@ -203,7 +215,7 @@ def _members(blocks: Iterator[bytes], compression: _Compression, name: str) -> I
                 is_first = False
             while True:
                 try:
-                    text = decoder.decompress(data, _BLOCK)
+                    text = decoder.decompress(data, size)
                 except (zlib.error, OSError, lzma.LZMAError) as error:
                     raise DataError(f"{name}: the {compression.name} data are corrupt ({error})") from error
                 yield text
@@ -212,7 +224,7 @@ def _members(blocks: Iterator[bytes], compression: _Compression, name: str) -> I
                     decoder = None
                     break
                 data = getattr(decoder, "unconsumed_tail", b"")
-                if not data and len(text) < _BLOCK:
+                if not data and len(text) < size:
                     break
     if decoder is not None:
         raise DataError(f"{name}: the {compression.name} data end too early: the file is cut off")

@@ -303,11 +303,11 @@ BAD = [
 NO_ROWS = [b"", b"\n", b" \t\n\n", b"# only\n", b"\r\n", b"\xef\xbb\xbf", b"# only"]
 
 
-def outcome(text: bytes, block: int, case: Good | Bad) -> Any:
+def outcome(text: bytes, block: int, case: Good | Bad, threads: int = 1, **more: Any) -> Any:
     """What the push parser makes of the text in blocks of this size: arrays, or the place and message."""
-    options = dict(case.options)
+    options = dict(case.options) | more
     options["float32"] = options.pop("dtype", np.float64) == np.float32
-    parser = _kernels.SvmlightParser(**options)
+    parser = _kernels.SvmlightParser(**options, threads=threads, least_chunk=1)
     try:
         for start in range(0, len(text), block):
             parser.feed(text[start : start + block])
@@ -385,14 +385,83 @@ def test_stdin(case: Good | Bad, compression: str, monkeypatch: pytest.MonkeyPat
         assert not pipe.closed
 
 
+def assert_same_outcome(a: Any, b: Any) -> None:
+    assert len(a) == len(b)
+    assert all(x == y if isinstance(x, int | str) else identical(x, y) for x, y in zip(a, b, strict=True))
+
+
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
 @each_case
 def test_blocks(case: Good | Bad, block: int) -> None:
     whole = outcome(case.text, max(len(case.text), 1), case)
-    parts = outcome(case.text, block, case)
     assert len(whole) == (3 if isinstance(case, Bad) else 8)
-    assert len(parts) == len(whole)
-    assert all(a == b if isinstance(a, int | str) else identical(a, b) for a, b in zip(parts, whole, strict=True))
+    assert_same_outcome(outcome(case.text, block, case), whole)
+
+
+@pytest.mark.parametrize("narrow_limit", [2**31 - 1, 2])
+@each_case
+def test_threads(case: Good | Bad, narrow_limit: int) -> None:
+    """Chunks of a line each: alone, and in a longer text of which any line may begin a chunk."""
+    for text in (case.text * 3, b"\n" * 9 + case.text, b"1 1:2\n" * 5 + case.text + b"\n-1 2:1 3:4\n" * 4):
+        one = outcome(text, max(len(text), 1), case, narrow_limit=narrow_limit)
+        for threads in (2, 3, 7):
+            for block in (len(text) + 1, 24):
+                assert_same_outcome(outcome(text, block, case, threads, narrow_limit=narrow_limit), one)
+
+
+def test_the_first_error_of_all_chunks() -> None:
+    """Every chunk has faults; the one that is told comes first in the file, with the place it has there."""
+    good, bad, qid = b"1 1:2\n", b"1 x\n", b"1 qid:3 1:2\n"
+    case = Bad("", b"", 0, 0, "")
+    for lines, line in (
+        ([good] * 20 + [bad] * 20, 21),
+        ([good] * 20 + [qid] * 10 + [bad] * 10, 21),
+        ([qid] * 20 + [bad] * 3, 21),
+        ([qid] * 20 + [good] * 3 + [bad], 21),
+        ([b"# a\n"] * 30 + [good, qid], 32),
+        ([b"\n"] * 30 + [qid] + [b"\n"] * 30 + [good], 62),
+    ):
+        text = b"".join(lines)
+        one = outcome(text, len(text), case)
+        assert one[0] == line
+        for threads, block in itertools.product((2, 3, 7), (1, 17, 60, len(text))):
+            assert outcome(text, block, case, threads) == one
+
+
+def test_errors_of_the_stream_come_after_those_of_the_text() -> None:
+    """The parser may still be at the text when the stream fails; the fault that stands first is the one told."""
+
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            if block := super().read(size):
+                return block
+            raise OSError("the disk is on fire")
+
+    text = b"1 1:2\n" * 400_000
+    with pytest.raises(OSError, match="on fire"):
+        read_svmlight(Failing(text), threads=2)
+    with pytest.raises(DataError, match=r"^<stream>:400001:3: "):
+        read_svmlight(Failing(text + b"1 x\n"), threads=2)
+
+
+@pytest.mark.parametrize("compression", ["plain", "gzip"])
+def test_threads_on_many_blocks(compression: str) -> None:
+    n = 700_000
+    text = "\n".join(f"{j % 3} {j % 89 + 1}:{j % 97} {j % 7 + 100}:{j}e-3" for j in range(n)).encode()
+    packed = COMPRESSORS[compression](text)
+    one = read(packed)
+    assert one.relevance.size == n
+    for threads in (2, 3):
+        many = read(packed, threads=threads)
+        assert_same(many, one)
+        assert many.fingerprint == hashlib.sha256(packed).hexdigest()
+
+
+def test_a_parser_let_go_at_work() -> None:
+    """As after an interrupt: nothing is left running, nothing is read that is gone."""
+    parser = _kernels.SvmlightParser(threads=2, least_chunk=1)
+    parser.feed(b"1 1:2\n" * 300_000)
+    del parser
 
 
 @pytest.mark.parametrize("case", [case for case in GOOD if case.judged], ids=lambda case: case.name)
@@ -445,6 +514,7 @@ int64s = st.integers(-(2**63), 2**63 - 1)
     shuffled=st.booleans(),
     newline=st.sampled_from(["\n", "\r\n", " # 1:2\n", "\n\n"]),
     block=st.integers(1, 64),
+    threads=st.integers(1, 4),
     rng=st.randoms(use_true_random=False),
 )
 def test_round_trip(
@@ -454,6 +524,7 @@ def test_round_trip(
     shuffled: bool,
     newline: str,
     block: int,
+    threads: int,
     rng: Any,
 ) -> None:
     lines = []
@@ -469,7 +540,7 @@ def test_round_trip(
         words += [f"{column + (not zero_based)}:{entries[column]!r}" for column in order]
         lines.append(" ".join(words) + newline)
     text = "".join(lines).encode()
-    parser = _kernels.SvmlightParser(zero_based=zero_based, sort_features=shuffled)
+    parser = _kernels.SvmlightParser(zero_based=zero_based, sort_features=shuffled, threads=threads, least_chunk=1)
     for start in range(0, len(text), block):
         parser.feed(text[start : start + block])
     indptr, indices, values, relevance, qids, costs, n_columns, unknown = parser.finish()
@@ -646,16 +717,17 @@ N_ACCEPTED = [0, 0]
     ),
     sort_features=st.booleans(),
     dtype=st.sampled_from([np.float32, np.float64]),
-    block=st.integers(1, 30),
+    block=st.integers(1, 90),
+    threads=st.integers(1, 4),
 )
-def check_mutation(edits: list[tuple[int, int, bytes]], sort_features: bool, dtype: Any, block: int) -> None:
+def check_mutation(
+    edits: list[tuple[int, int, bytes]], sort_features: bool, dtype: Any, block: int, threads: int
+) -> None:
     text = VALID
     for at, drop, put in edits:
         text = text[:at] + put + text[at + drop :]
     case = Bad("", text, 0, 0, "", {"sort_features": sort_features, "dtype": dtype})
-    whole, parts = outcome(text, max(len(text), 1), case), outcome(text, block, case)
-    assert len(parts) == len(whole)
-    assert all(a == b if isinstance(a, int | str) else identical(a, b) for a, b in zip(parts, whole, strict=True))
+    assert_same_outcome(outcome(text, block, case, threads), outcome(text, max(len(text), 1), case))
 
     twin = Twin()
     accepted = twin.accepts(text, sort_features, dtype)
@@ -944,6 +1016,7 @@ def test_no_copies_are_made() -> None:
         ({"ignore_unknown": True}, ValueError, "n_features"),
         ({"dtype": np.int32}, ValueError, "dtype"),
         ({"dtype": np.float16}, ValueError, "dtype"),
+        ({"threads": 0}, ValueError, "thread"),
     ],
 )
 def test_bad_options(options: dict[str, Any], error: type[Exception], message: str) -> None:

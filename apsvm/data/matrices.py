@@ -1,0 +1,171 @@
+"""Reading matrices that others have saved: .npz (scipy.sparse.save_npz) and .npy (a dense matrix), with the labels,
+and the groups if there are any, in files of their own. Nothing is ever unpickled.
+
+Column j is feature j + 1, as in a svmlight file that counts from 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from apsvm.data.dataset import DataError, Dataset
+
+NPY_MAGIC = b"\x93NUMPY"
+NPZ_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
+
+_BLOCK = 1 << 22  # values looked at at a time
+
+
+def read_matrix(
+    path: str | os.PathLike[str],
+    labels: str | os.PathLike[str] | None,
+    groups: str | os.PathLike[str] | None = None,
+) -> Dataset:
+    """The matrix in a .npz or .npy file, told by content: X is a canonical csr_array, or a dense C-ordered (n, d) array
+    that is mapped into memory where its layout allows; float32 stays, every other real type becomes float64.
+
+    Parameters
+    ----------
+    labels : a .npy file (n,), or text with a number a line
+    groups : the same, of integers
+
+    Raises
+    ------
+    DataError : bad content, or no labels
+    OSError : a file cannot be read
+    """
+    name = os.fspath(path)
+    if labels is None:
+        raise DataError(f"{name}: a matrix has no labels of its own: name their file by --labels (labels=)")
+    X = _dense(name) if _starts_with(name, NPY_MAGIC) else _sparse(name)
+    if X.shape[0] == 0:
+        raise DataError(f"{name}: expected at least one row, found none")
+    with open(name, "rb") as stream:
+        fingerprint = hashlib.file_digest(stream, "sha256").hexdigest()
+    return Dataset(
+        X=X,
+        relevance=_vector(os.fspath(labels), X.shape[0], name, np.dtype(np.float64)),
+        groups=None if groups is None else _vector(os.fspath(groups), X.shape[0], name, np.dtype(np.int64)),
+        costs=None,
+        zero_based=False,
+        source=name,
+        fingerprint=fingerprint,
+        unknown_features=0,
+    )
+
+
+def _starts_with(name: str, magic: bytes) -> bool:
+    with open(name, "rb") as stream:
+        return stream.read(len(magic)) == magic
+
+
+@contextmanager
+def _parsing(name: str, what: str) -> Iterator[None]:
+    """Turns what numpy and scipy raise for a damaged file, which may be anything, into a DataError."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise DataError(f"{name}: not {what} that is read here ({type(error).__name__}: {error})") from None
+
+
+def _load_npy(name: str, mmap_mode: Any = None) -> NDArray[Any]:
+    with _parsing(name, "a .npy file"):
+        return np.asarray(np.load(name, mmap_mode=mmap_mode, allow_pickle=False))
+
+
+def _dense(name: str) -> NDArray[Any]:
+    X = _load_npy(name, "r")
+    if X.ndim != 2:
+        raise DataError(f"{name}: expected a matrix of two dimensions, found the shape {X.shape}")
+    X = np.ascontiguousarray(_real(X, name))
+    _refuse_not_finite(X.reshape(-1), name)
+    return X
+
+
+def _sparse(name: str) -> Any:
+    with open(name, "rb") as stream, _parsing(name, "a .npz file of scipy.sparse.save_npz"):
+        matrix = sp.load_npz(stream)
+        layout = matrix.format
+        if layout in ("csr", "csc"):
+            matrix.check_format(full_check=True)  # what converts them trusts the indices
+    if layout not in ("csr", "csc", "coo"):
+        raise DataError(f"{name}: expected a matrix of format csr, csc or coo, found {layout}")
+    if matrix.ndim != 2:
+        raise DataError(f"{name}: expected a matrix of two dimensions, found the shape {matrix.shape}")
+    if layout == "coo" and matrix.nnz and not _coordinates_fit(matrix):
+        raise DataError(f"{name}: an entry lies outside the matrix's shape {matrix.shape}")
+    matrix.data = _real(matrix.data, name)
+    X = sp.csr_array(matrix)
+    X.sum_duplicates()  # sorts, too
+    _refuse_not_finite(X.data, name)
+    # Of one type, and no wider than needed, as the row kernels want them.
+    index = np.int32 if max(*X.shape, X.nnz) <= np.iinfo(np.int32).max else np.int64
+    X = sp.csr_array((X.data, X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)), shape=X.shape)
+    X.has_canonical_format = True
+    return X
+
+
+def _coordinates_fit(matrix: Any) -> bool:
+    return all(
+        at.size == matrix.data.size and at.min() >= 0 and at.max() < length
+        for at, length in zip((matrix.row, matrix.col), matrix.shape, strict=True)
+    )
+
+
+def _real(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """In native float32 or float64. Raises DataError if the numbers are not real ones."""
+    if array.dtype.kind not in "fiub":
+        raise DataError(f"{name}: expected real numbers, found the type {array.dtype}")
+    return array.astype(np.float32 if array.dtype.newbyteorder("=") == np.float32 else np.float64, copy=False)
+
+
+def _refuse_not_finite(values: NDArray[Any], name: str) -> None:
+    for start in range(0, values.size, _BLOCK):
+        if not np.isfinite(values[start : start + _BLOCK]).all():
+            raise DataError(f"{name}: expected finite numbers, found nan, inf or one that overflows float64")
+
+
+def _vector(name: str, n: int, data: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """One number a row: finite float64, or int64. Raises DataError, OSError."""
+    what = "finite numbers" if dtype.kind == "f" else "integers"
+    if _starts_with(name, NPY_MAGIC):
+        array = _load_npy(name)
+        if array.ndim != 1 or array.dtype.kind not in ("fiub" if dtype.kind == "f" else "iu"):
+            raise DataError(f"{name}: expected a vector of {what}, found {array.dtype} of shape {array.shape}")
+        vector = array.astype(dtype)
+        if dtype.kind == "f" and not np.isfinite(vector).all():
+            raise DataError(f"{name}: expected finite numbers, found nan or inf")
+        if dtype.kind == "i" and array.dtype.kind == "u" and (vector < 0).any():
+            raise DataError(f"{name}: a number does not fit in 64 bits")
+    else:
+        with open(name, "rb") as stream:
+            lines = stream.read().split(b"\n")
+        if lines[-1] == b"":
+            lines.pop()
+        vector = np.array([_number(line, dtype, f"{name}:{at}") for at, line in enumerate(lines, start=1)], dtype)
+    if vector.size != n:
+        raise DataError(f"{name}: expected {n} numbers, one for each row of {data}, found {vector.size}")
+    return vector
+
+
+def _number(line: bytes, dtype: np.dtype[Any], place: str) -> float | int:
+    try:
+        number = float(line) if dtype.kind == "f" else int(line)
+        if b"_" not in line and (math.isfinite(number) if dtype.kind == "f" else -(2**63) <= number < 2**63):
+            return number
+    except ValueError:
+        pass
+    shown = line[:40].decode("utf-8", "backslashreplace").strip()
+    kind = "one finite number" if dtype.kind == "f" else "one integer of 64 bits"
+    raise DataError(f"{place}: expected {kind}, found {shown!r}")

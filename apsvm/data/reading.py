@@ -1,0 +1,159 @@
+"""Reading a data set from whatever holds it, told by content and never by name: svmlight text, plain or compressed;
+a data folder; a saved matrix."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike
+
+from apsvm.data.dataset import DataError, Dataset
+from apsvm.data.folder import open_folder
+from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS, read_matrix
+from apsvm.data.svmlight import read_svmlight
+
+
+def read_data(
+    source: str | os.PathLike[str],
+    *,
+    zero_based: bool = False,
+    any_base: bool = True,
+    dtype: DTypeLike = np.float64,
+    max_features: int | None = None,
+    n_features: int | None = None,
+    ignore_unknown: bool = False,
+    sort_features: bool = False,
+    threads: int = 1,
+    labels: str | os.PathLike[str] | None = None,
+    groups: str | os.PathLike[str] | None = None,
+) -> Dataset:
+    """Read a svmlight file, a folder written by ``apsvm convert``, or a .npz or .npy matrix.
+
+    The parameters are those of ``read_svmlight``, and mean the same for all:
+
+    Parameters
+    ----------
+    any_base : whether a folder or matrix, which knows where its features count from, may differ from `zero_based`
+    dtype : float32 rounds what is stored as float64; what is stored as float32 stays so
+    n_features : every value stored beyond them counts as unknown; in a dense matrix those are whole columns.
+        A dense matrix of fewer columns becomes a csr_array, whose values are still the mapped ones.
+    labels, groups : files of a number a row, for a matrix only; see ``read_matrix``
+
+    Raises
+    ------
+    DataError, OSError, ValueError, TypeError : as ``read_svmlight``, ``open_folder`` and ``read_matrix``
+    """
+    kind = _kind(source)
+    if kind != "matrix" and (labels is not None or groups is not None):
+        raise DataError(
+            f"{os.fspath(source)}: it has labels and groups of its own; --labels and --groups (labels=, groups=) "
+            "are for .npz and .npy matrices"
+        )
+    if kind == "text":
+        return read_svmlight(
+            source,
+            zero_based=zero_based,
+            dtype=dtype,
+            max_features=max_features,
+            n_features=n_features,
+            ignore_unknown=ignore_unknown,
+            sort_features=sort_features,
+            threads=threads,
+        )
+    data = open_folder(source) if kind == "folder" else read_matrix(source, labels, groups)
+    if not any_base and zero_based != data.zero_based:
+        raise DataError(
+            f"{data.source}: expected features that count from {0 if zero_based else 1}, "
+            f"found a {kind} that counts them from {0 if data.zero_based else 1}"
+        )
+    width = data.X.shape[1]
+    if max_features is not None and width > max_features:
+        raise DataError(
+            f"{data.source}: feature {_feature(data, width - 1)} is beyond the limit of {max_features} features "
+            "(--max-features, max_features=)"
+        )
+    if n_features is not None and n_features != width:
+        data = _with_width(data, n_features, ignore_unknown)
+    return _as_float32(data) if np.dtype(dtype) == np.float32 else data
+
+
+def _kind(source: str | os.PathLike[str]) -> str:
+    """folder, matrix or text. What is no regular file is text, and is not touched. Raises OSError."""
+    if source == "-":
+        return "text"
+    mode = os.stat(source).st_mode
+    if stat.S_ISDIR(mode):
+        return "folder"
+    if not stat.S_ISREG(mode):
+        return "text"
+    with open(source, "rb") as stream:
+        return "matrix" if stream.read(len(NPY_MAGIC)).startswith((NPY_MAGIC, *NPZ_MAGICS)) else "text"
+
+
+def _feature(data: Dataset, column: int) -> int:
+    """What the file calls this column."""
+    return column + (not data.zero_based)
+
+
+def _with_width(data: Dataset, n_features: int, ignore_unknown: bool) -> Dataset:
+    """The rows as a model of ``n_features`` sees them. Raises DataError if it does not know all of theirs."""
+    X = data.X
+    n, width = X.shape
+    if n_features > width:
+        return replace(data, X=_padded(X, n_features))
+    is_sparse = sp.issparse(X)
+    known: Any = X.indices < n_features if is_sparse else None
+    unknown = X.nnz - int(np.count_nonzero(known)) if is_sparse else n * (width - n_features)
+    if unknown and not ignore_unknown:
+        worst = int(X.indices.max()) if is_sparse else width - 1
+        raise DataError(
+            f"{data.source}: feature {_feature(data, worst)} is unknown (the model has {n_features} features); "
+            "--ignore-unknown (ignore_unknown=True) drops such entries"
+        )
+    if known is None:
+        narrow: Any = np.ascontiguousarray(X[:, :n_features])
+    elif unknown:
+        ends = np.concatenate(([0], np.cumsum(known)))[X.indptr].astype(X.indptr.dtype)
+        narrow = _csr(X.data[known], X.indices[known], ends, (n, n_features))
+    else:
+        narrow = _csr(X.data, X.indices, X.indptr, (n, n_features))
+    return replace(data, X=narrow, unknown_features=unknown)
+
+
+def _padded(X: Any, n_features: int) -> Any:
+    """X with columns of zeros behind its own; they take no memory, as a model may be much wider than the data."""
+    n, width = X.shape
+    if sp.issparse(X):
+        indptr, indices, values = X.indptr, X.indices, X.data
+    else:
+        values = X.reshape(-1)
+        index = np.int32 if max(values.size, n_features) <= np.iinfo(np.int32).max else np.int64
+        indices = np.tile(np.arange(width, dtype=index), n)
+        indptr = np.arange(n + 1, dtype=index) * index(width)
+    if n_features > np.iinfo(np.int32).max:
+        indices, indptr = indices.astype(np.int64, copy=False), indptr.astype(np.int64, copy=False)
+    return _csr(values, indices, indptr, (n, n_features))
+
+
+def _csr(values: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> Any:
+    X = sp.csr_array((values, indices, indptr), shape=shape)
+    X.has_canonical_format = True
+    return X
+
+
+def _as_float32(data: Dataset) -> Dataset:
+    if data.X.dtype == np.float32:
+        return data
+    with np.errstate(over="ignore", under="ignore"):
+        X = data.X.astype(np.float32)
+    values = X.data if sp.issparse(X) else X
+    if not np.isfinite(values).all():
+        raise DataError(f"{data.source}: a value overflows float32")
+    if sp.issparse(X):
+        X.has_canonical_format = True
+    return replace(data, X=X)
