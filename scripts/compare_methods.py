@@ -4,7 +4,7 @@ k-fold cross-validation. In each fold C is chosen for each loss on a third of th
 loss's C), then every method is trained on all of them. Printed are means over the folds: test AP with its standard
 deviation, the primal objective, iterations, seconds in the oracle in all and milliseconds a call, seconds of training.
 "rel. diff." is the largest relative difference of a fold's objective from greedy's. All methods run in one process, one
-after the other, on one thread.
+after the other, on one thread, with the papers' plain cutting-plane solver unless --solver says otherwise.
 
     python scripts/compare_methods.py DATA [--folds 5] [--choices 1,10,100,1000]
 """
@@ -12,7 +12,7 @@ after the other, on one thread.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
@@ -23,7 +23,7 @@ from apsvm.data.rows import Rows
 from apsvm.metrics import parse_metric
 from apsvm.oracles import ORACLES
 from apsvm.trainers.approximate import train_approximate
-from apsvm.trainers.structured_svm import Settings, Trained, TrainingSet, Watch, train_structured_svm
+from apsvm.trainers.structured_svm import CUTTERS, Settings, Trained, TrainingSet, Watch, train_structured_svm
 
 EXACT = [name for name in ORACLES if name not in ("brute-force", "zero-one")]
 METHODS = ["zero-one", *EXACT, "appx 25", "appx 50", "appx 75"]
@@ -38,14 +38,15 @@ class Row:
     iterations: list[int] = field(default_factory=list)
     oracle_seconds: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    calls: int = 0
 
 
-def train(method: str, data: TrainingSet, C: float, epsilon: float) -> Trained:
+def train(method: str, data: TrainingSet, settings: Settings) -> Trained:
     if method == "zero-one":
-        return train_structured_svm(data, Settings(loss="zero-one", C=C, epsilon=epsilon), Watch())
+        return train_structured_svm(data, replace(settings, loss="zero-one"), Watch())
     if method.startswith("appx"):
-        return train_approximate(data, Settings(C=C, epsilon=epsilon), float(method.split()[1]), Watch())
-    return train_structured_svm(data, Settings(oracle=method, C=C, epsilon=epsilon), Watch())
+        return train_approximate(data, settings, float(method.split()[1]), Watch())
+    return train_structured_svm(data, replace(settings, oracle=method), Watch())
 
 
 def part(X, relevant, rows) -> TrainingSet:
@@ -59,7 +60,9 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--choices", default="1,10,100,1000,10000")
     parser.add_argument("--epsilon", type=float, default=1e-3)
+    parser.add_argument("--solver", choices=list(CUTTERS), default="cutting-plane")
     arguments = parser.parse_args()
+    settings = Settings(epsilon=arguments.epsilon, solver=arguments.solver)
     choices = [float(C) for C in arguments.choices.split(",")]
     dataset = read_svmlight(arguments.data)
     X, relevant = dataset.X, dataset.positives()
@@ -74,22 +77,25 @@ def main() -> None:
         for loss, method in (("zero-one", "zero-one"), ("ap", "qs")):
             found = {}
             for C in choices:
-                w = train(method, part(X, relevant, fit), C, arguments.epsilon).w
+                w = train(method, part(X, relevant, fit), replace(settings, C=C)).w
                 found[C] = ap(validation.scores(w), relevant[valid])
             best[loss] = max(found, key=found.__getitem__)
             chosen[loss].append(best[loss])
         training, test = part(X, relevant, train_rows), Rows(X[test_rows], bias=1.0)
         for method in METHODS:
-            trained = train(method, training, best["zero-one" if method == "zero-one" else "ap"], arguments.epsilon)
+            C = best["zero-one" if method == "zero-one" else "ap"]
+            trained = train(method, training, replace(settings, C=C))
             row = table[method]
             row.ap.append(ap(test.scores(trained.w), relevant[test_rows]))
             row.primal.append(trained.solution.certificate.primal)
             row.iterations.append(sum(stage.solution.iterations for stage in trained.stages))
+            row.calls += sum(stage.oracle_calls for stage in trained.stages)
             row.oracle_seconds.append(sum(stage.spans["oracle"].wall_ns for stage in trained.stages) / 1e9)
             row.seconds.append(sum(stage.solution.seconds for stage in trained.stages))
 
     n, n_pos = relevant.size, int(relevant.sum())
-    print(f"{dataset.source}: {n} rows, {n_pos} positive, {X.shape[1]} features; {arguments.folds} folds")
+    print(f"{dataset.source}: {n} rows, {n_pos} positive, {X.shape[1]} features")
+    print(f"{arguments.folds} folds; solver {arguments.solver}; epsilon {arguments.epsilon:g}")
     print("C chosen: " + "; ".join(f"{loss} {', '.join(f'{C:g}' for C in values)}" for loss, values in chosen.items()))
     print(
         f"{'method':<14} {'test AP':>8} {'± dev':>8} {'primal':>14} {'rel. diff.':>11} {'iterations':>11} "
@@ -98,11 +104,10 @@ def main() -> None:
     judge = np.array(table["greedy"].primal)
     for method, row in table.items():
         differs = f"{np.max(np.abs(np.array(row.primal) / judge - 1)):>11.1e}" if method in EXACT else f"{'':>11}"
-        calls = sum(row.iterations)
         print(
             f"{method:<14} {np.mean(row.ap):>8.4f} {np.std(row.ap):>8.4f} {np.mean(row.primal):>14.7g} {differs} "
             f"{np.mean(row.iterations):>11.1f} {np.mean(row.oracle_seconds):>9.4f} "
-            f"{1e3 * sum(row.oracle_seconds) / calls:>9.4f} {np.mean(row.seconds):>9.3f}"
+            f"{1e3 * sum(row.oracle_seconds) / row.calls:>9.4f} {np.mean(row.seconds):>9.3f}"
         )
 
 

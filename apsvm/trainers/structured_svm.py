@@ -88,6 +88,7 @@ class StageReport:
 
     name: str
     oracle: str
+    oracle_calls: int
     solution: Solution
     spans: dict[str, Span]
     qp_fallbacks: int
@@ -184,12 +185,13 @@ class Stage:
     def run(self, C: float, *, seconds_used: float = 0.0) -> StageReport:
         """Minimise for this C; ``seconds_used`` of the time limit are gone already."""
         spans: dict[str, Span] = {}
-        fallbacks = 0
+        fallbacks = calls = 0
 
         def on_iteration(iteration: Iteration) -> None:
-            nonlocal fallbacks
+            nonlocal fallbacks, calls
             fallbacks += iteration.qp.fell_back is not None
             account = self._risk.account()
+            calls += len(account.calls)
             taken = {
                 "scores": account.spans.parts.get("scores", Span()),
                 "oracle": sum((call.span for call in account.calls), Span()),
@@ -222,7 +224,7 @@ class Stage:
             on_iteration=on_iteration,
             should_stop=self._watch.should_stop,
         )
-        return StageReport(self._name, self._oracle, solution, spans, fallbacks)
+        return StageReport(self._name, self._oracle, calls, solution, spans, fallbacks)
 
 
 def _log_iteration(
