@@ -20,6 +20,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace apsvm {
 
@@ -267,16 +268,40 @@ struct Pass {
             }
         });
 
-        Scored *begin = items.data();
+        return evaluated + look_into_open(filled, chunks);
+    }
+
+    // Solves the open bins, whose items stand one bin after another, in `tasks` runs of about equally many items.
+    std::int64_t look_into_open(const std::vector<Bin> &filled, std::size_t tasks) {
+        struct Open {
+            const Bin *bin;
+            Scored *begin;
+        };
+        std::vector<Open> open;
+        Scored *next = items.data();
         for (const Bin &bin : filled) {
             if (bin.low == bin.high) continue;
-            // Equal scores stand in the order of their indices already.
-            Scored *end = begin + bin.count;
-            const bool equal = std::all_of(begin, end, [&](const Scored &item) { return item.score == begin->score; });
-            evaluated += rank_by_quicksort(task, sink, bin.first, begin, end, bin.low, bin.high, equal);
-            begin = end;
+            open.push_back({&bin, next});
+            next += bin.count;
         }
-        return evaluated;
+        const std::size_t n_ranks = static_cast<std::size_t>(task.n_pos) + 2, n_items = next - items.data();
+        std::vector<std::int64_t> counts(tasks * n_ranks, 0), evaluated(tasks, 0);
+        in_threads(tasks, threads, [&](std::size_t t) {
+            Sink own = sink;
+            own.counts = counts.data() + t * n_ranks;
+            for (const Open &part : open) {
+                const auto at = static_cast<std::size_t>(part.begin - items.data());
+                if (at < n_items * t / tasks || at >= n_items * (t + 1) / tasks) continue;
+                // Equal scores stand in the order of their indices already.
+                Scored *end = part.begin + part.bin->count;
+                const bool equal =
+                    std::all_of(part.begin, end, [&](const Scored &item) { return item.score == part.begin->score; });
+                evaluated[t] += rank_by_quicksort(task, own, part.bin->first, part.begin, end, part.bin->low,
+                                                  part.bin->high, equal);
+            }
+        });
+        for (std::size_t i = 0; i < counts.size(); ++i) sink.counts[i % n_ranks] += counts[i];
+        return std::accumulate(evaluated.begin(), evaluated.end(), std::int64_t{0});
     }
 };
 
@@ -285,7 +310,7 @@ struct Pass {
 std::int64_t Bucket::rank(const Task &task, const Sink &sink, const double *scores) {
     evaluated_ = 0;
     if (n_neg_ < kFew)
-        rank_sorted(task, sink, scores, nullptr, n_neg_);
+        rank_whole(task, sink, scores, nullptr, n_neg_);
     else {
         sample(scores, n_neg_);
         if (all_equal(sample_.data(), sample_.size()) && all_equal(scores, n_neg_))
@@ -335,7 +360,7 @@ bool Bucket::rank_survivors(const Task &task, const Sink &sink, const double *sc
     std::fill(sink.weights, sink.weights + n_neg_, 0.0);
     sink.counts[task.n_pos + 1] += static_cast<std::int64_t>(n_neg_ - kept);
     if (kept < kFew)
-        rank_sorted(task, sink, survivor_scores_.data(), survivors_.data(), kept);
+        rank_whole(task, sink, survivor_scores_.data(), survivors_.data(), kept);
     else {
         sample(survivor_scores_.data(), kept);
         rank_all(task, sink, survivor_scores_.data(), survivors_.data(), kept);
@@ -343,12 +368,14 @@ bool Bucket::rank_survivors(const Task &task, const Sink &sink, const double *sc
     return true;
 }
 
-void Bucket::rank_sorted(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index,
+void Bucket::rank_whole(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index,
                       std::size_t n) {
     if (items_.size() < n) items_.resize(n);
     for (std::size_t i = 0; i < n; ++i) items_[i] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
-    sort_scored(items_, n, spare_);
-    evaluated_ += rank_by_quicksort(task, sink, 1, items_.data(), items_.data() + n, 1, task.n_pos + 1, true);
+    // Where many violate, sorting all is faster than selecting; where few did last time, it does too much.
+    const bool sorted = violating_ < 0 || 2 * violating_ > static_cast<std::int64_t>(n);
+    if (sorted) sort_scored(items_, n, spare_);
+    evaluated_ += rank_by_quicksort(task, sink, 1, items_.data(), items_.data() + n, 1, task.n_pos + 1, sorted);
 }
 
 void Bucket::rank_all(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index,
@@ -362,7 +389,7 @@ void Bucket::rank_all(const Task &task, const Sink &sink, const double *scores, 
     const bool even = even_enough(sample_, low, high);
     // Where bins would be crowded, or nearly each of them hold a change of rank, a radix sort is the faster way.
     if (n <= kSortable && (!even || n < kPerPositive * static_cast<std::size_t>(task.n_pos))) {
-        rank_sorted(task, sink, scores, index, n);
+        rank_whole(task, sink, scores, index, n);
     } else if (even) {
         const std::size_t count = std::clamp<std::size_t>(n / kPerBin, 256, kMostBins);
         evaluated_ += pass.run(EvenBins(low, high, count));

@@ -104,8 +104,7 @@ public:
 private:
     bool rank_survivors(const Task &task, const Sink &sink, const double *scores);
     void rank_all(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index, std::size_t n);
-    void rank_sorted(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index,
-                     std::size_t n);
+    void rank_whole(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index, std::size_t n);
     void sample(const double *scores, std::size_t n);
     double of_sample(std::size_t place);
 

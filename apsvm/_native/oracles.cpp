@@ -1,8 +1,10 @@
 // The exact oracles of the papers, and what turns interleaving ranks into the answer of an oracle: row weights, Δ, h.
 #include "inference.hpp"
+#include "threads.hpp"
 
 #include <bit>
 #include <functional>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -131,13 +133,20 @@ std::int64_t rank_selected(const Sink &sink, Scored *begin, Scored *end, std::in
     return evaluated + rank_in_order(sink, begin, low, rank_of);
 }
 
-double dot(const double *a, const double *b, double from, std::size_t n) {
-    double sum[4] = {0, 0, 0, 0};
-    std::size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (int lane = 0; lane < 4; ++lane) sum[lane] += a[i + lane] * (b[i + lane] - from);
-    for (; i < n; ++i) sum[0] += a[i] * (b[i] - from);
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+// Σ a (b − from), in blocks whose number depends on n alone: the sum does not depend on the number of threads.
+double dot(const double *a, const double *b, double from, std::size_t n, std::size_t threads) {
+    constexpr std::size_t block = 1u << 16;
+    std::vector<double> sums((n + block - 1) / block);
+    in_threads(sums.size(), threads, [&](std::size_t t) {
+        const std::size_t end = std::min(n, (t + 1) * block);
+        double sum[4] = {0, 0, 0, 0};
+        std::size_t i = t * block;
+        for (; i + 4 <= end; i += 4)
+            for (int lane = 0; lane < 4; ++lane) sum[lane] += a[i + lane] * (b[i + lane] - from);
+        for (; i < end; ++i) sum[0] += a[i] * (b[i] - from);
+        sums[t] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    });
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 // One oracle made ready for one query's sizes: tables, workspaces, and what helps the next call.
@@ -145,7 +154,7 @@ class RankingOracle {
 public:
     RankingOracle(std::string algorithm, std::size_t n_neg, In<double> weights, In<double> discount, In<double> drops,
                   bool unimodal, std::size_t threads)
-        : algorithm_(std::move(algorithm)), bisect_(unimodal && algorithm_ == "bucket"), n_pos_(static_cast<std::int32_t>(weights.size())), n_neg_(n_neg),
+        : algorithm_(std::move(algorithm)), bisect_(unimodal && algorithm_ == "bucket"), n_pos_(static_cast<std::int32_t>(weights.size())), n_neg_(n_neg), threads_(threads),
           weights_(weights.data(), weights.data() + weights.size()),
           discount_(discount.data(), discount.data() + discount.size()),
           drops_(drops.data(), drops.data() + drops.size()), bucket_(n_neg, threads) {
@@ -178,8 +187,8 @@ public:
             }
             // Σc = 0: measuring the scores from the top positive keeps a common offset from eating the digits.
             const double top = sorted_[0];
-            value = loss + dot(weights_pos.data(), positives.data(), top, n_pos_) +
-                    dot(weights_neg.data(), negatives.data(), top, n_neg_);
+            value = loss + dot(weights_pos.data(), positives.data(), top, static_cast<std::size_t>(n_pos_), 1) +
+                    dot(weights_neg.data(), negatives.data(), top, n_neg_, threads_);
         }
         return nb::make_tuple(value, loss, evaluated, violating);
     }
@@ -209,7 +218,7 @@ private:
     std::string algorithm_;
     bool bisect_;  // the papers' own algorithms try every rank they are said to try
     std::int32_t n_pos_;
-    std::size_t n_neg_;
+    std::size_t n_neg_, threads_;
     double scale_;
     std::vector<double> weights_, discount_, drops_, weight_of_rank_;
     std::vector<Scored> positives_, items_, spare_;

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import os
+from contextlib import nullcontext
 from typing import Any
 
 import click
 
 from apsvm.cli.shared import NO_INPUT, Failure, Number, NumberList
+from apsvm.files import standard_input
 
 #: Where the context keeps the file's name.
 CONFIG_FILE = "apsvm.config"
@@ -34,7 +36,7 @@ def load_config(ctx: click.Context, param: click.Parameter, path: str | None) ->
     import tomllib
 
     try:
-        with open(path, "rb") as stream:
+        with nullcontext(standard_input()) if path == "-" else open(path, "rb") as stream:
             content = tomllib.load(stream)
     except OSError as error:
         raise Failure(NO_INPUT, f"cannot read {path}: {error.strerror or error}") from None

@@ -116,3 +116,8 @@ def test_a_bad_environment(name, value, words, train):
 def test_variables_that_are_no_options_of_train_change_nothing(name, value, train):
     """Build scripts and images like to export PROJECT_VERSION."""
     assert train(None, env={name: value})["state"] == "converged"
+
+
+def test_from_standard_input(cancer, run, info, tmp_path):
+    run("train", "-q", cancer.path, tmp_path / "m", "--config", "-", input="C = 3\n")
+    assert info(tmp_path / "m")["C"] == 3.0
