@@ -30,7 +30,7 @@ constexpr std::size_t kFew = 5000;             // below, binning does not pay
 constexpr std::size_t kSortable = 100'000;
 constexpr std::size_t kPerPositive = 16;
 constexpr std::size_t kSample = 4096;
-constexpr std::size_t kPerThread = 1u << 16;   // below this many scores a thread costs more than it saves
+constexpr std::size_t kPerThread = 1u << 17;   // below this many scores a thread costs more than it saves
 constexpr std::size_t kPerBin = 8;
 constexpr std::size_t kMostBins = 1u << 16;     // what 16 bits name
 constexpr std::size_t kStrips = 64;            // 2^k
@@ -199,7 +199,7 @@ struct Pass {
     const std::int32_t *index;  // of scores[i] among the negatives; null: i
     std::size_t n;
     std::size_t threads;
-    std::vector<std::uint16_t> &bins;
+    BinsWorkspace &workspace;
     std::vector<Scored> &items;
 
     static constexpr std::size_t block = 2048;  // the scores of a block stay in the cache between its steps
@@ -208,9 +208,10 @@ struct Pass {
 
     template <class Bins>
     std::int64_t run(const Bins &edges) {
+        auto &[bins, counts, weight_of_bin] = workspace;
         if (bins.size() < n) bins.resize(n);
         const std::size_t chunks = std::clamp<std::size_t>(n / kPerThread, 1, threads);
-        std::vector<std::int64_t> counts(chunks * edges.count, 0);
+        counts.assign(chunks * edges.count, 0);
         in_threads(chunks, threads, [&](std::size_t chunk) {
             std::int64_t *count = counts.data() + chunk * edges.count;
             for (std::size_t at = n * chunk / chunks; at < n * (chunk + 1) / chunks; at += block) {
@@ -233,7 +234,7 @@ struct Pass {
             bound_ranks(task, edges, filled.data(), filled.data() + filled.size(), 1, task.n_pos + 1);
 
         // Where each chunk puts its items of an open bin; counts become those places.
-        std::vector<double> weight_of_bin(edges.count, -1.0);
+        weight_of_bin.assign(edges.count, -1.0);
         std::int64_t place = 0;
         for (const Bin &bin : filled) {
             if (bin.low == bin.high) {

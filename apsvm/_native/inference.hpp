@@ -94,6 +94,13 @@ struct Sink {
 std::int64_t rank_by_quicksort(const Task &task, const Sink &sink, std::int64_t j, Scored *begin, Scored *end,
                                std::int32_t low, std::int32_t high, bool sorted = false);
 
+// Memory for binning, kept from call to call.
+struct BinsWorkspace {
+    std::vector<std::uint16_t> names;   // of each score's bin
+    std::vector<std::int64_t> counts;   // chunk by chunk, of each bin
+    std::vector<double> weights;        // of each bin's negatives, or −1: open
+};
+
 // The bucket oracle (bucket.cpp) and what it keeps from call to call.
 class Bucket {
 public:
@@ -113,7 +120,7 @@ private:
     std::int64_t evaluated_ = 0;
     std::int64_t violating_ = -1;  // in the last call
     std::vector<double> sample_;
-    std::vector<std::uint16_t> bins_;
+    BinsWorkspace bins_;
     std::vector<Scored> items_, spare_;
     std::vector<double> survivor_scores_;
     std::vector<std::int32_t> survivors_;

@@ -135,7 +135,7 @@ std::int64_t rank_selected(const Sink &sink, Scored *begin, Scored *end, std::in
 
 // Σ a (b − from), in blocks whose number depends on n alone: the sum does not depend on the number of threads.
 double dot(const double *a, const double *b, double from, std::size_t n, std::size_t threads) {
-    constexpr std::size_t block = 1u << 16;
+    constexpr std::size_t block = 1u << 17;
     std::vector<double> sums((n + block - 1) / block);
     in_threads(sums.size(), threads, [&](std::size_t t) {
         const std::size_t end = std::min(n, (t + 1) * block);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -21,8 +22,13 @@ void in_threads(std::size_t tasks, std::size_t threads, Body body) {
     auto run = [&](std::size_t first) {
         for (std::size_t t = first; t < tasks; t += threads) body(t);
     };
-    for (std::size_t i = 1; i < threads; ++i) pool.emplace_back(run, i);
+    try {
+        for (std::size_t i = 1; i < threads; ++i) pool.emplace_back(run, i);
+    } catch (const std::system_error &) {
+        // The system has no thread left for us: what is missing is done below.
+    }
     run(0);
+    for (std::size_t i = pool.size() + 1; i < threads; ++i) run(i);
     for (auto &thread : pool) thread.join();
 }
 
