@@ -90,21 +90,27 @@ class Risk:
     def queries(self) -> int:
         return len(self._queries)
 
-    def scores(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """X·w (m,) float64, in the risk's own order of rows: query by query, positives first."""
-        with self._account.spans.time("scores"):
-            return self.rows.scores(w)
+    @property
+    def n_scores(self) -> int:
+        """Rows that count: those of the queries with both classes."""
+        return len(self.rows)
 
-    def hinge(self, scores: NDArray[np.float64]) -> ScoreHinge:
-        """The risk at ``scores``; FloatingPointError if one is not finite."""
-        # NaN has no place in an order: the sorting kernels rely on this.
-        if not np.isfinite(scores).all():
+    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """X·w (m,) float64, in the risk's own order of rows: query by query, positives first; into ``out`` if given."""
+        with self._account.spans.time("scores"):
+            return self.rows.scores(w, out)
+
+    def hinge(self, scores: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> ScoreHinge:
+        """The risk at ``scores``, its weights in ``out`` if given; FloatingPointError if a score is not finite."""
+        # NaN has no place in an order: the sorting kernels rely on this. (A finite sum has only finite terms; a sum
+        # that is not may still have.)
+        if not (np.isfinite(scores.sum()) or np.isfinite(scores).all()):
             raise FloatingPointError(
-                "scores are not finite: the feature values (or the bias) are too large, scale them down"
+                "scores are not finite: the feature values (or bias) are too large, scale them down"
             )
         spans = Spans()
         with spans.time("oracle"):
-            c = np.empty(scores.size)
+            c = np.empty(scores.size) if out is None else out
             found = [
                 query.oracle(scores[query.positives], scores[query.negatives], c[query.positives], c[query.negatives])
                 for query in self._queries

@@ -59,10 +59,11 @@ class Rows:
         """The rows ``which`` (positions within this selection, int64), in that order; X is shared."""
         return Rows(self._X, bias=self._bias, threads=self._threads, selection=self._selection[which])
 
-    def scores(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """w·x of every selected row: (m,) float64, for w (dimension,) float64."""
+    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """w·x of every selected row: (m,) float64, for w (dimension,) float64; written to ``out`` if given."""
         X, d = self._X, self._X.shape[1]
-        out = np.empty(len(self))
+        if out is None:
+            out = np.empty(len(self))
         features = np.ascontiguousarray(w[:d])
         if self._sparse:
             _kernels.scores_csr(X.indptr, X.indices, X.data, self._selection, features, out, self._threads)

@@ -48,13 +48,16 @@ HingeT = TypeVar("HingeT", bound=Hinge)
 
 
 class ScoredRisk(Protocol[HingeT]):
-    """A risk that sees w only through the scores X·w."""
+    """A risk that sees w only through the n scores X·w. Results go to ``out`` (n,) float64 where it is given."""
 
-    def scores(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    @property
+    def n_scores(self) -> int: ...
+
+    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """X·w: (n,) float64."""
 
-    def hinge(self, scores: NDArray[np.float64]) -> HingeT:
-        """The risk at these scores."""
+    def hinge(self, scores: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> HingeT:
+        """The risk at these scores; ``out`` becomes its weights."""
 
     def cut(self, hinge: HingeT) -> Cut:
         """The plane of a hinge: one pass over the rows that violate."""
@@ -84,13 +87,17 @@ class AtTheQPsPoint(Generic[HingeT]):
 
     def __init__(self, risk: ScoredRisk[HingeT]) -> None:
         self._risk = risk
+        self._scores, self._weights = np.empty(risk.n_scores), np.empty(risk.n_scores)
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float) -> Step:
-        hinge = self._risk.hinge(self._risk.scores(point))
+        hinge = self._hinge(point)
         return Step(point, hinge.value, self._risk.cut(hinge))
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
-        return self._risk.hinge(self._risk.scores(point)).value
+        return self._hinge(point).value
+
+    def _hinge(self, point: NDArray[np.float64]) -> HingeT:
+        return self._risk.hinge(self._risk.scores(point, out=self._scores), out=self._weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,40 +110,68 @@ class _Known(Generic[HingeT]):
 
 
 class AfterLineSearch(Generic[HingeT]):
-    """See the module."""
+    """See the module. Arrays as long as the scores are used again and again: fresh ones cost more than the oracle."""
 
     def __init__(self, risk: ScoredRisk[HingeT]) -> None:
         self._risk = risk
         self._best: _Known[HingeT] | None = None
+        self._unused: list[NDArray[np.float64]] = []
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float) -> Step:
-        scores = self._risk.scores(point)
-        there = _Known(point, scores, self._risk.hinge(scores))
+        there = self._know(point)
         if self._best is None:
             self._best = there
             return Step(point, there.hinge.value, self._risk.cut(there.hinge))
-        self._best = best = self._search(self._best, there, C, gap)
-        mixed = (1.0 - TOWARDS_QP) * best.scores + TOWARDS_QP * scores
-        return Step(best.point, best.hinge.value, self._risk.cut(self._risk.hinge(mixed)))
+        here = self._best
+        self._best = best = self._search(here, there, C, gap)
+        if here is not best:
+            self._forget(here)
+        if there is best:  # then the point of the cut is the QP's own
+            return Step(best.point, best.hinge.value, self._risk.cut(best.hinge))
+        mixed = self._array()
+        np.multiply(best.scores, 1.0 - TOWARDS_QP, out=mixed)
+        there.scores[:] *= TOWARDS_QP
+        mixed += there.scores
+        # `there` is not needed any more: its weights make room for the new ones.
+        step = Step(best.point, best.hinge.value, self._risk.cut(self._risk.hinge(mixed, out=there.hinge.weights)))
+        self._unused.append(mixed)
+        self._forget(there)
+        return step
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
-        scores = self._risk.scores(point)
-        hinge = self._risk.hinge(scores)
+        fresh = self._know(point)
         if self._best is not None and point is self._best.point:
-            self._best = _Known(point, scores, hinge)  # rid of what rounding has added up
-        return hinge.value
+            self._forget(self._best)
+            self._best = fresh  # rid of what rounding has added up
+        else:
+            self._forget(fresh)
+        return fresh.hinge.value
+
+    def _array(self) -> NDArray[np.float64]:
+        """(n_scores,) float64 of any content."""
+        return self._unused.pop() if self._unused else np.empty(self._risk.n_scores)
+
+    def _know(self, point: NDArray[np.float64]) -> _Known[HingeT]:
+        scores = self._risk.scores(point, out=self._array())
+        return _Known(point, scores, self._risk.hinge(scores, out=self._array()))
+
+    def _forget(self, known: _Known[HingeT]) -> None:
+        """Takes back its arrays."""
+        self._unused += [known.scores, known.hinge.weights]
 
     def _search(self, here: _Known[HingeT], there: _Known[HingeT], C: float, gap: float) -> _Known[HingeT]:
+        """The best of ``here``, ``there`` and the points tried between them; the arrays of the others are taken back,
+        but not those of ``here`` and ``there``."""
         direction = there.point - here.point
-        change = there.scores - here.scores
+        change = np.subtract(there.scores, here.scores, out=self._array())
         constant, linear, square = (
             0.5 * float(here.point @ here.point),
             float(here.point @ direction),
             0.5 * float(direction @ direction),
         )
 
-        def quadratic(t: float) -> float:
-            return constant + t * (linear + t * square)
+        def objective(t: float, hinge: HingeT) -> float:
+            return constant + t * (linear + t * square) + C * hinge.value
 
         def line(t: float, hinge: HingeT) -> tuple[float, float]:
             """Of C·h: its slope along the segment, and its value at t = 0 prolonged from t."""
@@ -144,19 +179,25 @@ class AfterLineSearch(Generic[HingeT]):
             return slope, C * hinge.value - slope * t
 
         lines = [line(0.0, here.hinge), line(1.0, there.hinge)]
-        known = {0.0: here, 1.0: there}
-        objective = {t: quadratic(t) + C * at.hinge.value for t, at in known.items()}
+        tried = {0.0, 1.0}
+        best, value = here, objective(0.0, here.hinge)
+        if objective(1.0, there.hinge) < value:
+            best, value = there, objective(1.0, there.hinge)
         for _ in range(MOST_TRIALS):
             t, lower = _minimum(linear, square, lines)
-            best = min(objective, key=objective.__getitem__)
-            if objective[best] - (constant + lower) <= GAP_SHARE * gap or t in known:
+            if value - (constant + lower) <= GAP_SHARE * gap or t in tried:
                 break
-            scores = here.scores + t * change
-            hinge = self._risk.hinge(scores)
-            lines.append(line(t, hinge))
-            known[t] = _Known(here.point + t * direction, scores, hinge)
-            objective[t] = quadratic(t) + C * hinge.value
-        return known[min(objective, key=objective.__getitem__)]
+            tried.add(t)
+            scores = np.multiply(change, t, out=self._array())
+            scores += here.scores
+            trial = _Known(here.point + t * direction, scores, self._risk.hinge(scores, out=self._array()))
+            lines.append(line(t, trial.hinge))
+            if objective(t, trial.hinge) < value:
+                trial, best, value = best, trial, objective(t, trial.hinge)
+            if trial is not here and trial is not there:
+                self._forget(trial)
+        self._unused.append(change)
+        return best
 
 
 def _minimum(linear: float, square: float, lines: list[tuple[float, float]]) -> tuple[float, float]:

@@ -87,14 +87,15 @@ class NoRisk:
 
     queries = 0
     queries_skipped = 0
+    n_scores = 0
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
 
-    def scores(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         return np.empty(0)
 
-    def hinge(self, scores: NDArray[np.float64]) -> ScoreHinge:
+    def hinge(self, scores: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> ScoreHinge:
         return ScoreHinge(0.0, np.empty(0), 0.0)
 
     def cut(self, hinge: ScoreHinge) -> Evaluation:

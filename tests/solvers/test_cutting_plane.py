@@ -31,11 +31,22 @@ class HingeOf:
 
     def __init__(self, target):
         self.target = target
+        self.n_scores = target.shape[1]
 
-    def scores(self, w):
-        return w
+    def scores(self, w, out=None):
+        if out is None:
+            return w
+        out[:] = w
+        return out
 
-    def hinge(self, scores):
+    def hinge(self, scores, out=None):
+        hinge = self._hinge(scores)
+        if out is None:
+            return hinge
+        out[:] = hinge.weights
+        return Plane(hinge.value, out, hinge.offset)
+
+    def _hinge(self, scores):
         margins = 1.0 - self.target @ scores
         worst = int(np.argmax(margins))
         if margins[worst] <= 0:
@@ -43,7 +54,7 @@ class HingeOf:
         return Plane(float(margins[worst]), -self.target[worst], 1.0)
 
     def cut(self, hinge):
-        return hinge
+        return Plane(hinge.value, hinge.weights.copy(), hinge.offset)
 
 
 CUTTERS = {"plain": AtTheQPsPoint, "line search": AfterLineSearch}

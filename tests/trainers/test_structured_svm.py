@@ -7,6 +7,7 @@ from itertools import pairwise, product
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from judge import hinge_of_ranks
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
@@ -301,3 +302,16 @@ def test_the_line_search_needs_fewer_iterations(name):
         for solver in CUTTERS
     }
     assert iterations["line-search"] < 0.8 * iterations["cutting-plane"]
+
+
+def test_storage_orders_give_the_same_training():
+    """CSR, C- and Fortran-ordered rows, one thread and two."""
+    X, relevant = digit_eight()
+    primal = [
+        train_structured_svm(
+            TrainingSet(Rows(form, threads=threads), relevant), Settings(C=30.0), Watch()
+        ).solution.certificate.primal
+        for form in (X, np.asfortranarray(X), sp.csr_array(X), sp.csc_matrix(X))
+        for threads in (1, 2)
+    ]
+    np.testing.assert_allclose(primal, primal[0], rtol=1e-9)
