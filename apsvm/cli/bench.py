@@ -32,8 +32,8 @@ def bench() -> None:
 )  # fmt: skip
 @click.option("--data", metavar="DATA", help="Instead of made scores: those of this file …")
 @click.option("--model", metavar="MODEL", help="… under this model.")
-@click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="Threads of apsvm.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the made scores.")
 @how_to_read
 def oracle(
     positives: int,
@@ -68,7 +68,7 @@ def oracle(
 @bench.command()
 @click.argument("data", metavar="DATA")
 @click.option("--positive-label", type=Number(), help="The label that is positive.")
-@click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True)
+@click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="Threads of apsvm.")
 @how_to_read
 def train(data: str, positive_label: float | None, threads: int, **how: Any) -> None:
     """AP-SVM against scikit-learn's LinearSVC and LogisticRegression, on two thirds of DATA's rows.
@@ -94,7 +94,14 @@ def train(data: str, positive_label: float | None, threads: int, **how: Any) -> 
 
 @bench.command()
 @click.argument("data", metavar="DATA", type=click.Path(exists=True, dir_okay=False))
-@click.option("--threads", type=click.IntRange(1, 1024), multiple=True, default=(1, 2), show_default=True)
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 1024),
+    multiple=True,
+    default=(1, 2),
+    show_default=True,
+    help="May be given more than once.",
+)
 def parse(data: str, threads: tuple[int, ...]) -> None:
     """Megabytes a second of reading DATA, a plain svmlight file counting features from 1, against scikit-learn."""
     from apsvm.benchmarks import parse_table

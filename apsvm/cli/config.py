@@ -93,5 +93,5 @@ config_option = click.option(
     expose_value=False,
     callback=load_config,
     metavar="FILE.toml",
-    help="Options from a TOML file. APSVM_TRAIN_* variables go before it, flags before both.",
+    help="Options from a TOML file. APSVM_TRAIN_* variables override it, flags override both.",
 )

@@ -17,7 +17,7 @@ def predict(data: str, model: str, out: str, ignore_unknown: bool, dtype: str, s
     """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
 
     The numbers read back exactly. DATA is read as the training file was (feature base, width); its labels may be any
-    numbers.
+    numbers, and a .npz or .npy matrix needs none.
     """
     from apsvm.files import check_writable, write_whole
 
@@ -27,7 +27,12 @@ def predict(data: str, model: str, out: str, ignore_unknown: bool, dtype: str, s
     with writing(out):
         check_writable(out)
     _, scores = score_rows(
-        read_model(model), data, ignore_unknown=ignore_unknown, dtype=dtype, sort_features=sort_features
+        read_model(model),
+        data,
+        ignore_unknown=ignore_unknown,
+        dtype=dtype,
+        sort_features=sort_features,
+        unlabelled=True,
     )
     with writing(out):
         write_whole(out, "".join(f"{score!r}\n" for score in scores.tolist()).encode())

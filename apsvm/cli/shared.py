@@ -231,9 +231,10 @@ def read_model(path: str) -> LinearRanker:
 
 
 def score_rows(
-    model: LinearRanker, path: str, *, ignore_unknown: bool, dtype: str, sort_features: bool
+    model: LinearRanker, path: str, *, ignore_unknown: bool, dtype: str, sort_features: bool, unlabelled: bool = False
 ) -> tuple[Dataset, Any]:
-    """The rows of ``path`` read the way the model's training file was, and their scores (n,) float64."""
+    """The rows of ``path`` read the way the model's training file was, and their scores (n,) float64; ``unlabelled``:
+    a matrix needs no labels."""
     data = read_rows(
         path,
         dtype=dtype,
@@ -241,6 +242,7 @@ def score_rows(
         zero_based=model.zero_based,
         n_features=model.width,
         ignore_unknown=ignore_unknown,
+        unlabelled=unlabelled,
     )
     if data.unknown_features:
         say(f"{data.unknown_features} feature values unknown to the model were ignored")

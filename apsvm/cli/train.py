@@ -145,7 +145,7 @@ def train(data: str, model: str | None, **given: Any) -> int:
     models = _model_names(model, options.C)
     _check_outputs(data, models, options)
     _check_oracle(options)
-    if options.oracle != "appx" and not _is_default("keep_easy"):
+    if options.oracle != "appx" and not _is_default("keep_easy") and not options.quiet:
         say("warning: --keep-easy is for --oracle appx only; it is ignored here")
 
     from apsvm.model import LinearRanker
@@ -251,6 +251,9 @@ def _read(path: str, options: Options) -> tuple[Dataset, Any]:
             require_pairs(relevant, dataset.groups)
         except NothingToRankError as error:
             raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
+    above = dataset.relevance[~relevant].max()
+    if options.positive_label is not None and above > options.positive_label and not options.quiet:
+        say(f"warning: {dataset.source}: rows of labels up to {above:g}, above the positive one, are negatives")
     # w and each cutting plane are dense: a stray index of a billion would take the machine down instead of the run.
     needed = 8 * dataset.X.shape[1] * 8
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -299,7 +302,7 @@ def _trained(
     threads = options.threads or len(os.sched_getaffinity(0))
     bias = options.bias if options.bias >= 0 else None
     rows = Rows(dataset.X, bias=bias, threads=threads)
-    if dataset.costs is not None and options.loss != "zero-one":
+    if dataset.costs is not None and options.loss != "zero-one" and not options.quiet:
         say(f"warning: {dataset.source}: cost: is used by --loss zero-one only; it is ignored here")
     training_set = TrainingSet(rows, relevant, dataset.groups, dataset.costs)
     settings = Settings(

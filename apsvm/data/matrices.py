@@ -29,6 +29,8 @@ def read_matrix(
     path: str | os.PathLike[str],
     labels: str | os.PathLike[str] | None,
     groups: str | os.PathLike[str] | None = None,
+    *,
+    unlabelled: bool = False,
 ) -> Dataset:
     """The matrix in a .npz or .npy file, told by content: X is a canonical csr_array, or a dense C-ordered (n, d) array
     that is mapped into memory where its layout allows; float32 stays, every other real type becomes float64.
@@ -37,6 +39,7 @@ def read_matrix(
     ----------
     labels : a .npy file (n,), or text with a number a line
     groups : the same, of integers
+    unlabelled : accept a matrix without labels; they read as 0
 
     Raises
     ------
@@ -44,8 +47,11 @@ def read_matrix(
     OSError : a file cannot be read
     """
     name = os.fspath(path)
-    if labels is None:
-        raise DataError(f"{name}: a matrix has no labels of its own: name their file by --labels (labels=)")
+    if labels is None and not unlabelled:
+        raise DataError(
+            f"{name}: a .npz or .npy file has no labels of its own: name their file by --labels (labels=); "
+            "a model is no data"
+        )
     X = _dense(name) if _starts_with(name, NPY_MAGIC) else _sparse(name)
     if X.shape[0] == 0:
         raise DataError(f"{name}: expected at least one row, found none")
@@ -53,7 +59,11 @@ def read_matrix(
         fingerprint = hashlib.file_digest(stream, "sha256").hexdigest()
     return Dataset(
         X=X,
-        relevance=_vector(os.fspath(labels), X.shape[0], name, np.dtype(np.float64)),
+        relevance=(
+            np.zeros(X.shape[0])
+            if labels is None
+            else _vector(os.fspath(labels), X.shape[0], name, np.dtype(np.float64))
+        ),
         groups=None if groups is None else _vector(os.fspath(groups), X.shape[0], name, np.dtype(np.int64)),
         costs=None,
         zero_based=False,

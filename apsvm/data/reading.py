@@ -31,6 +31,7 @@ def read_data(
     threads: int = 1,
     labels: str | os.PathLike[str] | None = None,
     groups: str | os.PathLike[str] | None = None,
+    unlabelled: bool = False,
 ) -> Dataset:
     """Read a svmlight file, a folder written by ``apsvm convert``, or a .npz or .npy matrix.
 
@@ -42,7 +43,7 @@ def read_data(
     dtype : float32 rounds what is stored as float64; what is stored as float32 stays so
     n_features : every value stored beyond them counts as unknown; in a dense matrix those are whole columns.
         A dense matrix of fewer columns becomes a csr_array, whose values are still the mapped ones.
-    labels, groups : files of a number a row, for a matrix only; see ``read_matrix``
+    labels, groups, unlabelled : for a matrix only; see ``read_matrix``
 
     Raises
     ------
@@ -65,7 +66,7 @@ def read_data(
             sort_features=sort_features,
             threads=threads,
         )
-    data = open_folder(source) if kind == "folder" else read_matrix(source, labels, groups)
+    data = open_folder(source) if kind == "folder" else read_matrix(source, labels, groups, unlabelled=unlabelled)
     if not any_base and zero_based != data.zero_based:
         raise DataError(
             f"{data.source}: expected features that count from {0 if zero_based else 1}, "

@@ -90,3 +90,10 @@ def test_float32_and_unsorted_rows(cancer, trained, run, scored, tmp_path):
     assert np.array_equal(
         scored(run("predict", data, model, "--sort-features").stdout), load_model(model).score(cancer.X)
     )
+
+
+def test_a_matrix_needs_no_labels(cancer, trained, run, tmp_path):
+    np.save(tmp_path / "X.npy", cancer.X.toarray())
+    scores = run("predict", tmp_path / "X.npy", trained(cancer)).stdout.split()
+    np.testing.assert_allclose([float(s) for s in scores], load_model(trained(cancer)).score(cancer.X), rtol=1e-9)
+    assert "--labels" in run("train", tmp_path / "X.npy", tmp_path / "m", code=65).stderr

@@ -275,3 +275,12 @@ def test_data_without_a_pair_to_rank(oracle, run, tmp_path):
     done = run("train", data, model, "--oracle", oracle, code=65)
     assert "no query has both a positive and a negative row" in done.stderr
     assert not model.exists()
+
+
+def test_grades_above_the_positive_one_are_warned_of(run, tmp_path):
+    (tmp_path / "graded.svm").write_text("0 1:1\n1 1:2\n2 1:3\n")
+    done = run("train", tmp_path / "graded.svm", tmp_path / "m", "--positive-label", 1)
+    assert "warning" in done.stderr
+    assert "labels up to 2, above the positive one, are negatives" in done.stderr
+    assert "warning" not in run("train", tmp_path / "graded.svm", tmp_path / "m", "--positive-label", 2).stderr
+    assert run("train", "-q", tmp_path / "graded.svm", tmp_path / "m", "--positive-label", 1).stderr == ""
