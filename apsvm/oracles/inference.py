@@ -52,7 +52,7 @@ def most_violated_ranking(
     --------
     >>> found = most_violated_ranking([0.1, 0.3, -0.2], [1, 0, 0])
     >>> found.ranks
-    array([1, 1], dtype=int32)
+    array([1, 2], dtype=int32)
     """
     s = np.ascontiguousarray(scores, dtype=np.float64)
     grades = np.asarray(relevance, dtype=np.float64)
