@@ -74,14 +74,14 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 def standard_input() -> BinaryIO:
     """Standard input's bytes; OSError if the process was started without."""
     if sys.stdin is None:
-        raise OSError(errno.EBADF, "it is closed")
+        raise OSError(errno.EBADF, "standard input is closed")
     return sys.stdin.buffer
 
 
 def standard_output() -> BinaryIO:
     """Standard output's bytes; OSError if the process was started without."""
     if sys.stdout is None:
-        raise OSError(errno.EBADF, "it is closed")
+        raise OSError(errno.EBADF, "standard output is closed")
     return sys.stdout.buffer
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def show_summary(
     dataset: Dataset, relevant: Any, ranker: Any, trained: Trained, read_seconds: float, seconds: float
 ) -> None:
+    """Why it stopped, the certificate, the training AP, and where the time went; ``seconds`` include the reading."""
     from apsvm.metrics.evaluate import evaluate
 
     bounds = trained.solution.certificate

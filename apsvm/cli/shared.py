@@ -185,6 +185,11 @@ def how_to_read(command: CommandT) -> CommandT:
     return command
 
 
+def thread_count(asked: int) -> int:
+    """What ``--threads`` means: 0 is one a core that this process may use."""
+    return asked or len(os.sched_getaffinity(0))
+
+
 def read_rows(
     path: str,
     *,
@@ -216,7 +221,7 @@ def read_rows(
             zero_based=zero_based,
             any_base=not said and n_features is None,
             n_features=n_features,
-            threads=threads or len(os.sched_getaffinity(0)),
+            threads=thread_count(threads),
             **beside,
             **more,
         )

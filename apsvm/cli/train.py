@@ -30,6 +30,7 @@ from apsvm.cli.shared import (
     reading,
     refuse_same_file,
     say,
+    thread_count,
     writing,
 )
 from apsvm.losses import LOSSES
@@ -299,9 +300,8 @@ def _trained(
     from apsvm.trainers.approximate import train_approximate
     from apsvm.trainers.structured_svm import Settings, TrainingSet, Watch, train_path
 
-    threads = options.threads or len(os.sched_getaffinity(0))
     bias = options.bias if options.bias >= 0 else None
-    rows = Rows(dataset.X, bias=bias, threads=threads)
+    rows = Rows(dataset.X, bias=bias, threads=thread_count(options.threads))
     if dataset.costs is not None and options.loss != "zero-one" and not options.quiet:
         say(f"warning: {dataset.source}: cost: is used by --loss zero-one only; it is ignored here")
     training_set = TrainingSet(rows, relevant, dataset.groups, dataset.costs)

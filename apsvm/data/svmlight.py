@@ -15,7 +15,6 @@ import itertools
 import lzma
 import operator
 import os
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -28,6 +27,7 @@ from numpy.typing import DTypeLike
 
 from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, Dataset
+from apsvm.files import standard_input
 
 _BLOCK = 2 << 20  # bytes a thread …
 _MOST_BLOCKS = 16  # … up to here: beyond, a block is more memory than the chunks need
@@ -156,9 +156,7 @@ def _column_count(name: str, count: int | None) -> int:
 def _open(source: str | os.PathLike[str] | BinaryIO) -> tuple[str, BinaryIO | nullcontext[BinaryIO]]:
     """The name for messages, and a context that gives the stream and closes it if it is ours. Raises OSError."""
     if source == "-":
-        if sys.stdin is None:
-            raise OSError("standard input is closed")
-        return "<stdin>", nullcontext(sys.stdin.buffer)
+        return "<stdin>", nullcontext(standard_input())
     if isinstance(source, str | os.PathLike):
         return os.fspath(source), open(source, "rb")
     name = getattr(source, "name", None)

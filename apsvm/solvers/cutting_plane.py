@@ -137,8 +137,7 @@ class Solver:
         w = self._start
         dual = 0.0  # α = 0, feasible since risk ≥ 0
         if self._best is not None:
-            qp = self._backend.solve(working_set.problem(), working_set.alpha, QP_SHARE * epsilon * C)
-            w, lower = working_set.accept(qp.alpha)
+            _, w, lower = self._solve_qp(QP_SHARE * epsilon * C)
             dual = max(dual, lower)
         primal = np.inf if self._best is None else self._objective(self._best, self._best_risk, C)
         unchanged = 0
@@ -151,8 +150,7 @@ class Solver:
             primal = self._objective(self._best, self._best_risk, C)
             spans = Spans()
             with spans.time("qp"):
-                qp = self._backend.solve(working_set.problem(), working_set.alpha, QP_SHARE * epsilon * C)
-                w, lower = working_set.accept(qp.alpha)
+                qp, w, lower = self._solve_qp(QP_SHARE * epsilon * C)
                 planes = len(working_set)
                 working_set.forget_idle()
             dual = max(dual, lower)
@@ -170,6 +168,12 @@ class Solver:
             state = _state(certificate, index, max_iterations, seconds, time_limit, unchanged, should_stop)
             if state is not None:
                 return Solution(self._best, self._best_risk, certificate, state, index, planes, seconds)
+
+    def _solve_qp(self, tolerance: float) -> tuple[QPSolution, NDArray[np.float64], float]:
+        """The working set's solution, its w, and the dual objective there."""
+        working_set = self._working_set
+        qp = self._backend.solve(working_set.problem(), working_set.alpha, tolerance)
+        return qp, *working_set.accept(qp.alpha)
 
     @staticmethod
     def _objective(point: NDArray[np.float64], risk: float, C: float) -> float:
