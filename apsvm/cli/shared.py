@@ -185,6 +185,12 @@ def how_to_read(command: CommandT) -> CommandT:
     return command
 
 
+def given_by_user(name: str) -> bool:
+    """Whether the current command's option was set by anyone: a flag, a variable or a configuration file."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source not in (None, click.core.ParameterSource.DEFAULT)
+
+
 def thread_count(asked: int) -> int:
     """What ``--threads`` means: 0 is one a core that this process may use."""
     return asked or len(os.sched_getaffinity(0))
@@ -210,7 +216,7 @@ def read_rows(
     from apsvm.data.reading import read_data
 
     ctx = click.get_current_context()
-    said = ctx.get_parameter_source("zero_based") not in (None, click.core.ParameterSource.DEFAULT)
+    said = given_by_user("zero_based")
     beside: dict[str, Any] = {what: ctx.meta.get(f"apsvm.{what}") for what in _BESIDE_A_MATRIX}
     place = " and ".join([path, *(file for file in beside.values() if file is not None)])
     with reading(place):

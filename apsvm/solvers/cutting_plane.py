@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.line_search import Cutter
 from apsvm.solvers.qp.base import Backend
 from apsvm.solvers.qp.base import Solution as QPSolution
+from apsvm.solvers.state import State
 from apsvm.solvers.working_set import WorkingSet
 
 #: Of the gap asked for, what one QP may leave.
@@ -41,16 +41,6 @@ class Restoration:
 
 
 Constraints = Callable[[NDArray[np.float64]], Restoration]
-
-
-class State(StrEnum):
-    """Why the solver stopped."""
-
-    CONVERGED = "converged"
-    ITERATION_LIMIT = "iteration limit"
-    TIME_LIMIT = "time limit"
-    STALLED = "stalled"
-    INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True)

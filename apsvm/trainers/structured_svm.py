@@ -18,9 +18,10 @@ from apsvm.losses import LOSSES
 from apsvm.oracles import make_oracle
 from apsvm.records import Log, NoLog, span_fields
 from apsvm.risk import Account, OracleCall, ScoreHinge, make_risk
-from apsvm.solvers.cutting_plane import Constraints, Iteration, Solution, Solver, State
+from apsvm.solvers.cutting_plane import Constraints, Iteration, Solution, Solver
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter, ScoredRisk
 from apsvm.solvers.qp import BACKENDS
+from apsvm.solvers.state import State
 
 #: Where the solver takes its planes, by the name of ``--solver``.
 CUTTERS: dict[str, Callable[[ScoredRisk[ScoreHinge]], Cutter]] = {

@@ -9,7 +9,7 @@ import pytest
 
 import apsvm
 from apsvm import load_model
-from apsvm.cli.train import ORACLE_CHOICES
+from apsvm.cli.recipes.structured import ORACLE_CHOICES
 from apsvm.losses import LOSSES
 from apsvm.solvers.qp import BACKENDS
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from judge import hinge_by_permutations
 
 from apsvm import load_model
-from apsvm.cli.train import ORACLE_CHOICES
+from apsvm.cli.recipes.structured import ORACLE_CHOICES
 from apsvm.solvers.qp import BACKENDS
 
 EXACT = [name for name in ORACLE_CHOICES if name != "appx"]

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from apsvm.solvers import line_search
-from apsvm.solvers.cutting_plane import Restoration, Solver, State
+from apsvm.solvers.cutting_plane import Restoration, Solver
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint
 from apsvm.solvers.qp import BACKENDS
+from apsvm.solvers.state import State
 from apsvm.solvers.working_set import IDLE_LIMIT, WorkingSet
 
 

@@ -17,8 +17,8 @@ from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError, make_risk
-from apsvm.solvers.cutting_plane import State
 from apsvm.solvers.qp import BACKENDS
+from apsvm.solvers.state import State
 from apsvm.trainers.approximate import EasyRows, train_approximate
 from apsvm.trainers.structured_svm import CUTTERS, Settings, TrainingSet, Watch, train_structured_svm
 

@@ -1,0 +1,156 @@
+"""What a recipe is: a family of trainers behind ``apsvm train``, with options of its own.
+
+The command reads the data, opens the log, catches signals, writes models and says how long it took; the recipe says
+which labels it can use, trains, and describes what it made.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from apsvm.cli.shared import BAD_DATA, Failure, read_model, thread_count
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.data.rows import Rows
+    from apsvm.model import LinearRanker
+    from apsvm.records import Log
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The options that every recipe shares."""
+
+    loss: str
+    max_iterations: int
+    time_limit: float | None
+    bias: float
+    zero_based: bool
+    positive_label: float | None
+    max_features: int | None
+    threads: int
+    seed: int
+    warm_start: str | None
+    log: str | None
+    quiet: bool
+    verbose: bool
+    dtype: str
+    sort_features: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A training to be done: data, the shared options, the recipe's own by name, the log, and whether to stop."""
+
+    dataset: Dataset
+    common: Common
+    own: Mapping[str, Any]
+    log: Log
+    should_stop: Callable[[], bool]
+
+    def rows(self) -> Rows:
+        """The data's rows, with the constant feature where one was asked for."""
+        from apsvm.data.rows import Rows
+
+        bias = self.common.bias if self.common.bias >= 0 else None
+        return Rows(self.dataset.X, bias=bias, threads=thread_count(self.common.threads))
+
+    def start(self) -> Any:
+        """The weights of ``--warm-start``, one a column of ``rows()``, or None."""
+        path, width = self.common.warm_start, self.dataset.X.shape[1]
+        if path is None:
+            return None
+        import numpy as np
+
+        ranker = read_model(path)
+        if ranker.zero_based != self.dataset.zero_based:
+            raise Failure(BAD_DATA, f"{path}: its features and the data's count from different bases")
+        if ranker.coef[width:].any():
+            raise Failure(BAD_DATA, f"{path}: it has weights for {ranker.width} features, the data has {width}")
+        start = np.zeros(width + (self.common.bias >= 0))
+        start[: min(width, ranker.width)] = ranker.coef[:width]
+        if self.common.bias > 0:
+            start[width] = ranker.intercept / self.common.bias
+        return start
+
+    def ranker(self, w: Any, header: Mapping[str, Any]) -> LinearRanker:
+        """The model of weights ``w``, one a column of ``rows()``. Its header says how and of what it was made, without
+        a date: the same training gives the same file."""
+        import platform
+        from importlib.metadata import version
+
+        from apsvm.model import LinearRanker
+
+        common, dataset = self.common, self.dataset
+        width = dataset.X.shape[1]
+        whole: dict[str, Any] = {
+            "loss": common.loss,
+            "bias": common.bias,
+            "seed": common.seed,
+            "zero_based": dataset.zero_based,
+            "positive_label": common.positive_label,
+            "versions": {
+                "python": platform.python_version(),
+                **{name: version(name) for name in ("apsvm", "numpy", "scipy", "cvxpy")},
+            },
+            **header,
+            "data": {
+                "file": os.path.basename(dataset.source),
+                "sha256": dataset.fingerprint,
+                "rows": int(dataset.X.shape[0]),
+                **header.get("data", {}),
+            },
+        }
+        intercept = common.bias * float(w[width]) if common.bias >= 0 else 0.0
+        return LinearRanker(w[:width].copy(), intercept, whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A model and what became of its training.
+
+    state : why it stopped, for people; converged : as asked for; interrupted : by a signal
+    record : the fields of the log's closing record; summary : lines for people
+    seconds : of the training's parts, by name
+    """
+
+    model: LinearRanker
+    state: str
+    converged: bool
+    interrupted: bool
+    record: Mapping[str, Any]
+    summary: Sequence[str]
+    seconds: Mapping[str, float]
+
+
+class Recipe(ABC):
+    """See the module. ``title`` heads its options in ``--help``; ``options`` must not share a name with another's."""
+
+    title: ClassVar[str]
+    options: ClassVar[Sequence[click.Option]]
+
+    @abstractmethod
+    def losses(self) -> Sequence[str]:
+        """The values of ``--loss`` that it trains on."""
+
+    @abstractmethod
+    def check(self, common: Common, own: Mapping[str, Any]) -> None:
+        """Raises click.UsageError for options that do not go together; the data is not read yet."""
+
+    def models(self, own: Mapping[str, Any]) -> Sequence[str]:
+        """What is added to the file name of each model it will make; one model with nothing added by default."""
+        return [""]
+
+    @abstractmethod
+    def check_data(self, dataset: Dataset, common: Common, own: Mapping[str, Any]) -> None:
+        """Raises ``Failure`` for data that it cannot train on."""
+
+    @abstractmethod
+    def train(self, job: Job) -> Iterator[Made]:
+        """The models, one for each of ``models``; fewer if it is stopped. FloatingPointError: features too large."""

@@ -1,0 +1,261 @@
+"""The structured SVM and its two-stage approximation: the options of ``--loss ap``, ``zero-one`` and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from apsvm.cli.progress import Display
+from apsvm.cli.recipes.base import Common, Job, Made, Recipe
+from apsvm.cli.shared import BAD_DATA, Failure, Number, NumberList, given_by_user, reading, say
+from apsvm.losses import LOSSES
+from apsvm.oracles import ORACLES
+from apsvm.solvers.qp import BACKENDS
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.model import LinearRanker
+    from apsvm.trainers.structured_svm import Progress, Trained
+
+#: What ``--oracle`` offers: the oracles that serve a ranking loss, and the two-stage approximation.
+ORACLE_CHOICES = ["auto", *(name for name in ORACLES if name not in ("zero-one", "brute-force")), "appx"]
+
+
+class Structured(Recipe):
+    """See the module."""
+
+    title = "Structured SVM (--loss ap, zero-one, …)"
+    options: ClassVar[Sequence[click.Option]] = (
+        click.Option(
+            ["--oracle"],
+            type=click.Choice(ORACLE_CHOICES),
+            default="auto",
+            show_default=True,
+            help="How the most violated ranking is found. All but appx are exact and give the same model.",
+        ),
+        click.Option(
+            ["-C", "--C", "C"],
+            type=NumberList(0, open_low=True),
+            default="1",
+            show_default=True,
+            metavar="NUMBER[,NUMBER…]",
+            help="Weight of the risk against ½‖w‖². Several values: a model each, MODEL with .C<value> in its name; "
+            "each starts from those before.",
+        ),
+        click.Option(
+            ["-e", "--epsilon"],
+            type=Number(0, open_low=True),
+            default=1e-3,
+            show_default=True,
+            help="Stop when the duality gap is at most epsilon·C; in units of the loss.",
+        ),
+        click.Option(
+            ["--qp"],
+            type=click.Choice(list(BACKENDS)),
+            default="auto",
+            show_default=True,
+            help="Solver of the working-set QP; auto: active-set, and cvxpy where its certificate falls short.",
+        ),
+        click.Option(
+            ["--solver"],
+            type=click.Choice(["line-search", "cutting-plane"]),
+            default="line-search",
+            show_default=True,
+            help="Where planes are taken: after an exact line search on scores, or at the QP's own point as in the "
+            "papers.",
+        ),
+        click.Option(
+            ["--keep-easy"],
+            type=Number(0, 100),
+            default=50.0,
+            show_default=True,
+            metavar="PERCENT",
+            help="For --oracle appx: the share of the binary SVM's easy rows that stay easy.",
+        ),
+    )
+
+    def losses(self) -> Sequence[str]:
+        return list(LOSSES)
+
+    def check(self, common: Common, own: Mapping[str, Any]) -> None:
+        from apsvm.losses.base import RankingLoss
+        from apsvm.oracles import serving
+
+        loss = LOSSES[common.loss]()
+        fitting = [name for name in ORACLE_CHOICES if name in serving(loss)]
+        if isinstance(loss, RankingLoss):
+            fitting.append("appx")
+        if own["oracle"] not in ("auto", *fitting):
+            raise click.UsageError(
+                f"--oracle {own['oracle']} cannot serve --loss {common.loss}: choose {' or '.join(['auto', *fitting])}"
+            )
+        if own["oracle"] == "appx" and common.warm_start is not None:
+            raise click.UsageError("--oracle appx starts from its own binary SVM: --warm-start does not apply")
+        if own["oracle"] != "appx" and given_by_user("keep_easy") and not common.quiet:
+            say("warning: --keep-easy is for --oracle appx only; it is ignored here")
+
+    def models(self, own: Mapping[str, Any]) -> Sequence[str]:
+        if len(own["C"]) == 1:
+            return [""]
+        names = [f".C{C:g}" for C in own["C"]]
+        if len(set(names)) < len(names):
+            raise click.UsageError(f"values of C that give the same file name: {', '.join(names)}")
+        return names
+
+    def check_data(self, dataset: Dataset, common: Common, own: Mapping[str, Any]) -> None:
+        relevant = _relevant(dataset, common)
+        if common.loss != "zero-one":
+            from apsvm.risk import NothingToRankError, require_pairs
+
+            try:
+                require_pairs(relevant, dataset.groups)
+            except NothingToRankError as error:
+                raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
+        if common.quiet:
+            return
+        if common.verbose:
+            say(
+                f"{dataset.source}: {relevant.size} rows, {int(relevant.sum())} positive, "
+                f"{dataset.X.shape[1]} features, {dataset.n_values} values"
+            )
+        above = dataset.relevance[~relevant].max()
+        if common.positive_label is not None and above > common.positive_label:
+            say(f"warning: {dataset.source}: rows of labels up to {above:g}, above the positive one, are negatives")
+        if dataset.costs is not None and common.loss != "zero-one":
+            say(f"warning: {dataset.source}: cost: is used by --loss zero-one only; it is ignored here")
+
+    def train(self, job: Job) -> Iterator[Made]:
+        from apsvm.trainers.approximate import train_approximate
+        from apsvm.trainers.structured_svm import Settings, TrainingSet, Watch, train_path
+
+        common, own = job.common, job.own
+        relevant = _relevant(job.dataset, common)
+        training_set = TrainingSet(job.rows(), relevant, job.dataset.groups, job.dataset.costs)
+        settings = Settings(
+            loss=common.loss,
+            oracle=own["oracle"],
+            epsilon=own["epsilon"],
+            max_iterations=common.max_iterations,
+            time_limit=common.time_limit,
+            qp=own["qp"],
+            solver=own["solver"],
+        )
+        display = Display(verbose=common.verbose, quiet=common.quiet)
+        watch = Watch(job.log, lambda progress: _show(display, progress), job.should_stop)
+        job.log.write(
+            "start",
+            loss=common.loss,
+            oracle=own["oracle"],
+            C=own["C"][0] if len(own["C"]) == 1 else list(own["C"]),
+            epsilon=own["epsilon"],
+            n_rows=len(training_set.rows),
+            n_features=job.dataset.X.shape[1],
+            sha256=job.dataset.fingerprint,
+        )
+        results: Iterator[Trained]
+        if own["oracle"] == "appx":
+            results = (
+                train_approximate(training_set, replace(settings, C=C), own["keep_easy"], watch) for C in own["C"]
+            )
+        else:
+            results = train_path(training_set, settings, own["C"], watch, job.start())
+        for C, trained in zip(own["C"], results, strict=False):
+            display.finish()
+            yield _made(job, relevant, C, trained)
+
+
+def _relevant(dataset: Dataset, common: Common) -> Any:
+    with reading(dataset.source):
+        return dataset.positives(common.positive_label)
+
+
+def _show(display: Display, progress: Progress) -> None:
+    heading = f"{'iter':>6} {'primal':>14} {'dual':>14} {'gap':>11} {'planes':>7} {'seconds':>9}"
+    display.line(
+        f"{heading}  {progress.stage} C={progress.C:g}",
+        progress.iteration,
+        f"{progress.iteration:>6d} {progress.primal:>14.7g} {progress.dual:>14.7g} {progress.gap:>11.4g} "
+        f"{progress.planes:>7d} {progress.seconds:>9.2f}",
+    )
+
+
+def _made(job: Job, relevant: Any, C: float, trained: Trained) -> Made:
+    from apsvm.solvers.state import State
+
+    ranker = job.ranker(trained.w, _header(job, relevant, C, trained))
+    seconds: dict[str, float] = {}
+    for stage in trained.stages:
+        for part, span in stage.spans.items():
+            seconds[part] = seconds.get(part, 0.0) + span.wall_ns / 1e9
+    return Made(
+        model=ranker,
+        state=trained.state,
+        converged=trained.state is State.CONVERGED,
+        interrupted=trained.state is State.INTERRUPTED,
+        record={"C": C, **ranker.header["certificate"]},
+        summary=_summary(job.dataset, relevant, ranker, trained),
+        seconds=seconds,
+    )
+
+
+def _header(job: Job, relevant: Any, C: float, trained: Trained) -> dict[str, Any]:
+    import numpy as np
+
+    bounds = trained.solution.certificate
+    own = job.own
+    labels = np.unique(job.dataset.relevance[~relevant])
+    return {
+        "oracle": " then ".join(stage.oracle for stage in trained.stages),
+        "C": C,
+        "epsilon": own["epsilon"],
+        "keep_easy": own["keep_easy"] if own["oracle"] == "appx" else None,
+        "solver": own["solver"],
+        "state": str(trained.state),
+        "iterations": _iterations(trained),
+        "bound": "exact" if trained.exact else "approximate",
+        "certificate": {"primal": bounds.primal, "dual": bounds.dual, "gap": bounds.gap, "tolerance": bounds.tolerance},
+        "labels": {
+            "positive": float(job.dataset.relevance[relevant][0]),
+            # A regression target split by one value would list every other one.
+            "negative": labels[:100].tolist(),
+        },
+        "data": {
+            "positives": int(relevant.sum()),
+            "queries": trained.queries,
+            "queries_skipped": trained.queries_skipped,
+        },
+    }
+
+
+def _iterations(trained: Trained) -> int:
+    return sum(stage.solution.iterations for stage in trained.stages)
+
+
+def _summary(dataset: Dataset, relevant: Any, ranker: LinearRanker, trained: Trained) -> list[str]:
+    """Why it stopped, the certificate and the training AP."""
+    from apsvm.metrics.evaluate import evaluate
+
+    bounds = trained.solution.certificate
+    sign = "≤" if bounds.reached else ">"
+    kind = "exact" if trained.exact else "approximate: a bound for the difficult rows' problem, not for the whole loss"
+    lines = [
+        f"{trained.state} after {_iterations(trained)} iterations",
+        *trained.notes,
+        f"certificate: primal {bounds.primal:.6g}, dual {bounds.dual:.6g}, gap {bounds.gap:.3g} {sign} "
+        f"{bounds.tolerance:.3g} asked for ({kind})",
+    ]
+    if trained.queries_skipped:
+        lines.append(
+            f"{trained.queries_skipped} queries without both classes were left out, {trained.queries} trained on"
+        )
+    fallbacks = sum(stage.qp_fallbacks for stage in trained.stages)
+    if fallbacks:
+        lines.append(f"{fallbacks} working-set QPs fell back to cvxpy")
+    grouped = dataset.groups is not None and trained.queries > 1
+    result = evaluate(["AP"], ranker.score(dataset.X), relevant, groups=dataset.groups if grouped else None)
+    mean = f", mean of {result.n_groups - result.groups_skipped} queries" if grouped else ""
+    lines.append(f"training AP {result.values['AP']:.6f} ({result.n_positives} of {result.n_rows} rows positive{mean})")
+    return lines
