@@ -2,12 +2,13 @@
 
     risk(w) = mean over the queries of max_R [Δ(R*, R) + w·Ψ(R) − w·Ψ(R*)] ≥ a·w' + b for every w', equal at w' = w,
 
-with a = Xᵀc and b = Δ of the most violated rankings. A query without a positive or without a negative contributes
-nothing and is counted. A loss over rows (0-1) takes all rows as one query.
+with a = Xᵀc and b = Δ of the most violated rankings. The mean may be weighted. A query without a positive or without a
+negative contributes nothing and is counted. A loss over rows (0-1) takes all rows as one query.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from apsvm.clock import Span, Spans
 from apsvm.data.rows import Rows
 from apsvm.losses.base import Loss, RankingLoss
-from apsvm.oracles.base import BoundOracle, Oracle
+from apsvm.oracles.base import Oracle, Queries, QueriesOracle
 
 
 class NothingToRankError(ValueError):
@@ -67,13 +68,6 @@ class Account:
 
 
 @dataclass(slots=True)
-class _Query:
-    positives: slice  # of the reordered rows
-    negatives: slice
-    oracle: BoundOracle
-
-
-@dataclass(slots=True)
 class Risk:
     """See the module; ``scores``, ``hinge`` and ``cut`` are its three stages."""
 
@@ -82,13 +76,10 @@ class Risk:
     oracle: Oracle
     n_pos: int
     n_neg: int
+    queries: int
     queries_skipped: int
-    _queries: list[_Query] = field(repr=False)
+    _most_violated: QueriesOracle = field(repr=False)
     _account: Account = field(default_factory=Account, repr=False)
-
-    @property
-    def queries(self) -> int:
-        return len(self._queries)
 
     @property
     def n_scores(self) -> int:
@@ -109,24 +100,16 @@ class Risk:
                 "scores are not finite: the feature values (or bias) are too large, scale them down"
             )
         spans = Spans()
+        c = np.empty(scores.size) if out is None else out
         with spans.time("oracle"):
-            c = np.empty(scores.size) if out is None else out
-            found = [
-                query.oracle(scores[query.positives], scores[query.negatives], c[query.positives], c[query.negatives])
-                for query in self._queries
-            ]
-            share = 1.0 / len(found)
-            if share != 1.0:
-                c *= share
-        value = share * sum(violation.value for violation in found)
-        loss = share * sum(violation.loss for violation in found)
+            value, loss, ranks_evaluated, violating = self._most_violated(scores, c)
         call = OracleCall(
             oracle=self.oracle.name,
             n_pos=self.n_pos,
             n_neg=self.n_neg,
-            queries=len(found),
-            ranks_evaluated=sum(violation.ranks_evaluated for violation in found),
-            violating=sum(violation.violating for violation in found),
+            queries=self.queries,
+            ranks_evaluated=ranks_evaluated,
+            violating=violating,
             risk=value,
             loss=loss,
             span=spans.parts["oracle"],
@@ -151,7 +134,8 @@ class Risk:
 
 def require_pairs(relevant: NDArray[np.bool_], groups: NDArray[np.int64] | None) -> None:
     """Raises NothingToRankError if no query has both a positive and a negative row."""
-    if not any(n_pos and n_neg for n_pos, n_neg in _queries_first(relevant, groups)[1]):
+    _, n_pos, n_neg = _queries_first(relevant, groups)
+    if not ((n_pos > 0) & (n_neg > 0)).any():
         raise NothingToRankError("no query has both a positive and a negative row")
 
 
@@ -163,6 +147,7 @@ def make_risk(
     *,
     groups: NDArray[np.int64] | None = None,
     costs: NDArray[np.float64] | None = None,
+    query_weights: Mapping[int, float] | None = None,
 ) -> Risk:
     """Bind data, loss and oracle together.
 
@@ -172,47 +157,49 @@ def make_risk(
     relevant : (n,) bool
     groups : (n,) int64, rows of one query share a value, in any order; None: one query
     costs : (n,) float64 ≥ 0, for losses over rows; None: all one
+    query_weights : weight ≥ 0 of each group in the mean, 1 where not named; None: all one
 
     Raises
     ------
-    NothingToRankError : no query has both a positive and a negative row
+    NothingToRankError : no query with a weight has both a positive and a negative row
     """
     ranked = isinstance(loss, RankingLoss)
-    order, sizes = _queries_first(relevant, groups if ranked else None)
-    keep: list[NDArray[np.int64]] = []
-    queries: list[_Query] = []
-    skipped = start = at = 0
-    for n_pos, n_neg in sizes:
-        members = order[start : start + n_pos + n_neg]
-        start += n_pos + n_neg
-        if n_pos == 0 or n_neg == 0:
-            skipped += 1
-            continue
-        weights = None if costs is None or ranked else (costs[members[:n_pos]], costs[members[n_pos:]])
-        bound = oracle.bind(loss, n_pos, n_neg, costs=weights, threads=rows.threads)
-        queries.append(_Query(slice(at, at + n_pos), slice(at + n_pos, at + n_pos + n_neg), bound))
-        keep.append(members)
-        at += n_pos + n_neg
-    if not queries:
+    order, n_pos, n_neg = _queries_first(relevant, groups if ranked else None)
+    weights = np.ones(n_pos.size)
+    if query_weights is not None and ranked and groups is not None:
+        first = np.cumsum(n_pos + n_neg) - n_pos - n_neg
+        weights = np.array([query_weights.get(group, 1.0) for group in groups[order[first]].tolist()])
+    both = (n_pos > 0) & (n_neg > 0)
+    used = both & (weights > 0)
+    if not used.any():
         raise NothingToRankError("no query has both a positive and a negative row")
-    members = np.concatenate(keep)
-    n_pos = int(relevant[members].sum())
-    return Risk(rows.select(members), loss, oracle, n_pos, members.size - n_pos, skipped, queries)
+    members = order if used.all() else order[np.repeat(used, n_pos + n_neg)]
+    shares = weights[used] / weights[used].sum()
+    queries = Queries(n_pos[used], n_neg[used], shares, None if costs is None or ranked else costs[members])
+    return Risk(
+        rows=rows.select(members),
+        loss=loss,
+        oracle=oracle,
+        n_pos=int(queries.n_pos.sum()),
+        n_neg=int(queries.n_neg.sum()),
+        queries=shares.size,
+        queries_skipped=int((~both).sum()),
+        _most_violated=oracle.bind_queries(loss, queries, threads=rows.threads),
+    )
 
 
 def _queries_first(
     relevant: NDArray[np.bool_], groups: NDArray[np.int64] | None
-) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Rows ordered query by query (in the order of their first rows), positives before negatives, stably; and the
-    (n_pos, n_neg) of each query."""
+    numbers of positives and negatives of each query, (q,) int64."""
     if groups is None:
         order = np.concatenate([np.flatnonzero(relevant), np.flatnonzero(~relevant)])
-        n_pos = int(relevant.sum())
-        return order, [(n_pos, relevant.size - n_pos)]
+        n_pos = np.array([relevant.sum()])
+        return order, n_pos, relevant.size - n_pos
     _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
     rank_of_group = np.argsort(np.argsort(first))
     query = rank_of_group[inverse]
     order = np.lexsort((~relevant, query))
-    totals = np.bincount(query)
     positives = np.bincount(query, weights=relevant).astype(np.int64)
-    return order, list(zip(positives.tolist(), (totals - positives).tolist(), strict=True))
+    return order, positives, np.bincount(query) - positives

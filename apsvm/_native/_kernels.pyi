@@ -1,6 +1,6 @@
 from typing import TypeAlias
 
-from numpy import float32, float64, int32, int64
+from numpy import bool_, float32, float64, int32, int64
 from numpy.typing import NDArray
 
 _Index: TypeAlias = NDArray[int32] | NDArray[int64]
@@ -30,20 +30,24 @@ def scores_dense(
 def combine_dense(
     X: _Values, rows: NDArray[int64], c: NDArray[float64], out: NDArray[float64], threads: int
 ) -> None: ...
+def active_set(
+    gram: NDArray[float64],
+    offsets: NDArray[float64],
+    soft: NDArray[bool_],
+    C: float,
+    start: NDArray[float64],
+    tolerance: float,
+) -> NDArray[float64]: ...
 def descending_order(scores: NDArray[float64]) -> NDArray[int64]: ...
 
 class RankingOracle:
-    def __init__(
-        self,
-        algorithm: str,
-        n_neg: int,
-        weights: NDArray[float64],
-        discount: NDArray[float64],
-        drops: NDArray[float64],
-        unimodal: bool,
-        threads: int,
+    def __init__(self, algorithm: str, unimodal: bool, threads: int) -> None: ...
+    def add_tables(
+        self, n_neg: int, weights: NDArray[float64], discount: NDArray[float64], drops: NDArray[float64]
     ) -> None: ...
-    def __call__(
+    def add_tasks(self, first: NDArray[int64], tables: NDArray[int64], coefficients: NDArray[float64]) -> None: ...
+    def __call__(self, scores: NDArray[float64], weights: NDArray[float64], /) -> tuple[float, float, int, int]: ...
+    def one(
         self,
         positives: NDArray[float64],
         negatives: NDArray[float64],

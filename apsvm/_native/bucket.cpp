@@ -28,7 +28,8 @@ namespace {
 
 constexpr std::size_t kFew = 5000;             // below, binning does not pay
 constexpr std::size_t kSortable = 100'000;
-constexpr std::size_t kPerPositive = 16;
+constexpr std::size_t kPerPositive = 50;       // at least so many negatives, for binning to pay
+constexpr double kFewViolate = 0.2;            // of the negatives
 constexpr std::size_t kSample = 4096;
 constexpr std::size_t kPerThread = 1u << 17;   // below this many scores a thread costs more than it saves
 constexpr std::size_t kPerBin = 8;
@@ -180,6 +181,10 @@ std::int64_t rank_equals(const Task &task, const Sink &sink, double score, std::
     return evaluated;
 }
 
+bool sort_is_faster(const Task &task, std::size_t n) {
+    return n <= kSortable && n < kPerPositive * static_cast<std::size_t>(task.n_pos);
+}
+
 bool even_enough(const std::vector<double> &sample, double low, double high) {
     if (!(high > low) || !std::isfinite(kCells / (high - low))) return false;
     std::size_t cells[kCells] = {};
@@ -308,18 +313,27 @@ struct Pass {
 
 }  // namespace
 
-std::int64_t Bucket::rank(const Task &task, const Sink &sink, const double *scores) {
+std::int64_t Bucket::rank(const Task &task, const Sink &sink, const double *scores, std::size_t n_neg,
+                          std::int64_t &violating, std::size_t threads) {
+    n_neg_ = n_neg;
+    threads_ = threads;
+    violating_ = violating;
     evaluated_ = 0;
-    if (n_neg_ < kFew)
+    if (n_neg_ < kFew || (!few_violated() && sort_is_faster(task, n_neg_)))
         rank_whole(task, sink, scores, nullptr, n_neg_);
     else {
         sample(scores, n_neg_);
         if (all_equal(sample_.data(), sample_.size()) && all_equal(scores, n_neg_))
             evaluated_ += rank_equals(task, sink, scores[0], 0, n_neg_, 1, task.n_pos + 1);
-        else if (!rank_survivors(task, sink, scores)) rank_all(task, sink, scores, nullptr, n_neg_);
+        else if (!few_violated() || !rank_survivors(task, sink, scores))
+            rank_all(task, sink, scores, nullptr, n_neg_);
     }
-    violating_ = static_cast<std::int64_t>(n_neg_) - sink.counts[task.n_pos + 1];
+    violating = static_cast<std::int64_t>(n_neg_) - sink.counts[task.n_pos + 1];
     return evaluated_;
+}
+
+bool Bucket::few_violated() const {
+    return violating_ >= 0 && static_cast<double>(violating_) <= kFewViolate * static_cast<double>(n_neg_);
 }
 
 void Bucket::sample(const double *scores, std::size_t n) {
@@ -338,7 +352,6 @@ double Bucket::of_sample(std::size_t place) {
 bool Bucket::rank_survivors(const Task &task, const Sink &sink, const double *scores) {
     const auto n = static_cast<double>(n_neg_);
     const double share = static_cast<double>(violating_) / n;
-    if (violating_ < 0 || share > 0.2) return false;
     // Three standard deviations of the sample's count, and a tenth for what the scores have moved.
     const auto size = static_cast<double>(sample_.size());
     const double guess = 1.1 * share * size + 3.0 * std::sqrt(1.1 * share * size) + 3.0;
@@ -370,13 +383,17 @@ bool Bucket::rank_survivors(const Task &task, const Sink &sink, const double *sc
 }
 
 void Bucket::rank_whole(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index,
-                      std::size_t n) {
-    if (items_.size() < n) items_.resize(n);
-    for (std::size_t i = 0; i < n; ++i) items_[i] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
-    // Where many violate, sorting all is faster than selecting; where few did last time, it does too much.
-    const bool sorted = violating_ < 0 || 2 * violating_ > static_cast<std::int64_t>(n);
-    if (sorted) sort_scored(items_, n, spare_);
-    evaluated_ += rank_by_quicksort(task, sink, 1, items_.data(), items_.data() + n, 1, task.n_pos + 1, sorted);
+                        std::size_t n) {
+    if (few_violated() && n == n_neg_) {
+        if (items_.size() < n) items_.resize(n);
+        for (std::size_t i = 0; i < n; ++i) items_[i] = {scores[i], static_cast<std::int32_t>(i)};
+        evaluated_ += rank_by_quicksort(task, sink, 1, items_.data(), items_.data() + n, 1, task.n_pos + 1);
+        return;
+    }
+    sort_scores(scores, index, n, items_, sort_);
+    evaluated_ += task.bisect ? rank_by_walking(task, sink, items_.data(), n)
+                              : rank_by_quicksort(task, sink, 1, items_.data(), items_.data() + n, 1, task.n_pos + 1,
+                                                  true);
 }
 
 void Bucket::rank_all(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index,
@@ -389,7 +406,7 @@ void Bucket::rank_all(const Task &task, const Sink &sink, const double *scores, 
     const double low = inner_low - margin, high = inner_high + margin;
     const bool even = even_enough(sample_, low, high);
     // Where bins would be crowded, or nearly each of them hold a change of rank, a radix sort is the faster way.
-    if (n <= kSortable && (!even || n < kPerPositive * static_cast<std::size_t>(task.n_pos))) {
+    if (sort_is_faster(task, n) || (!even && n <= kSortable)) {
         rank_whole(task, sink, scores, index, n);
     } else if (even) {
         const std::size_t count = std::clamp<std::size_t>(n / kPerBin, 256, kMostBins);

@@ -22,9 +22,14 @@ struct Scored {
     }
 };
 
-// Sorts items[0, n), given in ascending order of index, by operator<; `spare` is room to work in. A radix sort on the 33
-// leading bits of the scores, then insertion of what those bits left undecided, if that is little.
-void sort_scored(std::vector<Scored> &items, std::size_t n, std::vector<Scored> &spare);
+// Puts scores[0, n) in order into items[0, n); index[i] (i where there is no index) ascends with i. `spare` and `keys`
+// are room to work in.
+struct SortWorkspace {
+    std::vector<Scored> spare;
+    std::vector<std::uint64_t> keys;  // two arrays of n
+};
+void sort_scores(const double *scores, const std::int32_t *index, std::size_t n, std::vector<Scored> &items,
+                 SortWorkspace &workspace);
 
 struct Task {
     const double *positives;  // descending
@@ -38,10 +43,14 @@ struct Task {
         return weights[k - 1] * drops[k + j - 2] - scale * (positives[k - 1] - score);
     }
 
-    // The largest maximiser of f_j over [low, high]: by trying them all, or where g_j is known to be non-decreasing on
-    // all of it, by bisection for the first positive g_j.
+    // The largest maximiser of f_j over [low, high]: by trying them all, or where g_j is known to be non-decreasing, by
+    // bisection for the first positive g_j, which leaves only the ranks above j to be tried.
     std::int32_t best_rank(std::int64_t j, double score, std::int32_t low, std::int32_t high) const {
-        if (bisect && high - 1 <= j) return first_gain(j, score, low, high);
+        if (bisect) {
+            const auto edge = static_cast<std::int32_t>(std::min<std::int64_t>(j + 1, high));
+            if (low < edge) low = first_gain(j, score, low, edge);
+            if (edge == high) return low;
+        }
         const double *drop = drops + (j - 1);
         double value = 0.0, best = 0.0;
         std::int32_t rank = high;
@@ -101,27 +110,33 @@ struct BinsWorkspace {
     std::vector<double> weights;        // of each bin's negatives, or −1: open
 };
 
-// The bucket oracle (bucket.cpp) and what it keeps from call to call.
+// Ranks of sorted items[0, n) where each g_j is non-decreasing on 1..min(P, j): ranks grow with j, so from j = P on one
+// walk down the positives finds them all.
+std::int64_t rank_by_walking(const Task &task, const Sink &sink, Scored *items, std::size_t n);
+
+// The bucket oracle (bucket.cpp) and its memory. `violating`: the negatives with r ≤ P in this query's last call, or −1;
+// becomes that of this call.
 class Bucket {
 public:
-    Bucket(std::size_t n_neg, std::size_t threads) : n_neg_(n_neg), threads_(threads) {}
-
-    std::int64_t rank(const Task &task, const Sink &sink, const double *scores);
+    std::int64_t rank(const Task &task, const Sink &sink, const double *scores, std::size_t n_neg,
+                      std::int64_t &violating, std::size_t threads);
 
 private:
+    bool few_violated() const;  // in the last call
     bool rank_survivors(const Task &task, const Sink &sink, const double *scores);
     void rank_all(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index, std::size_t n);
     void rank_whole(const Task &task, const Sink &sink, const double *scores, const std::int32_t *index, std::size_t n);
     void sample(const double *scores, std::size_t n);
     double of_sample(std::size_t place);
 
-    std::size_t n_neg_;
-    std::size_t threads_;
+    std::size_t n_neg_ = 0;
+    std::size_t threads_ = 1;
     std::int64_t evaluated_ = 0;
     std::int64_t violating_ = -1;  // in the last call
     std::vector<double> sample_;
     BinsWorkspace bins_;
-    std::vector<Scored> items_, spare_;
+    std::vector<Scored> items_;
+    SortWorkspace sort_;
     std::vector<double> survivor_scores_;
     std::vector<std::int32_t> survivors_;
 };

@@ -4,5 +4,6 @@
 #include <nanobind/nanobind.h>
 
 void bind_oracles(nanobind::module_ &m);
+void bind_qp(nanobind::module_ &m);
 void bind_rows(nanobind::module_ &m);
 void bind_svmlight(nanobind::module_ &m);

@@ -2,7 +2,9 @@
 #include "inference.hpp"
 #include "threads.hpp"
 
+#include <atomic>
 #include <bit>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <stdexcept>
@@ -16,44 +18,116 @@
 
 namespace apsvm {
 
-void sort_scored(std::vector<Scored> &items, std::size_t n, std::vector<Scored> &spare) {
-    constexpr std::size_t few = 200;
-    constexpr int digit_bits = 11, digits = 3;
-    constexpr std::size_t radix = 1u << digit_bits;
-    const auto begin = items.begin(), end = begin + static_cast<std::ptrdiff_t>(n);
-    if (n < few) {
-        std::sort(begin, end);
-        return;
+namespace {
+
+constexpr std::size_t kFewToSort = 64;
+constexpr std::size_t kBits = 11;  // of a digit of the radix sorts
+
+// Stable counting sort of from[0, n) into to[0, n) by the kBits-wide digit at `shift` of key_of(item), ascending.
+template <class Item, class Key>
+void sort_by_digit(const Item *from, Item *to, std::size_t n, int shift, std::uint32_t *counts, Key key_of) {
+    constexpr std::uint64_t mask = (1u << kBits) - 1;
+    std::uint32_t place = 0;
+    for (std::size_t digit = 0; digit <= mask; ++digit) place += std::exchange(counts[digit], place);
+    for (std::size_t i = 0; i < n; ++i) to[counts[(key_of(from[i]) >> shift) & mask]++] = from[i];
+}
+
+// Insertion of what is nearly sorted; false if it takes more than a few moves an item.
+bool sorted_by_insertion(Scored *items, std::size_t n) {
+    auto moves = static_cast<std::int64_t>(4 * n);
+    for (std::size_t k = 1; k < n; ++k) {
+        if (!(items[k] < items[k - 1])) continue;
+        const Scored item = items[k];
+        std::size_t at = k;
+        for (; at > 0 && item < items[at - 1]; --at, --moves) items[at] = items[at - 1];
+        items[at] = item;
+        if (moves < 0) return false;
     }
+    return true;
+}
+
+constexpr std::uint32_t kLastPlace = (1u << (2 * kBits)) - 1;
+
+// Places on a scale of 2^(2·kBits) steps from `high` down, those beyond its ends at the ends, above the number of the
+// score.
+APSVM_CLONES void place_scores(const double *scores, std::size_t n, double high, double per_step, std::uint64_t *keys) {
+    for (std::size_t i = 0; i < n; ++i) {
+        double place = (high - scores[i]) * per_step;
+        place = place > 0.0 ? place : 0.0;
+        place = place < kLastPlace ? place : kLastPlace;
+        keys[i] = static_cast<std::uint64_t>(static_cast<std::uint32_t>(static_cast<std::int32_t>(place))) << 32 |
+                  static_cast<std::uint32_t>(i);
+    }
+}
+
+// By their places on a scale over the range of a sample, where these tell nearly all scores apart; what lies beyond the
+// scale is sorted by comparison.
+bool sorted_by_place(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
+                     std::vector<std::uint64_t> &keys) {
+    constexpr std::size_t sample = 64;
+    double low = scores[0], high = low;
+    for (std::size_t i = 0; i < sample; ++i) {
+        const double score = scores[n * i / sample];
+        low = std::min(low, score);
+        high = std::max(high, score);
+    }
+    const double margin = 0.5 * (high - low);
+    low -= margin;
+    high += margin;
+    const double per_step = kLastPlace / (high - low);
+    if (!std::isnormal(per_step) || !std::isfinite(high - low)) return false;
+    if (keys.size() < 2 * n) keys.resize(2 * n);
+    std::uint64_t *const first = keys.data(), *const second = first + n;
+    place_scores(scores, n, high, per_step, first);
+    std::uint32_t counts[2][1u << kBits] = {};
+    for (std::size_t i = 0; i < n; ++i) {
+        ++counts[0][(first[i] >> 32) & ((1u << kBits) - 1)];
+        ++counts[1][first[i] >> (32 + kBits)];
+    }
+    const auto key = [](std::uint64_t item) { return item; };
+    sort_by_digit(first, second, n, 32, counts[0], key);
+    sort_by_digit(second, first, n, 32 + kBits, counts[1], key);
+    for (std::size_t k = 0; k < n; ++k) {
+        const auto i = static_cast<std::uint32_t>(first[k]);
+        items[k] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
+    }
+    std::size_t head = 0, tail = n;
+    while (head < n && first[head] >> 32 == 0) ++head;
+    while (tail > head && first[tail - 1] >> 32 == kLastPlace) --tail;
+    std::sort(items, items + head);
+    std::sort(items + tail, items + n);
+    return sorted_by_insertion(items, n);
+}
+
+// A radix sort on the 33 leading bits of the scores: relative precision, whatever their spread.
+bool sorted_by_leading_bits(std::vector<Scored> &items, std::size_t n, std::vector<Scored> &spare) {
+    constexpr int digits = 3;
     // A key that ascends as the score descends; adding zero makes −0 the same as 0.
     const auto key = [](const Scored &item) {
         const auto bits = std::bit_cast<std::uint64_t>(item.score + 0.0);
         return bits >> 63 ? bits : ~bits & ~(std::uint64_t{1} << 63);
     };
-    std::uint32_t counts[digits][radix] = {};
-    const auto digit = [&](const Scored &item, int d) {
-        return (key(item) >> (64 - digit_bits * (digits - d))) & (radix - 1);
-    };
-    for (auto item = begin; item != end; ++item)
-        for (int d = 0; d < digits; ++d) ++counts[d][digit(*item, d)];
+    std::uint32_t counts[digits][1u << kBits] = {};
+    const auto shift = [](int d) { return static_cast<int>(64 - kBits * (digits - d)); };
+    for (std::size_t i = 0; i < n; ++i)
+        for (int d = 0; d < digits; ++d) ++counts[d][(key(items[i]) >> shift(d)) & ((1u << kBits) - 1)];
     if (spare.size() < items.size()) spare.resize(items.size());
     for (int d = 0; d < digits; ++d) {
-        std::uint32_t place = 0;
-        for (std::uint32_t &count : counts[d]) place += std::exchange(count, place);
-        for (std::size_t i = 0; i < n; ++i) spare[counts[d][digit(items[i], d)]++] = items[i];
+        sort_by_digit(items.data(), spare.data(), n, shift(d), counts[d], key);
         items.swap(spare);
     }
-    auto moves = static_cast<std::int64_t>(8 * n);
-    for (std::size_t k = 1; k < n; ++k) {
-        const Scored item = items[k];
-        std::size_t at = k;
-        for (; at > 0 && item < items[at - 1]; --at, --moves) items[at] = items[at - 1];
-        items[at] = item;
-        if (moves < 0) {
-            std::sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(n));
-            return;
-        }
-    }
+    return sorted_by_insertion(items.data(), n);
+}
+
+}  // namespace
+
+void sort_scores(const double *scores, const std::int32_t *index, std::size_t n, std::vector<Scored> &items,
+                 SortWorkspace &workspace) {
+    if (items.size() < n) items.resize(n);
+    if (n >= kFewToSort && sorted_by_place(scores, index, n, items.data(), workspace.keys)) return;
+    for (std::size_t i = 0; i < n; ++i) items[i] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
+    if (n >= kFewToSort && sorted_by_leading_bits(items, n, workspace.spare)) return;
+    std::sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(n));
 }
 
 std::int32_t Task::searched_rank(std::int64_t j, double score) const {
@@ -76,6 +150,28 @@ std::int32_t Task::searched_rank(std::int64_t j, double score) const {
 // So few are sorted faster than they are halved.
 constexpr std::ptrdiff_t kSortedWhole = 32;
 
+// More ranks than this for each item are halved rather than walked through.
+constexpr std::ptrdiff_t kStepsPerItem = 8;
+
+namespace {
+
+// Ranks of sorted items from position j ≥ P on, where each g_j is non-decreasing: as ranks grow with j, one walk from
+// `low` to `high` finds them all.
+std::int64_t walk(const Task &task, const Sink &sink, std::int64_t j, Scored *begin, Scored *end, std::int32_t low,
+                  std::int32_t high) {
+    for (Scored *item = begin; item != end; ++item, ++j) {
+        while (low < high && !(task.gain(j, low, item->score) > 0.0)) ++low;
+        if (low == high) {
+            sink.take(item, end, high);
+            return item - begin;
+        }
+        sink.take(*item, low);
+    }
+    return end - begin;
+}
+
+}  // namespace
+
 std::int64_t rank_by_quicksort(const Task &task, const Sink &sink, std::int64_t j, Scored *begin, Scored *end,
                                std::int32_t low, std::int32_t high, bool sorted) {
     std::int64_t evaluated = 0;
@@ -88,6 +184,8 @@ std::int64_t rank_by_quicksort(const Task &task, const Sink &sink, std::int64_t 
             std::sort(begin, end);
             sorted = true;
         }
+        if (sorted && task.bisect && j >= task.n_pos && high - low <= kStepsPerItem * (end - begin))
+            return evaluated + walk(task, sink, j, begin, end, low, high);
         Scored *middle = begin + (end - begin) / 2;
         if (!sorted) std::nth_element(begin, middle, end);
         const std::int32_t rank = task.best_rank(j + (middle - begin), middle->score, low, high);
@@ -98,6 +196,14 @@ std::int64_t rank_by_quicksort(const Task &task, const Sink &sink, std::int64_t 
         low = rank;
     }
     return evaluated;
+}
+
+std::int64_t rank_by_walking(const Task &task, const Sink &sink, Scored *items, std::size_t n) {
+    const std::size_t head = std::min(n, static_cast<std::size_t>(task.n_pos) - 1);  // positions below P
+    const std::int32_t bound =
+        head < n ? task.best_rank(task.n_pos, items[head].score, 1, task.n_pos + 1) : task.n_pos + 1;
+    return rank_by_quicksort(task, sink, 1, items, items + head, 1, bound, true) +
+           rank_by_quicksort(task, sink, task.n_pos, items + head, items + n, bound, task.n_pos + 1, true);
 }
 
 }  // namespace apsvm
@@ -149,82 +255,221 @@ double dot(const double *a, const double *b, double from, std::size_t n, std::si
     return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-// One oracle made ready for one query's sizes: tables, workspaces, and what helps the next call.
+// A loss written out for one size of query.
+struct Tables {
+    std::int32_t n_pos;
+    std::size_t n_neg;
+    double scale;                                                   // 2 / (P N)
+    std::vector<double> weights, discount, drops, weight_of_rank;  // the last: scale (P + 1 − r) at [r]
+
+    Tables(std::size_t n_neg, In<double> u, In<double> D, In<double> steps)
+        : n_pos(static_cast<std::int32_t>(u.size())), n_neg(n_neg),
+          scale(2.0 / (static_cast<double>(n_pos) * static_cast<double>(n_neg))), weights(u.data(), u.data() + u.size()),
+          discount(D.data(), D.data() + D.size()), drops(steps.data(), steps.data() + steps.size()),
+          weight_of_rank(n_pos + 2) {
+        for (std::int32_t r = 1; r <= n_pos + 1; ++r)
+            weight_of_rank[r] = scale * static_cast<double>(n_pos + 1 - r);
+    }
+};
+
+struct Answer {
+    double value = 0.0, loss = 0.0;
+    std::int64_t evaluated = 0, violating = 0;
+
+    void add(const Answer &other, double coefficient) {
+        value += coefficient * other.value;
+        loss += coefficient * other.loss;
+        evaluated += other.evaluated;
+        violating += other.violating;
+    }
+};
+
+// What one thread needs to solve one query after another.
+struct Workspace {
+    std::vector<Scored> positives, items;
+    SortWorkspace sort;
+    std::vector<double> sorted;
+    std::vector<std::int64_t> counts;
+    Bucket bucket;
+    std::vector<double> weights;  // of a task that is not the first of its rows
+};
+
+enum class Algorithm { greedy, search, select, search_select, qs, bucket };
+
+Algorithm algorithm_of(const std::string &name) {
+    if (name == "greedy") return Algorithm::greedy;
+    if (name == "search") return Algorithm::search;
+    if (name == "select") return Algorithm::select;
+    if (name == "search-select") return Algorithm::search_select;
+    if (name == "qs") return Algorithm::qs;
+    if (name == "bucket") return Algorithm::bucket;
+    throw std::invalid_argument("unknown algorithm " + name);
+}
+
+std::int64_t rank_negatives(Algorithm algorithm, const Task &task, const Sink &sink, const double *negatives,
+                            std::size_t n_neg, std::int64_t &violating, Workspace &workspace, std::size_t threads) {
+    if (algorithm == Algorithm::bucket)
+        return workspace.bucket.rank(task, sink, negatives, n_neg, violating, threads);
+    if (workspace.items.size() < n_neg) workspace.items.resize(n_neg);
+    for (std::size_t i = 0; i < n_neg; ++i) workspace.items[i] = {negatives[i], static_cast<std::int32_t>(i)};
+    Scored *const begin = workspace.items.data(), *const end = begin + n_neg;
+    const RankOf linear = [&](std::int64_t j, double score) { return task.best_rank(j, score, 1, task.n_pos + 1); };
+    const RankOf binary = [&](std::int64_t j, double score) { return task.searched_rank(j, score); };
+    switch (algorithm) {
+        case Algorithm::greedy: return rank_in_order(sink, begin, end, linear);
+        case Algorithm::search: return rank_in_order(sink, begin, end, binary);
+        case Algorithm::select: return rank_selected(sink, begin, end, task.n_pos, linear);
+        case Algorithm::search_select: return rank_selected(sink, begin, end, task.n_pos, binary);
+        default: return rank_by_quicksort(task, sink, 1, begin, end, 1, task.n_pos + 1);
+    }
+}
+
+// One query: its most violated ranking, whose row weights are written.
+Answer solve(Algorithm algorithm, bool bisect, const Tables &tables, const double *positives, const double *negatives,
+             double *weights_pos, double *weights_neg, std::int64_t &violating, Workspace &workspace,
+             std::size_t threads) {
+    const std::int32_t n_pos = tables.n_pos;
+    auto &[order, items, sort, sorted, counts, bucket, spare] = workspace;
+    sort_scores(positives, nullptr, static_cast<std::size_t>(n_pos), order, sort);
+    if (sorted.size() < static_cast<std::size_t>(n_pos)) sorted.resize(n_pos);
+    for (std::int32_t k = 0; k < n_pos; ++k) sorted[k] = order[k].score;
+    const Task task{sorted.data(), n_pos, tables.weights.data(), tables.drops.data(), tables.scale, bisect};
+    counts.assign(n_pos + 2, 0);
+    const Sink sink{weights_neg, tables.weight_of_rank.data(), counts.data()};
+    Answer answer;
+    answer.evaluated =
+        rank_negatives(algorithm, task, sink, negatives, tables.n_neg, violating, workspace, threads);
+    answer.violating = static_cast<std::int64_t>(tables.n_neg) - counts[n_pos + 1];
+    std::int64_t above = 0;
+    for (std::int32_t k = 1; k <= n_pos; ++k) {
+        above += counts[k];
+        weights_pos[order[k - 1].index] = -tables.scale * static_cast<double>(above);
+        answer.loss += tables.weights[k - 1] * (tables.discount[k - 1] - tables.discount[k - 1 + above]);
+    }
+    // Σc = 0: measuring the scores from the top positive keeps a common offset from eating the digits.
+    const double top = sorted[0];
+    answer.value = answer.loss + dot(weights_pos, positives, top, static_cast<std::size_t>(n_pos), 1) +
+                   dot(weights_neg, negatives, top, tables.n_neg, threads);
+    return answer;
+}
+
+// An oracle made ready for many queries. A query's rows stand together in the scores, positives first. Several tasks may
+// share their rows: the grades of a graded loss, each with its own first rows as the positives; their sum counts.
 class RankingOracle {
 public:
-    RankingOracle(std::string algorithm, std::size_t n_neg, In<double> weights, In<double> discount, In<double> drops,
-                  bool unimodal, std::size_t threads)
-        : algorithm_(std::move(algorithm)), bisect_(unimodal && algorithm_ == "bucket"), n_pos_(static_cast<std::int32_t>(weights.size())), n_neg_(n_neg), threads_(threads),
-          weights_(weights.data(), weights.data() + weights.size()),
-          discount_(discount.data(), discount.data() + discount.size()),
-          drops_(drops.data(), drops.data() + drops.size()), bucket_(n_neg, threads) {
-        scale_ = 2.0 / (static_cast<double>(n_pos_) * static_cast<double>(n_neg));
-        weight_of_rank_.resize(n_pos_ + 2);
-        for (std::int32_t r = 1; r <= n_pos_ + 1; ++r)
-            weight_of_rank_[r] = scale_ * static_cast<double>(n_pos_ + 1 - r);
-        positives_.resize(n_pos_);
-        sorted_.resize(n_pos_);
+    RankingOracle(const std::string &algorithm, bool unimodal, std::size_t threads)
+        : algorithm_(algorithm_of(algorithm)), bisect_(unimodal && algorithm_ == Algorithm::bucket), threads_(threads),
+          workspaces_(1) {}
+
+    void add_tables(std::size_t n_neg, In<double> weights, In<double> discount, In<double> drops) {
+        tables_.emplace_back(n_neg, weights, discount, drops);
     }
 
-    // (h, Δ, ranks evaluated, negatives with r ≤ P); fills the row weights.
-    nb::tuple call(In<double> positives, In<double> negatives, Out<double> weights_pos, Out<double> weights_neg) {
-        double value, loss;
-        std::int64_t evaluated, violating;
+    // Tasks in order: the first row of each, its tables (in the order they were added) and its coefficient.
+    void add_tasks(In<std::int64_t> first, In<std::int64_t> tables, In<double> coefficients) {
+        for (std::size_t t = 0; t < first.size(); ++t) {
+            const auto at = static_cast<std::size_t>(first.data()[t]);
+            const std::size_t rows = tables_[tables.data()[t]].n_pos + tables_[tables.data()[t]].n_neg;
+            if (queries_.empty() || queries_.back().first != at)
+                queries_.push_back({at, rows, tasks_.size(), tasks_.size()});
+            tasks_.push_back({static_cast<std::size_t>(tables.data()[t]), coefficients.data()[t], -1});
+            queries_.back().end = tasks_.size();
+        }
+        rows_ = 0;
+        largest_ = 0;
+        for (const Query &query : queries_) {
+            rows_ += query.rows;
+            largest_ = std::max(largest_, query.rows);
+        }
+        answers_.resize(queries_.size());
+    }
+
+    // (Σ coefficient·h, Σ coefficient·Δ, ranks evaluated, negatives with r ≤ P); fills the row weights.
+    nb::tuple call(In<double> scores, Out<double> weights) {
+        Answer total;
         {
             nb::gil_scoped_release unlocked;
-            sort_positives(positives.data());
-            const Task task{sorted_.data(), n_pos_, weights_.data(), drops_.data(), scale_, bisect_};
-            counts_.assign(n_pos_ + 2, 0);
-            const Sink sink{weights_neg.data(), weight_of_rank_.data(), counts_.data()};
-            evaluated = rank(task, sink, negatives.data());
-            violating = static_cast<std::int64_t>(n_neg_) - counts_[n_pos_ + 1];
-            loss = 0.0;
-            std::int64_t above = 0;
-            for (std::int32_t k = 1; k <= n_pos_; ++k) {
-                above += counts_[k];
-                weights_pos.data()[positives_[k - 1].index] = -scale_ * static_cast<double>(above);
-                loss += weights_[k - 1] * (discount_[k - 1] - discount_[k - 1 + above]);
-            }
-            // Σc = 0: measuring the scores from the top positive keeps a common offset from eating the digits.
-            const double top = sorted_[0];
-            value = loss + dot(weights_pos.data(), positives.data(), top, static_cast<std::size_t>(n_pos_), 1) +
-                    dot(weights_neg.data(), negatives.data(), top, n_neg_, threads_);
+            if (2 * largest_ > rows_)
+                for (std::size_t q = 0; q < queries_.size(); ++q)
+                    answer(q, scores.data(), weights.data(), workspaces_[0], threads_);
+            else
+                answer_in_threads(scores.data(), weights.data());
+            for (const Answer &answer : answers_) total.add(answer, 1.0);
         }
-        return nb::make_tuple(value, loss, evaluated, violating);
+        return nb::make_tuple(total.value, total.loss, total.evaluated, total.violating);
+    }
+
+    // The same for one query whose classes stand apart.
+    nb::tuple call_one(In<double> positives, In<double> negatives, Out<double> weights_pos, Out<double> weights_neg) {
+        Answer one;
+        {
+            nb::gil_scoped_release unlocked;
+            one = solve(algorithm_, bisect_, tables_[0], positives.data(), negatives.data(), weights_pos.data(),
+                        weights_neg.data(), violating_, workspaces_[0], threads_);
+        }
+        return nb::make_tuple(one.value, one.loss, one.evaluated, one.violating);
     }
 
 private:
-    void sort_positives(const double *scores) {
-        for (std::int32_t k = 0; k < n_pos_; ++k) positives_[k] = {scores[k], k};
-        sort_scored(positives_, positives_.size(), spare_);
-        for (std::int32_t k = 0; k < n_pos_; ++k) sorted_[k] = positives_[k].score;
+    struct OneTask {
+        std::size_t tables;
+        double coefficient;
+        std::int64_t violating;  // in the last call, or −1
+    };
+    struct Query {
+        std::size_t first, rows;
+        std::size_t begin, end;  // of its tasks
+    };
+
+    void answer(std::size_t q, const double *scores, double *weights, Workspace &workspace, std::size_t threads) {
+        const Query &query = queries_[q];
+        const double *const s = scores + query.first;
+        double *const c = weights + query.first;
+        answers_[q] = {};
+        for (std::size_t t = query.begin; t < query.end; ++t) {
+            OneTask &task = tasks_[t];
+            const Tables &tables = tables_[task.tables];
+            const bool alone = t == query.begin;
+            if (!alone && workspace.weights.size() < query.rows) workspace.weights.resize(query.rows);
+            double *const own = alone ? c : workspace.weights.data();
+            answers_[q].add(solve(algorithm_, bisect_, tables, s, s + tables.n_pos, own, own + tables.n_pos,
+                                  task.violating, workspace, threads),
+                            task.coefficient);
+            if (!alone)
+                for (std::size_t i = 0; i < query.rows; ++i) c[i] += task.coefficient * own[i];
+            else if (task.coefficient != 1.0)
+                for (std::size_t i = 0; i < query.rows; ++i) c[i] *= task.coefficient;
+        }
     }
 
-    std::int64_t rank(const Task &task, const Sink &sink, const double *negatives) {
-        if (algorithm_ == "bucket") return bucket_.rank(task, sink, negatives);
-        items_.resize(n_neg_);
-        for (std::size_t i = 0; i < n_neg_; ++i) items_[i] = {negatives[i], static_cast<std::int32_t>(i)};
-        Scored *const begin = items_.data(), *const end = begin + n_neg_;
-        const RankOf linear = [&](std::int64_t j, double score) { return task.best_rank(j, score, 1, n_pos_ + 1); };
-        const RankOf binary = [&](std::int64_t j, double score) { return task.searched_rank(j, score); };
-        if (algorithm_ == "greedy") return rank_in_order(sink, begin, end, linear);
-        if (algorithm_ == "search") return rank_in_order(sink, begin, end, binary);
-        if (algorithm_ == "select") return rank_selected(sink, begin, end, n_pos_, linear);
-        if (algorithm_ == "search-select") return rank_selected(sink, begin, end, n_pos_, binary);
-        if (algorithm_ == "qs") return rank_by_quicksort(task, sink, 1, begin, end, 1, n_pos_ + 1);
-        throw std::invalid_argument("unknown algorithm " + algorithm_);
+    void answer_in_threads(const double *scores, double *weights) {
+        // Below so many rows a thread costs more than it saves.
+        constexpr std::size_t rows_per_thread = 1u << 13;
+        const std::size_t threads = std::clamp<std::size_t>(rows_ / rows_per_thread, 1, threads_);
+        if (workspaces_.size() < threads) workspaces_.resize(threads);
+        std::atomic<std::size_t> next{0};
+        in_threads(threads, threads, [&](std::size_t t) {
+            while (true) {
+                // A run of queries at a time: taking turns costs, too.
+                const std::size_t run = std::max<std::size_t>(1, queries_.size() / (16 * threads));
+                const std::size_t begin = next.fetch_add(run);
+                if (begin >= queries_.size()) return;
+                for (std::size_t q = begin; q < std::min(begin + run, queries_.size()); ++q)
+                    answer(q, scores, weights, workspaces_[t], 1);
+            }
+        });
     }
 
-    std::string algorithm_;
+    Algorithm algorithm_;
     bool bisect_;  // the papers' own algorithms try every rank they are said to try
-    std::int32_t n_pos_;
-    std::size_t n_neg_, threads_;
-    double scale_;
-    std::vector<double> weights_, discount_, drops_, weight_of_rank_;
-    std::vector<Scored> positives_, items_, spare_;
-    std::vector<double> sorted_;
-    std::vector<std::int64_t> counts_;
-    Bucket bucket_;
+    std::size_t threads_;
+    std::vector<Tables> tables_;
+    std::vector<OneTask> tasks_;
+    std::vector<Query> queries_;
+    std::vector<Answer> answers_;
+    std::vector<Workspace> workspaces_;
+    std::size_t rows_ = 0, largest_ = 0;
+    std::int64_t violating_ = -1;
 };
 
 // Positions of the scores in descending order, equal ones by position.
@@ -250,6 +495,9 @@ void bind_oracles(nb::module_ &m) {
     });
 
     nb::class_<RankingOracle>(m, "RankingOracle")
-        .def(nb::init<std::string, std::size_t, In<double>, In<double>, In<double>, bool, std::size_t>())
-        .def("__call__", &RankingOracle::call);
+        .def(nb::init<std::string, bool, std::size_t>())
+        .def("add_tables", &RankingOracle::add_tables)
+        .def("add_tasks", &RankingOracle::add_tasks)
+        .def("__call__", &RankingOracle::call)
+        .def("one", &RankingOracle::call_one);
 }

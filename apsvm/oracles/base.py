@@ -8,6 +8,7 @@ with signed row weights c, a subgradient of h with respect to the scores (``apsv
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -47,6 +48,34 @@ class BoundOracle(Protocol):
         weights c into ``weights_pos`` and ``weights_neg``; all float64, C-contiguous, in the order of the rows."""
 
 
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """How the rows of many queries stand in one array: query by query, positives first.
+
+    n_pos, n_neg : (q,) int64, at least one each (for a loss over rows: of all rows, q = 1)
+    shares : (q,) float64, the weights of the queries in the risk
+    costs : (n,) float64 or None, of the rows, for losses over rows; a ranking loss has no use for them
+    """
+
+    n_pos: NDArray[np.int64]
+    n_neg: NDArray[np.int64]
+    shares: NDArray[np.float64]
+    costs: NDArray[np.float64] | None = None
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """(q + 1,) int64: where each query begins, and the number of rows."""
+        return np.concatenate([[0], np.cumsum(self.n_pos + self.n_neg)])
+
+
+class QueriesOracle(Protocol):
+    """An oracle made ready for many queries, with what it keeps from call to call."""
+
+    def __call__(self, scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> Violation:
+        """The sums over the queries, by their shares, for ``scores`` (n,); writes all row weights into ``weights``
+        (n,); both float64, C-contiguous, laid out as ``Queries`` says."""
+
+
 class Oracle(ABC):
     """``exact`` says whether the value is the true maximum: only an exact oracle can certify convergence."""
 
@@ -70,6 +99,33 @@ class Oracle(ABC):
         """The oracle for one query of these sizes, its tables made once. ``costs``: of the positives' and the
         negatives' rows, for losses over rows; a ranking loss has no use for them. The result does not depend on
         ``threads``."""
+
+    def bind_queries(self, loss: Loss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
+        """The oracle for many queries; one after another unless an oracle knows better."""
+        costs = queries.costs
+        bound = []
+        for start, n_pos, n_neg, share in zip(
+            queries.first, queries.n_pos, queries.n_neg, queries.shares, strict=False
+        ):
+            middle, end = start + n_pos, start + n_pos + n_neg
+            own = None if costs is None else (costs[start:middle], costs[middle:end])
+            oracle = self.bind(loss, int(n_pos), int(n_neg), costs=own, threads=threads)
+            bound.append((slice(start, middle), slice(middle, end), float(share), oracle))
+
+        def most_violated(scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> Violation:
+            value = lost = 0.0
+            evaluated = violating = 0
+            for pos, neg, share, oracle in bound:
+                found = oracle(scores[pos], scores[neg], weights[pos], weights[neg])
+                if share != 1.0:
+                    weights[pos.start : neg.stop] *= share
+                value += share * found.value
+                lost += share * found.loss
+                evaluated += found.ranks_evaluated
+                violating += found.violating
+            return Violation(value, lost, evaluated, violating)
+
+        return most_violated
 
 
 class RankingOracle(Oracle):
@@ -100,5 +156,15 @@ class NativeOracle(RankingOracle):
     """A ranking oracle whose algorithm is a kernel of the same name."""
 
     def bind_ranking(self, loss: RankingLoss, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
-        kernel = _kernels.RankingOracle(self.name, n_neg, *loss.tables(n_pos, n_neg), loss.unimodal, threads)
-        return lambda *arrays: Violation(*kernel(*arrays))
+        kernel = _kernels.RankingOracle(self.name, loss.unimodal, threads)
+        kernel.add_tables(n_neg, *loss.tables(n_pos, n_neg))
+        return lambda *arrays: Violation(*kernel.one(*arrays))
+
+    def bind_queries(self, loss: Loss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
+        assert isinstance(loss, RankingLoss)
+        kernel = _kernels.RankingOracle(self.name, loss.unimodal, threads)
+        sizes, which = np.unique(np.stack([queries.n_pos, queries.n_neg]), axis=1, return_inverse=True)
+        for n_pos, n_neg in sizes.T.tolist():
+            kernel.add_tables(n_neg, *loss.tables(n_pos, n_neg))
+        kernel.add_tasks(queries.first[:-1].copy(), which.ravel().astype(np.int64), queries.shares)
+        return lambda scores, weights: Violation(*kernel(scores, weights))

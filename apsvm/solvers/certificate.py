@@ -23,7 +23,8 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        return self.primal - self.dual
+        """At an exact optimum, rounding alone decides which of the two is the larger."""
+        return max(self.primal - self.dual, 0.0)
 
     @property
     def reached(self) -> bool:

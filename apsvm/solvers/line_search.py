@@ -19,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Share of the QP's point in the point of the cut.
-TOWARDS_QP = 0.1
+TOWARDS_QP = 0.01
 #: The search stops when it can gain at most this share of the current gap.
 GAP_SHARE = 0.01
 #: Most evaluations in one search.
 MOST_TRIALS = 12
+#: How much farther each trial goes while the objective still falls there.
+STEP_OUT = 2.0
 
 
 class Cut(Protocol):
@@ -116,26 +118,24 @@ class AfterLineSearch(Generic[HingeT]):
         self._risk = risk
         self._best: _Known[HingeT] | None = None
         self._unused: list[NDArray[np.float64]] = []
+        self._reach = 1.0
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float) -> Step:
-        there = self._know(point)
         if self._best is None:
-            self._best = there
+            self._best = there = self._know(point)
             return Step(point, there.hinge.value, self._risk.cut(there.hinge))
-        here = self._best
-        self._best = best = self._search(here, there, C, gap)
+        here, scores = self._best, self._risk.scores(point, out=self._array())
+        self._best = best = self._search(here, point, scores, C, gap)
         if here is not best:
             self._forget(here)
-        if there is best:  # then the point of the cut is the QP's own
-            return Step(best.point, best.hinge.value, self._risk.cut(best.hinge))
-        mixed = self._array()
-        np.multiply(best.scores, 1.0 - TOWARDS_QP, out=mixed)
-        there.scores[:] *= TOWARDS_QP
-        mixed += there.scores
-        # `there` is not needed any more: its weights make room for the new ones.
-        step = Step(best.point, best.hinge.value, self._risk.cut(self._risk.hinge(mixed, out=there.hinge.weights)))
-        self._unused.append(mixed)
-        self._forget(there)
+        if best.point is point:  # then the point of the cut is the QP's own
+            return Step(point, best.hinge.value, self._risk.cut(best.hinge))
+        mixed = np.multiply(best.scores, 1.0 - TOWARDS_QP, out=self._array())
+        scores *= TOWARDS_QP
+        mixed += scores
+        # The scores of the QP's point are not needed any more.
+        step = Step(best.point, best.hinge.value, self._risk.cut(self._risk.hinge(mixed, out=scores)))
+        self._unused += [mixed, scores]
         return step
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
@@ -159,11 +159,13 @@ class AfterLineSearch(Generic[HingeT]):
         """Takes back its arrays."""
         self._unused += [known.scores, known.hinge.weights]
 
-    def _search(self, here: _Known[HingeT], there: _Known[HingeT], C: float, gap: float) -> _Known[HingeT]:
-        """The best of ``here``, ``there`` and the points tried between them; the arrays of the others are taken back,
-        but not those of ``here`` and ``there``."""
-        direction = there.point - here.point
-        change = np.subtract(there.scores, here.scores, out=self._array())
+    def _search(
+        self, here: _Known[HingeT], point: NDArray[np.float64], scores: NDArray[np.float64], C: float, gap: float
+    ) -> _Known[HingeT]:
+        """The best of ``here``, the QP's ``point`` and the points tried between them; the arrays of the others are
+        taken back, but not those of ``here`` and not the point's ``scores``, unless the point is the best."""
+        direction = point - here.point
+        change = np.subtract(scores, here.scores, out=self._array())
         constant, linear, square = (
             0.5 * float(here.point @ here.point),
             float(here.point @ direction),
@@ -173,45 +175,67 @@ class AfterLineSearch(Generic[HingeT]):
         def objective(t: float, hinge: HingeT) -> float:
             return constant + t * (linear + t * square) + C * hinge.value
 
-        def line(t: float, hinge: HingeT) -> tuple[float, float]:
-            """Of C·h: its slope along the segment, and its value at t = 0 prolonged from t."""
+        def tangent(t: float, hinge: HingeT) -> _Tangent:
             slope = C * float(hinge.weights @ change)
-            return slope, C * hinge.value - slope * t
+            return _Tangent(t, slope, C * hinge.value - slope * t)
 
-        lines = [line(0.0, here.hinge), line(1.0, there.hinge)]
-        tried = {0.0, 1.0}
-        best, value = here, objective(0.0, here.hinge)
-        if objective(1.0, there.hinge) < value:
-            best, value = there, objective(1.0, there.hinge)
+        # Of a convex function's tangents only the nearest on either side count between them. Before there is one on the
+        # right, trials step out from where the last search ended: the QP's point itself is mostly far too far.
+        left, right = tangent(0.0, here.hinge), None
+        best, value, at = here, objective(0.0, here.hinge), 0.0
+        reach = self._reach
         for _ in range(MOST_TRIALS):
-            t, lower = _minimum(linear, square, lines)
-            if value - (constant + lower) <= GAP_SHARE * gap or t in tried:
+            t, lower = _minimum(linear, square, left, right)
+            if right is None:
+                t = min(t, reach)
+                reach *= STEP_OUT
+            if value - (constant + lower) <= GAP_SHARE * gap or not left.t < t or (right is not None and t >= right.t):
                 break
-            tried.add(t)
-            scores = np.multiply(change, t, out=self._array())
-            scores += here.scores
-            trial = _Known(here.point + t * direction, scores, self._risk.hinge(scores, out=self._array()))
-            lines.append(line(t, trial.hinge))
+            if t == 1.0:
+                trial = _Known(point, scores, self._risk.hinge(scores, out=self._array()))
+            else:
+                between = np.multiply(change, t, out=self._array())
+                between += here.scores
+                hinge = self._risk.hinge(between, out=self._array())
+                trial = _Known(here.point + t * direction, between, hinge)
+            found = tangent(t, trial.hinge)
+            if linear + 2.0 * square * t + found.slope < 0.0:
+                left = found
+            else:
+                right = found
             if objective(t, trial.hinge) < value:
-                trial, best, value = best, trial, objective(t, trial.hinge)
-            if trial is not here and trial is not there:
+                trial, best, value, at = best, trial, objective(t, trial.hinge), t
+            if trial.point is point:
+                self._unused.append(trial.hinge.weights)
+            elif trial is not here:
                 self._forget(trial)
         self._unused.append(change)
+        self._reach = at if at > 0.0 else self._reach / STEP_OUT
         return best
 
 
-def _minimum(linear: float, square: float, lines: list[tuple[float, float]]) -> tuple[float, float]:
-    """argmin and minimum over 0 ≤ t ≤ 1 of linear·t + square·t² + max over lines of (slope·t + value)."""
+@dataclass(frozen=True, slots=True)
+class _Tangent:
+    """Of C·h at ``t``: slope·t' + at_zero ≤ C·h(t')."""
 
-    def value(t: float) -> float:
-        return t * (linear + t * square) + max(slope * t + at_zero for slope, at_zero in lines)
+    t: float
+    slope: float
+    at_zero: float
 
-    candidates = {0.0, 1.0}
-    for i, (slope, at_zero) in enumerate(lines):
-        if square > 0.0:
-            candidates.add(-(linear + slope) / (2.0 * square))
-        for other_slope, other_at_zero in lines[:i]:
-            if slope != other_slope:
-                candidates.add((other_at_zero - at_zero) / (slope - other_slope))
-    t = min((t for t in candidates if 0.0 <= t <= 1.0), key=value)
-    return t, value(t)
+
+def _minimum(linear: float, square: float, left: _Tangent, right: _Tangent | None) -> tuple[float, float]:
+    """argmin and minimum of linear·t + square·t² + the larger of two tangents, between their points; without a right
+    one of the left one alone, up to t = 1."""
+    t = end = 1.0 if right is None else right.t
+    if right is not None:
+        rise = right.slope - left.slope
+        t = (left.at_zero - right.at_zero) / rise if rise > 0.0 else left.t
+    # Before the tangents cross the left one counts, behind it the right one.
+    if square > 0.0:
+        if linear + 2.0 * square * t + left.slope > 0.0:
+            t = -(linear + left.slope) / (2.0 * square)
+        elif right is not None and linear + 2.0 * square * t + right.slope < 0.0:
+            t = -(linear + right.slope) / (2.0 * square)
+    t = min(max(t, left.t), end)
+    larger = max(tangent.slope * t + tangent.at_zero for tangent in (left, right) if tangent is not None)
+    return t, t * (linear + t * square) + larger
