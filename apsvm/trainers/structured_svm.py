@@ -151,7 +151,7 @@ def train_path(
     ``train_structured_svm``. Ascending values go fastest."""
     loss = LOSSES[settings.loss]()
     oracle = make_oracle(settings.oracle, loss)
-    risk = make_risk(data.rows, data.relevant, loss, oracle, groups=data.groups, costs=data.costs)
+    risk = make_risk(data.rows.for_many_passes(), data.relevant, loss, oracle, groups=data.groups, costs=data.costs)
     solver = Stage(stage, risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
     seconds_used = 0.0
     for C in values_of_C:

@@ -139,19 +139,32 @@ def test_values_beyond_floating_point_are_an_error(solve):
         solve([[1e200]], 1.0)
 
 
-def test_the_minimum_of_a_quadratic_and_lines(rng):
-    """Against a fine grid."""
-    grid = np.linspace(0.0, 1.0, 20_001)
+@pytest.mark.parametrize("two_sided", [True, False])
+def test_the_minimum_of_a_quadratic_and_tangents(two_sided, rng):
+    """Against a fine grid; the tangents are those of a random convex function, falling on the left, rising on the
+    right."""
     inside = 0
-    for _ in range(300):
+    for _ in range(600):
         linear, square = rng.normal(), rng.choice([0.0, rng.random() * 3])
-        lines = [tuple(rng.normal(size=2)) for _ in range(rng.integers(1, 6))]
-        t, value = line_search._minimum(linear, square, lines)
-        values = linear * grid + square * grid**2 + np.max([s * grid + v for s, v in lines], axis=0)
-        assert 0.0 <= t <= 1.0
+        lines = np.array([rng.normal(size=2) for _ in range(5)])
+        ends = (rng.random() * 0.5, 0.5 + rng.random() * 0.5)
+        tangents = []
+        for t in ends:
+            slope, at_zero = max(lines, key=lambda line: line[0] * t + line[1])
+            tangents.append(line_search._Tangent(t, slope, at_zero))
+        derivatives = [linear + 2 * square * tangent.t + tangent.slope for tangent in tangents]
+        if derivatives[0] >= 0 or derivatives[1] < 0:
+            continue
+        left, right = tangents[0], tangents[1] if two_sided else None
+        t, value = line_search._minimum(linear, square, left, right)
+        end = ends[1] if two_sided else 1.0
+        grid = np.linspace(ends[0], end, 20_001)
+        used = tangents if two_sided else tangents[:1]
+        values = linear * grid + square * grid**2 + np.max([one.slope * grid + one.at_zero for one in used], axis=0)
+        assert ends[0] <= t <= end
         assert values.min() - 1e-3 <= value <= values.min() + 1e-12
-        inside += 0.0 < t < 1.0
-    assert inside > 50
+        inside += ends[0] < t < end
+    assert inside > 20
 
 
 @pytest.mark.parametrize("cutter", CUTTERS.values(), ids=CUTTERS)
