@@ -32,7 +32,8 @@ constexpr std::size_t kPerPositive = 50;       // at least so many negatives, fo
 constexpr double kFewViolate = 0.2;            // of the negatives
 constexpr std::size_t kSample = 4096;
 constexpr std::size_t kPerThread = 1u << 17;   // below this many scores a thread costs more than it saves
-constexpr std::size_t kPerBin = 8;
+constexpr std::size_t kBinsPerPositive = 24;  // a few are open for each change of rank
+constexpr std::size_t kMostPerBin = 16, kLeastPerBin = 4;
 constexpr std::size_t kMostBins = 1u << 16;     // what 16 bits name
 constexpr std::size_t kStrips = 64;            // 2^k
 constexpr std::size_t kBinsInAStrip = 128;
@@ -132,10 +133,19 @@ struct Bin {
     std::int32_t low, high;  // bounds on its ranks; equal: solved
 };
 
+// Bounds on one bin's ranks, which are known to lie in [low, high].
+template <class Bins>
+void bound_bin(const Task &task, const Bins &edges, Bin &bin, std::int32_t low, std::int32_t high) {
+    const double upper = edges.upper_edge(bin.name), lower = edges.lower_edge(bin.name);
+    bin.low = std::isinf(upper) ? low : task.best_rank(bin.first, upper, low, high);
+    bin.high = std::isinf(lower) ? high : task.best_rank(bin.first + bin.count - 1, lower, bin.low, high);
+}
+
 // Divide and conquer over the non-empty bins [begin, end), in descending order of score, ranks within [low, high].
 template <class Bins>
 std::int64_t bound_ranks(const Task &task, const Bins &edges, Bin *begin, Bin *end, std::int32_t low,
-                         std::int32_t high) {
+                         std::int32_t high, std::size_t threads) {
+    constexpr std::ptrdiff_t worth_a_thread = 4096;
     std::int64_t evaluated = 0;
     while (begin < end) {
         if (low == high) {
@@ -143,13 +153,18 @@ std::int64_t bound_ranks(const Task &task, const Bins &edges, Bin *begin, Bin *e
             return evaluated;
         }
         Bin *middle = begin + (end - begin) / 2;
-        const double upper = edges.upper_edge(middle->name), lower = edges.lower_edge(middle->name);
-        middle->low = std::isinf(upper) ? low : task.best_rank(middle->first, upper, low, high);
-        middle->high =
-            std::isinf(lower) ? high
-                              : task.best_rank(middle->first + middle->count - 1, lower, middle->low, high);
+        bound_bin(task, edges, *middle, low, high);
         evaluated += 2;
-        evaluated += bound_ranks(task, edges, begin, middle, low, middle->low);
+        if (threads > 1 && end - begin > worth_a_thread) {
+            std::int64_t halves[2];
+            in_threads(2, 2, [&](std::size_t half) {
+                halves[half] = half == 0
+                                   ? bound_ranks(task, edges, begin, middle, low, middle->low, threads / 2)
+                                   : bound_ranks(task, edges, middle + 1, end, middle->high, high, threads / 2);
+            });
+            return evaluated + halves[0] + halves[1];
+        }
+        evaluated += bound_ranks(task, edges, begin, middle, low, middle->low, 1);
         low = middle->high;
         begin = middle + 1;
     }
@@ -236,7 +251,7 @@ struct Pass {
             position += count;
         }
         std::int64_t evaluated =
-            bound_ranks(task, edges, filled.data(), filled.data() + filled.size(), 1, task.n_pos + 1);
+            bound_ranks(task, edges, filled.data(), filled.data() + filled.size(), 1, task.n_pos + 1, threads);
 
         // Where each chunk puts its items of an open bin; counts become those places.
         weight_of_bin.assign(edges.count, -1.0);
@@ -409,7 +424,8 @@ void Bucket::rank_all(const Task &task, const Sink &sink, const double *scores, 
     if (sort_is_faster(task, n) || (!even && n <= kSortable)) {
         rank_whole(task, sink, scores, index, n);
     } else if (even) {
-        const std::size_t count = std::clamp<std::size_t>(n / kPerBin, 256, kMostBins);
+        const std::size_t wanted = kBinsPerPositive * static_cast<std::size_t>(task.n_pos);
+        const std::size_t count = std::min(std::clamp(wanted, n / kMostPerBin, n / kLeastPerBin), kMostBins);
         evaluated_ += pass.run(EvenBins(low, high, count));
     } else {
         std::sort(sample_.begin(), sample_.end());
