@@ -1,20 +1,52 @@
 """Names to classes, resolved when first asked for, so that listing the names imports nothing heavy.
 
 Each folder of parts (losses, oracles, QP backends, metrics) holds one registry: a newcomer adds one file and one line.
+A name may carry a parameter, which its form in the registry shows: ``ndcg@10`` is of the form ``ndcg@k``, ``rbp(0.8)``
+of the form ``rbp(rho)``.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 
 class UnknownNameError(ValueError):
     """A name that no part of this kind carries; the message lists those that exist and the nearest."""
+
+
+class Spelled(NamedTuple):
+    """A name taken apart: its form in the registry, and the text of its parameter, None if the form has none."""
+
+    form: str
+    parameter: str | None
+
+
+def spelled(name: str, forms: Iterable[str]) -> Spelled | None:
+    """``name``, in any case, taken apart by the first of the ``forms`` (lower case) that it has; None if it has none.
+
+    >>> spelled("nDCG@10", ["ndcg", "ndcg@k"])
+    Spelled(form='ndcg@k', parameter='10')
+    >>> spelled("AP", ["ap", "rbp(rho)"])
+    Spelled(form='ap', parameter=None)
+    """
+    wanted = _pieces(name.strip().lower())
+    for form in forms:
+        pieces = _pieces(form)
+        if pieces[:2] == wanted[:2]:
+            return Spelled(form, wanted[2] if wanted[1] else None)
+    return None
+
+
+def _pieces(name: str) -> tuple[str, str, str]:
+    """Stem, ``@`` or ``(`` or nothing, parameter."""
+    if name.endswith(")") and "(" in name:
+        return name[:-1].partition("(")
+    return name.partition("@")
 
 
 class Registry(Mapping[str, type[T]], Generic[T]):
@@ -34,11 +66,23 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         try:
             module, _, attribute = self._places[name].partition(":")
         except KeyError:
-            near = difflib.get_close_matches(name, self._places, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise UnknownNameError(f"unknown {self.kind} {name!r}: choose from {', '.join(self)}{hint}") from None
+            raise self.unknown(name) from None
         part: type[T] = getattr(import_module(module), attribute)
         return part
+
+    def spelled(self, name: str) -> Spelled:
+        """``name`` taken apart by the forms registered; UnknownNameError if it is of none."""
+        found = spelled(name, self)
+        if found is None:
+            raise self.unknown(name)
+        return found
+
+    def unknown(self, name: str) -> UnknownNameError:
+        stem = _pieces(name.strip().lower())[0]
+        near = [form for form in self if _pieces(form)[0] == stem]
+        near = near or difflib.get_close_matches(name.lower(), self._places, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        return UnknownNameError(f"unknown {self.kind} {name!r}: choose from {', '.join(self)}{hint}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)

@@ -13,6 +13,43 @@ LOSSES: Registry[Loss] = Registry(
     "loss",
     {
         "ap": "apsvm.losses.average_precision:AveragePrecision",
+        "ndcg": "apsvm.losses.ndcg:NDCG",
+        "mrr": "apsvm.losses.reciprocal_rank:ReciprocalRank",
+        "auc": "apsvm.losses.roc_area:ROCArea",
+        "rbp(rho)": "apsvm.losses.rank_biased:RankBiasedPrecision",
         "zero-one": "apsvm.losses.zero_one:ZeroOne",
     },
 )
+"""The form of a name → its class; called without a parameter, a class makes the loss of its default one."""
+
+
+def make_loss(loss: str | object) -> Loss:
+    """The loss called ``loss``, in any case (``"ap"``, ``"rbp(0.8)"``); the one at ``"package.module:Name"``, a file of
+    the current folder included; or a user's own: an object or class with ``weights(n_pos)`` and ``discount(n)``.
+
+    Raises
+    ------
+    UnknownNameError : (a ValueError) no such loss; lists those there are, and the nearest
+    LossError : (a ValueError) a bad parameter; an import that failed; a loss of the user's own that breaks the contract
+        of its two arrays, with the first position where it does
+    """
+    from apsvm.losses.base import LossError
+    from apsvm.losses.own import imported_loss, own_loss
+
+    if not isinstance(loss, str):
+        return own_loss(loss)
+    if ":" in loss:
+        return imported_loss(loss)
+    form, text = LOSSES.spelled(loss)
+    kind = LOSSES[form]
+    if text is None:
+        return kind()
+    assert kind.parameter is not None
+    try:
+        value = kind.parameter(text)
+    except ValueError:
+        expected = "a whole number" if kind.parameter is int else "a number"
+        raise LossError(
+            f"bad parameter in loss {loss!r}: {form} takes {expected}, as in {kind().name}, found {text!r}"
+        ) from None
+    return kind(value)  # type: ignore[call-arg]

@@ -6,8 +6,6 @@ u_k [D(k+j−1) − D(k+j)] = (1/P)·k/((k+j−1)(k+j)) grows with k while k ≤
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,8 +15,8 @@ from apsvm.losses.base import RankingLoss
 class AveragePrecision(RankingLoss):
     """One minus average precision."""
 
-    name: ClassVar[str] = "ap"
-    unimodal: ClassVar[bool] = True
+    name = "ap"
+    unimodal = True
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:
         return np.arange(1, n_pos + 1) / n_pos

@@ -24,7 +24,13 @@ class LossError(ValueError):
 class Loss(ABC):
     """Anything that can be trained on; ``name`` is the option's value."""
 
-    name: ClassVar[str]
+    name: str
+    #: The type of the parameter that the name carries and the constructor takes (``rbp(0.8)``), if there is one.
+    parameter: ClassVar[type[int] | type[float] | type[str] | None] = None
+
+
+#: Sizes (n_pos, n_neg) at which a loss is tried when it is made.
+PROBES = ((1, 1), (3, 5), (2, 5000), (300, 20), (30, 100))
 
 
 class LossTables(NamedTuple):
@@ -49,7 +55,7 @@ class RankingLoss(Loss):
 
     #: g_j(k) = u_k [D(k+j−1) − D(k+j)] − const·(s⁺_k − s⁻_j) is non-decreasing in k on 1..min(P, j) for every j,
     #: whatever the scores: then a binary search finds a negative's rank (AP-SVM-SEARCH).
-    unimodal: ClassVar[bool] = False
+    unimodal: bool = False
 
     @abstractmethod
     def weights(self, n_pos: int) -> NDArray[np.float64]:
@@ -67,8 +73,8 @@ class RankingLoss(Loss):
         LossError : a shape, sign or convexity that breaks the contract; names the first offending position.
         """
         n = n_pos + n_neg
-        weights = np.ascontiguousarray(self.weights(n_pos), dtype=np.float64)
-        discount = np.ascontiguousarray(self.discount(n), dtype=np.float64)
+        weights = self._array("weights", n_pos)
+        discount = self._array("discount", n)
         if weights.shape != (n_pos,) or discount.shape != (n,):
             raise LossError(
                 f"loss {self.name!r}: expected {n_pos} weights and {n} discounts, "
@@ -90,3 +96,26 @@ class RankingLoss(Loss):
                     "and non-increasing"
                 )
         return LossTables(weights, discount, drops)
+
+    def check(self) -> None:
+        """Tries the loss at a few sizes, before there is data: raises LossError where it breaks its contract, with the
+        first offending position. (``tables`` checks again, for the sizes met.)"""
+        for n_pos, n_neg in PROBES:
+            tables = self.tables(n_pos, n_neg)
+        if not self.unimodal:
+            return
+        for j in range(1, n_neg + 1):
+            k = min(n_pos, j)
+            gains = tables.weights[:k] * tables.drops[j - 1 : j - 1 + k]
+            falls = np.diff(gains) < -1e-12 * gains.max()
+            if falls.any():
+                raise LossError(
+                    f"loss {self.name!r} declares itself unimodal, but the gain u_k [D(k+j−1) − D(k+j)] of negative "
+                    f"j = {j} falls after positive k = {int(np.argmax(falls)) + 1}"
+                )
+
+    def _array(self, which: str, n: int) -> NDArray[np.float64]:
+        try:
+            return np.ascontiguousarray(getattr(self, which)(n), dtype=np.float64)
+        except (TypeError, ValueError, ArithmeticError, IndexError) as error:
+            raise LossError(f"loss {self.name!r}: {which}({n}) failed: {error}") from error

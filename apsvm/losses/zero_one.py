@@ -5,12 +5,10 @@ The papers' baseline. It decomposes over the rows, so it has an oracle of its ow
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from apsvm.losses.base import Loss
 
 
 class ZeroOne(Loss):
     """The share of misclassified rows."""
 
-    name: ClassVar[str] = "zero-one"
+    name = "zero-one"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from apsvm import ranking
-from apsvm.losses import LOSSES
+from apsvm.losses import make_loss
 from apsvm.losses.base import LossError, RankingLoss
 from apsvm.oracles import make_oracle
 
@@ -31,7 +31,7 @@ class MostViolatedRanking:
 
 
 def most_violated_ranking(
-    scores: ArrayLike, relevance: ArrayLike, loss: str | RankingLoss = "ap", oracle: str = "auto"
+    scores: ArrayLike, relevance: ArrayLike, loss: str | object = "ap", oracle: str = "auto"
 ) -> MostViolatedRanking:
     """The most violated ranking of one query.
 
@@ -39,7 +39,8 @@ def most_violated_ranking(
     ----------
     scores : (n,) finite numbers
     relevance : (n,) booleans, or numbers of which those above 0 are positive
-    loss : name of a ranking loss (``"ap"``), or a RankingLoss
+    loss : a ranking loss: its name (``"ap"``, ``"rbp(0.8)"``), or an object with ``weights(n_pos)`` and
+        ``discount(n)``
     oracle : ``auto``, ``greedy``, ``search``, ``select``, ``search-select``, ``qs`` or ``brute-force``
 
     Raises
@@ -65,7 +66,7 @@ def most_violated_ranking(
     n_neg = s.size - n_pos
     if n_pos == 0 or n_neg == 0:
         raise ValueError(f"a ranking needs a positive and a negative row, found {n_pos} and {n_neg}")
-    trained = LOSSES[loss]() if isinstance(loss, str) else loss
+    trained = make_loss(loss)
     if not isinstance(trained, RankingLoss):
         raise LossError(f"loss {trained.name!r} is a sum over rows: there is no ranking to find")
     weights_pos, weights_neg = np.empty(n_pos), np.empty(n_neg)

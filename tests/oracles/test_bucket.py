@@ -17,7 +17,12 @@ class NotDeclaredUnimodal(AveragePrecision):
     unimodal = False
 
 
-LOSS_KINDS = [LOSSES["ap"], NotDeclaredUnimodal]
+#: Losses, and calls of each: the kernel asks nothing of a loss but its arrays and whether it is unimodal.
+LOSS_KINDS = {
+    LOSSES["ap"]: 2500,
+    NotDeclaredUnimodal: 1000,
+    **{LOSSES[name]: 400 for name in ("ndcg", "mrr", "auc", "rbp(rho)")},
+}
 
 
 def hostile_scores(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -57,13 +62,13 @@ def assert_same(found, judge, scores_pos, scores_neg):
     assert c_pos.sum() + c_neg.sum() == pytest.approx(0.0, abs=1e-11)
 
 
-@pytest.mark.parametrize("loss", LOSS_KINDS, ids=lambda loss: loss.name)
-def test_hostile_scores(loss, rng):
-    """5,000 calls a kind of loss, two for each query: the second starts from what the first found. Sizes around those
-    where the way of working changes: 5,000, and now and then beyond the 100,000 that are still sorted."""
+@pytest.mark.parametrize(("loss", "queries"), LOSS_KINDS.items(), ids=[loss.__name__ for loss in LOSS_KINDS])
+def test_hostile_scores(loss, queries, rng):
+    """Two calls a query: the second starts from what the first found. Sizes around those where the way of working
+    changes: 5,000, and now and then beyond the 100,000 that are still sorted."""
     made = loss()
     warm = values = 0
-    for at in range(2500):
+    for at in range(queries):
         n_pos = int(rng.choice([1, 5, 40, 400]))
         n_neg = int(rng.integers(4900, 5600) if at % 50 else rng.integers(99_000, 130_000))
         scores_neg = hostile_scores(rng, n_neg)
@@ -80,8 +85,8 @@ def test_hostile_scores(loss, rng):
         values += first[0].value > 0
         moved = scores_neg * rng.choice([1.0, 0.9, 2.0, -1.0]) + rng.choice([0.0, spread * scale])
         assert_same(call(bucket, scores_pos, moved), call(qs, scores_pos, moved), scores_pos, moved)
-    assert 200 < warm < 2400  # both ways of starting are taken
-    assert values > 1000
+    assert 0.08 * queries < warm < 0.96 * queries  # both ways of starting are taken
+    assert values > 0.4 * queries
 
 
 @pytest.mark.parametrize("shift", [0.5, 4.0])
