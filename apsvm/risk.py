@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from apsvm.clock import Span, Spans
 from apsvm.data.rows import Rows
-from apsvm.losses.base import Loss, RankingLoss
+from apsvm.losses.base import Loss
 from apsvm.oracles.base import Oracle, Queries, QueriesOracle
 
 
@@ -163,10 +163,9 @@ def make_risk(
     ------
     NothingToRankError : no query with a weight has both a positive and a negative row
     """
-    ranked = isinstance(loss, RankingLoss)
-    order, n_pos, n_neg = _queries_first(relevant, groups if ranked else None)
+    order, n_pos, n_neg = _queries_first(relevant, groups if loss.by_query else None)
     weights = np.ones(n_pos.size)
-    if query_weights is not None and ranked and groups is not None:
+    if query_weights is not None and loss.by_query and groups is not None:
         first = np.cumsum(n_pos + n_neg) - n_pos - n_neg
         weights = np.array([query_weights.get(group, 1.0) for group in groups[order[first]].tolist()])
     both = (n_pos > 0) & (n_neg > 0)
@@ -175,7 +174,7 @@ def make_risk(
         raise NothingToRankError("no query has both a positive and a negative row")
     members = order if used.all() else order[np.repeat(used, n_pos + n_neg)]
     shares = weights[used] / weights[used].sum()
-    queries = Queries(n_pos[used], n_neg[used], shares, None if costs is None or ranked else costs[members])
+    queries = Queries(n_pos[used], n_neg[used], shares, None if costs is None or loss.by_query else costs[members])
     return Risk(
         rows=rows.select(members),
         loss=loss,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
 from math import log2
 
 import numpy as np
@@ -37,13 +37,30 @@ def reciprocal_rank_of_order(relevant_in_order: NDArray[np.bool_]) -> float:
 
 def roc_area_of_order(relevant_in_order: NDArray[np.bool_]) -> float:
     """The share of pairs in the right order."""
-    pairs = list(combinations(relevant_in_order, 2))
-    return sum(bool(a and not b) for a, b in pairs) / sum(bool(a != b) for a, b in pairs)
+    positives_above = np.cumsum(relevant_in_order)[~relevant_in_order]
+    return float(positives_above.mean()) / int(relevant_in_order.sum())
 
 
 def rank_biased_of_order(relevant_in_order: NDArray[np.bool_], rho: float = 0.8) -> float:
     """What a reader who goes on with probability rho gains a step."""
     return (1 - rho) * sum(rho**at for at, relevant in enumerate(relevant_in_order) if relevant)
+
+
+def ndcg_at_of_order(relevant_in_order: NDArray[np.bool_], k: int = 10) -> float:
+    """DCG of the first k over that of the best order's first k."""
+    found = sum(1 / log2(1 + p) for p, relevant in enumerate(relevant_in_order[:k], start=1) if relevant)
+    return found / sum(1 / log2(1 + p) for p in range(1, min(k, int(relevant_in_order.sum())) + 1))
+
+
+def chakrabarti_ndcg_of_order(relevant_in_order: NDArray[np.bool_]) -> float:
+    """DCG over that of the best order, with 1, 1, 1/log2 3, 1/log2 4, …"""
+    found = sum(1 / log2(max(p, 2)) for p, relevant in enumerate(relevant_in_order, start=1) if relevant)
+    return found / sum(1 / log2(max(p, 2)) for p in range(1, int(relevant_in_order.sum()) + 1))
+
+
+def precision_at_of_order(relevant_in_order: NDArray[np.bool_], k: int = 10) -> float:
+    """Positives among the first k, over k."""
+    return float(relevant_in_order[:k].sum()) / k
 
 
 #: By the forms of the registry, at the default parameters.
@@ -53,6 +70,9 @@ METRICS: dict[str, Metric] = {
     "mrr": reciprocal_rank_of_order,
     "auc": roc_area_of_order,
     "rbp(rho)": rank_biased_of_order,
+    "ndcg@k": ndcg_at_of_order,
+    "ndcg-chakrabarti": chakrabarti_ndcg_of_order,
+    "p@k": precision_at_of_order,
 }
 
 
@@ -72,7 +92,9 @@ def pair_score(scores: NDArray[np.float64], relevant: NDArray[np.bool_], place: 
     return total / (positives.size * negatives.size)
 
 
-def hinge_by_permutations(scores: NDArray[np.float64], relevant: NDArray[np.bool_], metric: Metric) -> float:
+def hinge_by_permutations(
+    scores: NDArray[np.float64], relevant: NDArray[np.bool_], metric: Metric = average_precision_of_order
+) -> float:
     """max over ALL orders of Δ + w·Ψ(R) − w·Ψ(R*)."""
     best = -np.inf
     for order in permutations(range(scores.size)):
@@ -96,7 +118,10 @@ def hinge_by_interleavings(scores: NDArray[np.float64], relevant: NDArray[np.boo
 
 
 def hinge_of_ranks(
-    scores: NDArray[np.float64], relevant: NDArray[np.bool_], ranks: NDArray[np.int32], metric: Metric
+    scores: NDArray[np.float64],
+    relevant: NDArray[np.bool_],
+    ranks: NDArray[np.int32],
+    metric: Metric = average_precision_of_order,
 ) -> tuple[float, float]:
     """(objective, Δ) of the ranking with these interleaving ranks, from its definition: the order is laid out."""
     positives = np.flatnonzero(relevant)[np.argsort(-scores[relevant], kind="stable")]
@@ -120,3 +145,59 @@ def _objective(
     place[order] = np.arange(order.size)
     loss = loss_of_order(metric, relevant[order])
     return loss + pair_score(scores, relevant, place), loss
+
+
+def hinge_by_lattice(
+    scores: NDArray[np.float64], relevant: NDArray[np.bool_], gains: NDArray[np.float64], best: float
+) -> float:
+    """max over rankings of Δ + w·Ψ(R) − w·Ψ(R*) where Δ = ``best`` − Σ gains[position] of the positives: place by
+    place, over all numbers (a, b) of rows placed. O(PN)."""
+    s_pos, s_neg = -np.sort(-scores[relevant]), -np.sort(-scores[~relevant])
+    n_pos, n_neg = s_pos.size, s_neg.size
+    left = np.append(np.cumsum(s_pos[::-1])[::-1], 0.0)  # Σ of the positives not placed yet
+    value = np.full((n_pos + 1, n_neg + 1), -np.inf)
+    value[0, 0] = best
+    for a in range(n_pos + 1):
+        swapped = 2.0 / (n_pos * n_neg) * ((n_pos - a) * s_neg - left[a])
+        for b in range(n_neg + 1):
+            if a:
+                value[a, b] = max(value[a, b], value[a - 1, b] - gains[a + b - 1])
+            if b:
+                value[a, b] = max(value[a, b], value[a, b - 1] + swapped[b - 1])
+    return float(value[n_pos, n_neg])
+
+
+#: Δ of a labelling: (true positives, false positives, positives, negatives) → number.
+LabellingLoss = Callable[[int, int, int, int], float]
+
+
+def hinge_by_labellings(
+    scores: NDArray[np.float64], relevant: NDArray[np.bool_], loss: LabellingLoss, n_labels: int | None
+) -> float:
+    """max over all labellings of the rows (with ``n_labels`` positive labels, if given; and the true one, Δ = 0) of
+    Δ + w·Ψ(y) − w·Ψ(y*), Ψ = Σ y_i x_i / 2n, y_i = ±1."""
+    n, n_pos = scores.size, int(relevant.sum())
+    truth = np.where(relevant, 1, -1)
+    best = 0.0
+    for labels in product([-1, 1], repeat=n):
+        y = np.array(labels)
+        if n_labels is not None and (y > 0).sum() != n_labels:
+            continue
+        delta = loss(int(((y > 0) & relevant).sum()), int(((y > 0) & ~relevant).sum()), n_pos, n - n_pos)
+        best = max(best, delta + float((y - truth) @ scores) / (2 * n))
+    return best
+
+
+def hinge_by_counts(
+    scores: NDArray[np.float64], relevant: NDArray[np.bool_], loss: LabellingLoss, n_labels: int | None
+) -> float:
+    """The same in O(PN): for each number of true and of false positives the highest of them."""
+    s_pos, s_neg = -np.sort(-scores[relevant]), -np.sort(-scores[~relevant])
+    n_pos, n_neg = s_pos.size, s_neg.size
+    best = 0.0
+    for a in range(n_pos + 1):
+        for b in range(n_neg + 1):
+            if n_labels is None or a + b == n_labels:
+                margin = (s_neg[:b].sum() - s_pos[a:].sum()) / scores.size
+                best = max(best, loss(a, b, n_pos, n_neg) + float(margin))
+    return best

@@ -56,6 +56,17 @@ class RankingOracle:
         /,
     ) -> tuple[float, float, int, int]: ...
 
+class MeasureOracle:
+    def __init__(self, measure: str, parameter: float, discount: NDArray[float64], drops: NDArray[float64]) -> None: ...
+    def __call__(
+        self,
+        positives: NDArray[float64],
+        negatives: NDArray[float64],
+        weights_pos: NDArray[float64],
+        weights_neg: NDArray[float64],
+        /,
+    ) -> tuple[float, float, int, int]: ...
+
 class SvmlightError(ValueError):
     args: tuple[int, int, str]  # line, column, message
 

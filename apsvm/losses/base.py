@@ -26,7 +26,34 @@ class Loss(ABC):
 
     name: str
     #: The type of the parameter that the name carries and the constructor takes (``rbp(0.8)``), if there is one.
-    parameter: ClassVar[type[int] | type[float] | type[str] | None] = None
+    parameter: ClassVar[type[int] | type[float] | None] = None
+    #: Each query has a loss of its own, and the risk is their mean; otherwise all rows are one query.
+    by_query: ClassVar[bool] = True
+
+
+class LossOverRankings(Loss):
+    """Δ(R*, R) depends on where the positives stand."""
+
+    @abstractmethod
+    def of_ranking(self, negatives_above: NDArray[np.int64], n_neg: int) -> float:
+        """Δ of the ranking with n_k = ``negatives_above[k − 1]``, (n_pos,) non-decreasing, 0..n_neg."""
+
+
+class LossOverLabellings(Loss):
+    """Δ(y*, y) depends on the counts of a labelling y of the rows.
+
+    The joint feature vector is Joachims's (2005), Ψ(X, y) = (1/2n) Σ_i y_i x_i, y_i = ±1, n = P + N, so that
+
+        h(s) = max_y Δ(y*, y) + (1/2n) Σ_i (y_i − y*_i) s_i
+
+    and a row labelled wrongly adds −y*_i s_i / n. With this factor the share of wrong labels would have the binary
+    SVM's hinge, (1/n) Σ_i max(0, 1 − y*_i s_i): C is on the same scale as for ``zero-one``. Row weights:
+    c_i = (y_i − y*_i)/(2n), which is −1/n, 0 or +1/n. Scores count as they are, against the threshold 0.
+    """
+
+    @abstractmethod
+    def of_labelling(self, true_positives: int, false_positives: int, n_pos: int, n_neg: int) -> float:
+        """Δ of a labelling with these counts, of the labellings admitted."""
 
 
 #: Sizes (n_pos, n_neg) at which a loss is tried when it is made.
@@ -50,7 +77,7 @@ class LossTables(NamedTuple):
         return float(self.weights @ (self.discount[here] - self.discount[here + negatives_above]))
 
 
-class RankingLoss(Loss):
+class RankingLoss(LossOverRankings):
     """A loss of the family above: say ``weights`` and ``discount``, and it is served by every oracle."""
 
     #: g_j(k) = u_k [D(k+j−1) − D(k+j)] − const·(s⁺_k − s⁻_j) is non-decreasing in k on 1..min(P, j) for every j,
@@ -64,6 +91,9 @@ class RankingLoss(Loss):
     @abstractmethod
     def discount(self, n: int) -> NDArray[np.float64]:
         """D at the positions 1..n: (n,) float64, convex and non-increasing."""
+
+    def of_ranking(self, negatives_above: NDArray[np.int64], n_neg: int) -> float:
+        return self.tables(negatives_above.size, n_neg).loss(negatives_above)
 
     def tables(self, n_pos: int, n_neg: int) -> LossTables:
         """The two arrays for these sizes, checked.

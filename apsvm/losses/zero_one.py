@@ -5,6 +5,8 @@ The papers' baseline. It decomposes over the rows, so it has an oracle of its ow
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from apsvm.losses.base import Loss
 
 
@@ -12,3 +14,4 @@ class ZeroOne(Loss):
     """The share of misclassified rows."""
 
     name = "zero-one"
+    by_query: ClassVar[bool] = False

@@ -19,13 +19,17 @@ ORACLES: Registry[Oracle] = Registry(
         "search-select": "apsvm.oracles.selective:SearchSelect",
         "qs": "apsvm.oracles.quicksort:QuickSort",
         "bucket": "apsvm.oracles.bucket:Bucket",
+        "two-runs": "apsvm.oracles.two_runs:TwoRuns",
+        "lattice": "apsvm.oracles.lattice:Lattice",
+        "exchange": "apsvm.oracles.exchange:Exchange",
+        "labelling": "apsvm.oracles.labelling:Labelling",
         "zero-one": "apsvm.oracles.zero_one:ZeroOneOracle",
         "brute-force": "apsvm.oracles.brute_force:BruteForce",
     },
 )
 
 #: What ``auto`` tries, in this order; the first that serves the loss is taken.
-AUTO = ("bucket", "zero-one")
+AUTO = ("bucket", "two-runs", "lattice", "exchange", "labelling", "zero-one")
 
 
 def serving(loss: Loss) -> list[str]:

@@ -132,7 +132,9 @@ class RankingOracle(Oracle):
     """An oracle for the family of two-array losses."""
 
     def refusal(self, loss: Loss) -> str | None:
-        return None if isinstance(loss, RankingLoss) else "it ranks, and this loss is a sum over rows"
+        if isinstance(loss, RankingLoss):
+            return None
+        return "it serves losses of two arrays, weights and a convex discount, and this one has none"
 
     @abstractmethod
     def bind_ranking(self, loss: RankingLoss, n_pos: int, n_neg: int, threads: int) -> BoundOracle:

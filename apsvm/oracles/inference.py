@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from apsvm import ranking
 from apsvm.losses import make_loss
-from apsvm.losses.base import LossError, RankingLoss
+from apsvm.losses.base import LossError, LossOverRankings
 from apsvm.oracles import make_oracle
 
 
@@ -41,7 +41,8 @@ def most_violated_ranking(
     relevance : (n,) booleans, or numbers of which those above 0 are positive
     loss : a ranking loss: its name (``"ap"``, ``"rbp(0.8)"``), or an object with ``weights(n_pos)`` and
         ``discount(n)``
-    oracle : ``auto``, ``greedy``, ``search``, ``select``, ``search-select``, ``qs`` or ``brute-force``
+    oracle : ``auto``, ``greedy``, ``search``, ``select``, ``search-select``, ``qs``, ``brute-force`` or another that
+        serves the loss
 
     Raises
     ------
@@ -67,8 +68,8 @@ def most_violated_ranking(
     if n_pos == 0 or n_neg == 0:
         raise ValueError(f"a ranking needs a positive and a negative row, found {n_pos} and {n_neg}")
     trained = make_loss(loss)
-    if not isinstance(trained, RankingLoss):
-        raise LossError(f"loss {trained.name!r} is a sum over rows: there is no ranking to find")
+    if not isinstance(trained, LossOverRankings):
+        raise LossError(f"loss {trained.name!r} is not over rankings: there is no ranking to find")
     weights_pos, weights_neg = np.empty(n_pos), np.empty(n_neg)
     bound = make_oracle(oracle, trained).bind(trained, n_pos, n_neg)
     violation = bound(s[relevant], s[~relevant], weights_pos, weights_neg)

@@ -23,7 +23,7 @@ class ZeroOneOracle(Oracle):
     name: ClassVar[str] = "zero-one"
 
     def refusal(self, loss: Loss) -> str | None:
-        return None if isinstance(loss, ZeroOne) else "it looks at each row on its own, and this loss ranks"
+        return None if isinstance(loss, ZeroOne) else "it looks at each row on its own, and this loss does not"
 
     def bind(
         self,

@@ -39,7 +39,7 @@ def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, w
     """
     loss = LOSSES[settings.loss]()
     if not isinstance(loss, RankingLoss):
-        raise LossError(f"oracle 'appx' approximates a ranking loss, and {loss.name!r} is a sum over rows; choose auto")
+        raise LossError(f"oracle 'appx' serves losses of two arrays, and {loss.name!r} is none; choose auto")
     require_pairs(data.relevant, data.groups)
     binary = train_structured_svm(data, replace(settings, loss="zero-one", oracle="auto"), watch, stage="binary")
     stage_one = binary.stages[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -48,6 +49,33 @@ def test_loss_is_the_best_metric_minus_the_metric(name, rng):
         if name in METRIC_OF:
             assert loss == pytest.approx(1.0 - parse_metric(METRIC_OF[name])(scores, relevant), abs=1e-12)
         np.testing.assert_array_equal(ranking.merged_order(ranks, scores_pos, scores_neg), order)
+
+
+@pytest.mark.parametrize("k", [1, 3, 8, 30])
+def test_losses_outside_the_family_are_one_minus_their_metrics(k, rng):
+    """``apsvm.metrics`` where it has the metric, at sizes where the best is 1; the definition everywhere."""
+    for _ in range(50):
+        n_pos, n_neg = rng.integers(1, 12, size=2)
+        scores = rng.normal(size=n_pos + n_neg)
+        relevant = np.arange(scores.size) < n_pos
+        in_order = relevant[np.argsort(-scores)]
+        above = np.flatnonzero(in_order) - np.arange(n_pos)
+        for name, metric in [
+            (f"ndcg@{k}", partial(METRICS["ndcg@k"], k=k)),
+            (f"p@{k}", partial(METRICS["p@k"], k=k)),
+            ("ndcg-chakrabarti", METRICS["ndcg-chakrabarti"]),
+        ]:
+            found = make_loss(name).of_ranking(above, n_neg)
+            assert found == pytest.approx(loss_of_order(metric, in_order), abs=1e-12)
+        ndcg = make_loss(f"ndcg@{k}").of_ranking(above, n_neg)
+        assert ndcg == pytest.approx(1 - parse_metric(f"nDCG@{k}")(scores, relevant), abs=1e-12)
+        if n_pos >= k:
+            precision = make_loss(f"p@{k}").of_ranking(above, n_neg)
+            assert precision == pytest.approx(1 - parse_metric(f"P@{k}")(scores, relevant), abs=1e-12)
+        if (scores > 0).any():
+            a, b = int((relevant & (scores > 0)).sum()), int((~relevant & (scores > 0)).sum())
+            f1 = make_loss("f1").of_labelling(a, b, n_pos, n_neg)
+            assert f1 == pytest.approx(1 - parse_metric("F1")(scores, relevant), abs=1e-12)
 
 
 def gains_never_fall(loss, n_pos, n_neg):

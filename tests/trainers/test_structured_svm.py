@@ -101,7 +101,7 @@ def test_weak_duality_at_every_iteration(loss):
     watch = Watch(progress=seen.append)
     trained = train_structured_svm(TrainingSet(Rows(X), relevant), Settings(loss=loss, C=5.0, epsilon=1e-5), watch)
     optimum = trained.solution.certificate.primal
-    assert len(seen) > 5
+    assert len(seen) > 2
     for before, after in pairwise(seen):
         assert after.primal <= before.primal
         assert after.dual >= before.dual

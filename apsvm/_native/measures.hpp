@@ -1,0 +1,52 @@
+// Loss-augmented inference for the measures outside the two-array family, exact all the same (measures.cpp).
+#pragma once
+
+#include "inference.hpp"
+
+namespace apsvm {
+
+// The scores of one query, and where its row weights go.
+struct Query {
+    const double *positives;
+    std::int32_t n_pos;
+    const double *negatives;
+    std::int32_t n_neg;
+    double *weights_pos, *weights_neg;
+};
+
+// value: h = loss + weights·scores. ranks_evaluated: argmaxes computed. violating: negatives above some positive; for
+// a measure of labellings, rows labelled wrongly.
+struct Found {
+    double value, loss;
+    std::int64_t ranks_evaluated, violating;
+};
+
+// Memory kept from call to call; whatever the sizes of the queries.
+struct MeasureWorkspace {
+    std::vector<Scored> positives, negatives, spare;  // descending
+    std::vector<double> scores_pos;                   // of the positives, descending
+    std::vector<double> sums_pos, sums_neg;           // of the first i scores, at [i]
+    std::vector<double> weights, weight_of_rank, other_weights, best;
+    std::vector<std::int64_t> counts;
+    std::vector<std::int32_t> not_below;              // positives that score at least the negative's, at [j - 1]
+    std::vector<std::int32_t> beaten_by;              // negatives that score more than the positive, at [i - 1]
+};
+
+// NDCG with D(1) = D(2): discount[p - 1] = D(p) and drops[p - 1] = D(p) − D(p+1) for p up to n_pos + n_neg, convex but
+// for the first drop. O(N log P + P log P + P log N).
+Found ndcg_first_two(const Query &query, const double *discount, const double *drops, MeasureWorkspace &work);
+
+// NDCG@k: `discount` and `drops` as above, convex, for p up to min(k, n_pos + n_neg). O(n log n + k²).
+Found ndcg_at(const Query &query, double k, const double *discount, const double *drops, MeasureWorkspace &work);
+
+// P@k over rankings. O(n log n).
+Found precision_at(const Query &query, double k, MeasureWorkspace &work);
+
+// F_β over labellings. O(n log n).
+Found f_measure(const Query &query, double beta, MeasureWorkspace &work);
+
+// Over the labellings with k positive labels: what the true positives among them fall short of min(k, P), by `unit`:
+// k for precision, P for recall. O(n log n).
+Found labelled_at(const Query &query, double k, double unit, MeasureWorkspace &work);
+
+}  // namespace apsvm

@@ -1,0 +1,25 @@
+"""P@k over labellings with k positive labels (Joachims 2005): Δ = (min(P, k) − a)/k, a the true positives.
+
+    h(s) = max(0, max over those labellings)
+
+Where k ≠ P the true labelling is none of them, and h need not bound the precision of the k highest scores: it also asks
+that the other positives score above 0. ``p@k`` is the same measure over rankings, and does bound it.
+"""
+
+from __future__ import annotations
+
+from apsvm.losses.base import LossOverLabellings
+from apsvm.losses.ndcg_at_k import check_cutoff
+
+
+class SetPrecisionAtK(LossOverLabellings):
+    """Precision at k of the best labelling, less that of the labelling. Raises LossError unless k ≥ 1."""
+
+    parameter = int
+
+    def __init__(self, k: int = 10) -> None:
+        self.k = check_cutoff("set-p@k", k)
+        self.name = f"set-p@{k}"
+
+    def of_labelling(self, true_positives: int, false_positives: int, n_pos: int, n_neg: int) -> float:
+        return (min(n_pos, self.k) - true_positives) / self.k

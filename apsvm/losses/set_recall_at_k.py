@@ -1,0 +1,22 @@
+"""R@k over labellings with k positive labels (Joachims 2005): Δ = (min(P, k) − a)/P, a the true positives.
+
+``set-p@k`` in other units, those of recall: what is said there holds here.
+"""
+
+from __future__ import annotations
+
+from apsvm.losses.base import LossOverLabellings
+from apsvm.losses.ndcg_at_k import check_cutoff
+
+
+class SetRecallAtK(LossOverLabellings):
+    """Recall at k of the best labelling, less that of the labelling. Raises LossError unless k ≥ 1."""
+
+    parameter = int
+
+    def __init__(self, k: int = 10) -> None:
+        self.k = check_cutoff("set-r@k", k)
+        self.name = f"set-r@{k}"
+
+    def of_labelling(self, true_positives: int, false_positives: int, n_pos: int, n_neg: int) -> float:
+        return (min(n_pos, self.k) - true_positives) / n_pos

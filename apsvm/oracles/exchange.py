@@ -1,0 +1,26 @@
+"""P@k over rankings, exactly: from the order of the scores, m positives of the first k change places with m negatives.
+
+Those are the m lowest positives inside and the m highest negatives outside. Δ gains m/k; the margins lose 2/(PN) times
+the differences s⁺ − s⁻ ≥ 0 of the positives now left out and the negatives now let in, which sums of the sorted
+scores give in O(1) for each m. O(n log n), n = P + N.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from apsvm.losses.base import Loss
+from apsvm.losses.precision_at_k import PrecisionAtK
+from apsvm.oracles.measures import Measure, MeasureOracle
+
+
+class Exchange(MeasureOracle):
+    """m positives out, m negatives in."""
+
+    name: ClassVar[str] = "exchange"
+    serves = (PrecisionAtK,)
+    what = "P@k over rankings"
+
+    def measure(self, loss: Loss, n: int) -> Measure:
+        assert isinstance(loss, PrecisionAtK)
+        return Measure("p@k", float(loss.k))

@@ -1,0 +1,33 @@
+"""The most violated labelling for F_β, PRBEP, and P@k and R@k over labellings, exactly. O(n log n), n = P + N.
+
+Joachims (2005, Algorithm 2) tries all counts (a, b) of true and false positives, O(n²). With k labels b = k − a; and
+F_β's Δ is, for each a, concave in b, as is the sum of the b highest scores, so that a bisection finds the best b.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from apsvm.losses.base import Loss
+from apsvm.losses.break_even import BreakEven
+from apsvm.losses.f_measure import FMeasure
+from apsvm.losses.set_precision_at_k import SetPrecisionAtK
+from apsvm.losses.set_recall_at_k import SetRecallAtK
+from apsvm.oracles.measures import Measure, MeasureOracle
+
+
+class Labelling(MeasureOracle):
+    """The highest positives and the highest negatives, as many of each as pay."""
+
+    name: ClassVar[str] = "labelling"
+    serves = (FMeasure, SetPrecisionAtK, SetRecallAtK, BreakEven)
+    what = "measures over labellings"
+
+    def measure(self, loss: Loss, n: int) -> Measure:
+        if isinstance(loss, FMeasure):
+            return Measure("f(beta)", loss.beta)
+        if isinstance(loss, SetPrecisionAtK):
+            return Measure("set-p@k", float(loss.k))
+        if isinstance(loss, SetRecallAtK):
+            return Measure("set-r@k", float(loss.k))
+        return Measure("prbep")

@@ -1,0 +1,301 @@
+"""The oracles outside the two-array family, against exhaustive search on tiny queries and O(PN) references beyond."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from judge import (
+    METRICS,
+    chakrabarti_ndcg_of_order,
+    hinge_by_counts,
+    hinge_by_interleavings,
+    hinge_by_labellings,
+    hinge_by_lattice,
+    hinge_by_permutations,
+    loss_of_order,
+    ndcg_at_of_order,
+    precision_at_of_order,
+)
+
+from apsvm import most_violated_ranking, ranking
+from apsvm._native import _kernels
+from apsvm.losses import LOSSES, make_loss
+from apsvm.losses.base import LossError, LossOverLabellings, LossOverRankings, RankingLoss
+from apsvm.oracles import ORACLES, make_oracle, serving
+from apsvm.oracles.measures import MeasureOracle
+
+RANKINGS = ["ndcg@k", "ndcg-chakrabarti", "p@k"]
+LABELLINGS = ["f1", "f(beta)", "set-p@k", "set-r@k", "prbep"]
+
+
+def test_the_lists_are_complete():
+    kinds = {name: LOSSES[name] for name in LOSSES}
+    assert {n for n, kind in kinds.items() if issubclass(kind, LossOverLabellings)} == set(LABELLINGS)
+    beyond = {n for n, k in kinds.items() if issubclass(k, LossOverRankings) and not issubclass(k, RankingLoss)}
+    assert beyond == set(RANKINGS)
+
+
+def with_parameter(form, rng, n):
+    """The loss at a parameter of interest for n rows, and its metric or its Δ from the definition."""
+    k = int(rng.choice([1, 2, 3, 5, n - 1, n, n + 3, 10]))
+    beta = float(rng.choice([0.25, 0.5, 2.0, 5.0]))
+    k = max(k, 1)
+    f = lambda a, b, p, _, beta=1.0: 1 - (1 + beta**2) * a / ((1 + beta**2) * a + b + beta**2 * (p - a))  # noqa: E731
+    return {
+        "ndcg@k": lambda: (make_loss(f"ndcg@{k}"), partial(ndcg_at_of_order, k=k)),
+        "ndcg-chakrabarti": lambda: (make_loss("ndcg-chakrabarti"), chakrabarti_ndcg_of_order),
+        "p@k": lambda: (make_loss(f"p@{k}"), partial(precision_at_of_order, k=k)),
+        "f1": lambda: (make_loss("f1"), f),
+        "f(beta)": lambda: (make_loss(f"f({beta})"), partial(f, beta=beta)),
+        "set-p@k": lambda: (make_loss(f"set-p@{k}"), lambda a, b, p, _: (min(p, k) - a) / k),
+        "set-r@k": lambda: (make_loss(f"set-r@{k}"), lambda a, b, p, _: (min(p, k) - a) / p),
+        "prbep": lambda: (make_loss("prbep"), lambda a, b, p, _: (p - a) / p),
+    }[form]()
+
+
+def number_of_labels(loss, relevant):
+    if loss.name.startswith("f"):
+        return None
+    return min(getattr(loss, "k", int(relevant.sum())), relevant.size)
+
+
+def tiny_query(rng, most=5):
+    n_pos, n_neg = rng.integers(1, most + 1, size=2)
+    relevant = rng.permutation(np.repeat([True, False], [n_pos, n_neg]))
+    scores = rng.integers(-3, 4, size=n_pos + n_neg) * rng.choice([0.05, 0.25, 1.0])
+    if rng.random() < 0.2:
+        scores = scores + rng.normal(size=scores.size)
+    return scores, relevant
+
+
+def find(loss, scores, relevant):
+    """(violation, c) by the oracle that ``auto`` finds."""
+    n_pos = int(relevant.sum())
+    weights_pos, weights_neg = np.empty(n_pos), np.empty(scores.size - n_pos)
+    oracle = make_oracle("auto", loss).bind(loss, n_pos, scores.size - n_pos)
+    violation = oracle(scores[relevant], scores[~relevant], weights_pos, weights_neg)
+    c = np.empty(scores.size)
+    c[relevant], c[~relevant] = weights_pos, weights_neg
+    return violation, c
+
+
+@pytest.mark.parametrize("form", RANKINGS)
+def test_rankings_equal_exhaustive_search_on_tiny_queries(form, rng):
+    tied, names = 0, set()
+    for at in range(1500):
+        scores, relevant = tiny_query(rng)
+        loss, metric = with_parameter(form, rng, scores.size)
+        found = most_violated_ranking(scores, relevant, loss=loss)
+        assert found.value == pytest.approx(hinge_by_interleavings(scores, relevant, metric), abs=1e-12), loss.name
+        if scores.size <= 5 and at < 300:
+            assert found.value == pytest.approx(hinge_by_permutations(scores, relevant, metric), abs=1e-12), loss.name
+        n_pos = int(relevant.sum())
+        lost = loss.of_ranking(ranking.negatives_above(found.ranks, n_pos), scores.size - n_pos)
+        assert found.loss == pytest.approx(lost, abs=1e-12)
+        tied += np.unique(scores).size < scores.size
+        names.add(loss.name)
+    assert tied > 1000
+    assert len(names) >= (1 if form == "ndcg-chakrabarti" else 10)
+
+
+@pytest.mark.parametrize("form", LABELLINGS)
+def test_labellings_equal_exhaustive_search_on_tiny_queries(form, rng):
+    tied, names = 0, set()
+    for _ in range(1000):
+        scores, relevant = tiny_query(rng, most=4)
+        loss, delta = with_parameter(form, rng, scores.size)
+        violation, c = find(loss, scores, relevant)
+        judge = hinge_by_labellings(scores, relevant, delta, number_of_labels(loss, relevant))
+        assert violation.value == pytest.approx(judge, abs=1e-12), loss.name
+        assert set(np.unique(np.rint(scores.size * c))) <= {-1.0, 0.0, 1.0}
+        a, b = int((c[relevant] == 0).sum()), int((c[~relevant] > 0).sum())
+        if violation.value > 0:
+            assert violation.loss == pytest.approx(loss.of_labelling(a, b, relevant.sum(), (~relevant).sum()))
+        assert violation.violating == np.count_nonzero(c)
+        tied += np.unique(scores).size < scores.size
+        names.add(loss.name)
+    assert tied > 600
+    assert len(names) >= (1 if form in ("f1", "prbep") else 4)
+
+
+def larger_query(rng):
+    """Up to 40 + 60 rows; ties, offsets, heavy tails."""
+    n_pos, n_neg = rng.integers(1, 40), rng.integers(1, 60)
+    n = n_pos + n_neg
+    relevant = rng.permutation(np.repeat([True, False], [n_pos, n_neg]))
+    kinds = [
+        lambda: rng.normal(size=n),
+        lambda: rng.integers(0, 4, size=n) / 4.0,
+        lambda: np.zeros(n),
+        lambda: rng.standard_cauchy(size=n),
+        lambda: 1e6 + rng.normal(size=n),
+        lambda: 1e-9 * rng.normal(size=n),
+        lambda: 1e9 * rng.normal(size=n),
+        lambda: np.linspace(-1.0, 1.0, n),
+    ]
+    scores = kinds[rng.integers(len(kinds))]() * rng.choice([0.1, 1.0, 5.0])
+    return scores + rng.choice([0.0, 0.5, 2.0]) * relevant, relevant
+
+
+@pytest.mark.parametrize("form", RANKINGS)
+def test_rankings_equal_the_slow_reference_on_larger_queries(form, rng):
+    k_met = set()
+    for _ in range(150):
+        scores, relevant = larger_query(rng)
+        loss, metric = with_parameter(form, rng, scores.size)
+        unit = np.eye(scores.size, dtype=bool)
+        if form == "ndcg-chakrabarti":
+            gains = 1 / np.log2(np.maximum(np.arange(1, scores.size + 1), 2))
+        elif form == "ndcg@k":
+            gains = np.where(np.arange(scores.size) < loss.k, 1 / np.log2(np.arange(2, scores.size + 2)), 0.0)
+        else:
+            gains = np.array([metric(row) for row in unit])
+        ideal = gains[: relevant.sum()].sum()
+        if form != "p@k":
+            gains, ideal = gains / ideal, 1.0
+        judge = hinge_by_lattice(scores, relevant, gains, ideal)
+        size = 2 * np.abs(scores).max()
+        found = most_violated_ranking(scores, relevant, loss=loss)
+        assert found.value == pytest.approx(judge, rel=1e-10, abs=1e-12 + 1e-12 * size), loss.name
+        k_met.add(getattr(loss, "k", 0))
+    assert form == "ndcg-chakrabarti" or len(k_met) > 20
+
+
+@pytest.mark.parametrize("form", LABELLINGS)
+def test_labellings_equal_the_slow_reference_on_larger_queries(form, rng):
+    for _ in range(100):
+        scores, relevant = larger_query(rng)
+        loss, delta = with_parameter(form, rng, scores.size)
+        judge = hinge_by_counts(scores, relevant, delta, number_of_labels(loss, relevant))
+        size = np.abs(scores).max()
+        assert find(loss, scores, relevant)[0].value == pytest.approx(judge, rel=1e-10, abs=1e-12 + 1e-12 * size)
+
+
+@pytest.mark.parametrize("form", [*RANKINGS, *LABELLINGS])
+def test_subgradient_inequality(form, rng):
+    """h(s') ≥ h(s) + c·(s' − s), h = Δ + c·s, h ≥ 0, and Σc = 0 over rankings."""
+    for _ in range(200):
+        scores, relevant = tiny_query(rng, most=8)
+        loss, _ = with_parameter(form, rng, scores.size)
+        here, c = find(loss, scores, relevant)
+        assert here.value == pytest.approx(here.loss + c @ scores, abs=1e-12)
+        assert here.value >= 0
+        if form in RANKINGS:
+            assert c.sum() == pytest.approx(0.0, abs=1e-14)
+        for scale in (1e-3, 0.3, 10.0):
+            there = scores + scale * rng.normal(size=scores.size)
+            assert find(loss, there, relevant)[0].value >= here.value + c @ (there - scores) - 1e-12
+
+
+@pytest.mark.parametrize("form", [*RANKINGS, "f1", "f(beta)", "prbep"])
+def test_the_hinge_bounds_the_loss_of_the_prediction(form, rng):
+    """The order of the scores; for labellings their signs, or the P highest."""
+    above = 0
+    for _ in range(300):
+        scores, relevant = tiny_query(rng, most=8)
+        scores = scores + 1e-6 * rng.normal(size=scores.size)
+        loss, metric = with_parameter(form, rng, scores.size)
+        order = np.argsort(-scores)
+        if form in RANKINGS:
+            lost = loss_of_order(metric, relevant[order])
+        else:
+            labelled = np.zeros(scores.size, dtype=bool)
+            labelled[order[: relevant.sum()] if form == "prbep" else scores > 0] = True
+            a, b = int((labelled & relevant).sum()), int((labelled & ~relevant).sum())
+            lost = loss.of_labelling(a, b, int(relevant.sum()), int((~relevant).sum()))
+        assert find(loss, scores, relevant)[0].value >= lost - 1e-9
+        above += lost > 0
+    assert above > 100
+
+
+def test_the_family_is_met_where_the_cut_is_no_cut(rng):
+    """NDCG@k for k ≥ n is NDCG."""
+    for _ in range(200):
+        scores, relevant = larger_query(rng)
+        judge = most_violated_ranking(scores, relevant, loss="ndcg").value
+        size = np.abs(scores).max()
+        for k in (scores.size, scores.size + 1, 2**53):
+            found = most_violated_ranking(scores, relevant, loss=f"ndcg@{k}").value
+            assert found == pytest.approx(judge, rel=1e-10, abs=1e-12 * max(size, 1.0))
+
+
+@pytest.mark.parametrize("form", [*RANKINGS, *LABELLINGS])
+def test_one_workspace_serves_queries_of_every_size(form, rng):
+    """As a loop over many queries uses it: large, small, large again."""
+    loss = LOSSES[form]()
+    oracle = make_oracle("auto", loss)
+    assert isinstance(oracle, MeasureOracle)
+    measure = oracle.measure(loss, 5000)
+    discount = measure.discount
+    kernel = _kernels.MeasureOracle(measure.form, measure.parameter, discount, discount[:-1] - discount[1:])
+    for n_pos, n_neg in [(3, 4), (700, 3000), (1, 1), (2, 300), (900, 5), (1, 4000), (20, 20)]:
+        scores, relevant = rng.normal(size=n_pos + n_neg), np.arange(n_pos + n_neg) < n_pos
+        fresh, c = find(loss, scores, relevant)
+        weights_pos, weights_neg = np.full(n_pos, np.nan), np.full(n_neg, np.nan)
+        assert kernel(scores[:n_pos], scores[n_pos:], weights_pos, weights_neg) == tuple(fresh)
+        np.testing.assert_array_equal(np.concatenate([weights_pos, weights_neg]), c)
+
+
+def test_perfect_scores_violate_nothing():
+    scores, relevant = np.array([90.0, 80.0, -90.0, -80.0]), np.array([True, True, False, False])
+    for form in [*RANKINGS, *LABELLINGS]:
+        violation, c = find(LOSSES[form](), scores, relevant)
+        assert violation.value == violation.loss == 0.0, form
+        np.testing.assert_array_equal(c, 0.0)
+
+
+def test_hand_values():
+    """Two positives, two negatives, all scores 0: the worst ranking or labelling is as good as any other."""
+    zeros, relevant = np.zeros(4), np.array([True, True, False, False])
+    for name, worst in [
+        ("ndcg@2", 1.0),
+        ("ndcg@3", 1 - 0.5 / (1 + 1 / np.log2(3))),
+        ("ndcg-chakrabarti", 1 - (1 / np.log2(3) + 1 / 2) / 2),
+        ("p@1", 1.0),
+        ("p@3", (2 - 1) / 3),
+        ("p@4", 0.0),
+        ("f1", 1.0),
+        ("prbep", 1.0),
+        ("set-p@1", 1.0),
+        ("set-r@1", 0.5),
+        ("set-r@3", 0.5),
+    ]:
+        assert find(make_loss(name), zeros, relevant)[0].value == pytest.approx(worst), name
+    # F1, one positive at −1 and one negative at −1: Δ(0, 1) = Δ(0, 0) = 1, + 1/2 for the positive called negative.
+    assert find(make_loss("f1"), np.array([-1.0, -1.0]), np.array([True, False]))[0].value == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("form", [*RANKINGS, *LABELLINGS])
+def test_other_oracles_refuse_by_name(form):
+    loss = LOSSES[form]()
+    (fitting,) = serving(loss)
+    for oracle in ORACLES:
+        if oracle != fitting:
+            with pytest.raises(LossError, match=rf"'{oracle}' cannot serve loss .*; choose auto or {fitting}"):
+                make_oracle(oracle, loss)
+    with pytest.raises(LossError, match=rf"{fitting!r} cannot serve loss 'ap': it is made for"):
+        make_oracle(fitting, make_loss("ap"))
+
+
+@pytest.mark.parametrize("name", ["ndcg@0", "p@-3", "set-p@0", "set-r@0", f"ndcg@{2**60}", "f(0)", "f(-1)", "f(inf)"])
+def test_bad_parameters_are_refused(name):
+    with pytest.raises(LossError, match=r"needs .*, found"):
+        make_loss(name)
+
+
+@pytest.mark.parametrize("name", ["ndcg@", "ndcg@k", "ndcg@2.5", "p@x"])
+def test_cutoffs_are_whole_numbers(name):
+    with pytest.raises(LossError, match=r"@k takes a whole number, as in .*@10, found"):
+        make_loss(name)
+
+
+@pytest.mark.parametrize("name", ["f1", "prbep", "set-p@3"])
+def test_labellings_have_no_ranking(name):
+    with pytest.raises(LossError, match="not over rankings"):
+        most_violated_ranking([0.0, 1.0], [1, 0], loss=name)
+
+
+def test_the_metrics_of_the_registry_are_all_judged():
+    assert {name for name in LOSSES if issubclass(LOSSES[name], LossOverRankings)} == set(METRICS)
