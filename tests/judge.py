@@ -67,6 +67,7 @@ def precision_at_of_order(relevant_in_order: NDArray[np.bool_], k: int = 10) -> 
 METRICS: dict[str, Metric] = {
     "ap": average_precision_of_order,
     "ndcg": ndcg_of_order,
+    "ndcg(gain)": ndcg_of_order,
     "mrr": reciprocal_rank_of_order,
     "auc": roc_area_of_order,
     "rbp(rho)": rank_biased_of_order,

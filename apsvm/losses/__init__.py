@@ -14,6 +14,7 @@ LOSSES: Registry[Loss] = Registry(
     {
         "ap": "apsvm.losses.average_precision:AveragePrecision",
         "ndcg": "apsvm.losses.ndcg:NDCG",
+        "ndcg(gain)": "apsvm.losses.ndcg:NDCG",
         "mrr": "apsvm.losses.reciprocal_rank:ReciprocalRank",
         "auc": "apsvm.losses.roc_area:ROCArea",
         "rbp(rho)": "apsvm.losses.rank_biased:RankBiasedPrecision",

@@ -26,7 +26,7 @@ class Loss(ABC):
 
     name: str
     #: The type of the parameter that the name carries and the constructor takes (``rbp(0.8)``), if there is one.
-    parameter: ClassVar[type[int] | type[float] | None] = None
+    parameter: ClassVar[type[int] | type[float] | type[str] | None] = None
     #: Each query has a loss of its own, and the risk is their mean; otherwise all rows are one query.
     by_query: ClassVar[bool] = True
 

@@ -4,6 +4,8 @@
 
 (Järvelin and Kekäläinen 2002, with the discount usual since.) Not unimodal: u_k [D(k+j−1) − D(k+j)] falls in k. The
 greedy oracle is Chakrabarti et al.'s (2008); their own discount, D(1) = D(2) = 1, is not convex and needs another.
+
+With grades it is a weighted sum of such losses (``apsvm.losses.graded``), the gain 2^grade − 1 or the grade itself.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.losses.base import RankingLoss
+from apsvm.losses.base import LossError, RankingLoss
+from apsvm.losses.graded import GAINS, GradedLoss
 
 
 def log_discount(n: int) -> NDArray[np.float64]:
@@ -19,13 +22,22 @@ def log_discount(n: int) -> NDArray[np.float64]:
     return 1.0 / np.log2(np.arange(2, n + 2))
 
 
-class NDCG(RankingLoss):
-    """One minus NDCG."""
+class NDCG(RankingLoss, GradedLoss):
+    """One minus NDCG. ``gain`` of grades: "exponential" or "linear"; raises LossError on another."""
 
-    name = "ndcg"
+    parameter = str
+
+    def __init__(self, gain: str = "exponential") -> None:
+        if gain not in GAINS:
+            raise LossError(f"loss ndcg(gain) needs one of {', '.join(GAINS)}, found {gain!r}")
+        self.gain = gain
+        self.name = "ndcg" if gain == "exponential" else f"ndcg({gain})"
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:
-        return np.full(n_pos, 1.0 / log_discount(n_pos).sum())
+        return np.full(n_pos, 1.0 / self.ideal(n_pos))
 
     def discount(self, n: int) -> NDArray[np.float64]:
         return log_discount(n)
+
+    def ideal(self, n_pos: int) -> float:
+        return float(log_discount(n_pos).sum())

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.losses.base import LossError, LossOverRankings
+from apsvm.losses.base import LossError
+from apsvm.losses.graded import GradedLoss
 from apsvm.losses.ndcg import log_discount
 
 
@@ -22,7 +23,7 @@ def check_cutoff(form: str, k: int) -> int:
     return k
 
 
-class NDCGAtK(LossOverRankings):
+class NDCGAtK(GradedLoss):
     """One minus NDCG@k. Raises LossError unless k ≥ 1."""
 
     parameter = int
@@ -35,8 +36,11 @@ class NDCGAtK(LossOverRankings):
         """D at the positions 1..min(n, k)."""
         return log_discount(min(n, self.k))
 
+    def ideal(self, n_pos: int) -> float:
+        return float(self.discount(n_pos).sum())
+
     def of_ranking(self, negatives_above: NDArray[np.int64], n_neg: int) -> float:
         n_pos = negatives_above.size
         discount = self.discount(n_pos + n_neg)
         places = np.arange(n_pos) + negatives_above
-        return float(1.0 - discount[places[places < self.k]].sum() / discount[:n_pos].sum())
+        return float(1.0 - discount[places[places < self.k]].sum() / self.ideal(n_pos))

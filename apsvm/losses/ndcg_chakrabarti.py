@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.losses.base import LossOverRankings
+from apsvm.losses.graded import GradedLoss
 from apsvm.losses.ndcg import log_discount
 
 
-class ChakrabartiNDCG(LossOverRankings):
+class ChakrabartiNDCG(GradedLoss):
     """One minus NDCG, the first two positions alike."""
 
     name = "ndcg-chakrabarti"
@@ -26,7 +26,10 @@ class ChakrabartiNDCG(LossOverRankings):
         discount[1:] = log_discount(n - 1)
         return discount
 
+    def ideal(self, n_pos: int) -> float:
+        return float(self.discount(n_pos).sum())
+
     def of_ranking(self, negatives_above: NDArray[np.int64], n_neg: int) -> float:
         n_pos = negatives_above.size
         discount = self.discount(n_pos + n_neg)
-        return float(1.0 - discount[np.arange(n_pos) + negatives_above].sum() / discount[:n_pos].sum())
+        return float(1.0 - discount[np.arange(n_pos) + negatives_above].sum() / self.ideal(n_pos))

@@ -137,6 +137,7 @@ def test_names():
         ("rbp()", LossError, "takes a number"),
         ("rbp(1)", LossError, r"0 < rho < 1, found 1"),
         ("rbp(nan)", LossError, r"0 < rho < 1"),
+        ("ndcg(cubic)", LossError, r"ndcg\(gain\) needs one of exponential, linear, found 'cubic'"),
         ("rbp", UnknownNameError, r"did you mean 'rbp\(rho\)'"),
         ("ncdg", UnknownNameError, "did you mean 'ndcg'"),
         ("ap)", UnknownNameError, "unknown loss"),
