@@ -40,6 +40,17 @@ void sort_both(const Query &query, MeasureWorkspace &work) {
     sort_scored(work.negatives, query.n_neg, work.spare);
 }
 
+// Puts the first m of the n items, in descending order, first; items are given in ascending order of index.
+void sort_first(std::vector<Scored> &items, std::size_t n, std::size_t m, std::vector<Scored> &spare) {
+    if (8 * m >= n) {
+        sort_scored(items, n, spare);
+        return;
+    }
+    const auto begin = items.begin(), middle = begin + static_cast<std::ptrdiff_t>(m);
+    std::nth_element(begin, middle, begin + static_cast<std::ptrdiff_t>(n));
+    std::sort(begin, middle);
+}
+
 // Sums of the sorted scores, less `origin` each.
 void add_up(const Query &query, double origin, MeasureWorkspace &work) {
     work.sums_pos.assign(query.n_pos + 1, 0.0);
@@ -128,23 +139,21 @@ Found labelled(const Query &query, std::int32_t a, std::int32_t b, double loss, 
 // monotone), and no gain at k = 1 counts; where r_1 = 1 the other negatives have only drops from the second on: both
 // restricted problems are of the family. The better of the two is taken.
 Found ndcg_first_two(const Query &query, const double *discount, const double *drops, MeasureWorkspace &work) {
-    sort_positives(query, work);
+    sort_both(query, work);
     const double scale = scale_of(query), unit = 1.0 / sum(discount, query.n_pos);
     const auto lost = [&](std::int64_t k, std::int64_t p) { return unit * (discount[k - 1] - discount[p - 1]); };
     work.weights.assign(query.n_pos, unit);
     const Task task{work.scores_pos.data(), query.n_pos, work.weights.data(), drops, scale};
-    fill(work.negatives, query.negatives, query.n_neg);
     Scored *const begin = work.negatives.data(), *const end = begin + query.n_neg;
-    std::swap(*begin, *std::min_element(begin, end));
 
     Sink sink = empty_sink(query, scale, work);
     sink.take(*begin, 1);
-    std::int64_t evaluated = rank_by_quicksort(task, sink, 2, begin + 1, end, 1, query.n_pos + 1);
+    std::int64_t evaluated = rank_by_quicksort(task, sink, 2, begin + 1, end, 1, query.n_pos + 1, true);
     const Found first = answer(query, sink, scale, evaluated, work, lost);
     work.other_weights.assign(query.weights_neg, query.weights_neg + query.n_neg);
 
     sink = empty_sink(query, scale, work);
-    evaluated += rank_by_quicksort(task, sink, 1, begin, end, 2, query.n_pos + 1);
+    evaluated += rank_by_quicksort(task, sink, 1, begin, end, 2, query.n_pos + 1, true);
     const Found second = answer(query, sink, scale, evaluated, work, lost);
     if (second.value >= first.value) return second;
 
@@ -292,9 +301,14 @@ Found f_measure(const Query &query, double beta, MeasureWorkspace &work) {
     return labelled(query, a_best, b_best, loss(a_best, b_best), evaluated, work);
 }
 
-// k fixes b = k − a. The true labelling, Δ = 0, is always among the candidates.
+// k fixes b = k − a, so only the k highest of each class need an order. The true labelling, Δ = 0, is always among the
+// candidates.
 Found labelled_at(const Query &query, double k, double unit, MeasureWorkspace &work) {
-    sort_both(query, work);
+    const auto highest = static_cast<std::size_t>(cutoff(query, k));
+    fill(work.positives, query.positives, query.n_pos);
+    fill(work.negatives, query.negatives, query.n_neg);
+    sort_first(work.positives, query.n_pos, std::min<std::size_t>(highest, query.n_pos), work.spare);
+    sort_first(work.negatives, query.n_neg, std::min<std::size_t>(highest, query.n_neg), work.spare);
     add_up(query, 0.0, work);
     const double share = 1.0 / (static_cast<double>(query.n_pos) + static_cast<double>(query.n_neg));
     const std::int64_t depth = cutoff(query, k);

@@ -33,7 +33,7 @@ struct MeasureWorkspace {
 };
 
 // NDCG with D(1) = D(2): discount[p - 1] = D(p) and drops[p - 1] = D(p) − D(p+1) for p up to n_pos + n_neg, convex but
-// for the first drop. O(N log P + P log P + P log N).
+// for the first drop. O(n log n), n = n_pos + n_neg.
 Found ndcg_first_two(const Query &query, const double *discount, const double *drops, MeasureWorkspace &work);
 
 // NDCG@k: `discount` and `drops` as above, convex, for p up to min(k, n_pos + n_neg). O(n log n + k²).
@@ -46,7 +46,7 @@ Found precision_at(const Query &query, double k, MeasureWorkspace &work);
 Found f_measure(const Query &query, double beta, MeasureWorkspace &work);
 
 // Over the labellings with k positive labels: what the true positives among them fall short of min(k, P), by `unit`:
-// k for precision, P for recall. O(n log n).
+// k for precision, P for recall. O(n + k log k).
 Found labelled_at(const Query &query, double k, double unit, MeasureWorkspace &work);
 
 }  // namespace apsvm

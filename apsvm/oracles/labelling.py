@@ -1,7 +1,8 @@
 """The most violated labelling for F_β, PRBEP, and P@k and R@k over labellings, exactly. O(n log n), n = P + N.
 
-Joachims (2005, Algorithm 2) tries all counts (a, b) of true and false positives, O(n²). With k labels b = k − a; and
-F_β's Δ is, for each a, concave in b, as is the sum of the b highest scores, so that a bisection finds the best b.
+Joachims (2005, Algorithm 2) tries all counts (a, b) of true and false positives, O(n²). With k labels b = k − a, and
+only the k highest scores of each class need an order: O(n + k log k). F_β's Δ is, for each a, concave in b, as is the
+sum of the b highest scores, so that a bisection finds the best b.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""NDCG with Chakrabarti's discount, exactly: the better of two restricted runs. O((N + P) log P + P log N).
+"""NDCG with Chakrabarti's discount, exactly: the better of two restricted runs. O(n log n), n = P + N.
 
 Its first drop, D(1) − D(2) = 0, is the only one out of line, and touches the pair of the first positive and the first
 negative alone. Either that negative has rank 1, and the others follow from the later drops; or, ranks being monotone,
