@@ -22,33 +22,27 @@ namespace apsvm {
 
 namespace {
 
-void fill(std::vector<Scored> &items, const double *scores, std::int32_t n) {
-    if (items.size() < static_cast<std::size_t>(n)) items.resize(static_cast<std::size_t>(n));
-    for (std::int32_t i = 0; i < n; ++i) items[i] = {scores[i], i};
-}
-
 void sort_positives(const Query &query, MeasureWorkspace &work) {
-    fill(work.positives, query.positives, query.n_pos);
-    sort_scored(work.positives, query.n_pos, work.spare);
+    sort_scores(query.positives, nullptr, query.n_pos, work.positives, work.sort);
     work.scores_pos.resize(query.n_pos);
     for (std::int32_t k = 0; k < query.n_pos; ++k) work.scores_pos[k] = work.positives[k].score;
 }
 
 void sort_both(const Query &query, MeasureWorkspace &work) {
     sort_positives(query, work);
-    fill(work.negatives, query.negatives, query.n_neg);
-    sort_scored(work.negatives, query.n_neg, work.spare);
+    sort_scores(query.negatives, nullptr, query.n_neg, work.negatives, work.sort);
 }
 
-// Puts the first m of the n items, in descending order, first; items are given in ascending order of index.
-void sort_first(std::vector<Scored> &items, std::size_t n, std::size_t m, std::vector<Scored> &spare) {
+// Puts all n scores into `items`, the m highest first and in order.
+void sort_first(const double *scores, std::int32_t n, std::int64_t m, std::vector<Scored> &items, SortWorkspace &sort) {
     if (8 * m >= n) {
-        sort_scored(items, n, spare);
+        sort_scores(scores, nullptr, n, items, sort);
         return;
     }
-    const auto begin = items.begin(), middle = begin + static_cast<std::ptrdiff_t>(m);
-    std::nth_element(begin, middle, begin + static_cast<std::ptrdiff_t>(n));
-    std::sort(begin, middle);
+    if (items.size() < static_cast<std::size_t>(n)) items.resize(n);
+    for (std::int32_t i = 0; i < n; ++i) items[i] = {scores[i], i};
+    std::nth_element(items.begin(), items.begin() + m, items.begin() + n);
+    std::sort(items.begin(), items.begin() + m);
 }
 
 // Sums of the sorted scores, less `origin` each.
@@ -304,14 +298,11 @@ Found f_measure(const Query &query, double beta, MeasureWorkspace &work) {
 // k fixes b = k − a, so only the k highest of each class need an order. The true labelling, Δ = 0, is always among the
 // candidates.
 Found labelled_at(const Query &query, double k, double unit, MeasureWorkspace &work) {
-    const auto highest = static_cast<std::size_t>(cutoff(query, k));
-    fill(work.positives, query.positives, query.n_pos);
-    fill(work.negatives, query.negatives, query.n_neg);
-    sort_first(work.positives, query.n_pos, std::min<std::size_t>(highest, query.n_pos), work.spare);
-    sort_first(work.negatives, query.n_neg, std::min<std::size_t>(highest, query.n_neg), work.spare);
+    const std::int64_t depth = cutoff(query, k);
+    sort_first(query.positives, query.n_pos, depth, work.positives, work.sort);
+    sort_first(query.negatives, query.n_neg, depth, work.negatives, work.sort);
     add_up(query, 0.0, work);
     const double share = 1.0 / (static_cast<double>(query.n_pos) + static_cast<double>(query.n_neg));
-    const std::int64_t depth = cutoff(query, k);
     const auto most = static_cast<std::int32_t>(std::min<std::int64_t>(depth, query.n_pos));
     const auto least = static_cast<std::int32_t>(std::max<std::int64_t>(0, depth - query.n_neg));
     std::int32_t a_best = query.n_pos, b_best = 0;

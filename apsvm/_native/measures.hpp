@@ -23,13 +23,14 @@ struct Found {
 
 // Memory kept from call to call; whatever the sizes of the queries.
 struct MeasureWorkspace {
-    std::vector<Scored> positives, negatives, spare;  // descending
-    std::vector<double> scores_pos;                   // of the positives, descending
-    std::vector<double> sums_pos, sums_neg;           // of the first i scores, at [i]
+    std::vector<Scored> positives, negatives;  // descending
+    SortWorkspace sort;
+    std::vector<double> scores_pos;            // of the positives, descending
+    std::vector<double> sums_pos, sums_neg;    // of the first i scores, at [i]
     std::vector<double> weights, weight_of_rank, other_weights, best;
     std::vector<std::int64_t> counts;
-    std::vector<std::int32_t> not_below;              // positives that score at least the negative's, at [j - 1]
-    std::vector<std::int32_t> beaten_by;              // negatives that score more than the positive, at [i - 1]
+    std::vector<std::int32_t> not_below;       // positives that score at least the negative's, at [j - 1]
+    std::vector<std::int32_t> beaten_by;       // negatives that score more than the positive, at [i - 1]
 };
 
 // NDCG with D(1) = D(2): discount[p - 1] = D(p) and drops[p - 1] = D(p) − D(p+1) for p up to n_pos + n_neg, convex but
