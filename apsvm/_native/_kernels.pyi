@@ -57,8 +57,18 @@ class RankingOracle:
     ) -> tuple[float, float, int, int]: ...
 
 class MeasureOracle:
-    def __init__(self, measure: str, parameter: float, discount: NDArray[float64], drops: NDArray[float64]) -> None: ...
-    def __call__(
+    def __init__(
+        self, measure: str, parameter: float, discount: NDArray[float64], drops: NDArray[float64], threads: int
+    ) -> None: ...
+    def add_tasks(
+        self,
+        first: NDArray[int64],
+        n_pos: NDArray[int64],
+        n_neg: NDArray[int64],
+        coefficients: NDArray[float64],
+    ) -> None: ...
+    def __call__(self, scores: NDArray[float64], weights: NDArray[float64], /) -> tuple[float, float, int, int]: ...
+    def one(
         self,
         positives: NDArray[float64],
         negatives: NDArray[float64],

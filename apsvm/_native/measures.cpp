@@ -7,6 +7,7 @@
 //
 // Over labellings, Ψ = (1/2n) Σ_i y_i x_i (Joachims 2005), so that a row labelled wrongly adds −y_i s_i / n.
 #include "measures.hpp"
+#include "threads.hpp"
 
 #include <limits>
 #include <stdexcept>
@@ -327,49 +328,125 @@ namespace {
 
 using namespace apsvm;
 
-// One of the measures above for queries of any size; `parameter` is k, β or nothing.
+// One of the measures above, made ready for many queries, as RankingOracle is; `parameter` is k, β or nothing.
 class MeasureOracle {
 public:
-    MeasureOracle(std::string measure, double parameter, In<double> discount, In<double> drops)
-        : measure_(std::move(measure)), parameter_(parameter),
+    MeasureOracle(std::string measure, double parameter, In<double> discount, In<double> drops, std::size_t threads)
+        : measure_(std::move(measure)), parameter_(parameter), threads_(threads),
           discount_(discount.data(), discount.data() + discount.size()),
-          drops_(drops.data(), drops.data() + drops.size()) {}
+          drops_(drops.data(), drops.data() + drops.size()), workspaces_(1) {}
 
-    nb::tuple call(In<double> positives, In<double> negatives, Out<double> weights_pos, Out<double> weights_neg) {
+    // Tasks in order: the first row of each, its positives and the negatives after them, and its coefficient. Several
+    // tasks may share their rows; their sum counts.
+    void add_tasks(In<std::int64_t> first, In<std::int64_t> n_pos, In<std::int64_t> n_neg, In<double> coefficients) {
+        for (std::size_t t = 0; t < first.size(); ++t) {
+            tasks_.push_back({first.data()[t], static_cast<std::int32_t>(n_pos.data()[t]),
+                              static_cast<std::int32_t>(n_neg.data()[t]), coefficients.data()[t]});
+            if (queries_.empty() || tasks_[queries_.back()].first != first.data()[t]) {
+                queries_.push_back(tasks_.size() - 1);
+                rows_ += static_cast<std::size_t>(n_pos.data()[t] + n_neg.data()[t]);
+            }
+        }
+        answers_.resize(queries_.size());
+    }
+
+    // (Σ coefficient·h, Σ coefficient·Δ, ranks evaluated, violating); fills the row weights.
+    nb::tuple call(In<double> scores, Out<double> weights) {
+        Found total{0.0, 0.0, 0, 0};
+        {
+            nb::gil_scoped_release unlocked;
+            // Below so many rows a thread costs more than it saves.
+            constexpr std::size_t rows_per_thread = 1u << 13;
+            const std::size_t threads = std::clamp<std::size_t>(rows_ / rows_per_thread, 1, threads_);
+            if (workspaces_.size() < threads) workspaces_.resize(threads);
+            in_runs(queries_.size(), threads, [&](std::size_t q, std::size_t t) {
+                answers_[q] = answer(q, scores.data(), weights.data(), workspaces_[t]);
+            });
+            for (const Found &found : answers_) add(total, found, 1.0);
+        }
+        return as_tuple(total);
+    }
+
+    // The same for one query whose classes stand apart.
+    nb::tuple call_one(In<double> positives, In<double> negatives, Out<double> weights_pos, Out<double> weights_neg) {
         const Query query{positives.data(),   static_cast<std::int32_t>(positives.size()),
                           negatives.data(),   static_cast<std::int32_t>(negatives.size()),
                           weights_pos.data(), weights_neg.data()};
         Found found;
         {
             nb::gil_scoped_release unlocked;
-            found = find(query);
+            found = find(query, workspaces_[0]);
         }
-        return nb::make_tuple(found.value, found.loss, found.ranks_evaluated, found.violating);
+        return as_tuple(found);
     }
 
 private:
-    Found find(const Query &query) {
+    struct Task {
+        std::int64_t first;
+        std::int32_t n_pos, n_neg;
+        double coefficient;
+    };
+
+    static nb::tuple as_tuple(const Found &found) {
+        return nb::make_tuple(found.value, found.loss, found.ranks_evaluated, found.violating);
+    }
+
+    static void add(Found &total, const Found &found, double coefficient) {
+        total.value += coefficient * found.value;
+        total.loss += coefficient * found.loss;
+        total.ranks_evaluated += found.ranks_evaluated;
+        total.violating += found.violating;
+    }
+
+    Found answer(std::size_t q, const double *scores, double *weights, MeasureWorkspace &work) const {
+        Found total{0.0, 0.0, 0, 0};
+        const std::size_t begin = queries_[q], end = q + 1 < queries_.size() ? queries_[q + 1] : tasks_.size();
+        for (std::size_t t = begin; t < end; ++t) {
+            const Task &task = tasks_[t];
+            const double *const s = scores + task.first;
+            double *const c = weights + task.first;
+            const auto rows = static_cast<std::size_t>(task.n_pos) + static_cast<std::size_t>(task.n_neg);
+            if (t > begin) work.own_weights.resize(rows);
+            double *const own = t > begin ? work.own_weights.data() : c;
+            add(total, find({s, task.n_pos, s + task.n_pos, task.n_neg, own, own + task.n_pos}, work),
+                task.coefficient);
+            if (t > begin)
+                for (std::size_t i = 0; i < rows; ++i) c[i] += task.coefficient * own[i];
+            else if (task.coefficient != 1.0)
+                for (std::size_t i = 0; i < rows; ++i) c[i] *= task.coefficient;
+        }
+        return total;
+    }
+
+    Found find(const Query &query, MeasureWorkspace &work) const {
         const auto n_pos = static_cast<double>(query.n_pos);
-        if (measure_ == "ndcg-chakrabarti") return ndcg_first_two(query, discount_.data(), drops_.data(), work_);
-        if (measure_ == "ndcg@k") return ndcg_at(query, parameter_, discount_.data(), drops_.data(), work_);
-        if (measure_ == "p@k") return precision_at(query, parameter_, work_);
-        if (measure_ == "f(beta)") return f_measure(query, parameter_, work_);
-        if (measure_ == "set-p@k") return labelled_at(query, parameter_, parameter_, work_);
-        if (measure_ == "set-r@k") return labelled_at(query, parameter_, n_pos, work_);
-        if (measure_ == "prbep") return labelled_at(query, n_pos, n_pos, work_);
+        if (measure_ == "ndcg-chakrabarti") return ndcg_first_two(query, discount_.data(), drops_.data(), work);
+        if (measure_ == "ndcg@k") return ndcg_at(query, parameter_, discount_.data(), drops_.data(), work);
+        if (measure_ == "p@k") return precision_at(query, parameter_, work);
+        if (measure_ == "f(beta)") return f_measure(query, parameter_, work);
+        if (measure_ == "set-p@k") return labelled_at(query, parameter_, parameter_, work);
+        if (measure_ == "set-r@k") return labelled_at(query, parameter_, n_pos, work);
+        if (measure_ == "prbep") return labelled_at(query, n_pos, n_pos, work);
         throw std::invalid_argument("unknown measure " + measure_);
     }
 
     std::string measure_;
     double parameter_;
+    std::size_t threads_;
     std::vector<double> discount_, drops_;
-    MeasureWorkspace work_;
+    std::vector<Task> tasks_;
+    std::vector<std::size_t> queries_;  // the first task of each
+    std::vector<Found> answers_;
+    std::vector<MeasureWorkspace> workspaces_;
+    std::size_t rows_ = 0;
 };
 
 }  // namespace
 
 void bind_measures(nb::module_ &m) {
     nb::class_<MeasureOracle>(m, "MeasureOracle")
-        .def(nb::init<std::string, double, In<double>, In<double>>())
-        .def("__call__", &MeasureOracle::call);
+        .def(nb::init<std::string, double, In<double>, In<double>, std::size_t>())
+        .def("add_tasks", &MeasureOracle::add_tasks)
+        .def("__call__", &MeasureOracle::call)
+        .def("one", &MeasureOracle::call_one);
 }

@@ -28,6 +28,7 @@ struct MeasureWorkspace {
     std::vector<double> scores_pos;            // of the positives, descending
     std::vector<double> sums_pos, sums_neg;    // of the first i scores, at [i]
     std::vector<double> weights, weight_of_rank, other_weights, best;
+    std::vector<double> own_weights;           // of a task that is not the first of its rows
     std::vector<std::int64_t> counts;
     std::vector<std::int32_t> not_below;       // positives that score at least the negative's, at [j - 1]
     std::vector<std::int32_t> beaten_by;       // negatives that score more than the positive, at [i - 1]

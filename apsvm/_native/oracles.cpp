@@ -2,7 +2,6 @@
 #include "inference.hpp"
 #include "threads.hpp"
 
-#include <atomic>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -447,17 +446,8 @@ private:
         constexpr std::size_t rows_per_thread = 1u << 13;
         const std::size_t threads = std::clamp<std::size_t>(rows_ / rows_per_thread, 1, threads_);
         if (workspaces_.size() < threads) workspaces_.resize(threads);
-        std::atomic<std::size_t> next{0};
-        in_threads(threads, threads, [&](std::size_t t) {
-            while (true) {
-                // A run of queries at a time: taking turns costs, too.
-                const std::size_t run = std::max<std::size_t>(1, queries_.size() / (16 * threads));
-                const std::size_t begin = next.fetch_add(run);
-                if (begin >= queries_.size()) return;
-                for (std::size_t q = begin; q < std::min(begin + run, queries_.size()); ++q)
-                    answer(q, scores, weights, workspaces_[t], 1);
-            }
-        });
+        in_runs(queries_.size(), threads,
+                [&](std::size_t q, std::size_t t) { answer(q, scores, weights, workspaces_[t], 1); });
     }
 
     Algorithm algorithm_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <system_error>
 #include <thread>
@@ -30,6 +31,18 @@ void in_threads(std::size_t tasks, std::size_t threads, Body body) {
     run(0);
     for (std::size_t i = pool.size() + 1; i < threads; ++i) run(i);
     for (auto &thread : pool) thread.join();
+}
+
+// Runs body(item, t) for the items 0 … n − 1 on at most `threads` threads, t being the one at work: a run of
+// neighbours at a time, as taking turns costs, too.
+template <class Body>
+void in_runs(std::size_t n, std::size_t threads, Body body) {
+    const std::size_t run = std::max<std::size_t>(1, n / (16 * threads));
+    std::atomic<std::size_t> next{0};
+    in_threads(threads, threads, [&](std::size_t t) {
+        for (std::size_t begin = next.fetch_add(run); begin < n; begin = next.fetch_add(run))
+            for (std::size_t item = begin; item < std::min(begin + run, n); ++item) body(item, t);
+    });
 }
 
 }  // namespace apsvm

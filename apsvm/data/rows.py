@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 
-
 #: A CSR matrix is stored densely for training if that takes at most so many times its bytes.
 DENSE_IF = 1.25
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.losses.base import Loss
-from apsvm.oracles.base import BoundOracle, Oracle, Violation
+from apsvm.oracles.base import BoundOracle, Oracle, Queries, QueriesOracle, Violation
 
 
 class Measure(NamedTuple):
@@ -44,6 +44,14 @@ class MeasureOracle(Oracle):
         costs: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
         threads: int = 1,
     ) -> BoundOracle:
-        form, parameter, discount = self.measure(loss, n_pos + n_neg)
-        kernel = _kernels.MeasureOracle(form, parameter, discount, discount[:-1] - discount[1:])
-        return lambda *arrays: Violation(*kernel(*arrays))
+        kernel = self._kernel(loss, n_pos + n_neg, threads)
+        return lambda *arrays: Violation(*kernel.one(*arrays))
+
+    def bind_queries(self, loss: Loss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
+        kernel = self._kernel(loss, int((queries.n_pos + queries.n_neg).max()), threads)
+        kernel.add_tasks(queries.first[:-1].copy(), queries.n_pos, queries.n_neg, queries.shares)
+        return lambda scores, weights: Violation(*kernel(scores, weights))
+
+    def _kernel(self, loss: Loss, n: int, threads: int) -> _kernels.MeasureOracle:
+        form, parameter, discount = self.measure(loss, n)
+        return _kernels.MeasureOracle(form, parameter, discount, discount[:-1] - discount[1:], threads)

@@ -24,7 +24,8 @@ from apsvm._native import _kernels
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError, LossOverLabellings, LossOverRankings, RankingLoss
 from apsvm.oracles import ORACLES, make_oracle, serving
-from apsvm.oracles.measures import MeasureOracle
+from apsvm.oracles.base import Queries
+from apsvm.oracles.graded import graded_hinge
 
 RANKINGS = ["ndcg@k", "ndcg-chakrabarti", "p@k"]
 LABELLINGS = ["f1", "f(beta)", "set-p@k", "set-r@k", "prbep"]
@@ -222,20 +223,49 @@ def test_the_family_is_met_where_the_cut_is_no_cut(rng):
 
 
 @pytest.mark.parametrize("form", [*RANKINGS, *LABELLINGS])
-def test_one_workspace_serves_queries_of_every_size(form, rng):
-    """As a loop over many queries uses it: large, small, large again."""
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_many_queries_are_their_weighted_sum(form, threads, rng):
+    """Queries of every size in turn, twice; the same from any number of threads, to the last bit."""
     loss = LOSSES[form]()
-    oracle = make_oracle("auto", loss)
-    assert isinstance(oracle, MeasureOracle)
-    measure = oracle.measure(loss, 5000)
-    discount = measure.discount
-    kernel = _kernels.MeasureOracle(measure.form, measure.parameter, discount, discount[:-1] - discount[1:])
-    for n_pos, n_neg in [(3, 4), (700, 3000), (1, 1), (2, 300), (900, 5), (1, 4000), (20, 20)]:
-        scores, relevant = rng.normal(size=n_pos + n_neg), np.arange(n_pos + n_neg) < n_pos
-        fresh, c = find(loss, scores, relevant)
-        weights_pos, weights_neg = np.full(n_pos, np.nan), np.full(n_neg, np.nan)
-        assert kernel(scores[:n_pos], scores[n_pos:], weights_pos, weights_neg) == tuple(fresh)
-        np.testing.assert_array_equal(np.concatenate([weights_pos, weights_neg]), c)
+    sizes = [(3, 4), (700, 3000), (1, 1), (2, 300), (900, 5), (1, 4000), (20, 20)] * 4
+    n_pos, n_neg = (np.array(of, dtype=np.int64) for of in zip(*sizes, strict=True))
+    shares = rng.random(n_pos.size)
+    queries = Queries(n_pos, n_neg, shares)
+    scores = rng.normal(size=queries.first[-1])
+    many = make_oracle("auto", loss).bind_queries(loss, queries, threads=threads)
+    alone = make_oracle("auto", loss).bind_queries(loss, queries, threads=1)
+    weights, judge = np.full(scores.size, np.nan), np.full(scores.size, np.nan)
+    for _ in range(2):
+        scores = scores[::-1].copy()
+        assert many(scores, weights) == alone(scores, judge)
+        np.testing.assert_array_equal(weights, judge)
+        value = lost = violating = 0.0
+        for start, p, n, share in zip(queries.first, n_pos, n_neg, shares, strict=False):
+            own = slice(start, start + p + n)
+            violation, c = find(loss, scores[own], np.arange(p + n) < p)
+            np.testing.assert_allclose(weights[own], share * c, rtol=1e-15)
+            value, lost = value + share * violation.value, lost + share * violation.loss
+            violating += violation.violating
+        assert many(scores, weights)[:2] == pytest.approx((value, lost))
+        assert many(scores, weights).violating == violating
+
+
+def test_tasks_may_share_rows(rng):
+    """As the levels of grades do: prefixes of the same rows are the positives."""
+    loss = make_loss("ndcg@5")
+    grades = np.sort(rng.integers(0, 4, size=60))[::-1].astype(float)
+    scores = rng.normal(size=60)
+    judge = graded_hinge(scores, grades, loss)
+    levels = loss.levels(grades)
+    n_pos = np.array([(grades >= level.threshold).sum() for level in levels])
+    discount = loss.discount(60)
+    kernel = _kernels.MeasureOracle("ndcg@k", 5.0, discount, discount[:-1] - discount[1:], 1)
+    kernel.add_tasks(np.zeros_like(n_pos), n_pos, 60 - n_pos, np.array([level.weight for level in levels]))
+    weights = np.full(60, np.nan)
+    value, lost, _, _ = kernel(scores, weights)
+    assert len(levels) == 3
+    assert (value, lost) == (pytest.approx(judge.value), pytest.approx(judge.loss))
+    np.testing.assert_allclose(weights, judge.row_weights, atol=1e-16)
 
 
 def test_perfect_scores_violate_nothing():
