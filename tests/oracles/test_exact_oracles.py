@@ -12,7 +12,8 @@ from apsvm.losses.base import LossError, RankingLoss
 from apsvm.oracles import ORACLES, make_oracle
 from apsvm.registry import UnknownNameError
 
-RANKING_LOSSES = [name for name in LOSSES if issubclass(LOSSES[name], RankingLoss)]
+#: One name a class.
+RANKING_LOSSES = list({LOSSES[n]: n for n in reversed(list(LOSSES)) if issubclass(LOSSES[n], RankingLoss)}.values())
 PAIRS = [
     (loss, oracle)
     for loss in RANKING_LOSSES
@@ -34,7 +35,7 @@ def tiny_query(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("loss", RANKING_LOSSES)
 def test_equals_exhaustive_search_on_tiny_queries(loss, rng):
     made, tied, sizes = LOSSES[loss](), 0, set()
-    for _ in range(1500):
+    for _ in range(1200):
         scores, relevant = tiny_query(rng)
         judge = hinge_by_interleavings(scores, relevant, METRICS[loss])
         for oracle in [*(oracle for of, oracle in PAIRS if of == loss), "brute-force"]:
@@ -42,7 +43,7 @@ def test_equals_exhaustive_search_on_tiny_queries(loss, rng):
             assert found.value == pytest.approx(judge, abs=1e-12), oracle
         tied += np.unique(scores).size < scores.size
         sizes.add((relevant.sum(), (~relevant).sum()))
-    assert tied > 1000  # the generator does make ties
+    assert tied > 800  # the generator does make ties
     assert len(sizes) == 25
 
 
@@ -129,15 +130,15 @@ def test_row_weights_sum_to_zero_and_have_the_right_signs(loss, oracle, rng):
         assert (np.diff(found.ranks[order]) >= 0).all()
 
 
-@pytest.mark.parametrize("oracle", [oracle for loss, oracle in PAIRS if loss == "ap"])
-def test_the_tie_rule_is_the_same_for_all(oracle, rng):
+@pytest.mark.parametrize(("loss", "oracle"), [pair for pair in PAIRS if pair[0] in ("ap", "auc")])
+def test_the_tie_rule_is_the_same_for_all(loss, oracle, rng):
     """Exact ties (dyadic scores and sizes, so that nothing is rounded): the largest rank, equal scores by position."""
     different = 0
     for _ in range(300):
         relevant = rng.permutation(np.repeat([True, False], [2, 4]))
         scores = rng.integers(-4, 5, size=6) / 8.0
-        judge = most_violated_ranking(scores, relevant, oracle="greedy")
-        found = most_violated_ranking(scores, relevant, oracle=oracle)
+        judge = most_violated_ranking(scores, relevant, loss=loss, oracle="greedy")
+        found = most_violated_ranking(scores, relevant, loss=loss, oracle=oracle)
         np.testing.assert_array_equal(found.ranks, judge.ranks)
         different += np.unique(found.ranks).size > 1
     assert different > 50

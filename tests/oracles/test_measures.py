@@ -85,7 +85,7 @@ def find(loss, scores, relevant):
 @pytest.mark.parametrize("form", RANKINGS)
 def test_rankings_equal_exhaustive_search_on_tiny_queries(form, rng):
     tied, names = 0, set()
-    for at in range(1500):
+    for at in range(1100):
         scores, relevant = tiny_query(rng)
         loss, metric = with_parameter(form, rng, scores.size)
         found = most_violated_ranking(scores, relevant, loss=loss)
@@ -97,7 +97,7 @@ def test_rankings_equal_exhaustive_search_on_tiny_queries(form, rng):
         assert found.loss == pytest.approx(lost, abs=1e-12)
         tied += np.unique(scores).size < scores.size
         names.add(loss.name)
-    assert tied > 1000
+    assert tied > 700
     assert len(names) >= (1 if form == "ndcg-chakrabarti" else 10)
 
 
