@@ -19,16 +19,17 @@ namespace apsvm {
 
 namespace {
 
-constexpr std::size_t kFewToSort = 64;
+constexpr std::size_t kFewToSort = 8;
 constexpr std::size_t kBits = 11;  // of a digit of the radix sorts
 
-// Stable counting sort of from[0, n) into to[0, n) by the kBits-wide digit at `shift` of key_of(item), ascending.
+// Stable counting sort of from[0, n) into to[0, n) by the digit at `shift` of key_of(item), ascending; `counts` says how
+// often each of the `digits` values occurs.
 template <class Item, class Key>
-void sort_by_digit(const Item *from, Item *to, std::size_t n, int shift, std::uint32_t *counts, Key key_of) {
-    constexpr std::uint64_t mask = (1u << kBits) - 1;
+void sort_by_digit(const Item *from, Item *to, std::size_t n, int shift, std::uint32_t *counts, std::size_t digits,
+                   Key key_of) {
     std::uint32_t place = 0;
-    for (std::size_t digit = 0; digit <= mask; ++digit) place += std::exchange(counts[digit], place);
-    for (std::size_t i = 0; i < n; ++i) to[counts[(key_of(from[i]) >> shift) & mask]++] = from[i];
+    for (std::size_t digit = 0; digit < digits; ++digit) place += std::exchange(counts[digit], place);
+    for (std::size_t i = 0; i < n; ++i) to[counts[(key_of(from[i]) >> shift) & (digits - 1)]++] = from[i];
 }
 
 // Insertion of what is nearly sorted; false if it takes more than a few moves an item.
@@ -45,56 +46,82 @@ bool sorted_by_insertion(Scored *items, std::size_t n) {
     return true;
 }
 
-constexpr std::uint32_t kLastPlace = (1u << (2 * kBits)) - 1;
-
-// Places on a scale of 2^(2·kBits) steps from `high` down, those beyond its ends at the ends, above the number of the
-// score.
-APSVM_CLONES void place_scores(const double *scores, std::size_t n, double high, double per_step, std::uint64_t *keys) {
+// Places 0..last on a scale from `high` down, those beyond its ends at the ends, above the number of the score.
+APSVM_CLONES void place_scores(const double *scores, std::size_t n, double high, double per_step, double last,
+                               std::uint64_t *keys) {
     for (std::size_t i = 0; i < n; ++i) {
         double place = (high - scores[i]) * per_step;
         place = place > 0.0 ? place : 0.0;
-        place = place < kLastPlace ? place : kLastPlace;
+        place = place < last ? place : last;
         keys[i] = static_cast<std::uint64_t>(static_cast<std::uint32_t>(static_cast<std::int32_t>(place))) << 32 |
                   static_cast<std::uint32_t>(i);
     }
 }
 
-// By their places on a scale over the range of a sample, where these tell nearly all scores apart; what lies beyond the
-// scale is sorted by comparison.
+// By their places on a scale over the range of the scores, or where they are many of a sample of them, where these tell
+// nearly all scores apart; what lies beyond the scale is sorted by comparison. One digit will do for a few scores.
 bool sorted_by_place(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
                      std::vector<std::uint64_t> &keys) {
-    constexpr std::size_t sample = 64;
+    constexpr std::size_t few = 1u << (kBits - 1), sample = 64;
+    const bool short_of_two_digits = n <= few;
     double low = scores[0], high = low;
-    for (std::size_t i = 0; i < sample; ++i) {
-        const double score = scores[n * i / sample];
-        low = std::min(low, score);
-        high = std::max(high, score);
+    if (short_of_two_digits) {
+        double lows[4] = {low, low, low, low}, highs[4] = {low, low, low, low};
+        std::size_t i = 0;
+        for (; i + 4 <= n; i += 4)
+            for (int lane = 0; lane < 4; ++lane) {
+                lows[lane] = scores[i + lane] < lows[lane] ? scores[i + lane] : lows[lane];
+                highs[lane] = scores[i + lane] > highs[lane] ? scores[i + lane] : highs[lane];
+            }
+        for (; i < n; ++i) {
+            lows[0] = std::min(lows[0], scores[i]);
+            highs[0] = std::max(highs[0], scores[i]);
+        }
+        low = std::min(std::min(lows[0], lows[1]), std::min(lows[2], lows[3]));
+        high = std::max(std::max(highs[0], highs[1]), std::max(highs[2], highs[3]));
+    } else {
+        for (std::size_t i = 1; i < sample; ++i) {
+            low = std::min(low, scores[n * i / sample]);
+            high = std::max(high, scores[n * i / sample]);
+        }
+        const double margin = 0.5 * (high - low);
+        low -= margin;
+        high += margin;
     }
-    const double margin = 0.5 * (high - low);
-    low -= margin;
-    high += margin;
-    const double per_step = kLastPlace / (high - low);
+    const std::size_t places =
+        short_of_two_digits ? std::bit_ceil(2 * n) : std::size_t{1} << (2 * kBits);
+    const double last = static_cast<double>(places - 1), per_step = last / (high - low);
     if (!std::isnormal(per_step) || !std::isfinite(high - low)) return false;
     if (keys.size() < 2 * n) keys.resize(2 * n);
-    std::uint64_t *const first = keys.data(), *const second = first + n;
-    place_scores(scores, n, high, per_step, first);
-    std::uint32_t counts[2][1u << kBits] = {};
-    for (std::size_t i = 0; i < n; ++i) {
-        ++counts[0][(first[i] >> 32) & ((1u << kBits) - 1)];
-        ++counts[1][first[i] >> (32 + kBits)];
-    }
+    std::uint64_t *first = keys.data(), *second = first + n;
+    place_scores(scores, n, high, per_step, last, first);
     const auto key = [](std::uint64_t item) { return item; };
-    sort_by_digit(first, second, n, 32, counts[0], key);
-    sort_by_digit(second, first, n, 32 + kBits, counts[1], key);
+    if (short_of_two_digits) {
+        std::uint32_t counts[1u << kBits];
+        std::fill_n(counts, places, 0u);
+        for (std::size_t i = 0; i < n; ++i) ++counts[first[i] >> 32];
+        sort_by_digit(first, second, n, 32, counts, places, key);
+        std::swap(first, second);
+    } else {
+        std::uint32_t counts[2][1u << kBits] = {};
+        for (std::size_t i = 0; i < n; ++i) {
+            ++counts[0][(first[i] >> 32) & ((1u << kBits) - 1)];
+            ++counts[1][first[i] >> (32 + kBits)];
+        }
+        sort_by_digit(first, second, n, 32, counts[0], 1u << kBits, key);
+        sort_by_digit(second, first, n, 32 + kBits, counts[1], 1u << kBits, key);
+    }
     for (std::size_t k = 0; k < n; ++k) {
         const auto i = static_cast<std::uint32_t>(first[k]);
         items[k] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
     }
-    std::size_t head = 0, tail = n;
-    while (head < n && first[head] >> 32 == 0) ++head;
-    while (tail > head && first[tail - 1] >> 32 == kLastPlace) --tail;
-    std::sort(items, items + head);
-    std::sort(items + tail, items + n);
+    if (!short_of_two_digits) {
+        std::size_t head = 0, tail = n;
+        while (head < n && first[head] >> 32 == 0) ++head;
+        while (tail > head && first[tail - 1] >> 32 == places - 1) --tail;
+        std::sort(items, items + head);
+        std::sort(items + tail, items + n);
+    }
     return sorted_by_insertion(items, n);
 }
 
@@ -112,7 +139,7 @@ bool sorted_by_leading_bits(std::vector<Scored> &items, std::size_t n, std::vect
         for (int d = 0; d < digits; ++d) ++counts[d][(key(items[i]) >> shift(d)) & ((1u << kBits) - 1)];
     if (spare.size() < items.size()) spare.resize(items.size());
     for (int d = 0; d < digits; ++d) {
-        sort_by_digit(items.data(), spare.data(), n, shift(d), counts[d], key);
+        sort_by_digit(items.data(), spare.data(), n, shift(d), counts[d], 1u << kBits, key);
         items.swap(spare);
     }
     return sorted_by_insertion(items.data(), n);
@@ -238,18 +265,23 @@ std::int64_t rank_selected(const Sink &sink, Scored *begin, Scored *end, std::in
     return evaluated + rank_in_order(sink, begin, low, rank_of);
 }
 
+double dot_block(const double *a, const double *b, double from, std::size_t n) {
+    double sum[4] = {0, 0, 0, 0};
+    std::size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int lane = 0; lane < 4; ++lane) sum[lane] += a[i + lane] * (b[i + lane] - from);
+    for (; i < n; ++i) sum[0] += a[i] * (b[i] - from);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 // Σ a (b − from), in blocks whose number depends on n alone: the sum does not depend on the number of threads.
 double dot(const double *a, const double *b, double from, std::size_t n, std::size_t threads) {
     constexpr std::size_t block = 1u << 17;
+    if (n <= block) return dot_block(a, b, from, n);
     std::vector<double> sums((n + block - 1) / block);
     in_threads(sums.size(), threads, [&](std::size_t t) {
-        const std::size_t end = std::min(n, (t + 1) * block);
-        double sum[4] = {0, 0, 0, 0};
-        std::size_t i = t * block;
-        for (; i + 4 <= end; i += 4)
-            for (int lane = 0; lane < 4; ++lane) sum[lane] += a[i + lane] * (b[i + lane] - from);
-        for (; i < end; ++i) sum[0] += a[i] * (b[i] - from);
-        sums[t] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        const std::size_t begin = t * block;
+        sums[t] = dot_block(a + begin, b + begin, from, std::min(n - begin, block));
     });
     return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
