@@ -63,8 +63,8 @@ class Rows:
         return Rows(self._X, bias=self._bias, threads=self._threads, selection=self._selection[which])
 
     def for_many_passes(self) -> Rows:
-        """The same rows, stored densely if X is sparse and that takes hardly more bytes (``DENSE_IF``): passes over them
-        are up to twice as fast then, which pays for the copy in a few of them."""
+        """The same rows, stored densely if X is sparse and that takes hardly more bytes (``DENSE_IF``): passes over
+        them are up to twice as fast then, which pays for the copy in a few of them."""
         X = self._X
         if not self._sparse:
             return self
