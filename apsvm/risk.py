@@ -3,13 +3,15 @@
     risk(w) = mean over the queries of max_R [Δ(R*, R) + w·Ψ(R) − w·Ψ(R*)] ≥ a·w' + b for every w', equal at w' = w,
 
 with a = Xᵀc and b = Δ of the most violated rankings. The mean may be weighted. A query without a positive or without a
-negative contributes nothing and is counted. A loss over rows (0-1) takes all rows as one query.
+negative contributes nothing and is counted. A loss over rows (0-1) takes all rows as one query. A graded loss is a
+weighted sum over its grades' binary losses, and so is its hinge.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,8 @@ from numpy.typing import NDArray
 from apsvm.clock import Span, Spans
 from apsvm.data.rows import Rows
 from apsvm.losses.base import Loss
-from apsvm.oracles.base import Oracle, Queries, QueriesOracle
+from apsvm.losses.graded import GradedLoss
+from apsvm.oracles.base import Levels, Oracle, Queries, QueriesOracle
 
 
 class NothingToRankError(ValueError):
@@ -148,6 +151,7 @@ def make_risk(
     groups: NDArray[np.int64] | None = None,
     costs: NDArray[np.float64] | None = None,
     query_weights: Mapping[int, float] | None = None,
+    grades: NDArray[np.float64] | None = None,
 ) -> Risk:
     """Bind data, loss and oracle together.
 
@@ -158,23 +162,37 @@ def make_risk(
     groups : (n,) int64, rows of one query share a value, in any order; None: one query
     costs : (n,) float64 ≥ 0, for losses over rows; None: all one
     query_weights : weight ≥ 0 of each group in the mean, 1 where not named; None: all one
+    grades : (n,) float64, for a graded loss, whose positives are then the rows above 0; None: a binary loss
 
     Raises
     ------
     NothingToRankError : no query with a weight has both a positive and a negative row
+    LossError : a grade without a finite gain
     """
-    order, n_pos, n_neg = _queries_first(relevant, groups if loss.by_query else None)
+    by_query = groups if loss.by_query else None
+    graded_loss = loss if isinstance(loss, GradedLoss) else None
+    relevance = relevant if grades is None or graded_loss is None else np.maximum(grades, 0.0)
+    order, n_pos, n_neg = _queries_first(relevance, by_query)
+    first = np.cumsum(n_pos + n_neg) - n_pos - n_neg
     weights = np.ones(n_pos.size)
-    if query_weights is not None and loss.by_query and groups is not None:
-        first = np.cumsum(n_pos + n_neg) - n_pos - n_neg
-        weights = np.array([query_weights.get(group, 1.0) for group in groups[order[first]].tolist()])
-    both = (n_pos > 0) & (n_neg > 0)
-    used = both & (weights > 0)
+    if query_weights is not None and by_query is not None:
+        weights = np.array([query_weights.get(group, 1.0) for group in by_query[order[first]].tolist()])
+    to_rank = (n_pos > 0) & (n_neg > 0)
+    levels = None
+    if grades is not None and graded_loss is not None:
+        levels = _levels(graded_loss, relevance[order], first)
+        to_rank = np.isin(np.arange(n_pos.size), levels.query)
+    used = to_rank & (weights > 0)
     if not used.any():
         raise NothingToRankError("no query has both a positive and a negative row")
     members = order if used.all() else order[np.repeat(used, n_pos + n_neg)]
+    if levels is not None:
+        kept = used[levels.query]
+        levels = Levels((np.cumsum(used) - 1)[levels.query[kept]], levels.n_pos[kept], levels.weights[kept])
     shares = weights[used] / weights[used].sum()
-    queries = Queries(n_pos[used], n_neg[used], shares, None if costs is None or loss.by_query else costs[members])
+    queries = Queries(
+        n_pos[used], n_neg[used], shares, None if costs is None or loss.by_query else costs[members], levels
+    )
     return Risk(
         rows=rows.select(members),
         loss=loss,
@@ -182,23 +200,35 @@ def make_risk(
         n_pos=int(queries.n_pos.sum()),
         n_neg=int(queries.n_neg.sum()),
         queries=shares.size,
-        queries_skipped=int((~both).sum()),
+        queries_skipped=int((~to_rank).sum()),
         _most_violated=oracle.bind_queries(loss, queries, threads=rows.threads),
     )
 
 
 def _queries_first(
-    relevant: NDArray[np.bool_], groups: NDArray[np.int64] | None
+    relevance: NDArray[np.bool_] | NDArray[np.float64], groups: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Rows ordered query by query (in the order of their first rows), positives before negatives, stably; and the
-    numbers of positives and negatives of each query, (q,) int64."""
+    """Rows ordered query by query (in the order of their first rows), by descending relevance, stably; and the numbers
+    of rows above 0 and of the others of each query, (q,) int64."""
+    positive = relevance > 0
     if groups is None:
-        order = np.concatenate([np.flatnonzero(relevant), np.flatnonzero(~relevant)])
-        n_pos = np.array([relevant.sum()])
-        return order, n_pos, relevant.size - n_pos
+        order = np.argsort(-relevance.astype(np.float64), kind="stable")
+        n_pos = np.array([positive.sum()])
+        return order, n_pos, relevance.size - n_pos
     _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
     rank_of_group = np.argsort(np.argsort(first))
     query = rank_of_group[inverse]
-    order = np.lexsort((~relevant, query))
-    positives = np.bincount(query, weights=relevant).astype(np.int64)
+    order = np.lexsort((-relevance.astype(np.float64), query))
+    positives = np.bincount(query, weights=positive).astype(np.int64)
     return order, positives, np.bincount(query) - positives
+
+
+def _levels(loss: GradedLoss, grades: NDArray[Any], first: NDArray[np.int64]) -> Levels:
+    """The levels of queries beginning at ``first``, whose ``grades`` stand in descending order."""
+    found = [
+        (query, np.count_nonzero(own >= threshold), weight)
+        for query, own in enumerate(np.split(grades, first[1:]))
+        for threshold, weight in loss.levels(own)
+    ]
+    at, n_pos, weights = zip(*found, strict=True) if found else ((), (), ())
+    return Levels(np.array(at, dtype=np.int64), np.array(n_pos, dtype=np.int64), np.array(weights, dtype=np.float64))

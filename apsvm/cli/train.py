@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from apsvm.cli.config import CONFIG_FILE, config_option
-from apsvm.cli.recipes import RECIPES, recipe_of
+from apsvm.cli.recipes import RECIPES, LossName, recipe_of
 from apsvm.cli.recipes.base import Common, Job, Made, Recipe
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -61,8 +61,8 @@ class TrainCommand(click.Command):
 @click.argument("data", metavar="DATA")
 @click.argument("model", metavar="[MODEL]", required=False)
 @click.option(
-    "--loss", type=click.Choice([name for recipe in RECIPES for name in recipe.losses()]), default="ap",
-    show_default=True, help="What is optimised.",
+    "--loss", type=LossName(), default="ap", show_default=True,
+    help="What is optimised; package.module:Name is a loss of your own, two arrays in Python.",
 )  # fmt: skip
 @click.option(
     "--max-iterations", type=click.IntRange(1), default=10_000, show_default=True, help="Per stage of the training."

@@ -55,27 +55,33 @@ class Dataset:
         """How many values X holds: the stored ones if it is sparse, all if it is dense."""
         return int(self.X.nnz if sp.issparse(self.X) else self.X.size)
 
-    def positives(self, positive_label: float | None = None) -> NDArray[np.bool_]:
+    def positives(self, positive_label: float | None = None, relevant_from: float | None = None) -> NDArray[np.bool_]:
         """Which rows are positive : (n,) bool, with at least one positive and one negative.
 
         Without `positive_label` the labels must be +1 and -1, or +1 and 0, and +1 is positive. With it, the rows that
-        have this label are positive and all others negative.
+        have this label are positive and all others negative. With `relevant_from` the rows of this label and above
+        are positive.
 
         Raises DataError if the labels do not fit, or if there are no positive or no negative rows.
         """
+        if relevant_from is not None:
+            return self._both_classes(self.relevance >= relevant_from)
         labels = np.unique(self.relevance)
         if positive_label is None:
             if not (np.isin(labels, (-1, 1)).all() or np.isin(labels, (0, 1)).all()):
                 raise DataError(
                     f"{self.source}: expected the labels +1 and -1, or +1 and 0, found {_listed(labels)}; "
-                    "--positive-label (positive_label=) chooses the one that is positive"
+                    "--positive-label (positive_label=) chooses the one that is positive, "
+                    "--relevant-from (relevant_from=) the lowest of several"
                 )
             positive_label = 1.0
         elif not np.isin(positive_label, labels):
             raise DataError(
                 f"{self.source}: no row has the positive label {_number(positive_label)}: found {_listed(labels)}"
             )
-        positive: NDArray[np.bool_] = self.relevance == positive_label
+        return self._both_classes(self.relevance == positive_label)
+
+    def _both_classes(self, positive: NDArray[np.bool_]) -> NDArray[np.bool_]:
         n_positive = int(np.count_nonzero(positive))
         n_negative = positive.size - n_positive
         if n_positive == 0 or n_negative == 0:

@@ -48,24 +48,55 @@ class BoundOracle(Protocol):
         weights c into ``weights_pos`` and ``weights_neg``; all float64, C-contiguous, in the order of the rows."""
 
 
+class Tasks(NamedTuple):
+    """What is to be solved, in the order of the queries: the rows from ``first`` on, ``n_pos`` positives and ``n_neg``
+    negatives, count ``weights`` times. (t,) int64 and float64. Tasks of the same rows are added up."""
+
+    first: NDArray[np.int64]
+    n_pos: NDArray[np.int64]
+    n_neg: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The binary losses that make up a graded one, in the order of the queries, (t,) each: level t is of the query
+    ``query[t]``, whose first ``n_pos[t]`` rows are its positives, and counts ``weights[t]``."""
+
+    query: NDArray[np.int64]
+    n_pos: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
 @dataclass(frozen=True, slots=True)
 class Queries:
     """How the rows of many queries stand in one array: query by query, positives first.
 
-    n_pos, n_neg : (q,) int64, at least one each (for a loss over rows: of all rows, q = 1)
+    n_pos, n_neg : (q,) int64 (for a loss over rows: of all rows, q = 1)
     shares : (q,) float64, the weights of the queries in the risk
     costs : (n,) float64 or None, of the rows, for losses over rows; a ranking loss has no use for them
+    levels : of a graded loss, whose rows stand by descending grade; None: each query is one task, of both classes
     """
 
     n_pos: NDArray[np.int64]
     n_neg: NDArray[np.int64]
     shares: NDArray[np.float64]
     costs: NDArray[np.float64] | None = None
+    levels: Levels | None = None
 
     @property
     def first(self) -> NDArray[np.int64]:
-        """(q + 1,) int64: where each query begins, and the number of rows."""
-        return np.concatenate([[0], np.cumsum(self.n_pos + self.n_neg)])
+        """(q,) int64: where each query begins."""
+        return np.cumsum(self.n_pos + self.n_neg) - self.n_pos - self.n_neg
+
+    @property
+    def tasks(self) -> Tasks:
+        if self.levels is None:
+            return Tasks(self.first, self.n_pos, self.n_neg, self.shares)
+        at, n_pos = self.levels.query, self.levels.n_pos
+        return Tasks(
+            self.first[at], n_pos, (self.n_pos + self.n_neg)[at] - n_pos, self.shares[at] * self.levels.weights
+        )
 
 
 class QueriesOracle(Protocol):
@@ -101,24 +132,24 @@ class Oracle(ABC):
         ``threads``."""
 
     def bind_queries(self, loss: Loss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
-        """The oracle for many queries; one after another unless an oracle knows better."""
+        """The oracle for many queries; one task after another unless an oracle knows better."""
         costs = queries.costs
         bound = []
-        for start, n_pos, n_neg, share in zip(
-            queries.first, queries.n_pos, queries.n_neg, queries.shares, strict=False
-        ):
-            middle, end = start + n_pos, start + n_pos + n_neg
-            own = None if costs is None else (costs[start:middle], costs[middle:end])
+        for first, n_pos, n_neg, share in zip(*queries.tasks, strict=True):
+            middle, end = first + n_pos, first + n_pos + n_neg
+            own = None if costs is None else (costs[first:middle], costs[middle:end])
             oracle = self.bind(loss, int(n_pos), int(n_neg), costs=own, threads=threads)
-            bound.append((slice(start, middle), slice(middle, end), float(share), oracle))
+            bound.append((slice(first, middle), slice(middle, end), float(share), oracle))
 
         def most_violated(scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> Violation:
             value = lost = 0.0
             evaluated = violating = 0
+            weights[:] = 0.0
             for pos, neg, share, oracle in bound:
-                found = oracle(scores[pos], scores[neg], weights[pos], weights[neg])
-                if share != 1.0:
-                    weights[pos.start : neg.stop] *= share
+                own = np.empty(neg.stop - pos.start)
+                n_pos = pos.stop - pos.start
+                found = oracle(scores[pos], scores[neg], own[:n_pos], own[n_pos:])
+                weights[pos.start : neg.stop] += own if share == 1.0 else share * own
                 value += share * found.value
                 lost += share * found.loss
                 evaluated += found.ranks_evaluated
@@ -165,8 +196,9 @@ class NativeOracle(RankingOracle):
     def bind_queries(self, loss: Loss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
         assert isinstance(loss, RankingLoss)
         kernel = _kernels.RankingOracle(self.name, loss.unimodal, threads)
-        sizes, which = np.unique(np.stack([queries.n_pos, queries.n_neg]), axis=1, return_inverse=True)
-        for n_pos, n_neg in sizes.T.tolist():
-            kernel.add_tables(n_neg, *loss.tables(n_pos, n_neg))
-        kernel.add_tasks(queries.first[:-1].copy(), which.ravel().astype(np.int64), queries.shares)
+        first, n_pos, n_neg, shares = queries.tasks
+        sizes, which = np.unique(np.stack([n_pos, n_neg]), axis=1, return_inverse=True)
+        for n_positives, n_negatives in sizes.T.tolist():
+            kernel.add_tables(n_negatives, *loss.tables(n_positives, n_negatives))
+        kernel.add_tasks(first, which.ravel().astype(np.int64), shares)
         return lambda scores, weights: Violation(*kernel(scores, weights))

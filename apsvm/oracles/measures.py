@@ -49,7 +49,7 @@ class MeasureOracle(Oracle):
 
     def bind_queries(self, loss: Loss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
         kernel = self._kernel(loss, int((queries.n_pos + queries.n_neg).max()), threads)
-        kernel.add_tasks(queries.first[:-1].copy(), queries.n_pos, queries.n_neg, queries.shares)
+        kernel.add_tasks(*queries.tasks)
         return lambda scores, weights: Violation(*kernel(scores, weights))
 
     def _kernel(self, loss: Loss, n: int, threads: int) -> _kernels.MeasureOracle:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.rows import Rows
-from apsvm.losses import LOSSES
+from apsvm.losses import make_loss
 from apsvm.losses.base import LossError, RankingLoss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Account, Evaluation, NothingToRankError, Risk, ScoreHinge, make_risk, require_pairs
@@ -37,7 +37,7 @@ def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, w
     ``settings.oracle`` is ignored: the difficult rows are solved by the ``auto`` oracle. Raises as
     ``train_structured_svm``.
     """
-    loss = LOSSES[settings.loss]()
+    loss = make_loss(settings.loss)
     if not isinstance(loss, RankingLoss):
         raise LossError(f"oracle 'appx' serves losses of two arrays, and {loss.name!r} is none; choose auto")
     require_pairs(data.relevant, data.groups)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from apsvm.clock import Span
 from apsvm.data.rows import Rows
-from apsvm.losses import LOSSES
+from apsvm.losses import make_loss
+from apsvm.losses.base import Loss
 from apsvm.oracles import make_oracle
 from apsvm.records import Log, NoLog, span_fields
 from apsvm.risk import Account, OracleCall, ScoreHinge, make_risk
@@ -38,19 +39,24 @@ class AccountedRisk(ScoredRisk[ScoreHinge], Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
-    """rows : n rows; relevant : (n,) bool; groups : (n,) int64 or None, one query; costs : (n,) float64 or None."""
+    """rows : n rows; relevant : (n,) bool; groups : (n,) int64 or None, one query; costs : (n,) float64 or None;
+    query_weights : weight of each group in the risk, 1 where not named; None: all one; grades : (n,) float64, for a
+    graded loss; None: only ``relevant`` counts."""
 
     rows: Rows
     relevant: NDArray[np.bool_]
     groups: NDArray[np.int64] | None = None
     costs: NDArray[np.float64] | None = None
+    query_weights: Mapping[int, float] | None = None
+    grades: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is asked of a training; epsilon in units of the loss, time_limit in seconds."""
+    """What is asked of a training; a name or an object for the loss (``losses.make_loss``), epsilon in units of the
+    loss, time_limit in seconds."""
 
-    loss: str = "ap"
+    loss: str | Loss = "ap"
     oracle: str = "auto"
     C: float = 1.0
     epsilon: float = 1e-3
@@ -149,9 +155,18 @@ def train_path(
 ) -> Iterator[Trained]:
     """Train for one C after another, each from the planes and the solution of those before; raises as
     ``train_structured_svm``. Ascending values go fastest."""
-    loss = LOSSES[settings.loss]()
+    loss = make_loss(settings.loss)
     oracle = make_oracle(settings.oracle, loss)
-    risk = make_risk(data.rows.for_many_passes(), data.relevant, loss, oracle, groups=data.groups, costs=data.costs)
+    risk = make_risk(
+        data.rows.for_many_passes(),
+        data.relevant,
+        loss,
+        oracle,
+        groups=data.groups,
+        costs=data.costs,
+        query_weights=data.query_weights,
+        grades=data.grades,
+    )
     solver = Stage(stage, risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
     seconds_used = 0.0
     for C in values_of_C:

@@ -5,13 +5,50 @@ Importing this imports nothing heavy: recipes import their trainers when they tr
 
 from __future__ import annotations
 
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
 from apsvm.cli.recipes.base import Recipe
 from apsvm.cli.recipes.structured import Structured
+from apsvm.registry import Registry, UnknownNameError
 
 #: In the order of ``--help``.
 RECIPES: tuple[Recipe, ...] = (Structured(),)
 
 
 def recipe_of(loss: str) -> Recipe:
-    """The recipe that trains on ``loss``, one of those that ``RECIPES`` list."""
-    return next(recipe for recipe in RECIPES if loss in recipe.losses())
+    """The recipe that trains on ``loss``.
+
+    Raises
+    ------
+    UnknownNameError : no recipe does; lists the losses there are, and the nearest
+    """
+    for recipe in RECIPES:
+        if recipe.serves(loss):
+            return recipe
+    everything = Registry[object]("loss", {name: "" for recipe in RECIPES for name in recipe.losses()})
+    raise everything.unknown(loss)
+
+
+class LossName(click.ParamType[str]):
+    """The name of a loss, in any case, or package.module:Name of a user's own."""
+
+    name = "loss"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        loss = value if ":" in str(value) else str(value).strip().lower()
+        try:
+            recipe_of(loss)
+        except UnknownNameError as error:
+            self.fail(str(error), param, ctx)
+        return str(loss)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        names = [name for recipe in RECIPES for name in recipe.losses()]
+        return f"[{'|'.join(names)}|package.module:Name]"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        names = [name for recipe in RECIPES for name in recipe.losses()]
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]

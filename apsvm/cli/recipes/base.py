@@ -137,7 +137,11 @@ class Recipe(ABC):
 
     @abstractmethod
     def losses(self) -> Sequence[str]:
-        """The values of ``--loss`` that it trains on."""
+        """The values of ``--loss`` that it trains on, or their forms (``rbp(rho)``)."""
+
+    def serves(self, loss: str) -> bool:
+        """Whether it trains on ``loss``."""
+        return loss in self.losses()
 
     @abstractmethod
     def check(self, common: Common, own: Mapping[str, Any]) -> None:

@@ -13,10 +13,12 @@ from apsvm.cli.recipes.base import Common, Job, Made, Recipe
 from apsvm.cli.shared import BAD_DATA, Failure, Number, NumberList, given_by_user, reading, say
 from apsvm.losses import LOSSES
 from apsvm.oracles import ORACLES
+from apsvm.registry import spelled
 from apsvm.solvers.qp import BACKENDS
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
+    from apsvm.losses.base import Loss
     from apsvm.model import LinearRanker
     from apsvm.trainers.structured_svm import Progress, Trained
 
@@ -27,7 +29,7 @@ ORACLE_CHOICES = ["auto", *(name for name in ORACLES if name not in ("zero-one",
 class Structured(Recipe):
     """See the module."""
 
-    title = "Structured SVM (--loss ap, zero-one, …)"
+    title = "Structured SVM (--loss ap, ndcg, mrr, auc, f1, …)"
     options: ClassVar[Sequence[click.Option]] = (
         click.Option(
             ["--oracle"],
@@ -68,6 +70,17 @@ class Structured(Recipe):
             "papers.",
         ),
         click.Option(
+            ["--relevant-from"],
+            type=Number(),
+            metavar="GRADE",
+            help="Rows of this label and above are positive, the others negative. Without it ndcg uses the grades.",
+        ),
+        click.Option(
+            ["--query-weights"],
+            metavar="FILE",
+            help="Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not named.",
+        ),
+        click.Option(
             ["--keep-easy"],
             type=Number(0, 100),
             default=50.0,
@@ -80,11 +93,14 @@ class Structured(Recipe):
     def losses(self) -> Sequence[str]:
         return list(LOSSES)
 
+    def serves(self, loss: str) -> bool:
+        return ":" in loss or spelled(loss, LOSSES) is not None
+
     def check(self, common: Common, own: Mapping[str, Any]) -> None:
         from apsvm.losses.base import RankingLoss
         from apsvm.oracles import serving
 
-        loss = LOSSES[common.loss]()
+        loss = _loss(common)
         fitting = [name for name in ORACLE_CHOICES if name in serving(loss)]
         if isinstance(loss, RankingLoss):
             fitting.append("appx")
@@ -92,6 +108,10 @@ class Structured(Recipe):
             raise click.UsageError(
                 f"--oracle {own['oracle']} cannot serve --loss {common.loss}: choose {' or '.join(['auto', *fitting])}"
             )
+        if common.positive_label is not None and own["relevant_from"] is not None:
+            raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
+        if own["query_weights"] is not None and not loss.by_query:
+            raise click.UsageError(f"--query-weights: --loss {common.loss} takes all rows as one query")
         if own["oracle"] == "appx" and common.warm_start is not None:
             raise click.UsageError("--oracle appx starts from its own binary SVM: --warm-start does not apply")
         if own["oracle"] != "appx" and given_by_user("keep_easy") and not common.quiet:
@@ -106,8 +126,10 @@ class Structured(Recipe):
         return names
 
     def check_data(self, dataset: Dataset, common: Common, own: Mapping[str, Any]) -> None:
-        relevant = _relevant(dataset, common)
-        if common.loss != "zero-one":
+        relevant, grades = _labels(dataset, common, own)
+        if own["query_weights"] is not None and dataset.groups is None:
+            raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
+        if _loss(common).by_query and grades is None:
             from apsvm.risk import NothingToRankError, require_pairs
 
             try:
@@ -132,8 +154,10 @@ class Structured(Recipe):
         from apsvm.trainers.structured_svm import Settings, TrainingSet, Watch, train_path
 
         common, own = job.common, job.own
-        relevant = _relevant(job.dataset, common)
-        training_set = TrainingSet(job.rows(), relevant, job.dataset.groups, job.dataset.costs)
+        relevant, grades = _labels(job.dataset, common, own)
+        training_set = TrainingSet(
+            job.rows(), relevant, job.dataset.groups, job.dataset.costs, _query_weights(own), grades
+        )
         settings = Settings(
             loss=common.loss,
             oracle=own["oracle"],
@@ -167,9 +191,37 @@ class Structured(Recipe):
             yield _made(job, relevant, C, trained)
 
 
-def _relevant(dataset: Dataset, common: Common) -> Any:
+def _loss(common: Common) -> Loss:
+    from apsvm.losses import make_loss
+    from apsvm.losses.base import LossError
+
+    try:
+        return make_loss(common.loss)
+    except LossError as error:
+        raise click.UsageError(f"--loss: {error}") from None
+
+
+def _labels(dataset: Dataset, common: Common, own: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Which rows are positive (n,) bool, and the grades (n,) where the loss takes them and nobody said otherwise."""
+    from apsvm.losses.graded import GradedLoss
+
+    graded = isinstance(_loss(common), GradedLoss) and own["oracle"] != "appx"
     with reading(dataset.source):
-        return dataset.positives(common.positive_label)
+        if graded and common.positive_label is None and own["relevant_from"] is None:
+            above = dataset.relevance > 0
+            if above.any():
+                return above, dataset.relevance
+        return dataset.positives(common.positive_label, own["relevant_from"]), None
+
+
+def _query_weights(own: Mapping[str, Any]) -> dict[int, float] | None:
+    from apsvm.data.query_weights import read_query_weights
+
+    path = own["query_weights"]
+    if path is None:
+        return None
+    with reading(path):
+        return read_query_weights(path)
 
 
 def _show(display: Display, progress: Progress) -> None:
