@@ -265,6 +265,7 @@ def _header(job: Job, relevant: Any, C: float, trained: Trained) -> dict[str, An
         "epsilon": own["epsilon"],
         "keep_easy": own["keep_easy"] if own["oracle"] == "appx" else None,
         "solver": own["solver"],
+        "relevant_from": own["relevant_from"],
         "state": str(trained.state),
         "iterations": _iterations(trained),
         "bound": "exact" if trained.exact else "approximate",

@@ -1,0 +1,111 @@
+"""``--loss`` by any name, a user's own, grades, and what makes rows positive or queries heavy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from apsvm import load_model
+
+OWN = """
+import numpy as np
+
+class Mine:
+    def weights(self, n_pos):
+        return np.arange(1, n_pos + 1) / n_pos
+
+    def discount(self, n):
+        return 1.0 / np.arange(1, n + 1)
+
+class Wavy(Mine):
+    def discount(self, n):
+        return 1.0 + np.sin(np.arange(n))
+"""
+
+
+@pytest.fixture
+def graded(rng, tmp_path):
+    """600 rows in 30 queries, grades 0..3."""
+    groups = np.repeat(np.arange(30), 20)
+    X = np.round(rng.normal(size=(600, 5)), 2)
+    grades = np.clip(np.round(X[:, 0] + rng.normal(size=600)), 0, 3)
+    path = tmp_path / "graded.svm"
+    dump_svmlight_file(X, grades, str(path), zero_based=False, query_id=groups)
+    return path
+
+
+@pytest.mark.parametrize("loss", ["ndcg", "NDCG@5", "ndcg(linear)", "mrr", "auc", "rbp(0.8)", "p@3", "f1", "prbep"])
+def test_losses_by_name(graded, loss, run, tmp_path):
+    more = [] if loss.lower().startswith("ndcg") else ["--relevant-from", 1]
+    run("train", "-q", graded, tmp_path / "m", "--loss", loss, "-C", 10, *more)
+    header = load_model(tmp_path / "m").header
+    assert header["loss"] == loss.lower()
+    assert header["state"] == "converged"
+    assert header["data"]["queries"] == (1 if loss in ("f1", "prbep") else 30)
+
+
+def test_grades_are_more_than_positive_and_negative(graded, run, tmp_path):
+    weights = {}
+    for name, more in {"graded": [], "binary": ["--relevant-from", 1], "top": ["--positive-label", 3]}.items():
+        run("train", "-q", graded, tmp_path / name, "--loss", "ndcg", "-C", 10, *more)
+        weights[name] = load_model(tmp_path / name).coef
+    assert not np.allclose(weights["graded"], weights["binary"], atol=1e-3)
+    assert not np.allclose(weights["graded"], weights["top"], atol=1e-3)
+
+
+def test_other_losses_want_to_know_what_is_relevant(graded, run, tmp_path):
+    done = run("train", graded, tmp_path / "m", code=65)
+    assert "--relevant-from" in done.stderr
+    assert run("train", graded, tmp_path / "m", "--relevant-from", 4, code=65).stderr.count("no positive rows") == 1
+    assert "no negative rows" in run("train", graded, tmp_path / "m", "--relevant-from", -1, code=65).stderr
+
+
+def test_query_weights(graded, run, tmp_path):
+    file = tmp_path / "weights"
+
+    def coef(text):
+        file.write_text(text)
+        run("train", "-q", graded, tmp_path / "m", "--relevant-from", 1, "--query-weights", file, "-e", 1e-6)
+        return load_model(tmp_path / "m").coef
+
+    plain = coef("3 1 # as all the others\n")
+    doubled = coef("".join(f"{q} 2\n" for q in range(30)))
+    first = coef("".join(f"qid:{q} {int(q == 0)}\n" for q in range(30)))
+    np.testing.assert_allclose(plain, doubled, atol=1e-3)
+    assert not np.allclose(plain, first, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 2\n3\n", "weights:2: expected a qid and a weight of at least 0, found '3'"),
+        ("1 -2\n", "weights:1: expected a qid"),
+        ("1 nan\n", "weights:1: expected a qid"),
+        ("x 1\n", "weights:1: expected a qid"),
+        ("1 1\n1 2\n", "weights:2: qid 1 has a weight already"),
+        ("1 0\n", "at least one weight above 0"),
+        ("", "at least one weight above 0"),
+    ],
+)
+def test_bad_query_weights(graded, text, message, run, tmp_path):
+    file = tmp_path / "weights"
+    file.write_text(text)
+    done = run("train", graded, tmp_path / "m", "--relevant-from", 1, "--query-weights", file, code=65)
+    assert message in done.stderr
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_loss_of_ones_own(cancer, run, tmp_path):
+    (tmp_path / "my_losses.py").write_text(OWN)
+    run("train", "-q", cancer.path, tmp_path / "own", "--loss", "my_losses:Mine", "-C", 10, cwd=tmp_path)
+    run("train", "-q", cancer.path, tmp_path / "ap", "-C", 10)
+    own, ap = load_model(tmp_path / "own"), load_model(tmp_path / "ap")
+    assert own.header["loss"] == "my_losses:Mine"
+    # The same loss, by an oracle that may not bisect over ranks.
+    assert own.header["certificate"]["primal"] == pytest.approx(ap.header["certificate"]["primal"], rel=1e-3)
+    done = run("train", cancer.path, tmp_path / "m", "--loss", "my_losses:Wavy", cwd=tmp_path, code=2)
+    assert "the discount is increasing at position 1" in done.stderr
+    assert "my_losses:Mine" in run(
+        "train", cancer.path, tmp_path / "m", "--loss", "my_losses:Mien", cwd=tmp_path, code=2
+    ).stderr  # fmt: skip
