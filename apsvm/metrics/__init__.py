@@ -1,73 +1,92 @@
 """What is reported: ranking metrics, one file a metric.
 
-A metric's name is at once its argument, its column header and its key: ``AP``, ``AP(voc2007)``, ``P@10``, ``nDCG``.
-Names are read without regard to case and written in one canonical form, so that ``parse_metric(name).name`` is
-stable.
+A metric's name is at once its argument, its column header and its key: ``AP``, ``AP(voc2007)``, ``P@10``, ``nDCG``,
+``RBP(0.8)``, ``F0.5``. Names are read without regard to case and written in one canonical form, so that
+``parse_metric(name).name`` is stable.
 
 To add a metric, write ONE file with a subclass of `Metric` (or `MetricAtK`) and add ONE line to `METRICS`; the tests
 are parametrised over `METRICS`. Importing this package loads no numpy: a metric's module is loaded when its name is
-first parsed. `evaluate` and its result live in `apsvm.metrics.evaluate`.
+first parsed. `evaluate` and its result live in `apsvm.metrics.evaluate`, intervals and tests of significance in
+`apsvm.metrics.significance`.
 """
 
 import difflib
-import importlib
+import re
 
 from apsvm.metrics.base import TIE_RULES, Metric, MetricAtK, MetricError
+from apsvm.registry import Registry
 
 __all__ = ["METRICS", "TIE_RULES", "Metric", "MetricAtK", "MetricError", "known_metrics", "parse_metric"]
 
-METRICS: dict[str, str] = {
-    "ap": "apsvm.metrics.average_precision:AveragePrecision",
-    "ap(voc2007)": "apsvm.metrics.average_precision_voc2007:AveragePrecisionVOC2007",
-    "ap(voc2010)": "apsvm.metrics.average_precision_voc2010:AveragePrecisionVOC2010",
-    "auc": "apsvm.metrics.roc_area:ROCArea",
-    "p@k": "apsvm.metrics.precision_at_k:PrecisionAtK",
-    "ndcg": "apsvm.metrics.ndcg:NDCG",
-    "ndcg@k": "apsvm.metrics.ndcg:NDCGAtK",
-    "f1": "apsvm.metrics.f1:F1",
-}
-"""Lower-case form of the name (``@k`` stands for every cut-off) → ``"module:Class"``, resolved when it is asked for."""
+METRICS: Registry[Metric] = Registry(
+    "metric",
+    {
+        "AP": "apsvm.metrics.average_precision:AveragePrecision",
+        "AP(voc2007)": "apsvm.metrics.average_precision_voc2007:AveragePrecisionVOC2007",
+        "AP(voc2010)": "apsvm.metrics.average_precision_voc2010:AveragePrecisionVOC2010",
+        "AUC": "apsvm.metrics.roc_area:ROCArea",
+        "WMW": "apsvm.metrics.wilcoxon:WilcoxonMannWhitney",
+        "WMW(graph)": "apsvm.metrics.wilcoxon:WilcoxonMannWhitney",
+        "P@k": "apsvm.metrics.precision_at_k:PrecisionAtK",
+        "R@k": "apsvm.metrics.recall_at_k:RecallAtK",
+        "Rprec": "apsvm.metrics.r_precision:RPrecision",
+        "RR": "apsvm.metrics.reciprocal_rank:ReciprocalRank",
+        "RBP(ρ)": "apsvm.metrics.rank_biased_precision:RankBiasedPrecision",
+        "bpref": "apsvm.metrics.bpref:BinaryPreference",
+        "nDCG": "apsvm.metrics.ndcg:NDCG",
+        "nDCG@k": "apsvm.metrics.ndcg:NDCGAtK",
+        "nDCG(exp)": "apsvm.metrics.ndcg:ExponentialNDCG",
+        "nDCG(exp)@k": "apsvm.metrics.ndcg:ExponentialNDCGAtK",
+        "Fβ": "apsvm.metrics.f_measure:FMeasure",
+    },
+)
+"""Canonical form of the name, a letter (or ``graph``) standing for every parameter, → ``"module:Class"``."""
 
-_MAX_DIGITS = 18  # a cut-off must fit int64
+_ALIASES = {"prbep": "Rprec"}
+_PLACEHOLDERS = {"@k": "@(.*)", "(ρ)": r"\((.*)\)", "(graph)": r"\((.*)\)", "β": "([-+0-9.].*)"}
 
 
 def known_metrics() -> tuple[str, ...]:
-    """The canonical forms in the registry's order, ``("AP", …, "nDCG@k", …)``. Loads every metric's module."""
-    return tuple(_load(key).form for key in METRICS)
+    """The canonical forms in the registry's order, ``("AP", …, "nDCG@k", …)``."""
+    return tuple(METRICS)
 
 
 def parse_metric(name: str) -> Metric:
     """The metric that `name` stands for; case and surrounding blanks do not matter.
 
-    Raises `MetricError` for an unknown name or a cut-off that is not an integer ≥ 1; the message lists the known
-    names and the nearest.
+    Raises `MetricError` for an unknown name or a bad parameter; the message lists the known names and the nearest.
     """
     if not isinstance(name, str):
-        raise MetricError(f"expected a metric's name, found {name!r}; known: {', '.join(known_metrics())}")
+        raise MetricError(f"expected a metric's name, found {name!r}; known: {', '.join(METRICS)}")
     wanted = name.strip().lower()
-    family, at, cutoff = wanted.partition("@")
-    key = f"{family}@k" if at else wanted
-    if key not in METRICS:
-        raise MetricError(_unknown(name, key))
-    metric_class = _load(key)
-    if not issubclass(metric_class, MetricAtK):
-        return metric_class()
-    digits = cutoff.lstrip("0")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS):
-        raise MetricError(
-            f"bad parameter in metric {name!r}: {metric_class.form} needs an integer k ≥ 1 of at most {_MAX_DIGITS} "
-            f"digits, as in {metric_class(10).name}, found {cutoff!r}; known: {', '.join(known_metrics())}"
-        )
-    return metric_class(int(digits))
+    if wanted in _ALIASES:
+        return METRICS[_ALIASES[wanted]]()
+    for form in METRICS:
+        pattern = _pattern(form)
+        if pattern is None:
+            if wanted == form.lower():
+                return METRICS[form]()
+            continue
+        match = pattern.fullmatch(wanted)
+        if match is not None:
+            try:
+                return METRICS[form].from_text(match[1])
+            except MetricError as error:
+                raise MetricError(f"bad parameter in metric {name!r}: {error}; known: {', '.join(METRICS)}") from None
+    raise MetricError(_unknown(name, wanted))
 
 
-def _load(key: str) -> type[Metric]:
-    module, _, attribute = METRICS[key].partition(":")
-    metric_class: type[Metric] = getattr(importlib.import_module(module), attribute)
-    return metric_class
+def _pattern(form: str) -> re.Pattern[str] | None:
+    """What the names of a form with a parameter look like, in lower case."""
+    for placeholder, text in _PLACEHOLDERS.items():
+        if form.endswith(placeholder):
+            return re.compile(re.escape(form.removesuffix(placeholder).lower()) + text, re.DOTALL)
+    return None
 
 
-def _unknown(name: str, key: str) -> str:
-    nearest = [_load(near).form for near in difflib.get_close_matches(key, METRICS, n=3, cutoff=0.4)]
+def _unknown(name: str, wanted: str) -> str:
+    family, at, _ = wanted.partition("@")
+    forms = {form.lower(): form for form in METRICS}
+    nearest = [forms[near] for near in difflib.get_close_matches(family + at + "k" * bool(at), forms, n=3, cutoff=0.4)]
     hint = f"; nearest: {', '.join(nearest)}" if nearest else ""
-    return f"unknown metric {name!r}{hint}; known: {', '.join(known_metrics())}"
+    return f"unknown metric {name!r}{hint}; known: {', '.join(METRICS)}"

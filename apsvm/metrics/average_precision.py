@@ -13,6 +13,9 @@ a block up to the one at its end. Cost: O(m).
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from apsvm.metrics.base import Metric
 from apsvm.metrics.ranking_table import RankingTable
 
@@ -23,5 +26,6 @@ class AveragePrecision(Metric):
 
     form: ClassVar[str] = "AP"
 
-    def _compute(self, table: RankingTable) -> float:
-        return float((table.gains * table.precision).sum() / table.n_positives)
+    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = table.sum_runs(table.gains * table.precision) / table.n_positives
+        return found

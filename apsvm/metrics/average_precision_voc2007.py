@@ -7,7 +7,7 @@ Source: Everingham, Van Gool, Williams, Winn, Zisserman, "The PASCAL Visual Obje
 so the tie rule ``file`` is its order. Rules ``block`` and ``pessimistic`` agree: inside a block with its negatives
 first no precision exceeds the one at its end.
 
-Departure: R_i ≥ j/10 is tested in integers, 10·hits_i ≥ j·P. In floats, recall 3/10 falls short of the threshold
+Departure: R_i ≥ j/10 is tested in integers, hits_i ≥ ⌈j·P/10⌉. In floats, recall 3/10 falls short of the threshold
 3·0.1, which is 0.30000000000000004, and the point is lost. Cost: O(m).
 """
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apsvm.metrics.base import Metric
 from apsvm.metrics.ranking_table import RankingTable
@@ -26,6 +27,10 @@ class AveragePrecisionVOC2007(Metric):
 
     form: ClassVar[str] = "AP(voc2007)"
 
-    def _compute(self, table: RankingTable) -> float:
-        first_reaching = np.searchsorted(10 * table.hits, np.arange(11) * table.n_positives, side="left")
-        return float(table.precision_envelope[first_reaching].sum() / 11)
+    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+        tenths = np.arange(11)[:, np.newaxis]
+        run, reached = table.first_reaching(-(-tenths * table.n_positives // 10))
+        if table.ends.size == 0:
+            return np.zeros(table.n_rankings)
+        best: NDArray[np.float64] = np.where(reached, table.precision_envelope[run], 0.0).sum(axis=0) / 11
+        return best

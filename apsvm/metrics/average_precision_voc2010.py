@@ -11,6 +11,9 @@ Cost: O(m).
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from apsvm.metrics.base import Metric
 from apsvm.metrics.ranking_table import RankingTable
 
@@ -21,5 +24,6 @@ class AveragePrecisionVOC2010(Metric):
 
     form: ClassVar[str] = "AP(voc2010)"
 
-    def _compute(self, table: RankingTable) -> float:
-        return float((table.gains * table.precision_envelope).sum() / table.n_positives)
+    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = table.sum_runs(table.gains * table.precision_envelope) / table.n_positives
+        return found

@@ -1,27 +1,30 @@
-"""What a metric is: a number in [0, 1] read off a `RankingTable`, with a canonical name.
+"""What a metric is: a number in [0, 1] for every ranking of a `RankingTable`, with a canonical name.
 
 Tie rules (rows of equal score form a *block*):
 
-- ``block``: no order is assumed inside a block; thresholds stand between blocks only (as scikit-learn does), and a
-  cut-off that falls inside a block takes the expectation over its shuffles;
-- ``pessimistic``: inside a block the negatives come first;
+- ``block``: no order is assumed inside a block. AP and the PASCAL VOC figures put thresholds between blocks only (as
+  scikit-learn does); every other metric takes its expectation over the shuffles of the blocks;
+- ``pessimistic``: inside a block the negatives (the lowest grades) come first;
 - ``file``: inside a block the rows keep the order they were given in.
 
-The table applies the rule, so that a metric is written once, over thresholds. This module loads no numpy.
+The table applies the rule, so that a metric is written once, over runs of rows. This module loads no numpy.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
     from apsvm.metrics.ranking_table import RankingTable
 
 TIE_RULES = ("block", "pessimistic", "file")
+
+_MAX_DIGITS = 18  # a cut-off must fit int64
 
 
 class MetricError(ValueError):
@@ -30,45 +33,79 @@ class MetricError(ValueError):
 
 @dataclass(frozen=True)
 class Metric(ABC):
-    """A ranking metric. Metrics without parameters set `form`; those with a cut-off derive from `MetricAtK`.
+    """A ranking metric.
 
-    form : canonical name, ``k`` standing for the cut-off; in lower case it is the key in the registry
+    form : canonical name, a letter standing for the parameter; the key in the registry
     needs_negatives : whether the value is undefined without a negative (without a positive it always is)
+    graded : whether it reads the rows' grades, not only which rows are relevant
+    thresholded : whether it reads on which side of the threshold a score lies, not only the order
     """
 
     form: ClassVar[str]
     needs_negatives: ClassVar[bool] = False
+    graded: ClassVar[bool] = False
+    thresholded: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
         """The canonical name; `parse_metric` gives back an equal metric."""
         return self.form
 
-    def __call__(self, scores: ArrayLike, relevant: ArrayLike, ties: str = "block") -> float:
+    @classmethod
+    def from_text(cls, parameter: str) -> Metric:
+        """The metric whose name holds the text `parameter` where `form` holds its letter. Raises `MetricError`."""
+        raise MetricError(f"{cls.form} takes no parameter, found {parameter!r}")
+
+    def __call__(
+        self, scores: ArrayLike, relevant: ArrayLike, ties: str = "block", *, relevant_from: float | None = None
+    ) -> float:
         """The metric of one ranking.
 
         scores : (n,) real, finite, higher is ranked first; compared as float64
-        relevant : (n,) bool, in the order of `scores`
+        relevant : (n,) bool, in the order of `scores`; or, with `relevant_from`, (n,) finite grades
         ties : one of `TIE_RULES`
+        relevant_from : rows of this grade or a higher one are relevant
 
         Raises `MetricError` if n = 0, on other shapes, dtypes or tie rules, on a score that is not finite, and where
         the metric is undefined.
         """
         from apsvm.metrics.ranking_table import RankingTable
 
-        return self.of(RankingTable.from_scores(scores, relevant, ties))
+        return self.of(RankingTable.from_scores(scores, relevant, ties=ties, relevant_from=relevant_from))
 
     def of(self, table: RankingTable) -> float:
-        """The metric of a ranking already sorted. Raises `MetricError` where the metric is undefined."""
-        if table.n_positives == 0:
-            raise MetricError(f"{self.name} is undefined: no positive among the {table.n_rows} rows")
-        if self.needs_negatives and table.n_negatives == 0:
-            raise MetricError(f"{self.name} is undefined: no negative among the {table.n_rows} rows")
-        return self._compute(table)
+        """The metric of a table's one ranking. Raises `MetricError` where the metric is undefined."""
+        if table.n_rankings != 1:
+            raise MetricError(f"expected one ranking, found {table.n_rankings}")
+        value = float(self.each(table)[0])
+        if value != value:
+            raise MetricError(f"{self.name} is undefined: {self._lack(table)} among the {table.row_bounds[-1]} rows")
+        return value
+
+    def each(self, table: RankingTable) -> NDArray[np.float64]:
+        """(Q,) float64: the metric of every ranking, NaN where it is undefined."""
+        import numpy as np
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = self._compute(table)
+        return np.where(self.defined(table), values, np.nan)
+
+    def defined(self, table: RankingTable) -> NDArray[np.bool_]:
+        """(Q,) bool: the rankings of which the metric has a value."""
+        has: NDArray[np.bool_] = table.n_positives > 0
+        return has & (table.n_negatives > 0) if self.needs_negatives else has
+
+    def telling(self, table: RankingTable) -> NDArray[np.bool_]:
+        """(Q,) bool: the rankings whose rows are not all alike to the metric, so that their order can matter."""
+        found: NDArray[np.bool_] = (table.n_positives > 0) & (table.n_negatives > 0)
+        return found
+
+    def _lack(self, table: RankingTable) -> str:
+        return "no positive" if table.n_positives[0] == 0 else "no negative"
 
     @abstractmethod
-    def _compute(self, table: RankingTable) -> float:
-        """The value, the metric being defined on `table`."""
+    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+        """(Q,): the values; anything where the metric is undefined, division by zero included."""
 
 
 @dataclass(frozen=True)
@@ -84,3 +121,28 @@ class MetricAtK(Metric):
     @property
     def name(self) -> str:
         return f"{self.form.removesuffix('k')}{self.k}"
+
+    @classmethod
+    def from_text(cls, parameter: str) -> Metric:
+        digits = parameter.lstrip("0")
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS):
+            raise MetricError(
+                f"{cls.form} needs an integer k ≥ 1 of at most {_MAX_DIGITS} digits, as in {cls(10).name}, "
+                f"found {parameter!r}"
+            )
+        return cls(int(digits))
+
+
+def number_in_name(value: float) -> str:
+    """The shortest text that reads back as `value`: 1 and not 1.0."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def number_from_name(form: str, text: str, example: Any) -> float:
+    """The number written in a metric's name. Raises `MetricError`."""
+    try:
+        if "_" in text or not text.isascii():
+            raise ValueError
+        return float(text)
+    except ValueError:
+        raise MetricError(f"{form} needs a number, as in {example}, found {text!r}") from None

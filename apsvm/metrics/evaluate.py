@@ -2,14 +2,21 @@
 
 Ungrouped: each metric of all rows. With groups g = 1..G: the mean of the groups' values,
 
-    value = 1/|S| Σ_{g ∈ S} metric(rows of g),        S = groups with a positive and a negative;
+    value = 1/|S| Σ_{g ∈ S} metric(rows of g),
 
-the groups left out are counted, never silently dropped. Cost: O(n log n) for the sorts, then O(n) a metric.
+S being the groups whose order can matter to the metric: those with a positive and a negative, or, for metrics that
+read grades (nDCG, WMW), with rows to tell apart. Groups left out are counted, never silently dropped. With
+``all_groups`` the mean is over every group, as trec_eval's, and a group where the metric is undefined counts 0.
+
+Cost: O(n log n) for the sort, then O(n) a metric; nothing is done group by group.
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,10 +33,12 @@ class Evaluation:
     values : canonical name → value, in the order asked for
     n_rows, n_positives : over all rows, those of skipped groups included
     n_groups : all groups, the skipped ones included; 0 when ungrouped
-    groups_skipped : groups without both a positive and a negative; the values are means over all the others
-    tied_blocks : blocks of equal score (inside one group) that hold both classes: where the tie rule matters
+    groups_skipped : groups without both a positive and a negative; 0 with ``all_groups``
+    tied_blocks : blocks of equal score (inside one group) whose rows differ in grade: where the tie rule matters
     tied_rows : rows in those blocks
     ties : the tie rule
+    groups : (G,) the groups' ids, rising; None when ungrouped
+    in_group : canonical name → (G,) float64, the groups' values, NaN for a group that is left out of the mean
     """
 
     values: dict[str, float]
@@ -40,6 +49,40 @@ class Evaluation:
     tied_blocks: int
     tied_rows: int
     ties: str
+    groups: NDArray[Any] | None = field(default=None, repr=False, compare=False)
+    in_group: dict[str, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """The rows to rank, checked; scores come later, several of them perhaps.
+
+    grades : (n,) bool, or float64 with `relevant_from`
+    codes : (n,) integers 0..G−1, or None when ungrouped; groups : (G,) ids, rising
+    ranked, judged, threshold : see `RankingTable`
+    """
+
+    grades: NDArray[np.bool_] | NDArray[np.float64]
+    relevant_from: float | None = None
+    codes: NDArray[np.integer] | None = None
+    groups: NDArray[Any] | None = None
+    ranked: NDArray[np.bool_] | None = None
+    judged: NDArray[np.bool_] | None = None
+    threshold: float = 0.0
+
+    def table(self, scores: NDArray[np.float64], ties: str) -> RankingTable:
+        """The rankings by `scores` (n,) float64, finite where ranked."""
+        return RankingTable.from_checked(
+            scores,
+            self.grades,
+            self.relevant_from,
+            ties,
+            codes=self.codes,
+            n_rankings=1 if self.groups is None else self.groups.size,
+            ranked=self.ranked,
+            judged=self.judged,
+            threshold=self.threshold,
+        )
 
 
 def evaluate(
@@ -48,66 +91,99 @@ def evaluate(
     relevant: ArrayLike,
     groups: ArrayLike | None = None,
     ties: str = "block",
+    *,
+    relevant_from: float | None = None,
+    all_groups: bool = False,
+    ranked: ArrayLike | None = None,
+    judged: ArrayLike | None = None,
+    threshold: float = 0.0,
 ) -> Evaluation:
     """Evaluate `metrics` on one ranking, or on one ranking a group.
 
     metrics : names or metrics; one asked for twice is computed and reported once
-    scores : (n,) real, finite; relevant : (n,) bool; groups : (n,) integers in any order, or None
+    scores : (n,) real, finite
+    relevant : (n,) bool; or, with `relevant_from`, (n,) finite grades, relevant from that grade on
+    groups : (n,) integers in any order, or None
     ties : one of `TIE_RULES`
+    all_groups : average over every group, 0 where a metric is undefined
+    ranked : (n,) bool, None for all: rows without a position count among the positives and negatives only; their
+        scores are not looked at
+    judged : (n,) bool, None for all: the others are not relevant, and bpref passes them over
+    threshold : scores above it predict "relevant" (F)
 
     Raises `MetricError` where a name, the input or a metric on it is at fault, and when every group would be skipped.
     """
-    if isinstance(metrics, str):
-        raise MetricError(f"metrics must be a sequence of names, found the single string {metrics!r}")
-    parsed = {metric.name: metric for metric in (m if isinstance(m, Metric) else parse_metric(m) for m in metrics)}
+    parsed = parse_metrics(metrics)
     check_ties(ties)
-    values, labels = check_rows(scores, relevant)
-    if groups is None:
-        table = RankingTable.from_checked(values, labels, ties)
-        found = {name: metric.of(table) for name, metric in parsed.items()}
-        return Evaluation(found, table.n_rows, table.n_positives, 0, 0, table.n_tied_blocks, table.n_tied_rows, ties)
+    shown = None if ranked is None else np.asarray(ranked, dtype=np.bool_)
+    values, grades = check_rows(scores, relevant, relevant_from, shown)
+    known = None if judged is None else np.asarray(judged, dtype=np.bool_)
+    for name, mask in (("ranked", shown), ("judged", known)):
+        if mask is not None and mask.shape != values.shape:
+            raise MetricError(f"{name} must be of shape {values.shape}, found {mask.shape}")
+    ids, codes = (None, None) if groups is None else number_groups(groups, values.size)
+    rows = Judgements(grades, relevant_from, codes, ids, shown, known, threshold)
+    return summarise(parsed, rows.table(values, ties), ids, ties, all_groups=all_groups)
 
-    in_group: dict[str, list[float]] = {name: [] for name in parsed}
-    n_groups = n_used = tied_blocks = tied_rows = 0
-    for rows in _rows_by_group(_check_groups(groups, values.size)):
-        n_groups += 1
-        n_positives = np.count_nonzero(labels[rows])
-        if n_positives in (0, rows.size):
-            continue
-        n_used += 1
-        table = RankingTable.from_checked(values[rows], labels[rows], ties)
-        tied_blocks += table.n_tied_blocks
-        tied_rows += table.n_tied_rows
-        for name, metric in parsed.items():
-            in_group[name].append(metric.of(table))
-    if n_used == 0:
-        raise MetricError(
-            f"nothing to evaluate: none of the {n_groups} groups holds both a positive and a negative "
-            f"({values.size} rows, {np.count_nonzero(labels)} of them positive)"
-        )
+
+def summarise(
+    metrics: dict[str, Metric], table: RankingTable, groups: NDArray[Any] | None, ties: str, *, all_groups: bool = False
+) -> Evaluation:
+    """The evaluation of rankings already sorted; groups : (G,) the ids of the table's rankings, None if it is one."""
+    counts: dict[str, Any] = {
+        "n_rows": int(table.row_bounds[-1]),
+        "n_positives": int(table.n_positives.sum()),
+        "tied_blocks": int(table.tied_blocks.sum()),
+        "tied_rows": int(table.tied_rows.sum()),
+        "ties": ties,
+    }
+    if groups is None:
+        found = {name: metric.of(table) for name, metric in metrics.items()}
+        return Evaluation(found, n_groups=0, groups_skipped=0, **counts)
+    both = (table.n_positives > 0) & (table.n_negatives > 0)
+    in_group = {}
+    for name, metric in metrics.items():
+        values = metric.each(table)
+        in_group[name] = np.nan_to_num(values) if all_groups else np.where(metric.telling(table), values, np.nan)
+        if np.isnan(in_group[name]).all():
+            what = "rows that differ in grade" if metric.graded else "both a positive and a negative"
+            raise MetricError(
+                f"nothing to evaluate: none of the {groups.size} groups holds {what}, which {name} needs "
+                f"({counts['n_rows']} rows, {counts['n_positives']} of them positive)"
+            )
     return Evaluation(
-        values={name: math.fsum(found) / n_used for name, found in in_group.items()},
-        n_rows=values.size,
-        n_positives=int(np.count_nonzero(labels)),
-        n_groups=n_groups,
-        groups_skipped=n_groups - n_used,
-        tied_blocks=tied_blocks,
-        tied_rows=tied_rows,
-        ties=ties,
+        {name: mean(found) for name, found in in_group.items()},
+        n_groups=groups.size,
+        groups_skipped=0 if all_groups else int(np.count_nonzero(~both)),
+        groups=groups,
+        in_group=in_group,
+        **counts,
     )
 
 
-def _check_groups(groups: ArrayLike, n_rows: int) -> NDArray[np.integer]:
+def mean(values: NDArray[np.float64]) -> float:
+    """The mean of those that are not NaN, correctly rounded sum; NaN if there are none."""
+    used = values[~np.isnan(values)]
+    return math.fsum(used) / used.size if used.size else math.nan
+
+
+def parse_metrics(metrics: Sequence[str | Metric]) -> dict[str, Metric]:
+    """Canonical name → metric, each once. Raises `MetricError`."""
+    if isinstance(metrics, str):
+        raise MetricError(f"metrics must be a sequence of names, found the single string {metrics!r}")
+    return {metric.name: metric for metric in (m if isinstance(m, Metric) else parse_metric(m) for m in metrics)}
+
+
+def number_groups(groups: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[np.integer]]:
+    """The ids there are (G,), rising, and the number of each row's (n,). Raises `MetricError`."""
     ids = np.asarray(groups)
     if ids.shape != (n_rows,):
         raise MetricError(f"groups must be of shape ({n_rows},), one for each row, found {ids.shape}")
     if ids.dtype.kind not in "iu":
         raise MetricError(f"groups must be integers, found dtype {ids.dtype}")
-    return ids
-
-
-def _rows_by_group(ids: NDArray[np.integer]) -> Iterator[NDArray[np.intp]]:
-    """The rows of each group, in their own order."""
-    order = np.argsort(ids, kind="stable")
-    sorted_ids = ids[order]
-    return iter(np.split(order, np.flatnonzero(sorted_ids[1:] != sorted_ids[:-1]) + 1))
+    changes = ids[1:] != ids[:-1]
+    if (ids[1:] >= ids[:-1]).all():
+        codes = np.concatenate([[0], np.cumsum(changes)])
+        return ids[np.flatnonzero(np.concatenate([[True], changes]))], codes
+    found, codes = np.unique(ids, return_inverse=True)
+    return found, codes

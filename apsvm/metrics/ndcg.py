@@ -1,50 +1,90 @@
-"""Normalised discounted cumulative gain, with binary gains.
+"""Normalised discounted cumulative gain.
 
-    nDCG = DCG / ideal,    DCG = Σ_p gain_p · D(p),    D(p) = 1/log2(1 + p),    ideal = Σ_{p ≤ P} D(p)
+    nDCG = DCG / ideal,    DCG = Σ_p gain_p · D(p),    D(p) = 1/log2(1 + p),    ideal = the DCG of the best order
 
-nDCG@k puts D(p) = 0 for p > k in both: the ideal is cut at k too, ideal = Σ_{p ≤ min(P, k)} D(p).
+nDCG@k puts D(p) = 0 for p > k in both. The gain of a row is its grade (1 or 0 without grades), in ``nDCG(exp)`` it is
+2^grade − 1 as in LETOR; a negative grade gains nothing. Rows without a position count in the ideal only.
 
 Source: Järvelin, Kekäläinen, "Cumulated gain-based evaluation of IR techniques", TOIS 20, 2002, with the discount
 usual since (theirs leaves the first positions whole). Under the tie rule ``block`` each row of a block gains the
 block's mean gain, the expectation over its shuffles also where k cuts the block (McSherry, Najork, ECIR 2008): the
-figure of scikit-learn's ``ndcg_score``. Cost: O(n + m).
+figure of scikit-learn's ``ndcg_score``. Cost: O(n + m), and a sort by grade if there are any.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apsvm.metrics.base import Metric, MetricAtK
 from apsvm.metrics.ranking_table import RankingTable
 
 
+class _Gains(Metric):
+    """What the four forms share."""
+
+    graded: ClassVar[bool] = True
+    exponential: ClassVar[bool] = False
+
+    def gains(self, grades: NDArray[np.float64]) -> NDArray[np.float64]:
+        positive = np.maximum(grades, 0.0)
+        return np.exp2(positive) - 1 if self.exponential else positive
+
+    def defined(self, table: RankingTable) -> NDArray[np.bool_]:
+        above: NDArray[np.bool_] = table.highest_grades > 0
+        return above
+
+    def telling(self, table: RankingTable) -> NDArray[np.bool_]:
+        return self.defined(table) & (table.highest_grades > np.maximum(table.lowest_grades, 0.0))
+
+    def _lack(self, table: RankingTable) -> str:
+        return "no positive" if table.relevant.sum() == 0 else "no grade above 0"
+
+    def over(self, table: RankingTable, depth: int) -> NDArray[np.float64]:
+        """(Q,): nDCG over the first `depth` ≥ 1 positions."""
+        discounts = 1 / np.log2(np.arange(2, table.n_rows.max() + 2))
+        discounts[depth:] = 0.0
+        by_row = discounts[table.positions - 1]
+        ideal = table.sum_rows(self.gains(table.best_grades) * by_row)
+        gains, ranked = self.gains(table.grades), table.ranked_rows
+        found = table.sum_runs(table.add_rows(gains[ranked]) / table.sizes * table.add_rows(by_row[ranked]))
+        # the two sums are rounded in different orders: a perfect ranking could exceed 1 by an ulp
+        share: NDArray[np.float64] = np.minimum(1.0, found / ideal)
+        return share
+
+
 @dataclass(frozen=True)
-class NDCG(Metric):
+class NDCG(_Gains):
     """``nDCG``, over the whole ranking."""
 
     form: ClassVar[str] = "nDCG"
 
-    def _compute(self, table: RankingTable) -> float:
-        return _ndcg(table, table.n_rows)
+    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+        return self.over(table, int(table.n_rows.max()))
 
 
 @dataclass(frozen=True)
-class NDCGAtK(MetricAtK):
+class NDCGAtK(_Gains, MetricAtK):
     """``nDCG@k``, over the first k positions."""
 
     form: ClassVar[str] = "nDCG@k"
 
-    def _compute(self, table: RankingTable) -> float:
-        return _ndcg(table, min(self.k, table.n_rows))
+    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+        return self.over(table, self.k)
 
 
-def _ndcg(table: RankingTable, depth: int) -> float:
-    """nDCG over the first `depth` positions, 1 ≤ depth ≤ n."""
-    n_runs = int(np.searchsorted(table.ends, depth, side="left")) + 1
-    sizes, gains = table.sizes[:n_runs], table.gains[:n_runs]
-    discount = 1 / np.log2(np.arange(2, depth + 2))
-    run_discounts = np.add.reduceat(discount, table.ends[:n_runs] - sizes)
-    ideal = discount[: table.n_positives].sum()
-    # the two sums are rounded in different orders: a perfect ranking could exceed 1 by an ulp
-    return min(1.0, float((gains / sizes * run_discounts).sum() / ideal))
+@dataclass(frozen=True)
+class ExponentialNDCG(NDCG):
+    """``nDCG(exp)``: gain 2^grade − 1."""
+
+    form: ClassVar[str] = "nDCG(exp)"
+    exponential: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class ExponentialNDCGAtK(NDCGAtK):
+    """``nDCG(exp)@k``: gain 2^grade − 1, over the first k positions."""
+
+    form: ClassVar[str] = "nDCG(exp)@k"
+    exponential: ClassVar[bool] = True

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apsvm.metrics.base import MetricAtK
 from apsvm.metrics.ranking_table import RankingTable
@@ -23,10 +24,5 @@ class PrecisionAtK(MetricAtK):
 
     form: ClassVar[str] = "P@k"
 
-    def _compute(self, table: RankingTable) -> float:
-        depth = min(self.k, table.n_rows)
-        straddling = int(np.searchsorted(table.ends, depth, side="left"))
-        size, gain = int(table.sizes[straddling]), int(table.gains[straddling])
-        hits_above = int(table.hits[straddling]) - gain
-        rows_taken = depth - (int(table.ends[straddling]) - size)
-        return (hits_above * size + rows_taken * gain) / (size * self.k)
+    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+        return table.hits_within(np.minimum(self.k, table.n_ranked)) / self.k

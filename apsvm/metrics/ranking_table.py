@@ -1,16 +1,24 @@
-"""A ranking as cumulative counts: the one sort that every metric reads.
+"""Many rankings as cumulative counts: the one sort that every metric reads.
 
-Rows sorted by falling score are cut into m runs; after the i-th, i = 1..m,
+The rows of each ranking q = 1..Q, sorted by falling score, are cut into runs; after the i-th run of a ranking,
 
     ends_i = #rows ranked so far,   hits_i = #positives among them,
-    recall_i = hits_i / P,          precision_i = hits_i / ends_i,      ends_m = n, hits_m = P.
+    precision_i = hits_i / ends_i,  recall_i = hits_i / P_q.
 
 Under the tie rule ``block`` a run is a block of equal scores; under ``pessimistic`` and ``file`` a run is one row,
-the rule having set the order inside the blocks. Cost: O(n log n) for the sort, O(n) after it, whatever the rule.
+the rule having set the order inside the blocks. The runs of all rankings stand in one array, ranking after ranking,
+and counts start anew with each ranking; so a metric is a few array operations for one ranking of millions of rows and
+for thousands of rankings of twenty.
+
+A row may be unranked: it counts among the positives or negatives but has no position (TREC: judged, not retrieved).
+Cost: O(n log n) for the sort, O(n) after it, whatever the rule.
 """
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,70 +30,157 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class RankingTable:
-    """Cumulative counts of one ranking, highest score first.
+    """Q rankings, highest score first. Arrays over rows, runs and rankings:
 
-    ends : (m,) int64, strictly rising, ends[-1] = n
-    hits : (m,) int64, non-decreasing, hits[-1] = number of positives
-    lowest_scores : (m,) float64, non-increasing, the score at which each run ends
-    n_tied_blocks : number of blocks of equal score that hold both classes, whatever the tie rule
-    n_tied_rows : number of rows in those blocks
+    row_bounds : (Q+1,) int64; the rows of ranking q are row_bounds[q] … row_bounds[q+1] − 1, at least one, the ranked
+        ones first
+    relevant : (n,) bool
+    grades : (n,) float64; 1 and 0 if all that is known is which rows are relevant
+    judged : (n,) bool, or None if all rows are; an unjudged row is not relevant
+    n_ranked : (Q,) int64, rows that have a position
+    run_bounds : (Q+1,) int64; the runs of ranking q are run_bounds[q] … run_bounds[q+1] − 1; none if nothing is ranked
+    ends : (m,) int64, strictly rising in a ranking
+    hits : (m,) int64, non-decreasing in a ranking
+    lowest_scores : (m,) float64, non-increasing in a ranking, the score at which each run ends
+    tied_blocks : (Q,) int64, blocks of equal score whose rows differ in grade, whatever the tie rule
+    tied_rows : (Q,) int64, rows in those blocks
+    threshold : scores above it predict "relevant" (F)
     """
 
+    row_bounds: Counts
+    relevant: NDArray[np.bool_]
+    grades: NDArray[np.float64]
+    judged: NDArray[np.bool_] | None
+    n_ranked: Counts
+    run_bounds: Counts
     ends: Counts
     hits: Counts
     lowest_scores: NDArray[np.float64]
-    n_tied_blocks: int
-    n_tied_rows: int
+    tied_blocks: Counts
+    tied_rows: Counts
+    threshold: float
 
     @classmethod
-    def from_scores(cls, scores: ArrayLike, relevant: ArrayLike, ties: str = "block") -> "RankingTable":
-        """Check and sort. scores : (n,) real, finite; relevant : (n,) bool; ties : one of `TIE_RULES`.
-
-        Raises `MetricError` if an argument is anything else, or n = 0.
-        """
+    def from_scores(
+        cls, scores: ArrayLike, relevant: ArrayLike, *, ties: str = "block", relevant_from: float | None = None
+    ) -> RankingTable:
+        """One ranking, checked and sorted; the arguments are `Metric.__call__`'s. Raises `MetricError`."""
         check_ties(ties)
-        return cls.from_checked(*check_rows(scores, relevant), ties)
+        values, grades = check_rows(scores, relevant, relevant_from)
+        return cls.from_checked(values, grades, relevant_from, ties)
 
     @classmethod
-    def from_checked(cls, scores: NDArray[np.float64], relevant: NDArray[np.bool_], ties: str) -> "RankingTable":
-        """Sort rows that `check_rows` has passed, under a rule that `check_ties` has passed."""
-        order = np.argsort(-scores, kind="stable")
+    def from_checked(
+        cls,
+        scores: NDArray[np.float64],
+        grades: NDArray[np.bool_] | NDArray[np.float64],
+        relevant_from: float | None,
+        ties: str,
+        *,
+        codes: NDArray[np.integer] | None = None,
+        n_rankings: int = 1,
+        ranked: NDArray[np.bool_] | None = None,
+        judged: NDArray[np.bool_] | None = None,
+        threshold: float = 0.0,
+    ) -> RankingTable:
+        """Sort rows that `check_rows` has passed, under a rule that `check_ties` has passed.
+
+        codes : (n,) integers 0..Q−1, the ranking each row belongs to; every one has a row. None: one ranking.
+        n_rankings : Q
+        ranked : (n,) bool, the rows that have a position; None: all. The others' scores are not looked at.
+        """
+        order = _order(scores, grades if ties == "pessimistic" else None, codes, ranked, n_rankings)
+        grades = grades[order]
+        if judged is not None:
+            judged = judged[order]
+            grades = grades * judged
+        relevant: NDArray[np.bool_] = grades >= (1 if relevant_from is None else relevant_from)
+        if judged is not None:
+            relevant &= judged
+        if codes is None:
+            row_bounds = np.array([0, order.size])
+        else:
+            row_bounds = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_rankings))])
+        n_ranked, ranked_rows = np.diff(row_bounds), None
+        if ranked is not None and not ranked.all():
+            is_ranked = ranked[order]
+            ranked_rows = np.flatnonzero(is_ranked)
+            order = order[ranked_rows]
+            n_ranked = np.diff(np.concatenate([[0], np.cumsum(is_ranked)])[row_bounds])
+
+        bounds = np.concatenate([[0], np.cumsum(n_ranked)])
         sorted_scores = scores[order]
-        row_hits = np.cumsum(relevant[order], dtype=np.int64)
-        last_rows = np.append(np.flatnonzero(sorted_scores[1:] != sorted_scores[:-1]), order.size - 1)
-        ends, hits = last_rows + 1, row_hits[last_rows]
-        sizes, gains = np.diff(ends, prepend=0), np.diff(hits, prepend=0)
-        mixed = (gains > 0) & (gains < sizes)
-        n_tied_blocks, n_tied_rows = int(np.count_nonzero(mixed)), int(sizes[mixed].sum())
-        if ties == "block":
-            return cls(ends, hits, sorted_scores[last_rows], n_tied_blocks, n_tied_rows)
-        row_ends = np.arange(1, order.size + 1)
-        if ties == "pessimistic":
-            rows_below = np.repeat(ends, sizes) - row_ends
-            row_hits = np.maximum(np.repeat(hits - gains, sizes), np.repeat(hits, sizes) - rows_below)
-        return cls(row_ends, row_hits, sorted_scores, n_tied_blocks, n_tied_rows)
+        ends_run = np.ones(order.size, dtype=np.bool_)
+        ends_run[:-1] = sorted_scores[1:] != sorted_scores[:-1]
+        ends_run[bounds[1:][n_ranked > 0] - 1] = True
+        last_rows = np.flatnonzero(ends_run)
+        tied = _differing(last_rows, grades if ranked_rows is None else grades[ranked_rows])
+        tied_ranking = np.searchsorted(bounds, last_rows[tied], side="right") - 1
+        tied_blocks = np.bincount(tied_ranking, minlength=n_rankings)
+        sizes = np.diff(last_rows, prepend=-1)[tied]
+        tied_rows = np.bincount(tied_ranking, weights=sizes, minlength=n_rankings).astype(np.int64)
+
+        if ties != "block":
+            last_rows = np.arange(order.size)
+        run_bounds = np.searchsorted(last_rows, bounds, side="left")
+        cumulative = np.concatenate([[0], np.cumsum(relevant if ranked_rows is None else relevant[ranked_rows])])
+        if n_rankings == 1:
+            ends, hits = last_rows + 1, cumulative[1:][last_rows]
+        else:
+            per_run = np.diff(run_bounds)
+            ends = last_rows + 1 - np.repeat(bounds[:-1], per_run)
+            hits = cumulative[1:][last_rows] - np.repeat(cumulative[bounds[:-1]], per_run)
+        return cls(
+            row_bounds=row_bounds,
+            relevant=relevant,
+            grades=grades.astype(np.float64, copy=False),
+            judged=judged,
+            n_ranked=n_ranked,
+            run_bounds=run_bounds,
+            ends=ends,
+            hits=hits,
+            lowest_scores=sorted_scores[last_rows],
+            tied_blocks=tied_blocks,
+            tied_rows=tied_rows,
+            threshold=threshold,
+        )
 
     @property
-    def n_rows(self) -> int:
-        return int(self.ends[-1])
+    def n_rankings(self) -> int:
+        return self.row_bounds.size - 1
 
-    @property
-    def n_positives(self) -> int:
-        return int(self.hits[-1])
+    @cached_property
+    def n_rows(self) -> Counts:
+        """(Q,) int64: rows of each ranking, the unranked ones included."""
+        return np.diff(self.row_bounds)
 
-    @property
-    def n_negatives(self) -> int:
+    @cached_property
+    def n_positives(self) -> Counts:
+        """(Q,) int64: relevant rows, the unranked ones included."""
+        return self.sum_rows(self.relevant)
+
+    @cached_property
+    def n_negatives(self) -> Counts:
+        """(Q,) int64: rows that are not relevant, the unranked and the unjudged ones included."""
         return self.n_rows - self.n_positives
+
+    @cached_property
+    def begins(self) -> Counts:
+        """(m,) int64: rows ranked above each run."""
+        begins = np.empty_like(self.ends)
+        begins[1:] = self.ends[:-1]
+        begins[self._first_runs] = 0
+        return begins
 
     @cached_property
     def sizes(self) -> Counts:
         """(m,) int64: rows in each run."""
-        return np.diff(self.ends, prepend=0)
+        return self.ends - self.begins
 
     @cached_property
     def gains(self) -> Counts:
         """(m,) int64: positives in each run."""
-        return np.diff(self.hits, prepend=0)
+        return self.in_runs(self.hits)
 
     @cached_property
     def precision(self) -> NDArray[np.float64]:
@@ -94,9 +189,128 @@ class RankingTable:
 
     @cached_property
     def precision_envelope(self) -> NDArray[np.float64]:
-        """(m,) float64, non-increasing: the largest precision at this recall or a greater one."""
-        envelope: NDArray[np.float64] = np.maximum.accumulate(self.precision[::-1])[::-1]
-        return envelope
+        """(m,) float64, non-increasing in a ranking: the largest precision at this recall or a greater one."""
+        backwards = self.precision[::-1]
+        envelope = np.empty_like(backwards)
+        bounds = (self.ends.size - self.run_bounds).tolist()
+        for first, last in zip(bounds[1:], bounds[:-1], strict=True):
+            np.maximum.accumulate(backwards[first:last], out=envelope[first:last])
+        return envelope[::-1]
+
+    @cached_property
+    def ranked_rows(self) -> Counts | slice:
+        """What picks the ranked rows from an array over rows."""
+        if np.array_equal(self.n_ranked, self.n_rows):
+            return slice(None)
+        return np.flatnonzero(self.positions <= np.repeat(self.n_ranked, self.n_rows))
+
+    @cached_property
+    def positions(self) -> Counts:
+        """(n,) int64: the position of each row in its ranking, from 1; unranked rows follow the ranked ones."""
+        return np.arange(1, self.relevant.size + 1) - np.repeat(self.row_bounds[:-1], self.n_rows)
+
+    @cached_property
+    def highest_grades(self) -> NDArray[np.float64]:
+        """(Q,) float64: the highest grade in each ranking."""
+        found: NDArray[np.float64] = np.maximum.reduceat(self.grades, self.row_bounds[:-1])
+        return found
+
+    @cached_property
+    def lowest_grades(self) -> NDArray[np.float64]:
+        """(Q,) float64: the lowest grade in each ranking."""
+        found: NDArray[np.float64] = np.minimum.reduceat(self.grades, self.row_bounds[:-1])
+        return found
+
+    @cached_property
+    def best_grades(self) -> NDArray[np.float64]:
+        """(n,) float64: the grades of each ranking in falling order."""
+        codes = np.repeat(np.arange(self.n_rankings), self.n_rows)
+        several = self.n_rankings > 1
+        return self.grades[_order(self.grades, None, codes if several else None, None, self.n_rankings)]
+
+    @cached_property
+    def blocks(self) -> Counts:
+        """(n,) int64: the number of each row's run, rising over all rows; a ranking's unranked rows are one more."""
+        starts = np.zeros(self.relevant.size, dtype=np.int64)
+        starts[self.begins + self.of_runs(self.row_bounds[:-1])] = 1
+        starts[(self.row_bounds[:-1] + self.n_ranked)[self.n_ranked < self.n_rows]] = 1
+        return np.cumsum(starts) - 1
+
+    def in_runs(self, cumulative: Counts) -> Counts:
+        """(m,): what each run adds to counts (m,) that start anew with each ranking."""
+        found = np.diff(cumulative, prepend=0)
+        found[self._first_runs] = cumulative[self._first_runs]
+        return found
+
+    def sum_rows(self, values: NDArray[Any]) -> NDArray[Any]:
+        """(Q,): the sum of `values` (n,) over the rows of each ranking; of bool, the count."""
+        found: NDArray[Any] = np.add.reduceat(values, self.row_bounds[:-1], dtype=_sum_type(values))
+        return found
+
+    def sum_runs(self, values: NDArray[Any]) -> NDArray[Any]:
+        """(Q,): the sum of `values` (m,) over the runs of each ranking, 0 where there are none; of bool, the count."""
+        found = np.zeros(self.n_rankings, dtype=_sum_type(values))
+        if values.size:
+            found[self._filled] = np.add.reduceat(values, self._first_runs, dtype=found.dtype)
+        return found
+
+    def of_runs(self, per_ranking: NDArray[Any]) -> NDArray[Any]:
+        """(m,): for each run, its ranking's value in `per_ranking` (Q,)."""
+        return np.repeat(per_ranking, np.diff(self.run_bounds))
+
+    def accumulate_rows(self, marked: NDArray[np.bool_]) -> Counts:
+        """(m,): of the ranked rows, those `marked`, counted in each ranking up to the end of each run."""
+        cumulative = np.concatenate([[0], np.cumsum(marked)])
+        above = self.of_runs(self._ranked_above)
+        found: Counts = cumulative[self.ends + above] - cumulative[above]
+        return found
+
+    def add_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(m,): the sum over each run of `values` of the ranked rows."""
+        if values.size == self.ends.size:
+            return values
+        found: NDArray[np.float64] = np.add.reduceat(values, self.begins + self.of_runs(self._ranked_above))
+        return found
+
+    def hits_within(self, depth: Counts) -> NDArray[np.float64]:
+        """(Q,) float64: the positives among the first `depth` (Q,) ≥ 0 positions, the expectation over the shuffles of
+        the run that straddles it. Positions beyond the ranked rows hold nothing."""
+        depth = np.minimum(depth, self.n_ranked)
+        found = np.zeros(self.n_rankings)
+        asked = np.flatnonzero(depth > 0)
+        if asked.size == 0:
+            return found
+        above = self._ranked_above
+        run = np.searchsorted(self.ends + self.of_runs(above), (above + depth)[asked], side="left")
+        size, gain = self.sizes[run], self.gains[run]
+        hits_above, rows_taken = self.hits[run] - gain, depth[asked] - self.begins[run]
+        found[asked] = (hits_above * size + rows_taken * gain) / size
+        return found
+
+    def first_reaching(self, hits: Counts) -> tuple[Counts, NDArray[np.bool_]]:
+        """The first run of each ranking after which there are `hits` (..., Q) ≥ 0 positives, and whether there is one.
+
+        Returns (..., Q) int64 and (..., Q) bool; where there is none the run is any.
+        """
+        apart = np.cumsum(self.n_positives + 1) - self.n_positives - 1
+        run = np.searchsorted(self.hits + self.of_runs(apart), hits + apart, side="left")
+        reached = (run < self.run_bounds[1:]) & (self.n_ranked > 0)
+        return np.where(reached, run, 0), reached
+
+    @cached_property
+    def _ranked_above(self) -> Counts:
+        """(Q,): ranked rows in all rankings before this one."""
+        return np.cumsum(self.n_ranked) - self.n_ranked
+
+    @cached_property
+    def _filled(self) -> Counts:
+        """The rankings that have runs."""
+        return np.flatnonzero(self.n_ranked)
+
+    @cached_property
+    def _first_runs(self) -> Counts:
+        """The first run of each of them."""
+        return self.run_bounds[self._filled]
 
 
 def check_ties(ties: str) -> None:
@@ -105,10 +319,17 @@ def check_ties(ties: str) -> None:
         raise MetricError(f"unknown tie rule {ties!r}; known: {', '.join(TIE_RULES)}")
 
 
-def check_rows(scores: ArrayLike, relevant: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """`scores` as (n,) float64 and `relevant` as (n,) bool, n ≥ 1. Raises `MetricError` if they are anything else.
+def check_rows(
+    scores: ArrayLike,
+    relevant: ArrayLike,
+    relevant_from: float | None = None,
+    ranked: NDArray[np.bool_] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.bool_] | NDArray[np.float64]]:
+    """`scores` as (n,) float64 and `relevant` as (n,) bool, or float64 with `relevant_from`, n ≥ 1. Raises
+    `MetricError` if they are anything else. Scores of rows that are not `ranked` may be anything.
 
-    Integer labels are refused: among −1/+1, 0/1 and 1/2 only the caller knows which is the positive class.
+    Without `relevant_from` integer labels are refused: among −1/+1, 0/1 and 1/2 only the caller knows which is the
+    positive class.
     """
     given, labels = np.asarray(scores), np.asarray(relevant)
     if given.ndim != 1 or labels.shape != given.shape:
@@ -119,11 +340,57 @@ def check_rows(scores: ArrayLike, relevant: ArrayLike) -> tuple[NDArray[np.float
         raise MetricError("there is nothing to rank: scores and relevant have 0 rows")
     if given.dtype.kind not in "fiu":
         raise MetricError(f"scores must be real numbers, found dtype {given.dtype}")
-    if labels.dtype != np.bool_:
-        raise MetricError(f"relevant must be of dtype bool (say, relevance > 0), found dtype {labels.dtype}")
     values = given.astype(np.float64, copy=False)
+    _check_finite(values if ranked is None else np.where(ranked, values, 0.0), "scores")
+    if relevant_from is None:
+        if labels.dtype != np.bool_:
+            raise MetricError(
+                "relevant must be of dtype bool (say, relevance > 0), or relevant_from must be given with grades, "
+                f"found dtype {labels.dtype}"
+            )
+        return values, labels
+    if labels.dtype.kind not in "fiu" or not np.isreal(relevant_from) or np.isnan(relevant_from):
+        raise MetricError(
+            f"with relevant_from={relevant_from!r}, a number, relevant must hold grades, real numbers; "
+            f"found dtype {labels.dtype}"
+        )
+    grades = labels.astype(np.float64, copy=False)
+    _check_finite(grades, "grades")
+    return values, grades
+
+
+def _check_finite(values: NDArray[np.float64], what: str) -> None:
     finite = np.isfinite(values)
     if not finite.all():
         row = int(np.argmin(finite))
-        raise MetricError(f"scores must be finite, found {values[row]} at row {row} (rows are counted from 0)")
-    return values, labels
+        raise MetricError(f"{what} must be finite, found {values[row]} at row {row} (rows are counted from 0)")
+
+
+def _order(
+    scores: NDArray[np.float64],
+    worst_first: NDArray[Any] | None,
+    codes: NDArray[np.integer] | None,
+    ranked: NDArray[np.bool_] | None,
+    n_rankings: int,
+) -> NDArray[np.intp]:
+    """Rows by ranking, ranked before unranked, falling score, rising `worst_first`, and their own order."""
+    falling = -scores if ranked is None else np.where(ranked, -scores, np.inf)
+    order = np.argsort(falling, kind="stable") if worst_first is None else np.lexsort((worst_first, falling))
+    if codes is None:
+        return order
+    # 16 bits are sorted by radix, in linear time
+    narrow = codes.astype(np.uint16 if n_rankings <= 1 << 16 else np.int64)[order]
+    return order[np.argsort(narrow, kind="stable")]
+
+
+def _differing(last_rows: Counts, grades: NDArray[Any]) -> NDArray[np.intp]:
+    """The blocks, ending with `last_rows` (m,), whose `grades` (n,) differ."""
+    if last_rows.size in (0, grades.size):
+        return np.zeros(0, dtype=np.intp)
+    changes = np.concatenate([[0], np.cumsum(grades[1:] != grades[:-1])])
+    first_rows = np.concatenate([[0], last_rows[:-1] + 1])
+    return np.flatnonzero(changes[last_rows] != changes[first_rows])
+
+
+def _sum_type(values: NDArray[Any]) -> Any:
+    return np.int64 if values.dtype.kind in "biu" else np.float64

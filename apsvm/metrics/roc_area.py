@@ -4,11 +4,15 @@
 
 Source: Hanley, McNeil, "The meaning and use of the area under a receiver operating characteristic (ROC) curve",
 Radiology 143, 1982; the Wilcoxon-Mann-Whitney statistic. Summed in integers and divided once. With a strict order a
-run holds one class only, hence under ``pessimistic`` a tied pair counts 0. Cost: O(m); exact while P·N < 2⁶².
+run holds one class only, hence under ``pessimistic`` a tied pair counts 0. Rows without a position are tied below all
+others. Cost: O(m); exact while P·N < 2⁶².
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from apsvm.metrics.base import Metric
 from apsvm.metrics.ranking_table import RankingTable
@@ -21,7 +25,11 @@ class ROCArea(Metric):
     form: ClassVar[str] = "AUC"
     needs_negatives: ClassVar[bool] = True
 
-    def _compute(self, table: RankingTable) -> float:
+    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
         negatives = table.sizes - table.gains
-        twice_above = 2 * table.hits - table.gains
-        return int((negatives * twice_above).sum()) / (2 * table.n_positives * table.n_negatives)
+        twice = table.sum_runs(negatives * (2 * table.hits - table.gains))
+        hits = table.sum_runs(table.gains)
+        below = table.n_negatives - table.sum_runs(negatives)
+        twice += below * (hits + table.n_positives)
+        found: NDArray[np.float64] = twice / (2 * table.n_positives * table.n_negatives)
+        return found

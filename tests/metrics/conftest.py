@@ -1,4 +1,4 @@
-"""Every test with an argument `metric` runs over the whole registry, with cut-offs from 1 to beyond the rows."""
+"""Every test with an argument `metric` runs over the whole registry, each form with several parameters."""
 
 from collections.abc import Callable, Iterator
 
@@ -7,17 +7,31 @@ import pytest
 
 from apsvm.metrics import METRICS, Metric, parse_metric
 
-CUTOFFS = (1, 3, 7, 100)
+PARAMETERS = {
+    "@k": ("@1", "@3", "@7", "@100"),
+    "(ρ)": ("(0.8)", "(0.05)", "(0.999)"),
+    "(graph)": ("(adjacent)", "(bipartite)", "(0<1)"),
+    "β": ("1", "0.5", "2"),
+}
 
 
 def registered() -> list[Metric]:
-    names = (key.replace("@k", f"@{k}") for key in METRICS for k in (CUTOFFS if key.endswith("@k") else (0,)))
+    names = []
+    for form in METRICS:
+        placeholder = next((found for found in PARAMETERS if form.endswith(found)), None)
+        stem = form.removesuffix(placeholder or "")
+        names += [stem + parameter for parameter in PARAMETERS.get(placeholder, ("",))]
     return [parse_metric(name) for name in names]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "metric" in metafunc.fixturenames:
         metafunc.parametrize("metric", registered(), ids=lambda metric: metric.name)
+
+
+@pytest.fixture(scope="session")
+def every_name() -> list[str]:
+    return [metric.name for metric in registered()]
 
 
 Case = tuple[np.ndarray, np.ndarray]

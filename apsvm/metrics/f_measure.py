@@ -1,0 +1,47 @@
+"""F_β of the rule "relevant if score > threshold": the harmonic mean of precision and recall, recall weighing β² times.
+
+    Fβ = (1 + β²)·tp / (#predicted relevant + β²·P),        0 when there is no true positive
+
+Source: van Rijsbergen, "Information Retrieval", 2nd ed., 1979, ch. 7 (F = 1 − E). The threshold is 0; of a TREC run
+every document retrieved counts as predicted, so that F1 is trec_eval's ``set_F``. The only metrics here that look at
+the scores' values, and the only ones that no tie rule changes: rows of equal score fall on the same side. Cost: O(m).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.metrics.base import Metric, MetricError, number_from_name, number_in_name
+from apsvm.metrics.ranking_table import RankingTable
+
+
+@dataclass(frozen=True)
+class FMeasure(Metric):
+    """``F1``, ``F0.5``, ``F2``: Fβ, 0 < β < ∞."""
+
+    form: ClassVar[str] = "Fβ"
+    thresholded: ClassVar[bool] = True
+
+    beta: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta < math.inf:
+            raise MetricError(f"{self.form} needs 0 < β < ∞, as in F1, found {self.beta!r}")
+
+    @property
+    def name(self) -> str:
+        return f"F{number_in_name(self.beta)}"
+
+    @classmethod
+    def from_text(cls, parameter: str) -> Metric:
+        return cls(number_from_name(cls.form, parameter, "F1 or F0.5"))
+
+    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+        above = table.lowest_scores > table.threshold
+        hits, predicted = table.sum_runs(table.gains * above), table.sum_runs(table.sizes * above)
+        weight = self.beta * self.beta
+        found: NDArray[np.float64] = (1 + weight) * hits / (predicted + weight * table.n_positives)
+        return found

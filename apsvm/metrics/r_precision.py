@@ -1,0 +1,28 @@
+"""R-precision: precision, and at once recall, after as many rows as there are positives.
+
+    Rprec = (1/P) · #positives among the first P
+
+Source: trec_eval, measure ``Rprec``. At that depth precision and recall have the same numerator and the same divisor:
+it is the precision-recall break-even point, and the name ``PRBEP`` (Joachims, "A support vector method for
+multivariate performance measures", ICML 2005) is read as this metric. Under the tie rule ``block`` the expectation
+over the shuffles of the block that straddles P. Cost: O(m).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.metrics.base import Metric
+from apsvm.metrics.ranking_table import RankingTable
+
+
+@dataclass(frozen=True)
+class RPrecision(Metric):
+    """``Rprec``."""
+
+    form: ClassVar[str] = "Rprec"
+
+    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+        return table.hits_within(table.n_positives) / table.n_positives
