@@ -1,9 +1,10 @@
-"""``apsvm eval``: the ranking metrics of a model or of a file of scores."""
+"""``apsvm eval``: the ranking metrics of models, files of scores or TREC runs, side by side."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,13 +23,33 @@ from apsvm.cli.shared import (
 from apsvm.files import standard_input
 from apsvm.metrics import TIE_RULES
 
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.metrics import Metric
+    from apsvm.metrics.significance import Difference, System
+
 AP_NAMES = {"ap": "AP", "voc2007": "AP(voc2007)", "voc2010": "AP(voc2010)"}
+RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "bpref")
+RUN_TIES = "docno"
+SWAPS = {"queries": 10_000, "one ranking": 1_000}
 
 
 @click.command(name="eval")
-@click.argument("data", metavar="DATA")
-@click.option("--model", metavar="MODEL", help="Score DATA with this model …")
-@click.option("--scores", metavar="FILE", help="… or take one score a row from this file.")
+@click.argument("data", metavar="[DATA]", required=False)
+@click.option("--model", "models", metavar="MODEL", multiple=True, help="Score DATA with this model …")
+@click.option(
+    "--scores", metavar="FILE", multiple=True,
+    help="… or take one score a row from this file. Each may be given more than once: they stand side by side.",
+)  # fmt: skip
+@click.option("--qrels", metavar="FILE", help="In place of DATA: relevance judgements as TREC writes them …")
+@click.option("--run", "runs", metavar="FILE", multiple=True, help="… and retrieved documents; more than one may be.")
+@click.option("--complete", is_flag=True, help="Queries of the qrels that a run lacks count 0 (trec_eval -c).")
+@click.option(
+    "-m", "--metric", "metrics", metavar="NAME", multiple=True,
+    help="A metric to report in place of the usual ones; may be given more than once: AP, AP(voc2007), AP(voc2010), "
+    "AUC, WMW, WMW(adjacent), WMW(0<1,0<2), P@5, R@100, Rprec, RR, RBP(0.8), bpref, nDCG, nDCG@10, nDCG(exp)@10, F1, "
+    "F0.5.",
+)  # fmt: skip
 @click.option(
     "--ap", "ap", type=click.Choice(list(AP_NAMES)), multiple=True, default=("ap",), show_default=True,
     help="Mean precision at the positives; the PASCAL devkit's 11-point figure; the area under the monotone "
@@ -39,79 +60,416 @@ AP_NAMES = {"ap": "AP", "voc2007": "AP(voc2007)", "voc2010": "AP(voc2010)"}
     help="Cut-offs of P@k. May be given more than once.",
 )  # fmt: skip
 @click.option(
-    "--ties", type=click.Choice(list(TIE_RULES)), default="block", show_default=True,
-    help="Rows of equal score: as one block (scikit-learn), negatives first, or in file order.",
+    "--ties", type=click.Choice([*TIE_RULES, RUN_TIES]),
+    help="Rows of equal score: as one block (scikit-learn; the expectation over their orders where AP is not "
+    "concerned), negatives first, in file order, or, of a run, by document name as trec_eval does. "
+    "[default: block; of runs docno]",
 )  # fmt: skip
 @click.option("--positive-label", type=Number(), help="The label that is positive. [default: the model's]")
+@click.option(
+    "--relevant-from", type=Number(), metavar="GRADE",
+    help="Labels are grades: rows of this grade or a higher one are relevant, and nDCG and WMW read the grades. "
+    "[default of runs: 1]",
+)  # fmt: skip
+@click.option(
+    "--all-queries", is_flag=True,
+    help="Average over every query, 0 where a metric is undefined, as trec_eval (and always of runs), and not only "
+    "over those whose order can matter.",
+)  # fmt: skip
+@click.option("--per-query", is_flag=True, help="Report every query too.")
+@click.option(
+    "--confidence", type=Number(0, 1, open_low=True), metavar="LEVEL",
+    help="Report bootstrap intervals of this level, say 0.95: over queries, or over the rows if there are none.",
+)  # fmt: skip
+@click.option("--bootstrap", type=click.IntRange(1), default=1000, show_default=True, help="Draws of the bootstrap.")
+@click.option(
+    "--compare", is_flag=True,
+    help="Test whether the others differ from the first: paired randomisation, two-sided p, not corrected for the "
+    "number of tests.",
+)  # fmt: skip
+@click.option(
+    "--swaps", type=click.IntRange(1),
+    help="Random swaps tried by --compare. [default: "
+    + ", ".join(f"{count} for {what}" for what, count in SWAPS.items()) + "]",
+)  # fmt: skip
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws and swaps.")
 @click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 @how_to_read
 def evaluate(
-    data: str,
-    model: str | None,
-    scores: str | None,
+    data: str | None,
+    models: tuple[str, ...],
+    scores: tuple[str, ...],
+    qrels: str | None,
+    runs: tuple[str, ...],
+    complete: bool,
+    metrics: tuple[str, ...],
     ap: tuple[str, ...],
     cutoffs: tuple[int, ...],
-    ties: str,
+    ties: str | None,
     positive_label: float | None,
+    relevant_from: float | None,
+    all_queries: bool,
+    per_query: bool,
+    confidence: float | None,
+    bootstrap: int,
+    compare: bool,
+    swaps: int | None,
+    seed: int,
     ignore_unknown: bool,
     as_json: bool,
     dtype: str,
     sort_features: bool,
 ) -> None:
-    """Evaluate a ranking of the rows of DATA: average precision, ROC area, precision at k, NDCG, F1 at zero.
+    """Evaluate rankings of the rows of DATA, or TREC runs: average precision, ROC area, precision at k, NDCG, …
 
-    With queries (qid:) each figure is the mean over the queries that have both classes.
+    With queries (qid:) each figure is the mean over the queries.
+
+    \b
+    apsvm eval test.svm --model a.model --model b.model --compare --confidence 0.95
+    apsvm eval --qrels qrels.txt --run run.txt -m AP -m nDCG@10
     """
-    if (model is None) == (scores is None):
-        raise click.UsageError("give either --model or --scores")
-    if [data, model, scores].count("-") > 1:
+    _check_usage(data, models, scores, qrels, runs, complete, metrics, ties, positive_label, relevant_from, compare)
+    from apsvm.metrics import MetricError
+    from apsvm.metrics.evaluate import parse_metrics
+    from apsvm.metrics.significance import differences, intervals
+
+    try:
+        if metrics:
+            parsed = parse_metrics(metrics)
+        elif runs:
+            parsed = parse_metrics(RUN_METRICS)
+        else:
+            parsed = parse_metrics(
+                [*(AP_NAMES[which] for which in ap), "AUC", *(f"P@{k}" for k in cutoffs), "nDCG", "F1"]
+            )
+    except MetricError as error:
+        raise click.UsageError(str(error)) from None
+    if qrels is not None:
+        entries = _of_runs(
+            parsed, qrels, runs, ties or RUN_TIES, 1.0 if relevant_from is None else relevant_from, complete
+        )
+    else:
+        assert data is not None
+        entries = _of_data(
+            parsed, data, models, scores, ties or "block",
+            positive_label=positive_label, relevant_from=relevant_from, all_queries=all_queries,
+            ignore_unknown=ignore_unknown, dtype=dtype, sort_features=sort_features,
+        )  # fmt: skip
+    first = entries[0]
+    if per_query and first.system.is_one_ranking:
+        raise Failure(BAD_DATA, f"{data}: --per-query needs queries, and its rows have none (qid:)")
+    if confidence is not None:
+        for entry in entries:
+            entry.intervals = intervals(parsed, entry.system, confidence, bootstrap, seed)
+    if compare:
+        if swaps is None:
+            swaps = SWAPS["one ranking" if first.system.is_one_ranking else "queries"]
+        for entry in entries[1:]:
+            try:
+                entry.against_first = differences(
+                    parsed, first.system, entry.system,
+                    n_swaps=swaps, seed=seed, confidence=confidence, n_draws=bootstrap,
+                )  # fmt: skip
+            except MetricError as error:
+                raise Failure(BAD_DATA, f"{first.name} and {entry.name}: {error}") from None
+    if as_json:
+        put(json.dumps(_as_json(entries, per_query), indent=1, ensure_ascii=False))
+        return
+    if per_query:
+        _put_queries(entries, list(parsed))
+    _put_summary(entries, list(parsed), confidence, swaps if compare else None)
+
+
+@dataclass
+class _Entry:
+    """A column of the report. extra : what else to count, name → number; rule : the tie rule's name"""
+
+    name: str
+    system: System
+    rule: str
+    extra: dict[str, int]
+    intervals: dict[str, tuple[float, float]] | None = None
+    against_first: dict[str, Difference] | None = None
+
+
+def _check_usage(
+    data: str | None,
+    models: tuple[str, ...],
+    scores: tuple[str, ...],
+    qrels: str | None,
+    runs: tuple[str, ...],
+    complete: bool,
+    metrics: tuple[str, ...],
+    ties: str | None,
+    positive_label: float | None,
+    relevant_from: float | None,
+    compare: bool,
+) -> None:
+    ctx = click.get_current_context()
+
+    def said(option: str) -> bool:
+        return ctx.get_parameter_source(option) not in (None, click.core.ParameterSource.DEFAULT)
+
+    if (qrels is None) != (not runs):
+        raise click.UsageError("--qrels and --run go together")
+    if (data is None) == (qrels is None):
+        raise click.UsageError("give either DATA, with --model or --scores, or --qrels and --run")
+    if qrels is not None and (models or scores):
+        raise click.UsageError("--model and --scores are for DATA: a run has its own scores")
+    if qrels is None and not (models or scores):
+        raise click.UsageError("give --model or --scores")
+    sources = [*models, *scores, *runs]
+    if len({*sources}) < len(sources):
+        raise click.UsageError("the same file is given twice")
+    if [data, qrels, *sources].count("-") > 1:
         raise click.UsageError("only one of the files can be standard input")
+    if compare and len(sources) < 2:
+        raise click.UsageError("--compare needs at least two of --model, --scores or --run")
+    if metrics and (said("ap") or said("cutoffs")):
+        raise click.UsageError("--metric says all there is to report: --ap and -k do not go with it")
+    if qrels is None and (complete or ties == RUN_TIES):
+        raise click.UsageError(f"--complete and --ties {RUN_TIES} are for --qrels and --run")
+    if qrels is not None and ties == "file":
+        raise click.UsageError(f"a run's order is that of its scores: --ties is {RUN_TIES}, block or pessimistic")
+    if qrels is not None and (positive_label is not None or said("ap") or said("cutoffs")):
+        raise click.UsageError("--positive-label, --ap and -k are for DATA; of runs see --relevant-from and --metric")
+    if positive_label is not None and relevant_from is not None:
+        raise click.UsageError("give either --positive-label or --relevant-from")
+
+
+def _of_data(
+    metrics: dict[str, Metric],
+    data: str,
+    models: tuple[str, ...],
+    scores: tuple[str, ...],
+    ties: str,
+    *,
+    positive_label: float | None,
+    relevant_from: float | None,
+    all_queries: bool,
+    ignore_unknown: bool,
+    dtype: str,
+    sort_features: bool,
+) -> list[_Entry]:
+    import numpy as np
 
     from apsvm.metrics import MetricError
-    from apsvm.metrics.evaluate import evaluate as evaluate_scores
+    from apsvm.metrics.evaluate import Judgements, number_groups, summarise
+    from apsvm.metrics.significance import System
 
-    found: Any
-    if model is not None:
-        ranker = read_model(model)
-        dataset, found = score_rows(
+    read: dict[tuple[bool, int], Dataset] = {}
+    found: dict[str, Any] = {}
+    labels = set()
+    for path in models:
+        ranker = read_model(path)
+        labels.add(ranker.positive_label)
+        key = (ranker.zero_based, ranker.width)
+        if key in read:
+            found[path] = ranker.score(read[key].X)
+            continue
+        if read and data == "-":
+            raise Failure(BAD_DATA, f"{path}: it has other features than {models[0]}, and standard input is read once")
+        read[key], found[path] = score_rows(
             ranker, data, ignore_unknown=ignore_unknown, dtype=dtype, sort_features=sort_features
         )
-        if positive_label is None:
-            positive_label = ranker.positive_label
+    if read:
+        dataset = next(iter(read.values()))
     else:
-        assert scores is not None
         # The features are not looked at: any index base will do.
         dataset = read_rows(data, dtype=dtype, sort_features=sort_features, zero_based=True)
-        found = _read_scores(scores, dataset.X.shape[0], dataset.source)
-    with reading(dataset.source):
-        relevant = dataset.positives(positive_label)
-    names = [*(AP_NAMES[which] for which in ap), "AUC", *(f"P@{k}" for k in cutoffs), "nDCG", "F1"]
-    try:
-        result = evaluate_scores(names, found, relevant, groups=dataset.groups, ties=ties)
-    except MetricError as error:
-        raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
+    for path in scores:
+        found[path] = np.array(_read_scores(path, dataset.X.shape[0], dataset.source))
+    if positive_label is None and relevant_from is None and labels:
+        if len(labels) > 1:
+            raise click.UsageError("the models have different positive labels: choose one by --positive-label")
+        positive_label = labels.pop()
+    grades, threshold = _judged(metrics, dataset, positive_label, relevant_from)
+    entries = []
+    for path, values in found.items():
+        try:
+            ids, codes = (None, None) if dataset.groups is None else number_groups(dataset.groups, values.size)
+            rows = Judgements(grades, threshold, codes, ids)
+            result = summarise(metrics, rows.table(values, ties), ids, ties, all_groups=all_queries)
+        except MetricError as error:
+            raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
+        entries.append(_Entry(path, System(values, rows, result), ties, {}))
+    return entries
 
-    if as_json:
-        counts = {
+
+def _judged(
+    metrics: dict[str, Metric], dataset: Dataset, positive_label: float | None, relevant_from: float | None
+) -> tuple[Any, float | None]:
+    """Grades and the grade that is relevant, or relevance and None."""
+    import numpy as np
+
+    if relevant_from is None and positive_label is None and all(metric.graded for metric in metrics.values()):
+        levels = np.unique(dataset.relevance)
+        if levels.size > 2:  # nothing but the count of positives depends on it
+            return dataset.relevance, float(levels[1])
+    if relevant_from is not None:
+        return dataset.relevance, relevant_from
+    with reading(dataset.source):
+        return dataset.positives(positive_label), None
+
+
+def _of_runs(
+    metrics: dict[str, Metric], qrels: str, runs: tuple[str, ...], ties: str, relevant_from: float, complete: bool
+) -> list[_Entry]:
+    import math
+
+    from apsvm.data.trec import join, read_qrels, read_run
+    from apsvm.metrics.evaluate import Judgements, summarise
+    from apsvm.metrics.significance import System
+
+    with reading(qrels):
+        judgements = read_qrels(qrels)
+    entries = []
+    for path in runs:
+        with reading(path):
+            run = join(judgements, read_run(path), complete=complete)
+        rows = Judgements(
+            run.grades, relevant_from, run.codes, run.queries, run.ranked, run.judged,
+            # what is retrieved is predicted to be relevant
+            threshold=-math.inf,
+        )  # fmt: skip
+        # The rows stand in trec_eval's order.
+        rule = "file" if ties == RUN_TIES else ties
+        result = summarise(metrics, rows.table(run.scores, rule), run.queries, rule, all_groups=True)
+        extra = {"queries_missing": run.missing_queries, "queries_unjudged": run.unjudged_queries}
+        entries.append(_Entry(path, System(run.scores, rows, result), ties, extra))
+    return entries
+
+
+def _as_json(entries: list[_Entry], per_query: bool) -> dict[str, Any]:
+    import math
+    from dataclasses import asdict
+
+    systems = {}
+    for entry in entries:
+        result = entry.system.evaluation
+        shown: dict[str, Any] = {"metrics": result.values}
+        if entry.intervals is not None:
+            shown["intervals"] = entry.intervals
+        shown |= {
             "rows": result.n_rows,
             "positives": result.n_positives,
             "queries": result.n_groups,
             "queries_skipped": result.groups_skipped,
+            **entry.extra,
             "tied_blocks": result.tied_blocks,
             "tied_rows": result.tied_rows,
-            "ties": result.ties,
+            "ties": entry.rule,
         }
-        put(json.dumps({"metrics": result.values, **counts}, indent=1))
-        return
-    for name, value in result.values.items():
-        put(f"{name:<12} {value:.6f}")
-    put(f"{'rows':<12} {result.n_rows} ({result.n_positives} positive)")
-    if result.n_groups:
-        used = result.n_groups - result.groups_skipped
-        put(f"{'queries':<12} {used} averaged, {result.groups_skipped} without both classes left out")
-    tied = f"{result.tied_rows} rows in {result.tied_blocks} blocks" if result.tied_blocks else "none"
-    put(f"{'ties':<12} {tied} of equal score across the classes; rule: {result.ties}")
+        if per_query and result.groups is not None:
+            shown["per_query"] = {
+                str(query): {
+                    name: None if math.isnan(values[i]) else float(values[i])
+                    for name, values in result.in_group.items()
+                }
+                for i, query in enumerate(result.groups)
+            }
+        if entry.against_first is not None:
+            shown["against_first"] = {name: asdict(found) for name, found in entry.against_first.items()}
+        systems[entry.name] = shown
+    return systems[entries[0].name] if len(entries) == 1 else {"systems": systems}
+
+
+def _put_queries(entries: list[_Entry], names: list[str]) -> None:
+    """A line a query, or a query and system; ``-`` where the query is left out of the mean."""
+    import math
+
+    rows = [["query", *(["system"] if len(entries) > 1 else []), *names]]
+    by_query: dict[Any, list[tuple[str, int, Any]]] = {}
+    for entry in entries:
+        result = entry.system.evaluation
+        assert result.groups is not None
+        for i, query in enumerate(result.groups.tolist()):
+            by_query.setdefault(query, []).append((entry.name, i, result))
+    for query in sorted(by_query):
+        for name, i, result in by_query[query]:
+            values = [result.in_group[metric][i] for metric in names]
+            shown = ["-" if math.isnan(value) else f"{value:.6f}" for value in values]
+            rows.append([str(query), *([name] if len(entries) > 1 else []), *shown])
+    n_left = len(rows[0]) - len(names)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        cells = (
+            cell.ljust(width) if i < n_left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        put("  ".join(cells).rstrip())
+    put("")
+
+
+def _put_summary(entries: list[_Entry], names: list[str], confidence: float | None, swaps: int | None) -> None:
+    first = max(12, *(len(name) for name in names))
+    columns = [[_shown(entry, name) for name in names] for entry in entries]
+    widths = [max(len(entry.name), *map(len, column)) for entry, column in zip(entries, columns, strict=True)]
+    if len(entries) > 1:
+        put(
+            f"{'metric':<{first}} " + "  ".join(f"{e.name:<{w}}" for e, w in zip(entries, widths, strict=True)).rstrip()
+        )
+    for i, name in enumerate(names):
+        cells = "  ".join(f"{column[i]:<{w}}" for column, w in zip(columns, widths, strict=True))
+        put(f"{name:<{first}} {cells.rstrip()}")
+    for entry in entries[1:]:
+        if entry.against_first is not None:
+            _put_comparison(entries[0], entry, entry.against_first, first, confidence)
+    if confidence is not None:
+        put(f"{'intervals':<{first}} bootstrap, {100 * confidence:g} % of the draws")
+    if swaps is not None:
+        put(f"{'p':<{first}} two-sided, paired randomisation, at most {swaps} swaps, not corrected for many tests")
+    results = [entry.system.evaluation for entry in entries]
+    several = len(entries) > 1
+    for entry, result in zip(entries, results, strict=True):
+        whose = f"{entry.name}: " if several else ""
+        if entry is entries[0] or entry.extra:
+            put(f"{'rows':<{first}} {whose if entry.extra else ''}{result.n_rows} ({result.n_positives} positive)")
+            if result.n_groups:
+                put(f"{'queries':<{first}} {whose if entry.extra else ''}{_queries(entry)}")
+        tied = f"{result.tied_rows} rows in {result.tied_blocks} blocks" if result.tied_blocks else "none"
+        put(f"{'ties':<{first}} {whose}{tied} of equal score across the classes; rule: {entry.rule}")
+
+
+def _queries(entry: _Entry) -> str:
+    """How many queries the means are over, and what became of the others."""
+    import numpy as np
+
+    result = entry.system.evaluation
+    used = result.n_groups - result.groups_skipped
+    if entry.extra:
+        passed = f"{entry.extra['queries_missing']} missing, {entry.extra['queries_unjudged']} not judged"
+        return f"{used} averaged; {passed}"
+    shown = f"{used} averaged, {result.groups_skipped} without both classes left out"
+    for name, values in result.in_group.items():
+        n = int(np.count_nonzero(~np.isnan(values)))
+        if n != used:
+            shown += f"; {name} over {n}"
+    return shown
+
+
+def _shown(entry: _Entry, name: str) -> str:
+    value = f"{entry.system.evaluation.values[name]:.6f}"
+    if entry.intervals is None:
+        return value
+    low, high = entry.intervals[name]
+    return f"{value} [{low:.4f}, {high:.4f}]"
+
+
+def _put_comparison(a: _Entry, b: _Entry, found: dict[str, Difference], first: int, confidence: float | None) -> None:
+    put(f"{b.name} against {a.name}")
+    with_queries = not a.system.is_one_ranking
+    interval = f"{f'{100 * (confidence or 0):g} % interval':<20}  " if confidence is not None else ""
+    put(f"{'metric':<{first}} {'effect':>9}  {interval}{'p':>8}{'  better  worse' if with_queries else ''}")
+    for name, d in found.items():
+        line = f"{name:<{first}} {d.effect:>+9.6f}  "
+        if d.low is not None and d.high is not None:
+            line += f"{f'[{d.low:+.4f}, {d.high:+.4f}]':<20}  "
+        line += f"{d.p:>8.6f}"
+        if with_queries:
+            line += f"  {d.better:>6}  {d.worse:>5}"
+        put(line)
 
 
 def _read_scores(path: str, n_rows: int, data: str) -> list[float]:

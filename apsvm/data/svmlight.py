@@ -143,6 +143,13 @@ def read_svmlight(
     )
 
 
+def read_text(source: str | os.PathLike[str]) -> tuple[str, bytes]:
+    """The name for messages and the whole text, decompressed, of a path or "-". Raises DataError, OSError."""
+    name, opened = _open(source)
+    with opened as stream:
+        return name, b"".join(_decompressed(_blocks(stream, _BLOCK, lambda block: None), _BLOCK, name))
+
+
 def _column_count(name: str, count: int | None) -> int:
     """`count` for the parser, to which -1 is None. Raises ValueError, TypeError."""
     if count is None:

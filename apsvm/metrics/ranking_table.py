@@ -82,14 +82,20 @@ class RankingTable:
         ranked: NDArray[np.bool_] | None = None,
         judged: NDArray[np.bool_] | None = None,
         threshold: float = 0.0,
+        in_order: bool = False,
     ) -> RankingTable:
         """Sort rows that `check_rows` has passed, under a rule that `check_ties` has passed.
 
         codes : (n,) integers 0..Q−1, the ranking each row belongs to; every one has a row. None: one ranking.
         n_rankings : Q
         ranked : (n,) bool, the rows that have a position; None: all. The others' scores are not looked at.
+        in_order : the rows are sorted already, as `sorted_rows` sorts them
         """
-        order = _order(scores, grades if ties == "pessimistic" else None, codes, ranked, n_rankings)
+        order: NDArray[np.intp]
+        if in_order:
+            order = np.arange(scores.size)
+        else:
+            order = sorted_rows(scores, grades if ties == "pessimistic" else None, codes, ranked, n_rankings)
         grades = grades[order]
         if judged is not None:
             judged = judged[order]
@@ -226,7 +232,7 @@ class RankingTable:
         """(n,) float64: the grades of each ranking in falling order."""
         codes = np.repeat(np.arange(self.n_rankings), self.n_rows)
         several = self.n_rankings > 1
-        return self.grades[_order(self.grades, None, codes if several else None, None, self.n_rankings)]
+        return self.grades[sorted_rows(self.grades, None, codes if several else None, None, self.n_rankings)]
 
     @cached_property
     def blocks(self) -> Counts:
@@ -366,7 +372,7 @@ def _check_finite(values: NDArray[np.float64], what: str) -> None:
         raise MetricError(f"{what} must be finite, found {values[row]} at row {row} (rows are counted from 0)")
 
 
-def _order(
+def sorted_rows(
     scores: NDArray[np.float64],
     worst_first: NDArray[Any] | None,
     codes: NDArray[np.integer] | None,

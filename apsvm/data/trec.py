@@ -1,0 +1,170 @@
+"""Reading what TREC's tools read: judgements (qrels) and retrieved documents (runs), and the two joined into rows.
+
+    qrels:  query  iteration  document  grade              run:  query  Q0  document  rank  score  name
+
+Fields stand between blanks; blank lines and lines that start with # are passed over; files may be compressed. As in
+trec_eval:
+
+- the run's rank field is not looked at: documents are ranked by falling score, equal scores by document name, last in
+  byte order first; the name of the run is the last line's;
+- a document that is not judged, or has a negative grade, is not relevant and counts as unjudged;
+- relevant documents that were not retrieved count as such; queries of the run without judgements are passed over;
+- queries of the qrels that the run lacks are passed over too, or count 0 if ``complete`` (trec_eval -c).
+
+Stricter than trec_eval: a score or grade that is not a number is an error here, not 0. A document twice in one query
+is an error in both.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.dataset import DataError
+from apsvm.data.svmlight import read_text
+
+_MAX_DIGITS = 9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Qrels:
+    """grades : query → document → grade; source : the name used in messages"""
+
+    grades: dict[bytes, dict[bytes, int]]
+    source: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """scores : query → document → score; name : as the last line has it; source : the name used in messages"""
+
+    scores: dict[bytes, dict[bytes, float]]
+    name: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedRun:
+    """The rows of the queries that are judged, query after query; in a query the retrieved ones first, in trec_eval's
+    order, then the judged ones that were not retrieved.
+
+    queries : (Q,) str, in byte order
+    codes : (n,) int64, the number 0..Q−1 of each row's query
+    scores : (n,) float64, 0 where not retrieved
+    grades : (n,) float64, 0 where not judged
+    ranked : (n,) bool, whether retrieved; judged : (n,) bool
+    unjudged_queries, missing_queries : numbers of the queries that are only in the run, only in the qrels
+    """
+
+    queries: NDArray[np.str_]
+    codes: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    grades: NDArray[np.float64]
+    ranked: NDArray[np.bool_]
+    judged: NDArray[np.bool_]
+    unjudged_queries: int
+    missing_queries: int
+
+
+def read_qrels(source: str | os.PathLike[str]) -> Qrels:
+    """Read judgements. Raises DataError with the place of what is wrong, OSError."""
+    name, text = read_text(source)
+    found: dict[bytes, dict[bytes, int]] = {}
+    for number, fields in _lines(text):
+        if len(fields) != 4:
+            raise DataError(
+                f"{name}:{number}: expected the 4 fields query, iteration, document, grade, found {len(fields)}"
+            )
+        query, _, document, written = fields
+        digits = written.removeprefix(b"-")
+        if not (digits.isdigit() and len(digits) <= _MAX_DIGITS):
+            raise DataError(f"{name}:{number}: expected an integer grade, found {_shown(written)!r}")
+        of_query = found.setdefault(query, {})
+        if document in of_query:
+            raise _twice(name, number, "judged", query, document, text)
+        of_query[document] = int(written)
+    if not found:
+        raise DataError(f"{name}: expected at least one judgement, found none")
+    return Qrels(found, name)
+
+
+def read_run(source: str | os.PathLike[str]) -> Run:
+    """Read retrieved documents. Raises DataError with the place of what is wrong, OSError."""
+    name, text = read_text(source)
+    found: dict[bytes, dict[bytes, float]] = {}
+    run_name = b""
+    for number, fields in _lines(text):
+        if len(fields) < 6:
+            raise DataError(
+                f"{name}:{number}: expected the 6 fields query, Q0, document, rank, score, name, found {len(fields)}"
+            )
+        query, _, document, _, written, run_name = fields[:6]
+        try:
+            score = math.nan if b"_" in written else float(written)
+        except ValueError:
+            score = math.nan
+        if not math.isfinite(score):
+            raise DataError(f"{name}:{number}: expected a finite score, found {_shown(written)!r}")
+        of_query = found.setdefault(query, {})
+        if document in of_query:
+            raise _twice(name, number, "retrieved", query, document, text)
+        of_query[document] = score
+    if not found:
+        raise DataError(f"{name}: expected at least one retrieved document, found none")
+    return Run(found, _shown(run_name), name)
+
+
+def join(qrels: Qrels, run: Run, *, complete: bool = False) -> JudgedRun:
+    """The run's rows, judged. Raises DataError if no query of the run is judged."""
+    common = [query for query in qrels.grades if query in run.scores]
+    if not common:
+        raise DataError(
+            f"{run.source}: none of its {len(run.scores)} queries is among the {len(qrels.grades)} of {qrels.source}"
+        )
+    queries = sorted(qrels.grades if complete else common)
+    sizes, scores, grades, ranked, judged = [], [], [], [], []
+    for query in queries:
+        of_query = qrels.grades[query]
+        retrieved = run.scores.get(query, {})
+        order = sorted(((score, document) for document, score in retrieved.items()), reverse=True)
+        not_retrieved = [grade for document, grade in of_query.items() if document not in retrieved and grade >= 0]
+        found = [of_query.get(document, -1) for _, document in order]
+        sizes.append(len(order) + len(not_retrieved))
+        scores += [score for score, _ in order] + [0.0] * len(not_retrieved)
+        grades += [max(grade, 0) for grade in found] + not_retrieved
+        ranked += [True] * len(order) + [False] * len(not_retrieved)
+        judged += [grade >= 0 for grade in found] + [True] * len(not_retrieved)
+    return JudgedRun(
+        queries=np.array([_shown(query) for query in queries]),
+        codes=np.repeat(np.arange(len(queries)), sizes),
+        scores=np.array(scores, dtype=np.float64),
+        grades=np.array(grades, dtype=np.float64),
+        ranked=np.array(ranked, dtype=np.bool_),
+        judged=np.array(judged, dtype=np.bool_),
+        unjudged_queries=len(run.scores) - len(common),
+        missing_queries=len(qrels.grades) - len(common),
+    )
+
+
+def _lines(text: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        fields = line.split()
+        if fields and not fields[0].startswith(b"#"):
+            yield number, fields
+
+
+def _twice(name: str, number: int, what: str, query: bytes, document: bytes, text: bytes) -> DataError:
+    first = next(line for line, fields in _lines(text) if (fields[0], fields[2]) == (query, document))
+    return DataError(
+        f"{name}:{number}: document {_shown(document)!r} is {what} twice for query {_shown(query)!r}, "
+        f"first on line {first}"
+    )
+
+
+def _shown(field: bytes) -> str:
+    return field.decode("utf-8", "backslashreplace")

@@ -1,0 +1,86 @@
+"""Multi-class and multi-label: one ranking of all rows a class, and the mean over classes (mAP is the mean of AP).
+
+    value = 1/|S| Σ_{c ∈ S} metric(all rows by scores[:, c], relevant where the row has label c)
+
+S being the classes with a positive and a negative row; the others are counted as skipped. This is the figure of the
+PASCAL VOC challenge (twenty classes) and of one-vs-rest training. Cost: a sort of n rows a class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from apsvm.metrics.base import Metric, MetricError
+from apsvm.metrics.evaluate import Evaluation, mean, parse_metrics
+from apsvm.metrics.ranking_table import RankingTable, check_rows, check_ties
+
+
+def evaluate_classes(
+    metrics: Sequence[str | Metric],
+    scores: ArrayLike,
+    labels: ArrayLike,
+    classes: ArrayLike | None = None,
+    ties: str = "block",
+) -> Evaluation:
+    """Evaluate one ranking a class; in the result classes take the place of groups.
+
+    metrics : names or metrics; one asked for twice is computed and reported once
+    scores : (n, C) real, finite; column c ranks the rows for class c
+    labels : (n, C) bool, whether the row has the label (several or none may); or (n,) with one label a row
+    classes : (C,) the classes' labels, each once; needed with labels (n,), else 0..C−1 if None
+    ties : one of `TIE_RULES`
+
+    The result's counts: `n_rows` n; `n_positives` labels of all rows that are among the classes; `n_groups` C;
+    `groups_skipped` classes without both positive and negative rows; ties summed over the classes.
+
+    Raises `MetricError` where a name, the input or a metric on it is at fault, and when every class would be skipped.
+    """
+    parsed = parse_metrics(metrics)
+    check_ties(ties)
+    columns, given = np.asarray(scores), np.asarray(labels)
+    if columns.ndim != 2 or columns.shape[1] == 0:
+        raise MetricError(f"scores must be of shape (n, C), a column a class, found {columns.shape}")
+    n_rows, n_classes = columns.shape
+    names = np.arange(n_classes) if classes is None else np.asarray(classes)
+    if names.shape != (n_classes,) or np.unique(names).size != n_classes:
+        raise MetricError(f"classes must be {n_classes} labels, one for each column of scores, each once")
+    if given.ndim == 1 and classes is None:
+        raise MetricError("labels of shape (n,) need classes, the label that each column of scores stands for")
+    if given.shape[:1] != (n_rows,) or given.shape[1:] not in ((), (n_classes,)):
+        raise MetricError(
+            f"labels must be of shape ({n_rows},) or ({n_rows}, {n_classes}) to go with the scores, found {given.shape}"
+        )
+    in_class = {name: np.full(n_classes, np.nan) for name in parsed}
+    n_positives = skipped = tied_blocks = tied_rows = 0
+    for c in range(n_classes):
+        values, relevant = check_rows(columns[:, c], given[:, c] if given.ndim == 2 else given == names[c])
+        n_relevant = int(np.count_nonzero(relevant))
+        n_positives += n_relevant
+        if n_relevant in (0, n_rows):
+            skipped += 1
+            continue
+        table = RankingTable.from_checked(values, relevant, None, ties)
+        tied_blocks += int(table.tied_blocks[0])
+        tied_rows += int(table.tied_rows[0])
+        for name, metric in parsed.items():
+            in_class[name][c] = metric.each(table)[0]
+    if skipped == n_classes:
+        raise MetricError(
+            f"nothing to evaluate: none of the {n_classes} classes has both positive and negative rows ({n_rows} rows)"
+        )
+    groups: NDArray[np.generic] = names
+    return Evaluation(
+        values={name: mean(found) for name, found in in_class.items()},
+        n_rows=n_rows,
+        n_positives=n_positives,
+        n_groups=n_classes,
+        groups_skipped=skipped,
+        tied_blocks=tied_blocks,
+        tied_rows=tied_rows,
+        ties=ties,
+        groups=groups,
+        in_group=in_class,
+    )

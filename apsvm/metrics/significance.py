@@ -1,0 +1,279 @@
+"""How sure a figure is, and whether two systems differ: the bootstrap, and paired randomisation tests.
+
+**Several queries** (or classes), a value v_q each. *Bootstrap*: the mean of u queries drawn with replacement, many
+times; the interval lies between the percentiles (1 ± confidence)/2 (Efron, Tibshirani, "An introduction to the
+bootstrap", 1993, ch. 13). *Randomisation test* of a against b: if the systems do not differ, the sign of each
+d_q = b_q − a_q is a coin's; p is the share of sign patterns whose |mean| reaches that of d (Fisher 1935; Smucker,
+Allan, Carterette, CIKM 2007). All 2^u patterns are tried where they are no more than the number asked for, and p is
+exact; otherwise random ones, and p = (1 + #)/(1 + tried), never 0.
+
+**One ranking** has no second value, so its rows are drawn: *bootstrap* within the positives and within the negatives,
+so that every draw has both classes; the copies of a row keep its score. *Randomisation*: each row swaps its ranks
+under the two systems or keeps them, by a coin (Bandos, Rockette, Gur, Statistics in Medicine 24, 2005, for the ROC
+area); ranks, because scores of different systems have no common scale. For metrics that read on which side of the
+threshold a score lies, the sides are swapped.
+
+Cost: O(draws · u); for one ranking the draws are evaluated as if they were queries, O(draws · n) and, for the
+randomisation, O(draws · n log n).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.metrics.base import Metric, MetricError
+from apsvm.metrics.evaluate import Evaluation, Judgements
+from apsvm.metrics.ranking_table import RankingTable, sorted_rows
+
+_AT_ONCE = 1 << 21  # numbers held for draws at a time
+_ROUNDING = 1e-12  # smaller differences of metrics are none
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """b against a under one metric.
+
+    effect : b's value less a's
+    low, high : the bootstrap interval of the effect; None if none was asked for
+    p : two-sided, of the paired randomisation test
+    better, worse : queries in which b is better, worse; None for one ranking
+    """
+
+    effect: float
+    low: float | None
+    high: float | None
+    p: float
+    better: int | None
+    worse: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """One of the systems that are looked at side by side: its scores (n,) of the rows, and what they evaluated to."""
+
+    scores: Floats
+    rows: Judgements
+    evaluation: Evaluation
+
+    @property
+    def is_one_ranking(self) -> bool:
+        return self.evaluation.groups is None
+
+
+def intervals(
+    metrics: dict[str, Metric], system: System, confidence: float, n_draws: int, seed: int
+) -> dict[str, tuple[float, float]]:
+    """Metric → the bootstrap interval (low, high) of its value. Neither depends on which other metrics there are."""
+    if system.is_one_ranking:
+        draws = _draw_rows(metrics, [system], n_draws, seed)
+        return {name: interval(found[:, 0], confidence) for name, found in draws.items()}
+    found = {}
+    for name in metrics:
+        values = system.evaluation.in_group[name]
+        used = values[~np.isnan(values)]
+        means = bootstrap_means(used[np.newaxis], n_draws, np.random.default_rng(seed))
+        found[name] = interval(means[:, 0], confidence)
+    return found
+
+
+def differences(
+    metrics: dict[str, Metric],
+    a: System,
+    b: System,
+    *,
+    n_swaps: int,
+    seed: int,
+    confidence: float | None = None,
+    n_draws: int = 1000,
+) -> dict[str, Difference]:
+    """Metric → b against a: over the queries that both were evaluated on, or the one ranking of the same rows.
+
+    Raises `MetricError` if they have no query in common.
+    """
+    if a.is_one_ranking:
+        draws = {} if confidence is None else _draw_rows(metrics, [a, b], n_draws, seed)
+        rng = np.random.default_rng(seed)
+        ties = a.evaluation.ties
+        p_values = randomise_rows(metrics, a.scores, b.scores, a.rows, ties, n_swaps, rng)
+        found = {}
+        for name, p in p_values.items():
+            effect = b.evaluation.values[name] - a.evaluation.values[name]
+            low, high = None, None
+            if confidence is not None:
+                low, high = interval(draws[name][:, 1] - draws[name][:, 0], confidence)
+            found[name] = Difference(effect, low, high, p, None, None)
+        return found
+    found = {}
+    for name in metrics:
+        d = _paired(a.evaluation, b.evaluation, name)
+        low, high = None, None
+        if confidence is not None:
+            means = bootstrap_means(d[np.newaxis], n_draws, np.random.default_rng(seed))
+            low, high = interval(means[:, 0], confidence)
+        p = randomisation_test(d, n_swaps, np.random.default_rng(seed))
+        better, worse = int(np.count_nonzero(d > _ROUNDING)), int(np.count_nonzero(d < -_ROUNDING))
+        found[name] = Difference(float(d.mean()), low, high, p, better, worse)
+    return found
+
+
+def _draw_rows(metrics: dict[str, Metric], systems: Sequence[System], n_draws: int, seed: int) -> dict[str, Floats]:
+    scores, first = [system.scores for system in systems], systems[0]
+    return bootstrap_rows(metrics, scores, first.rows, first.evaluation.ties, n_draws, np.random.default_rng(seed))
+
+
+def _paired(a: Evaluation, b: Evaluation, name: str) -> Floats:
+    """(u,): b's values less a's, over the queries of which both have one."""
+    assert a.groups is not None
+    assert b.groups is not None
+    _, in_a, in_b = np.intersect1d(a.groups, b.groups, assume_unique=True, return_indices=True)
+    d = b.in_group[name][in_b] - a.in_group[name][in_a]
+    d = d[~np.isnan(d)]
+    if d.size == 0:
+        raise MetricError(f"nothing to compare: the two systems have no query in common in which {name} has a value")
+    return d
+
+
+def interval(draws: Floats, confidence: float) -> tuple[float, float]:
+    """Between which two numbers lie `confidence` of the draws (n,): low, high."""
+    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def bootstrap_means(values: Floats, n_draws: int, rng: np.random.Generator) -> Floats:
+    """(n_draws, S): means over queries drawn with replacement, the same ones for all S systems.
+
+    values : (S, u), without NaN
+    """
+    n_systems, n_queries = values.shape
+    means = np.empty((n_draws, n_systems))
+    for first, last in _batches(n_draws, n_queries):
+        drawn = rng.integers(0, n_queries, (last - first, n_queries))
+        for system in range(n_systems):
+            means[first:last, system] = values[system, drawn].mean(axis=1)
+    return means
+
+
+def randomisation_test(differences: Floats, n_draws: int, rng: np.random.Generator) -> float:
+    """p of the paired randomisation test. differences : (u,) float64, without NaN"""
+    moving = differences[differences != 0]
+    if moving.size == 0:
+        return 1.0
+    # what rounding alone can tell apart is equal
+    reached = abs(moving.sum()) - _ROUNDING * np.abs(moving).sum()
+    exact = moving.size < 63 and 1 << moving.size <= n_draws
+    n_tried = 1 << moving.size if exact else n_draws
+    count = 0
+    for first, last in _batches(n_tried, moving.size):
+        if exact:
+            heads = np.arange(first, last)[:, np.newaxis] >> np.arange(moving.size) & 1
+        else:
+            heads = rng.integers(0, 2, (last - first, moving.size), dtype=np.int8)
+        count += int(np.count_nonzero(np.abs((2.0 * heads - 1.0) @ moving) >= reached))
+    return count / n_tried if exact else (1 + count) / (1 + n_tried)
+
+
+def bootstrap_rows(
+    metrics: dict[str, Metric],
+    scores: Sequence[Floats],
+    rows: Judgements,
+    ties: str,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> dict[str, Floats]:
+    """Metric → (n_draws, S): the metric of one ranking whose rows are drawn, the same ones for all S systems.
+
+    scores : S arrays (n,), finite; rows : one ranking
+    """
+    n = rows.grades.size
+    orders = [sorted_rows(s, rows.grades if ties == "pessimistic" else None, None, None, 1) for s in scores]
+    relevant = rows.grades >= (1 if rows.relevant_from is None else rows.relevant_from)
+    classes = [part for part in (np.flatnonzero(relevant), np.flatnonzero(~relevant)) if part.size]
+    found = {name: np.empty((n_draws, len(scores))) for name in metrics}
+    for first, last in _batches(n_draws, n):
+        n_batch = last - first
+        times = np.empty((n_batch, n), dtype=np.int64)
+        for part in classes:
+            drawn = rng.integers(0, part.size, (n_batch, part.size))
+            drawn += part.size * np.arange(n_batch)[:, np.newaxis]
+            times[:, part] = np.bincount(drawn.ravel(), minlength=n_batch * part.size).reshape(n_batch, part.size)
+        for system, order in enumerate(orders):
+            taken = np.repeat(np.tile(order, n_batch), times[:, order].ravel())
+            table = _many(scores[system][taken], rows.grades[taken], n_batch, rows, ties, in_order=True)
+            for name, metric in metrics.items():
+                found[name][first:last, system] = metric.each(table)
+    return found
+
+
+def randomise_rows(
+    metrics: dict[str, Metric],
+    a: Floats,
+    b: Floats,
+    rows: Judgements,
+    ties: str,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> dict[str, float]:
+    """Metric → p of the randomisation test between the scores a and b (n,) of one ranking."""
+    from scipy.stats import rankdata
+
+    n = a.size
+    faces = {
+        False: (rankdata(a), rankdata(b)),
+        True: ((a > rows.threshold).astype(np.float64), (b > rows.threshold).astype(np.float64)),
+    }
+    zero = dataclasses.replace(rows, threshold=0.0)
+    kinds = {kind: {k: m for k, m in metrics.items() if m.thresholded == kind} for kind in faces}
+    observed: dict[str, float] = {}
+    for kind, (of_a, of_b) in faces.items():
+        before, after = zero.table(of_a, ties), zero.table(of_b, ties)
+        observed |= {name: abs(metric.of(after) - metric.of(before)) for name, metric in kinds[kind].items()}
+    counts = dict.fromkeys(metrics, 0)
+    for first, last in _batches(n_draws, n):
+        n_batch = last - first
+        heads = rng.integers(0, 2, (n_batch, n), dtype=np.int8).astype(np.bool_)
+        for kind, (of_a, of_b) in faces.items():
+            if not kinds[kind]:
+                continue
+            swapped = [np.where(coin, of_b, of_a).ravel() for coin in (heads, ~heads)]
+            grades = np.concatenate([rows.grades] * n_batch)
+            before, after = (_many(values, grades, n_batch, zero, ties) for values in swapped)
+            for name, metric in kinds[kind].items():
+                reached = np.abs(metric.each(after) - metric.each(before)) >= observed[name] - _ROUNDING
+                counts[name] += int(np.count_nonzero(reached))
+    return {name: (1 + count) / (1 + n_draws) for name, count in counts.items()}
+
+
+def _many(
+    scores: Floats,
+    grades: NDArray[np.bool_] | Floats,
+    n_rankings: int,
+    rows: Judgements,
+    ties: str,
+    *,
+    in_order: bool = False,
+) -> RankingTable:
+    """The table of rankings of equal length that stand one behind the other."""
+    return RankingTable.from_checked(
+        scores,
+        grades,
+        rows.relevant_from,
+        ties,
+        codes=np.repeat(np.arange(n_rankings), scores.size // n_rankings),
+        n_rankings=n_rankings,
+        threshold=rows.threshold,
+        in_order=in_order,
+    )
+
+
+def _batches(n_draws: int, size: int) -> Iterator[tuple[int, int]]:
+    """Ranges of draws of `size` numbers each, as many at a time as memory should hold."""
+    step = max(1, _AT_ONCE // size)
+    for first in range(0, n_draws, step):
+        yield first, min(n_draws, first + step)
