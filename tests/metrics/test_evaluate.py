@@ -9,7 +9,10 @@ import pytest
 from apsvm.metrics import METRICS, TIE_RULES, MetricError, parse_metric
 from apsvm.metrics.evaluate import Evaluation, evaluate
 
-NAMES = [key.replace("@k", "@3") for key in METRICS]
+FILLED = {"@k": "@3", "(ρ)": "(0.8)", "(graph)": "(0<1,2<1)", "β": "0.5"}
+NAMES = list(METRICS)
+for placeholder, parameter in FILLED.items():
+    NAMES = [name.removesuffix(placeholder) + parameter if name.endswith(placeholder) else name for name in NAMES]
 SORTS = ("argsort", "sort", "lexsort", "unique", "partition", "argpartition")
 
 
@@ -27,7 +30,7 @@ def test_ungrouped(ties, random_cases):
         sizes = tied_blocks_by_hand(scores, relevant)
         n_tied += bool(sizes)
         expected = (scores.size, relevant.sum(), 0, 0, len(sizes), sum(sizes), ties)
-        assert dataclasses.astuple(found)[1:] == expected
+        assert dataclasses.astuple(found)[1:8] == expected
     assert n_tied > 20
 
 
@@ -48,7 +51,7 @@ def test_grouped_is_the_mean_over_usable_groups(ties):
             assert found.values[metric.name] == pytest.approx(mean, rel=1e-12)
         sizes = list(itertools.chain.from_iterable(tied_blocks_by_hand(scores[m], relevant[m]) for m in members))
         expected = (n, relevant.sum(), len(members), len(members) - len(usable), len(sizes), sum(sizes), ties)
-        assert dataclasses.astuple(found)[1:] == expected
+        assert dataclasses.astuple(found)[1:8] == expected
         skipped += found.groups_skipped
     assert skipped > 10
 
@@ -84,17 +87,121 @@ def test_no_metrics_still_counts():
 
 
 @pytest.mark.parametrize("ties", TIE_RULES)
-def test_sorts_once(ties, monkeypatch):
+def test_sorts_do_not_grow_with_metrics_or_groups(ties, monkeypatch):
     calls = []
     for sort in SORTS:
         original = getattr(np, sort)
         monkeypatch.setattr(np, sort, lambda *a, _f=original, **k: calls.append(_f.__name__) or _f(*a, **k))
-    scores, relevant = np.array([3.0, 1.0, 2.0, 2.0]), np.array([True, False, True, False])
-    evaluate(NAMES, scores, relevant, ties=ties)
-    assert calls == ["argsort"]
-    calls.clear()
-    evaluate(NAMES, scores, relevant, [0, 0, 1, 1], ties)
-    assert calls == ["argsort"] * 3  # the groups, then each group's scores
+    once = {"pessimistic": "lexsort"}.get(ties, "argsort")
+    rng = np.random.default_rng(0)
+    scores, relevant = rng.integers(0, 3, 60).astype(float), np.tile([True, False], 30)
+    evaluate(["AP", "AUC", "RR", "P@3", "bpref", "WMW"], scores, relevant, ties=ties)
+    assert calls == [once]
+    for n_groups in (2, 30):
+        calls.clear()
+        evaluate(NAMES, scores, relevant, np.arange(60) // (60 // n_groups), ties)
+        # the scores, then the groups; the grades of nDCG's ideal, then the groups
+        assert calls == [once, "argsort", "argsort", "argsort"]
+
+
+CORNERS = {
+    "both": ([3.0, 2.0, 1.0], [True, False, True]),
+    "no positive": ([3.0, 2.0], [False, False]),
+    "no negative": ([3.0, 2.0], [True, True]),
+    "one positive row": ([3.0], [True]),
+    "one negative row": ([3.0], [False]),
+    "all tied": ([1.0, 1.0, 1.0], [True, False, False]),
+}
+
+
+@pytest.mark.parametrize("all_groups", [False, True])
+@pytest.mark.parametrize("ties", TIE_RULES)
+def test_corner_groups_beside_each_other_are_as_alone(metric, ties, all_groups):
+    """Every group's value is that of the metric alone: no group leaks into the next, whatever the next is."""
+    names = list(CORNERS)
+    for order in (names, names[::-1], names[3:] + names[:3]):
+        rows = [(i, s, r) for i, name in enumerate(order) for s, r in zip(*CORNERS[name], strict=True)]
+        groups, scores, relevant = map(np.array, zip(*rows, strict=True))
+        found = evaluate([metric], scores, relevant, groups, ties, all_groups=all_groups)
+        values = found.in_group[metric.name]
+        used = []
+        for value, name in zip(values, order, strict=True):
+            try:
+                alone = metric(*CORNERS[name], ties)
+            except MetricError:
+                alone = np.nan
+            if all_groups:
+                alone = np.nan_to_num(alone)
+            elif name not in ("both", "all tied"):
+                alone = np.nan
+            np.testing.assert_equal(value, alone)
+            used += [] if np.isnan(alone) else [alone]
+        assert found.values[metric.name] == pytest.approx(np.mean(used), rel=1e-14)
+        assert (found.n_groups, found.groups_skipped) == (6, 0 if all_groups else 4)
+
+
+def test_every_group_undefined_counts_nought():
+    found = evaluate(["AP", "AUC", "nDCG"], [1.0, 2.0], [False, False], [1, 2], all_groups=True)
+    assert found.values == {"AP": 0.0, "AUC": 0.0, "nDCG": 0.0}
+
+
+def test_unranked_rows_count_but_have_no_position():
+    scores, relevant = [3.0, 2.0, np.nan, np.nan, np.nan], [False, True, True, False, True]
+    ranked = [True, True, False, False, False]
+    found = evaluate(
+        ["AP", "P@2", "P@4", "R@2", "Rprec", "RR", "nDCG", "bpref", "AUC", "WMW", "F1", "AP(voc2007)", "AP(voc2010)"],
+        scores, relevant, ranked=ranked,
+    ).values  # fmt: skip
+    ideal = 1 + 1 / np.log2(3) + 1 / 2
+    assert found == pytest.approx(
+        {
+            "AP": (1 / 2) / 3,
+            "P@2": 1 / 2,
+            "P@4": 1 / 4,
+            "R@2": 1 / 3,
+            "Rprec": 1 / 3,
+            "RR": 1 / 2,
+            "nDCG": (1 / np.log2(3)) / ideal,
+            "bpref": (1 - 1 / 2) / 3,
+            "AUC": (1 + 1 / 2 + 1 / 2) / 6,  # over the unranked negative 1, and two ties with it
+            "WMW": (1 + 1 / 2 + 1 / 2) / 6,
+            "F1": 2 * 1 / (2 + 3),
+            "AP(voc2007)": 4 * (1 / 2) / 11,  # recall 0 to .3
+            "AP(voc2010)": (1 / 2) / 3,
+        }
+    )
+
+
+def test_nothing_ranked_in_a_group(metric):
+    """A group without ranked rows is worth what the metric says of none, and does not disturb its neighbours."""
+    scores, relevant = np.array([2.0, 1.0, 0, 0, 2.0, 1.0]), np.array([True, False, True, False, False, True])
+    ranked = np.array([True, True, False, False, True, True])
+    groups = [1, 1, 2, 2, 3, 3]
+    found = evaluate([metric], scores, relevant, groups, ranked=ranked).in_group[metric.name]
+    assert found[0] == metric(scores[:2], relevant[:2])
+    assert found[2] == metric(scores[4:], relevant[4:])
+    assert found[1] == (0.5 if metric.name.startswith(("AUC", "WMW")) else 0.0)
+    alone = evaluate([metric], scores[2:4], relevant[2:4], [7, 7], ranked=ranked[2:4])
+    assert alone.in_group[metric.name] == found[1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_many_rankings_are_each_as_alone(name):
+    """Interleaved groups of all sizes, graded, tied, some rows unranked or unjudged."""
+    rng = np.random.default_rng(21)
+    n = 400
+    groups = rng.integers(0, 40, n)
+    scores, grades = rng.integers(-3, 4, n).astype(float), rng.integers(-1, 4, n).astype(float)
+    ranked, judged = rng.random(n) < 0.8, rng.random(n) < 0.9
+    for ties in TIE_RULES:
+        more = {"relevant_from": 1, "all_groups": True, "ties": ties}
+        found = evaluate([name], scores, grades, groups, ranked=ranked, judged=judged, **more)
+        values = found.in_group[parse_metric(name).name]
+        for group, value in zip(found.groups, values, strict=True):
+            m = groups == group
+            alone = evaluate([name], scores[m], grades[m], groups[m], ranked=ranked[m], judged=judged[m], **more)
+            assert value == pytest.approx(alone.values[parse_metric(name).name], rel=1e-13)
+        assert np.unique(values).size > 3
 
 
 def test_frozen():
@@ -116,6 +223,12 @@ def test_frozen():
         ({"relevant": [False, False]}, "AP is undefined: no positive"),
         ({"metrics": ["AUC"], "relevant": [True, True]}, "AUC is undefined: no negative"),
         ({"groups": [1, 2]}, "none of the 2 groups holds both a positive and a negative"),
+        ({"ranked": [True]}, r"ranked must be of shape \(2,\), found \(1,\)"),
+        ({"judged": [True]}, r"judged must be of shape \(2,\), found \(1,\)"),
+        ({"relevant": [1, 0]}, "dtype bool .*or relevant_from must be given"),
+        ({"relevant_from": 1}, "relevant must hold grades, real numbers; found dtype bool"),
+        ({"relevant": [1, np.inf], "relevant_from": 1}, "grades must be finite, found inf at row 1"),
+        ({"relevant": [1, 0], "relevant_from": np.nan}, "relevant_from=nan, a number"),
         ({"relevant": [True, True], "groups": [1, 1]}, r"none of the 1 groups .*\(2 rows, 2 of them positive\)"),
     ],
 )

@@ -1,7 +1,7 @@
 """What holds for every metric, whatever the scores."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apsvm.metrics import TIE_RULES
@@ -11,6 +11,7 @@ rows = st.lists(st.tuples(st.integers(-LEVELS, LEVELS), st.booleans()), min_size
     lambda drawn: len({label for _, label in drawn}) == 2
 )
 steps = st.lists(st.floats(1e-3, 1e6), min_size=2 * LEVELS, max_size=2 * LEVELS)
+few = settings(max_examples=25)  # of each metric
 tie_rules = st.sampled_from(TIE_RULES)
 
 
@@ -19,6 +20,7 @@ def arrays(drawn):
     return np.array(scores, dtype=float), np.array(relevant)
 
 
+@few
 @given(drawn=rows, steps=steps, ties=tie_rules)
 def test_strictly_increasing_transforms_change_nothing(metric, drawn, steps, ties):
     """Transforms that keep 0 where it is, for F1's sake."""
@@ -29,11 +31,13 @@ def test_strictly_increasing_transforms_change_nothing(metric, drawn, steps, tie
     assert metric(images[scores.astype(int) + LEVELS], relevant, ties) == metric(scores, relevant, ties)
 
 
+@few
 @given(drawn=rows, ties=tie_rules)
 def test_values_lie_between_0_and_1(metric, drawn, ties):
     assert 0 <= metric(*arrays(drawn), ties) <= 1
 
 
+@few
 @given(drawn=rows)
 def test_pessimistic_is_at_most_block_and_file(metric, drawn):
     """Inside a block the pessimistic precisions rise up to the block's own, so this holds for the AP family too."""
@@ -43,6 +47,7 @@ def test_pessimistic_is_at_most_block_and_file(metric, drawn):
     assert pessimistic <= metric(scores, relevant, "file") + 1e-12
 
 
+@few
 @given(drawn=rows, seed=st.integers(0, 2**32 - 1), ties=st.sampled_from(["block", "pessimistic"]))
 def test_the_order_of_the_rows_does_not_matter_but_to_file(metric, drawn, seed, ties):
     scores, relevant = arrays(drawn)

@@ -1,17 +1,18 @@
 """Names: one canonical form, read without regard to case; a mistake is answered with the known and the nearest."""
 
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 import apsvm
 from apsvm.metrics import METRICS, TIE_RULES, Metric, MetricAtK, MetricError, known_metrics, parse_metric
-from apsvm.metrics.ranking_table import RankingTable
 
 
 @pytest.mark.parametrize("spell", [str, str.lower, str.upper, str.swapcase, lambda name: f"  {name}\t"])
@@ -26,16 +27,37 @@ def test_metrics_pickle(metric):
     assert pickle.loads(pickle.dumps(metric)) == metric
 
 
-def test_registry_keys_are_the_lower_case_forms():
-    assert [form.lower() for form in known_metrics()] == list(METRICS)
+def test_every_form_is_known_and_found(metric):
+    assert known_metrics() == tuple(METRICS)
+    assert isinstance(metric, METRICS[metric.form])
 
 
 def test_only_forms_with_a_cutoff_take_one(metric):
     assert isinstance(metric, MetricAtK) == metric.form.endswith("@k")
 
 
+@pytest.mark.parametrize("name", ["AP", "AUC", "RR"])
+def test_a_metric_without_parameter_takes_none(name):
+    with pytest.raises(MetricError, match=f"{name} takes no parameter, found '3'"):
+        METRICS[name].from_text("3")
+
+
 @pytest.mark.parametrize(
-    ("name", "canonical"), [("p@010", "P@10"), ("NDCG@5", "nDCG@5"), ("ap(VOC2007)", "AP(voc2007)")]
+    ("name", "canonical"),
+    [
+        ("p@010", "P@10"),
+        ("NDCG@5", "nDCG@5"),
+        ("ap(VOC2007)", "AP(voc2007)"),
+        ("rbp(.50)", "RBP(0.5)"),
+        ("f1.0", "F1"),
+        ("F.5", "F0.5"),
+        ("prbep", "Rprec"),
+        ("rprec", "Rprec"),
+        ("ndcg(EXP)@05", "nDCG(exp)@5"),
+        ("wmw(full)", "WMW"),
+        ("WMW(Adjacent)", "WMW(adjacent)"),
+        ("wmw(1<2,0<2,0<2.0,-1<.5)", "WMW(-1<0.5,0<2,1<2)"),
+    ],
 )
 def test_canonical_names(name, canonical):
     assert parse_metric(name).name == canonical
@@ -48,7 +70,9 @@ def test_canonical_names(name, canonical):
         ("AP(voc2012)", "AP(voc2010)"),
         ("DCG", "nDCG"),
         ("ndgc@5", "nDCG@k"),
-        ("F2", "F1"),
+        ("RBP", "RBP(ρ)"),
+        ("MRR", "RR"),
+        ("WMW[0<1]", "WMW"),
         ("AP@3", "AP"),
     ],
 )
@@ -61,7 +85,9 @@ def test_unknown_names_are_answered_with_the_nearest(name, nearest):
     assert message.endswith("known: " + ", ".join(known_metrics()))
 
 
-@pytest.mark.parametrize("name", ["", "zzzzzzzz", "AP(", "AP()", "P", "AUC(voc2007)", "AP (voc2007)", "@", None, 3])
+@pytest.mark.parametrize(
+    "name", ["", "zzzzzzzz", "AP(", "AP()", "P", "AUC(voc2007)", "AP (voc2007)", "@", "F", "k", None, 3]
+)
 def test_unknown_names_list_the_known(name):
     with pytest.raises(MetricError, match=r"known: AP, AP\(voc2007\)"):
         parse_metric(name)
@@ -70,7 +96,7 @@ def test_unknown_names_list_the_known(name):
 @pytest.mark.parametrize(
     "cutoff", ["", "0", "000", "-1", "+1", "1.5", "1e3", "k", "ten", " 5", "1_0", "²", "٣", "9" * 19, "9" * 9999]
 )
-@pytest.mark.parametrize("family", ["P", "nDCG"])
+@pytest.mark.parametrize("family", ["P", "R", "nDCG"])
 def test_bad_cutoffs(family, cutoff):
     with pytest.raises(MetricError, match=rf"bad parameter in metric .*{family}@k needs an integer k ≥ 1.*known: AP, "):
         parse_metric(f"{family}@{cutoff}")
@@ -87,19 +113,34 @@ def test_the_largest_cutoff_works():
     assert parse_metric("nDCG@" + "9" * 18)([1.0], [True]) == 1.0
 
 
-@dataclass(frozen=True)
-class ReciprocalRank(Metric):
-    form: ClassVar[str] = "RR"
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("RBP(0)", "0 < ρ < 1"), ("RBP(1)", "0 < ρ < 1"), ("RBP(nan)", "0 < ρ < 1"), ("RBP()", "needs a number"),
+        ("RBP(1_0)", "needs a number"), ("F0", "0 < β < ∞"), ("F-1", "0 < β < ∞"), ("F1e999", "0 < β < ∞"),
+        ("F1x", "needs a number"), ("WMW(half)", "one of full, adjacent, bipartite or edges"),
+        ("WMW()", "one of full"), ("WMW(1<1)", "no grade can be preferred to itself"), ("WMW(1<)", "needs a number"),
+        ("WMW(0<inf)", "finite grades"), ("WMW(0<1<2)", "needs a number"),
+    ],
+)  # fmt: skip
+def test_bad_parameters(name, message):
+    with pytest.raises(MetricError, match=rf"bad parameter in metric .*{re.escape(message)}.*known: AP, "):
+        parse_metric(name)
 
-    def _compute(self, table: RankingTable) -> float:
-        return 1 / int(table.ends[(table.hits > 0).argmax()])
+
+@dataclass(frozen=True)
+class FirstRow(Metric):
+    form: ClassVar[str] = "First"
+
+    def _compute(self, table):
+        return table.hits_within(np.ones(table.n_rankings, dtype=np.int64))
 
 
 def test_a_newcomer_needs_one_class_and_one_line(monkeypatch):
-    monkeypatch.setitem(METRICS, "rr", f"{__name__}:ReciprocalRank")
-    assert parse_metric("Rr").name == "RR"
-    assert parse_metric("RR")([3.0, 2.0, 1.0], [False, True, True]) == 0.5
-    assert known_metrics()[-1] == "RR"
+    monkeypatch.setitem(METRICS._places, "First", f"{__name__}:FirstRow")
+    assert parse_metric("fiRst").name == "First"
+    assert parse_metric("first")([3.0, 2.0, 1.0], [True, False, True]) == 1.0
+    assert known_metrics()[-1] == "First"
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -29,6 +29,19 @@ def value(name, scores, relevant, ties="block"):
         ("P@10", 4 / 10),
         ("nDCG@3", (1 + 1 / math.log2(3)) / (1 + 1 / math.log2(3) + 1 / 2)),
         ("F1", 2 * 3 / (4 + 4)),
+        ("F0.5", 1.25 * 3 / (4 + 0.25 * 4)),
+        ("F2", 5 * 3 / (4 + 4 * 4)),
+        ("R@3", 2 / 4),
+        ("R@100", 1),
+        ("Rprec", 3 / 4),
+        ("RR", 1),
+        ("RBP(0.5)", (1 + 1 / 2 + 1 / 8 + 1 / 32) / 2),
+        ("bpref", (1 + 1 + 3 / 4 + 2 / 4) / 4),
+        ("WMW", 1 - 3 / 16),
+        ("WMW(bipartite)", 1 - 3 / 16),
+        ("WMW(0<1)", 1 - 3 / 16),
+        ("WMW(1<0)", 3 / 16),
+        ("nDCG(exp)", 1 - 0.0561),
     ],
 )
 @pytest.mark.parametrize("ties", ["block", "pessimistic", "file"])
@@ -54,6 +67,12 @@ IDEAL = 1 + 1 / math.log2(3)
         ("nDCG@1", 1, 0, 1 / 2, 0, 1),
         ("nDCG@2", 1, 0, 1 / 2, 0, 1 / IDEAL),
         ("F1", 1, 0, 0, 0, 0),
+        ("R@1", 1 / 2, 0, 1 / 4, 0, 1 / 2),
+        ("Rprec", 1, 0, 1 / 2, 0, 1 / 2),
+        ("RR", 1, 1 / 3, (3 * 1 + 2 / 2 + 1 * 1 / 3) / 6, 1 / 3, 1),
+        ("RBP(0.5)", 3 / 4, 3 / 16, 15 / 32, 3 / 16, 9 / 16),
+        ("bpref", 1, 0, 1 / 2, 0, 1 / 2),
+        ("WMW", 1, 0, 1 / 2, 0, 1 / 2),
     ],
 )
 def test_perfect_worst_and_all_tied(name, perfect, worst, tied, tied_pessimistic, tied_in_file_order):
@@ -80,7 +99,8 @@ def test_one_positive(random_cases):
         assert value("AUC", scores, relevant) == pytest.approx(1 - (position - 1) / (scores.size - 1))
 
 
-@pytest.mark.parametrize("name", ["AP", "AP(voc2007)", "AP(voc2010)", "P@1", "nDCG", "nDCG@1", "nDCG@5", "F1"])
+@pytest.mark.parametrize("name", ["AP", "AP(voc2007)", "AP(voc2010)", "P@1", "nDCG", "nDCG@1", "nDCG@5", "F1", "R@1",
+    "Rprec", "RR", "bpref"])  # fmt: skip
 def test_single_positive_row_is_perfect(name):
     assert value(name, [1], [True]) == 1
 
@@ -89,17 +109,22 @@ def test_single_row_beyond_its_cutoff():
     assert value("P@4", [1], [True]) == 0.25
 
 
+def lack(metric, otherwise):
+    return "no pair of rows that the preference graph orders" if metric.name.startswith("WMW") else otherwise
+
+
 def test_undefined_without_a_positive(metric):
-    with pytest.raises(MetricError, match="is undefined: no positive among the 3 rows") as caught:
+    message = f"is undefined: {lack(metric, 'no positive')} among the 3 rows"
+    with pytest.raises(MetricError, match=message) as caught:
         metric([1.0, 2.0, 3.0], [False] * 3)
     assert str(caught.value).startswith(metric.name)
 
 
 def test_undefined_without_a_negative(metric):
-    if not metric.needs_negatives:
+    if metric.name != "AUC" and not metric.name.startswith("WMW"):
         assert 0 <= metric([1.0, 2.0], [True, True]) <= 1
         return
-    with pytest.raises(MetricError, match="is undefined: no negative among the 2 rows"):
+    with pytest.raises(MetricError, match=f"is undefined: {lack(metric, 'no negative')} among the 2 rows"):
         metric([1.0, 2.0], [True, True])
 
 
