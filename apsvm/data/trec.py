@@ -9,7 +9,8 @@ trec_eval:
   byte order first; the name of the run is the last line's;
 - a document that is not judged, or has a negative grade, is not relevant and counts as unjudged;
 - relevant documents that were not retrieved count as such; queries of the run without judgements are passed over;
-- queries of the qrels that the run lacks are passed over too, or count 0 if ``complete`` (trec_eval -c).
+- queries of the qrels that the run lacks are passed over too, or count 0 if ``complete`` (trec_eval -c;
+  AUC and WMW count ½ where both classes were judged: nothing retrieved is everything tied).
 
 Stricter than trec_eval: a score or grade that is not a number is an error here, not 0. A document twice in one query
 is an error in both.

@@ -1,0 +1,85 @@
+"""``apsvm eval --qrels --run``: trec_eval's published averages, and what goes wrong with its files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+PUBLISHED = Path(__file__).parents[1] / "metrics" / "trec_eval"
+FILES = ("--qrels", PUBLISHED / "qrels.test", "--run", PUBLISHED / "results.test")
+USUAL = {
+    "AP": "map", "nDCG": "ndcg", "nDCG@10": "ndcg_cut_10", "P@5": "P_5", "P@10": "P_10", "R@100": "recall_100",
+    "RR": "recip_rank", "Rprec": "Rprec", "bpref": "bpref",
+}  # fmt: skip
+
+
+def test_published_figures(run):
+    found = json.loads(run("eval", *FILES, "--per-query", "--json").stdout)
+    published = {(q, m): v for m, q, v in map(str.split, (PUBLISHED / "out.test.aq").read_text().splitlines())}
+    assert list(found["metrics"]) == list(USUAL)
+    for ours, theirs in USUAL.items():
+        assert f"{found['metrics'][ours]:.4f}" == published["all", theirs]
+        for query in ("301", "302", "303"):
+            assert f"{found['per_query'][query][ours]:.4f}" == published[query, theirs]
+    assert (found["positives"], found["queries"], found["ties"]) == (561, 3, "docno")
+
+
+def test_text_of_two_runs(run, tmp_path):
+    """The second run has the first's documents of two queries, and one that nobody judged."""
+    lines = (PUBLISHED / "results.test").read_text().splitlines()
+    other = tmp_path / "other"
+    other.write_text("\n".join([line for line in lines if not line.startswith("303")] + ["9 Q0 x 1 1 t"]) + "\n")
+    options = ("--run", other, "--compare", "--confidence", "0.9", "-m", "AP", "-m", "P@10")
+    text = run("eval", *FILES, *options).stdout
+    assert "AP           +0.000000" in text
+    assert "other: 2 averaged; 1 missing, 1 not judged" in text
+    assert "results.test: 3 averaged; 0 missing, 0 not judged" in text
+    assert "rule: docno" in text
+    complete = json.loads(run("eval", *FILES, "--run", other, "--complete", "-m", "AP", "--json").stdout)["systems"]
+    usual = json.loads(run("eval", *FILES, "--run", other, "-m", "AP", "--json").stdout)["systems"]
+    assert complete[str(other)]["metrics"]["AP"] == pytest.approx(usual[str(other)]["metrics"]["AP"] * 2 / 3, rel=1e-12)
+    assert complete[str(FILES[-1])] == usual[str(FILES[-1])]
+
+
+def test_ties_and_grades(run, tmp_path):
+    (tmp_path / "q").write_text("1 0 a 2\n1 0 b 0\n1 0 c 1\n")
+    (tmp_path / "r").write_text("1 Q0 a 1 1.0 t\n1 Q0 b 2 1.0 t\n")
+    files = ("--qrels", tmp_path / "q", "--run", tmp_path / "r", "-m", "RR", "-m", "R@2", "--json")
+    for ties, expected in ((None, 1 / 2), ("docno", 1 / 2), ("block", 3 / 4), ("pessimistic", 1 / 2)):
+        found = json.loads(run("eval", *files, *(("--ties", ties) if ties else ())).stdout)
+        assert found["metrics"] == pytest.approx({"RR": expected, "R@2": 1 / 2})
+    found = json.loads(run("eval", *files, "--relevant-from", 2).stdout)
+    assert found["metrics"]["R@2"] == 1.0
+
+
+def test_bad_files(run, tmp_path):
+    (tmp_path / "q").write_text("1 0 a 1\n1 0 b x\n")
+    done = run("eval", "--qrels", tmp_path / "q", "--run", PUBLISHED / "results.test", code=65)
+    assert done.stderr == f"apsvm: error: {tmp_path / 'q'}:2: expected an integer grade, found 'x'\n"
+    (tmp_path / "r").write_text("1 Q0 a 1 1 t\n1 Q0 a 1 1 t\n")
+    done = run("eval", "--qrels", PUBLISHED / "qrels.test", "--run", tmp_path / "r", code=65)
+    assert "r:2: document 'a' is retrieved twice for query '1', first on line 1" in done.stderr
+    (tmp_path / "r").write_text("1 Q0 a 1 1 t\n")
+    done = run("eval", "--qrels", PUBLISHED / "qrels.test", "--run", tmp_path / "r", code=65)
+    assert "none of its 1 queries is among the 3 of" in done.stderr
+    done = run("eval", "--qrels", PUBLISHED / "qrels.test", "--run", tmp_path / "nowhere", code=66)
+    assert "cannot read" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--qrels", "q"),
+        ("--run", "r"),
+        ("--qrels", "q", "--run", "r", "--model", "m"),
+        ("--qrels", "q", "--run", "r", "--ties", "file"),
+        ("--qrels", "q", "--run", "r", "-k", "3"),
+        ("--qrels", "-", "--run", "-"),
+        ("--qrels", "q", "--run", "r", "--compare"),
+    ],
+    ids=" ".join,
+)
+def test_bad_options(arguments, run):
+    assert "Error: " in run("eval", *arguments, code=2).stderr

@@ -1,0 +1,210 @@
+"""Intervals and tests of significance against enumeration, scipy, and what they promise on data of a known kind."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from apsvm.metrics import MetricError
+from apsvm.metrics.evaluate import Judgements, evaluate, number_groups, parse_metrics, summarise
+from apsvm.metrics.significance import (
+    Difference,
+    System,
+    bootstrap_means,
+    bootstrap_rows,
+    differences,
+    interval,
+    intervals,
+    randomisation_test,
+    randomise_rows,
+)
+
+METRICS = parse_metrics(["AP", "AUC", "nDCG", "P@5", "F1"])
+
+
+def system(scores, relevant, groups=None, ties="block", metrics=METRICS):
+    ids, codes = (None, None) if groups is None else number_groups(groups, scores.size)
+    rows = Judgements(relevant, None, codes, ids)
+    return System(scores, rows, summarise(metrics, rows.table(scores, ties), ids, ties))
+
+
+def p_by_enumeration(d):
+    means = [abs(np.dot(signs, d)) for signs in itertools.product([1, -1], repeat=len(d))]
+    return np.mean(np.array(means) >= abs(d.sum()) - 1e-12)
+
+
+def test_randomisation_is_exact_for_few_queries(rng):
+    p_values = set()
+    for _ in range(40):
+        d = rng.integers(-3, 4, int(rng.integers(1, 9))) / 8
+        p = randomisation_test(d, 1 << 8, rng)
+        assert p == pytest.approx(p_by_enumeration(d), abs=1e-15)
+        p_values.add(p)
+    assert len(p_values) > 10
+
+
+def test_randomisation_by_chance_is_near_the_exact_p(rng):
+    for shift in (0.0, 0.2, 0.5):
+        d = rng.normal(size=12) + shift
+        exact, found = p_by_enumeration(d), randomisation_test(d, 4000, rng)
+        assert found == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 4000) + 1 / 4000)
+        assert found == pytest.approx(randomisation_test(-d, 4000, rng), abs=0.05)
+
+
+def test_randomisation_agrees_with_scipy(rng):
+    a, b = rng.normal(size=(2, 9))
+    expected = scipy.stats.permutation_test((a, b), lambda x, y: np.mean(y - x), permutation_type="samples").pvalue
+    assert randomisation_test(b - a, 1 << 9, rng) == pytest.approx(expected, abs=1e-12)
+
+
+def test_no_difference_is_p_1(rng):
+    assert randomisation_test(np.zeros(30), 100, rng) == 1.0
+    assert randomisation_test(np.zeros(0), 100, rng) == 1.0
+
+
+def test_p_is_never_nought_by_chance(rng):
+    assert randomisation_test(np.full(100, 0.25), 99, rng) == 1 / 100
+
+
+def test_p_is_uniform_when_there_is_no_difference(rng):
+    p_values = [randomisation_test(rng.normal(size=30), 199, rng) for _ in range(400)]
+    assert scipy.stats.kstest(p_values, "uniform").pvalue > 1e-3
+
+
+def test_bootstrap_of_means_agrees_with_scipy(rng):
+    values = rng.exponential(size=40)
+    low, high = interval(bootstrap_means(values[np.newaxis], 20_000, rng)[:, 0], 0.9)
+    judge = scipy.stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, confidence_level=0.9, method="percentile", random_state=1
+    ).confidence_interval
+    assert (low, high) == pytest.approx((judge.low, judge.high), abs=0.02 * (high - low) + 0.01)
+    assert low < values.mean() < high
+
+
+def test_intervals_cover_the_truth(rng):
+    """The mean AP of many queries, and the ROC area of one ranking of normal scores, of which the truth is known."""
+    covered = 0
+    for _ in range(60):
+        values = rng.beta(2, 3, 40)
+        low, high = interval(bootstrap_means(values[np.newaxis], 300, rng)[:, 0], 0.8)
+        covered += low <= 2 / 5 <= high
+    assert 38 <= covered <= 57  # 48 expected, standard deviation 3.1
+    covered, truth = 0, scipy.stats.norm.cdf(1 / np.sqrt(2))
+    auc = parse_metrics(["AUC"])
+    for _ in range(60):
+        relevant = np.arange(150) < 50
+        rows = Judgements(relevant)
+        draws = bootstrap_rows(auc, [rng.normal(size=150) + relevant], rows, "block", 200, rng)["AUC"]
+        low, high = interval(draws[:, 0], 0.8)
+        covered += low <= truth <= high
+    assert 38 <= covered <= 57
+
+
+@pytest.mark.parametrize("ties", ["block", "pessimistic", "file"])
+def test_drawn_rows_are_rankings_of_the_drawn_rows(ties, monkeypatch):
+    """The batched draws against drawing, repeating and evaluating one by one, with the same random numbers."""
+    data = np.random.default_rng(3)
+    scores = [np.round(data.normal(size=30), 1), np.round(data.normal(size=30), 1)]
+    grades = data.integers(0, 3, 30).astype(float)
+    rows = Judgements(grades, 1)
+    found = bootstrap_rows(METRICS, scores, rows, ties, 20, np.random.default_rng(7))
+    rng = np.random.default_rng(7)
+    relevant, other = np.flatnonzero(grades >= 1), np.flatnonzero(grades < 1)
+    drawn = [rng.integers(0, part.size, (20, part.size)) for part in (relevant, other)]
+    for i in range(20):
+        taken = np.sort(np.concatenate([relevant[drawn[0][i]], other[drawn[1][i]]]))
+        for s in range(2):
+            expected = evaluate(list(METRICS), scores[s][taken], grades[taken], ties=ties, relevant_from=1).values
+            assert {name: found[name][i, s] for name in METRICS} == pytest.approx(expected, rel=1e-12)
+    assert np.unique(found["AP"]).size > 20
+    monkeypatch.setattr("apsvm.metrics.significance._AT_ONCE", 30)  # a draw at a time
+    alone = bootstrap_rows(METRICS, scores, rows, ties, 5, np.random.default_rng(7))
+    assert alone["AP"].shape == (5, 2)
+
+
+def test_swapped_ranks_against_enumeration(rng):
+    """All 2^n swaps of a tiny ranking, by hand: midranks for orders, the side of the threshold for F1."""
+    n = 9
+    relevant = np.array([True, False, True, True, False, False, True, False, False])
+    a = np.round(rng.normal(size=n) + relevant, 1)
+    b = np.round(rng.normal(size=n) * 50, -1)
+    metrics = parse_metrics(["AP", "AUC", "F1"])
+    found = randomise_rows(metrics, a, b, Judgements(relevant), "block", 6000, rng)
+    ranks = scipy.stats.rankdata(a), scipy.stats.rankdata(b)
+    sides = (a > 0) - 0.5, (b > 0) - 0.5
+    for name, metric in metrics.items():
+        one, two = sides if name == "F1" else ranks
+        observed = abs(metric(one, relevant) - metric(two, relevant))
+        count = 0
+        for coins in itertools.product([False, True], repeat=n):
+            x, y = np.where(coins, two, one), np.where(coins, one, two)
+            count += abs(metric(x, relevant) - metric(y, relevant)) >= observed - 1e-12
+        exact = count / 2**n
+        assert found[name] == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 6000) + 1e-3)
+    assert len(set(found.values())) > 1
+
+
+def test_swapped_ranks_do_not_depend_on_the_scale_of_scores(rng):
+    relevant = np.arange(60) < 20
+    a, b = rng.normal(size=60) + relevant, rng.normal(size=60) + relevant
+    metrics = parse_metrics(["AP", "AUC"])
+    found = [
+        randomise_rows(metrics, x, y, Judgements(relevant), "block", 200, np.random.default_rng(1))
+        for x, y in [(a, b), (np.exp(a), 1e6 * b - 7)]
+    ]
+    assert found[0] == found[1]
+
+
+def test_a_difference_that_is_there_is_found(rng):
+    groups = np.repeat(np.arange(60), 12)
+    relevant = np.tile(np.arange(12) < 3, 60)
+    noise = rng.normal(size=(2, 720))
+    a, b = noise[0] + relevant, noise[1] + 3 * relevant
+    found = differences(
+        METRICS, system(a, relevant, groups), system(b, relevant, groups), n_swaps=2000, seed=1, confidence=0.95
+    )
+    for d in (found["AP"], found["AUC"], found["nDCG"]):
+        assert d.p < 0.01
+        assert 0 < d.low < d.effect < d.high
+        assert d.better > d.worse
+    one = differences(
+        METRICS, system(a, relevant), system(b, relevant), n_swaps=300, seed=1, confidence=0.95, n_draws=200
+    )
+    assert one["AP"].p == 1 / 301
+    assert 0 < one["AP"].low < one["AP"].effect < one["AP"].high
+    assert (one["AP"].better, one["AP"].worse) == (None, None)
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_a_system_does_not_differ_from_itself(grouped, rng):
+    relevant = np.tile([True, False, False, True], 15)
+    a = system(rng.normal(size=60), relevant, np.arange(60) // 4 if grouped else None)
+    for d in differences(METRICS, a, a, n_swaps=100, seed=0, confidence=0.9, n_draws=50).values():
+        assert d == Difference(0.0, 0.0, 0.0, 1.0, *((0, 0) if grouped else (None, None)))
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_seeds_and_other_metrics(grouped, rng):
+    """The same seed gives the same figures, whatever else is asked for; another one gives others."""
+    relevant = np.tile([True, False, False, True, False], 30)
+    groups = np.arange(150) // 5 if grouped else None
+    a = system(rng.normal(size=150), relevant, groups)
+    alone = {"AP": METRICS["AP"]}
+    found = intervals(METRICS, a, 0.9, 100, 5)
+    assert intervals(alone, a, 0.9, 100, 5)["AP"] == found["AP"]
+    assert intervals(alone, a, 0.9, 100, 6)["AP"] != found["AP"]
+    b = system(rng.normal(size=150), relevant, groups)
+    compared = differences(METRICS, a, b, n_swaps=200, seed=5)
+    assert differences(alone, a, b, n_swaps=200, seed=5)["AP"] == compared["AP"]
+
+
+def test_queries_are_paired_by_their_ids(rng):
+    relevant = np.tile([True, False, False], 20)
+    scores = rng.normal(size=60)
+    a = system(scores, relevant, np.repeat(np.arange(20), 3))
+    b = system(scores[30:], relevant[30:], np.repeat(np.arange(10, 20), 3))
+    assert differences(METRICS, a, b, n_swaps=100, seed=0)["AP"] == Difference(0.0, None, None, 1.0, 0, 0)
+    c = system(scores, relevant, np.repeat(np.arange(100, 120), 3))
+    with pytest.raises(MetricError, match="no query in common"):
+        differences(METRICS, a, c, n_swaps=100, seed=0)
