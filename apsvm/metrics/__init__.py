@@ -31,7 +31,7 @@ METRICS: Registry[Metric] = Registry(
         "R@k": "apsvm.metrics.recall_at_k:RecallAtK",
         "Rprec": "apsvm.metrics.r_precision:RPrecision",
         "RR": "apsvm.metrics.reciprocal_rank:ReciprocalRank",
-        "RBP(ρ)": "apsvm.metrics.rank_biased_precision:RankBiasedPrecision",
+        "RBP(rho)": "apsvm.metrics.rank_biased_precision:RankBiasedPrecision",
         "bpref": "apsvm.metrics.bpref:BinaryPreference",
         "nDCG": "apsvm.metrics.ndcg:NDCG",
         "nDCG@k": "apsvm.metrics.ndcg:NDCGAtK",
@@ -42,8 +42,8 @@ METRICS: Registry[Metric] = Registry(
 )
 """Canonical form of the name, a letter (or ``graph``) standing for every parameter, → ``"module:Class"``."""
 
-_ALIASES = {"prbep": "Rprec"}
-_PLACEHOLDERS = {"@k": "@(.*)", "(ρ)": r"\((.*)\)", "(graph)": r"\((.*)\)", "β": "([-+0-9.].*)"}
+_ALIASES = {"prbep": "Rprec", "mrr": "RR"}  # as the losses are called
+_PLACEHOLDERS = {"@k": "@(.*)", "(rho)": r"\((.*)\)", "(graph)": r"\((.*)\)", "β": "([-+0-9.].*)"}
 
 
 def known_metrics() -> tuple[str, ...]:

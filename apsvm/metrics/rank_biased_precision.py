@@ -21,9 +21,9 @@ from apsvm.metrics.ranking_table import RankingTable
 
 @dataclass(frozen=True)
 class RankBiasedPrecision(Metric):
-    """``RBP(ρ)``, 0 < ρ < 1, the persistence."""
+    """``RBP(rho)``, 0 < ρ < 1, the persistence."""
 
-    form: ClassVar[str] = "RBP(ρ)"
+    form: ClassVar[str] = "RBP(rho)"
 
     persistence: float
 

@@ -9,7 +9,7 @@ from apsvm.metrics import METRICS, Metric, parse_metric
 
 PARAMETERS = {
     "@k": ("@1", "@3", "@7", "@100"),
-    "(ρ)": ("(0.8)", "(0.05)", "(0.999)"),
+    "(rho)": ("(0.8)", "(0.05)", "(0.999)"),
     "(graph)": ("(adjacent)", "(bipartite)", "(0<1)"),
     "β": ("1", "0.5", "2"),
 }

@@ -9,7 +9,7 @@ import pytest
 from apsvm.metrics import METRICS, TIE_RULES, MetricError, parse_metric
 from apsvm.metrics.evaluate import Evaluation, evaluate
 
-FILLED = {"@k": "@3", "(ρ)": "(0.8)", "(graph)": "(0<1,2<1)", "β": "0.5"}
+FILLED = {"@k": "@3", "(rho)": "(0.8)", "(graph)": "(0<1,2<1)", "β": "0.5"}
 NAMES = list(METRICS)
 for placeholder, parameter in FILLED.items():
     NAMES = [name.removesuffix(placeholder) + parameter if name.endswith(placeholder) else name for name in NAMES]
