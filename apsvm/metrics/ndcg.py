@@ -2,8 +2,9 @@
 
     nDCG = DCG / ideal,    DCG = Σ_p gain_p · D(p),    D(p) = 1/log2(1 + p),    ideal = the DCG of the best order
 
-nDCG@k puts D(p) = 0 for p > k in both. The gain of a row is its grade (1 or 0 without grades), in ``nDCG(exp)`` it is
-2^grade − 1 as in LETOR (what the loss ``ndcg`` trains on grades); a negative grade gains nothing. Rows without a position count in the ideal only.
+nDCG@k puts D(p) = 0 for p > k in both. The gain of a row is its grade (1 or 0 without grades), as in trec_eval and in
+the loss ``ndcg(linear)``; in ``nDCG(exp)`` it is 2^grade − 1, as in LETOR and in the loss ``ndcg``. A negative grade
+gains nothing. Rows without a position count in the ideal only.
 
 Source: Järvelin, Kekäläinen, "Cumulated gain-based evaluation of IR techniques", TOIS 20, 2002, with the discount
 usual since (theirs leaves the first positions whole). Under the tie rule ``block`` each row of a block gains the
