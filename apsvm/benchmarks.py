@@ -20,7 +20,8 @@ from apsvm.losses import LOSSES
 from apsvm.metrics import parse_metric
 from apsvm.oracles import make_oracle, serving
 from apsvm.oracles.base import Violation
-from apsvm.trainers.structured_svm import Settings, TrainingSet, Watch, train_structured_svm
+from apsvm.trainers.stage import Settings, TrainingSet, Watch
+from apsvm.trainers.structured_svm import train_structured_svm
 
 Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
 

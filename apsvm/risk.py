@@ -10,7 +10,7 @@ weighted sum over its grades' binary losses, and so is its hinge.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from apsvm.clock import Span, Spans
 from apsvm.data.rows import Rows
-from apsvm.losses.base import Loss
+from apsvm.losses.base import Loss, RankingLoss
 from apsvm.losses.graded import GradedLoss
+from apsvm.oracles import ORACLES
 from apsvm.oracles.base import Levels, Oracle, Queries, QueriesOracle
 
 
@@ -70,6 +71,19 @@ class Account:
     spans: Spans = field(default_factory=Spans)
 
 
+class NoLoss(RankingLoss):
+    """Δ = 0 for every ranking."""
+
+    name = "none"
+    unimodal = True
+
+    def weights(self, n_pos: int) -> NDArray[np.float64]:
+        return np.zeros(n_pos)
+
+    def discount(self, n: int) -> NDArray[np.float64]:
+        return np.zeros(n)
+
+
 @dataclass(slots=True)
 class Risk:
     """See the module; ``scores``, ``hinge`` and ``cut`` are its three stages."""
@@ -81,6 +95,7 @@ class Risk:
     n_neg: int
     queries: int
     queries_skipped: int
+    _layout: Queries = field(repr=False)
     _most_violated: QueriesOracle = field(repr=False)
     _account: Account = field(default_factory=Account, repr=False)
 
@@ -128,6 +143,14 @@ class Risk:
     def __call__(self, w: NDArray[np.float64]) -> Evaluation:
         """The risk and its plane at w (dimension,) float64."""
         return self.cut(self.hinge(self.scores(w)))
+
+    def by_score(self) -> Risk:
+        """The same queries, with the ranking by score in the place of the most violated one: the hinge of Δ = 0.
+
+        Its value is max_R w·Ψ(R) − w·Ψ(R*) ≥ 0, by which the structured hinge exceeds the tighter bound."""
+        oracle = ORACLES["bucket"]()
+        order = oracle.bind_queries(NoLoss(), self._layout, threads=self.rows.threads)
+        return replace(self, loss=NoLoss(), oracle=oracle, _most_violated=order, _account=Account())
 
     def account(self) -> Account:
         """What was done since the last time this was asked."""
@@ -201,6 +224,7 @@ def make_risk(
         n_neg=int(queries.n_neg.sum()),
         queries=shares.size,
         queries_skipped=int((~to_rank).sum()),
+        _layout=queries,
         _most_violated=oracle.bind_queries(loss, queries, threads=rows.threads),
     )
 

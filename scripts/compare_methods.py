@@ -23,7 +23,8 @@ from apsvm.data.rows import Rows
 from apsvm.metrics import parse_metric
 from apsvm.oracles import ORACLES
 from apsvm.trainers.approximate import train_approximate
-from apsvm.trainers.structured_svm import CUTTERS, Settings, Trained, TrainingSet, Watch, train_structured_svm
+from apsvm.trainers.stage import CUTTERS, Settings, Trained, TrainingSet, Watch
+from apsvm.trainers.structured_svm import train_structured_svm
 
 EXACT = [name for name in ORACLES if name not in ("brute-force", "zero-one")]
 METHODS = ["zero-one", *EXACT, "appx 25", "appx 50", "appx 75"]

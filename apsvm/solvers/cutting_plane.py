@@ -1,6 +1,6 @@
-"""The 1-slack cutting-plane method (Joachims, Finley, Yu 2009): minimise J(w) = ½‖w‖² + C·risk(w).
+"""The 1-slack cutting-plane method (Joachims, Finley, Yu 2009): minimise J(w) = ½‖w − c‖² + C·risk(w); c = 0 mostly.
 
-    repeat  take a plane of the risk;  α = argmax of the working set's dual;  w = −Σ α_t a_t
+    repeat  take a plane of the risk;  α = argmax of the working set's dual;  w = c − Σ α_t a_t
     until   J(best w) − dual(α) ≤ ε·C
 
 risk is convex and ≥ 0; each plane bounds it from below everywhere, so dual(α) is a lower bound on the optimum, and any
@@ -69,8 +69,8 @@ class Solution:
 
 
 class Solver:
-    """Minimises ½‖w‖² + C·risk(w), for one C after another: planes do not depend on C, and a later run starts from the
-    planes, the dual variables and the best point of the runs before.
+    """Minimises ½‖w − c‖² + C·risk(w), for one C and centre after another: planes depend on neither, and a later run
+    starts from the planes, the dual variables and the best point of the runs before.
 
     Parameters
     ----------
@@ -107,8 +107,10 @@ class Solver:
         time_limit: float | None = None,
         on_iteration: Callable[[Iteration], None] | None = None,
         should_stop: Callable[[], bool] = lambda: False,
+        centre: NDArray[np.float64] | None = None,
+        good_enough: Callable[[float, float], bool] | None = None,
     ) -> Solution:
-        """The minimiser for this C.
+        """The minimiser for this C and centre.
 
         Parameters
         ----------
@@ -116,6 +118,9 @@ class Solver:
         epsilon : the gap asked for, in units of the risk (the objective's gap is ≤ ε·C); ≥ 0
         time_limit : seconds, checked between iterations
         should_stop : asked between iterations; True ends the run as ``INTERRUPTED``
+        centre : c, (dimension,) float64; None: 0
+        good_enough : of the primal and dual objective, asked between iterations; True ends the run as ``CONVERGED``
+            before ε is reached
 
         Raises
         ------
@@ -124,6 +129,7 @@ class Solver:
         began = time.perf_counter()
         working_set = self._working_set
         working_set.C = C
+        working_set.centre = np.zeros_like(self._start) if centre is None else centre
         w = self._start
         dual = 0.0  # α = 0, feasible since risk ≥ 0
         if self._best is not None:
@@ -145,17 +151,27 @@ class Solver:
                 working_set.forget_idle()
             dual = max(dual, lower)
             certificate = Certificate(primal, dual, epsilon * C)
-            if certificate.reached:
+            enough = certificate.reached or (good_enough is not None and good_enough(primal, dual))
+            if enough:
                 self._best_risk = self._cutter.verified_risk(self._best)
                 primal = self._objective(self._best, self._best_risk, C)
                 certificate = Certificate(primal, dual, epsilon * C)
+                enough = certificate.reached or (good_enough is not None and good_enough(primal, dual))
             seconds = time.perf_counter() - began
             if on_iteration is not None:
                 on_iteration(Iteration(index, certificate, planes, qp, spans.parts["qp"], seconds))
 
             progress = max(before[0] - primal, dual - before[1])
             unchanged = 0 if progress > 1e-14 * primal else unchanged + 1
-            state = _state(certificate, index, max_iterations, seconds, time_limit, unchanged, should_stop)
+            state = _state(
+                enough,
+                index,
+                max_iterations,
+                seconds,
+                time_limit,
+                unchanged,
+                should_stop,
+            )
             if state is not None:
                 return Solution(self._best, self._best_risk, certificate, state, index, planes, seconds)
 
@@ -165,9 +181,15 @@ class Solver:
         qp = self._backend.solve(working_set.problem(), working_set.alpha, tolerance)
         return qp, *working_set.accept(qp.alpha)
 
-    @staticmethod
-    def _objective(point: NDArray[np.float64], risk: float, C: float) -> float:
-        return 0.5 * float(point @ point) + C * risk
+    def restart(self, point: NDArray[np.float64]) -> None:
+        """Forgets the best point: the next run starts from ``point`` (dimension,), with the planes there are."""
+        self._start = point
+        self._best, self._best_risk = None, np.inf
+        self._cutter.restart()
+
+    def _objective(self, point: NDArray[np.float64], risk: float, C: float) -> float:
+        away = point - self._working_set.centre
+        return 0.5 * float(away @ away) + C * risk
 
     def _cut(self, w: NDArray[np.float64], C: float, gap: float) -> None:
         """Adds planes for w, and keeps the better of the best point and the new one."""
@@ -178,7 +200,7 @@ class Solver:
             for plane, offset in zip(restored.planes, restored.offsets, strict=True):
                 self._working_set.add(plane, float(offset), soft=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            step = self._cutter(point, C, gap)
+            step = self._cutter(point, C, gap, self._working_set.centre)
             self._working_set.add(step.cut.plane, step.cut.offset, soft=True)
             here = self._objective(step.point, step.risk, C)
         if not np.isfinite(here) or not np.isfinite(self._working_set.problem().gram[-1]).all():
@@ -190,7 +212,7 @@ class Solver:
 
 
 def _state(
-    certificate: Certificate,
+    enough: bool,
     index: int,
     max_iterations: int,
     seconds: float,
@@ -198,7 +220,7 @@ def _state(
     unchanged: int,
     should_stop: Callable[[], bool],
 ) -> State | None:
-    if certificate.reached:
+    if enough:
         return State.CONVERGED
     if should_stop():
         return State.INTERRUPTED

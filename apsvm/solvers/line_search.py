@@ -3,7 +3,7 @@
 Between two points whose scores are known, every point's scores are known: an evaluation of the risk along the segment
 costs an oracle call and no pass over X. From the best point w_b the line search goes towards the QP's point w_n,
 
-    φ(t) = ½‖w_b + t(w_n − w_b)‖² + C·h(s_b + t(s_n − s_b)),   0 ≤ t ≤ 1,
+    φ(t) = ½‖w_b + t(w_n − w_b) − c‖² + C·h(s_b + t(s_n − s_b)),   0 ≤ t ≤ 1,
 
 convex, a quadratic plus a piecewise linear function. Each evaluation bounds h from below by a tangent, the next t
 minimises the quadratic plus the larger of the two nearest tangents, and the difference to the best φ seen bounds what
@@ -78,8 +78,11 @@ class Step:
 class Cutter(Protocol):
     """Decides where to cut, given the QP's point."""
 
-    def __call__(self, point: NDArray[np.float64], C: float, gap: float) -> Step:
-        """``gap``: between the bounds of ½‖w‖² + C·risk so far (infinite at first)."""
+    def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Step:
+        """``gap``: between the bounds of ½‖w − centre‖² + C·risk so far (infinite at first)."""
+
+    def restart(self) -> None:
+        """Forgets the best point."""
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         """The risk at a point the cutter returned, computed afresh."""
@@ -92,9 +95,12 @@ class AtTheQPsPoint(Generic[HingeT]):
         self._risk = risk
         self._scores, self._weights = np.empty(risk.n_scores), np.empty(risk.n_scores)
 
-    def __call__(self, point: NDArray[np.float64], C: float, gap: float) -> Step:
+    def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Step:
         hinge = self._hinge(point)
         return Step(point, hinge.value, self._risk.cut(hinge))
+
+    def restart(self) -> None:
+        pass
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         return self._hinge(point).value
@@ -121,17 +127,22 @@ class AfterLineSearch(Generic[HingeT]):
         self._unused: list[NDArray[np.float64]] = []
         self._reach = 1.0
 
-    def __call__(self, point: NDArray[np.float64], C: float, gap: float) -> Step:
+    def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Step:
         if self._best is None:
             self._best = there = self._know(point)
             return Step(point, there.hinge.value, self._risk.cut(there.hinge))
         here, scores = self._best, self._risk.scores(point, out=self._array())
-        best, beyond = self._search(here, point, scores, C, gap)
+        best, beyond = self._search(here, point, scores, C, gap, centre)
         step = Step(best.point, best.hinge.value, self._risk.cut(beyond.hinge))
         self._best = best
         self._forget([here, beyond], but=[best])
         self._unused.append(scores)
         return step
+
+    def restart(self) -> None:
+        if self._best is not None:
+            self._forget([self._best])
+            self._best, self._reach = None, 1.0
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         fresh = self._know(point)
@@ -157,15 +168,22 @@ class AfterLineSearch(Generic[HingeT]):
                 self._unused += [one.scores, one.hinge.weights]
 
     def _search(
-        self, here: _Known[HingeT], point: NDArray[np.float64], scores: NDArray[np.float64], C: float, gap: float
+        self,
+        here: _Known[HingeT],
+        point: NDArray[np.float64],
+        scores: NDArray[np.float64],
+        C: float,
+        gap: float,
+        centre: NDArray[np.float64],
     ) -> tuple[_Known[HingeT], _Known[HingeT]]:
         """The best of ``here``, the QP's ``point`` and the points tried between them, and the nearest one tried beyond
         the minimum (the best, where there is none). The arrays of the others are taken back, but those of ``here``."""
         direction = point - here.point
         change = np.subtract(scores, here.scores, out=self._array())
+        away = here.point - centre
         constant, linear, square = (
-            0.5 * float(here.point @ here.point),
-            float(here.point @ direction),
+            0.5 * float(away @ away),
+            float(away @ direction),
             0.5 * float(direction @ direction),
         )
 

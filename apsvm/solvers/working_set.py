@@ -19,13 +19,16 @@ class WorkingSet:
     ----------
     dimension : length of w
 
-    ``C``, the cap on the sum of the soft planes' α, may change between solves.
+    ``C``, the cap on the sum of the soft planes' α, may change between solves, and so may ``centre``, c of ½‖w − c‖²:
+    the planes stay, as offsets a_t·c + b_t seen from there.
     """
 
     C: float
 
     def __init__(self, dimension: int) -> None:
         self._size = 0
+        self._centre = np.zeros(dimension)
+        self._from_centre = np.empty(8)
         self._planes = np.empty((8, dimension))
         self._gram = np.empty((8, 8))
         self._offsets = np.empty(8)
@@ -35,6 +38,17 @@ class WorkingSet:
 
     def __len__(self) -> int:
         return self._size
+
+    @property
+    def centre(self) -> NDArray[np.float64]:
+        """(dimension,) float64."""
+        return self._centre
+
+    @centre.setter
+    def centre(self, point: NDArray[np.float64]) -> None:
+        t = self._size
+        self._centre = point
+        self._from_centre[:t] = self._offsets[:t] + self._planes[:t] @ point
 
     def add(self, plane: NDArray[np.float64], offset: float, *, soft: bool) -> None:
         """Adds a plane ((dimension,) float64, copied) with α = 0."""
@@ -46,6 +60,7 @@ class WorkingSet:
         self._gram[t, : t + 1] = row
         self._gram[: t + 1, t] = row
         self._offsets[t] = offset
+        self._from_centre[t] = offset + float(plane @ self._centre)
         self._soft[t] = soft
         self._idle[t] = 0
         self._size = t + 1
@@ -54,14 +69,14 @@ class WorkingSet:
     def problem(self) -> Problem:
         """The QP over the planes held now; its arrays are views, good until the next change."""
         t = self._size
-        return Problem(self._gram[:t, :t], self._offsets[:t], self._soft[:t], self.C)
+        return Problem(self._gram[:t, :t], self._from_centre[:t], self._soft[:t], self.C)
 
     def accept(self, alpha: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """Takes a solution α and returns w = −Σ α_t a_t and the dual objective at α (made feasible)."""
+        """Takes a solution α and returns w = c − Σ α_t a_t and the dual objective at α (made feasible)."""
         t = self._size
         self.alpha = feasible(alpha, self._soft[:t], self.C)
-        w = -(self.alpha @ self._planes[:t])
-        return w, float(self.alpha @ self._offsets[:t]) - 0.5 * float(w @ w)
+        step = -(self.alpha @ self._planes[:t])
+        return self._centre + step, float(self.alpha @ self._from_centre[:t]) - 0.5 * float(step @ step)
 
     def forget_idle(self) -> None:
         """Counts the planes with (all but) no α and drops those idle for ``IDLE_LIMIT`` solves in a row."""
@@ -75,7 +90,7 @@ class WorkingSet:
         n = keep.size
         self._planes[:n] = self._planes[keep]
         self._gram[:n, :n] = self._gram[np.ix_(keep, keep)]
-        for array in (self._offsets, self._soft, self._idle):
+        for array in (self._offsets, self._from_centre, self._soft, self._idle):
             array[:n] = array[keep]
         self.alpha = self.alpha[keep]
         self._size = n
@@ -87,5 +102,6 @@ class WorkingSet:
         gram[:old, :old] = self._gram
         self._planes, self._gram = planes, gram
         self._offsets = np.resize(self._offsets, new)
+        self._from_centre = np.resize(self._from_centre, new)
         self._soft = np.resize(self._soft, new)
         self._idle = np.resize(self._idle, new)

@@ -23,7 +23,10 @@ from apsvm.losses.base import LossError, RankingLoss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Account, Evaluation, NothingToRankError, Risk, ScoreHinge, make_risk, require_pairs
 from apsvm.solvers.cutting_plane import Restoration
-from apsvm.trainers.structured_svm import Settings, Stage, Trained, TrainingSet, Watch, train_structured_svm
+from apsvm.solvers.state import State
+from apsvm.trainers.stage import Settings, Stage, Trained, TrainingSet, Watch
+from apsvm.trainers.structured_svm import train_structured_svm
+from apsvm.trainers.tight_bound import TightBound
 
 #: Constraints generated in one iteration, the most violated first.
 BATCH = 10
@@ -41,7 +44,9 @@ def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, w
     if not isinstance(loss, RankingLoss):
         raise LossError(f"oracle 'appx' serves losses of two arrays, and {loss.name!r} is none; choose auto")
     require_pairs(data.relevant, data.groups)
-    binary = train_structured_svm(data, replace(settings, loss="zero-one", oracle="auto"), watch, stage="binary")
+    binary = train_structured_svm(
+        data, replace(settings, loss="zero-one", oracle="auto", bound="hinge"), watch, stage="binary"
+    )
     stage_one = binary.stages[0]
     w0 = binary.w
     margins = np.where(data.relevant, 1.0, -1.0) * data.rows.scores(w0)
@@ -71,7 +76,12 @@ def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, w
         constraints=constraints,
     )
     report = stage.run(settings.C, seconds_used=stage_one.solution.seconds)
-    return Trained(report.solution.w, [stage_one, report], False, risk.queries, risk.queries_skipped, notes)
+    trained = Trained(report.solution.w, [stage_one, report], False, risk.queries, risk.queries_skipped, notes)
+    if settings.bound == "tight" and isinstance(risk, Risk) and trained.state is State.CONVERGED:
+        # Another length of w would break the constraints.
+        bound = TightBound(stage, risk, settings, watch, may_scale=False)
+        trained = bound.tighten(trained, settings.C, seconds_used=stage_one.solution.seconds + report.solution.seconds)
+    return trained
 
 
 def _easiest(margins: NDArray[np.float64], keep_easy: float) -> NDArray[np.int64]:

@@ -5,124 +5,18 @@ With the 0-1 loss the same recipe is the papers' binary SVM baseline.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.clock import Span
-from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
-from apsvm.losses.base import Loss
+from apsvm.losses.base import LossError, LossOverRankings
 from apsvm.oracles import make_oracle
-from apsvm.records import Log, NoLog, span_fields
-from apsvm.risk import Account, OracleCall, ScoreHinge, make_risk
-from apsvm.solvers.cutting_plane import Constraints, Iteration, Solution, Solver
-from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter, ScoredRisk
-from apsvm.solvers.qp import BACKENDS
+from apsvm.risk import make_risk
 from apsvm.solvers.state import State
-
-#: Where the solver takes its planes, by the name of ``--solver``.
-CUTTERS: dict[str, Callable[[ScoredRisk[ScoreHinge]], Cutter]] = {
-    "line-search": AfterLineSearch,
-    "cutting-plane": AtTheQPsPoint,
-}
-
-
-class AccountedRisk(ScoredRisk[ScoreHinge], Protocol):
-    """A risk that says what it took."""
-
-    def account(self) -> Account: ...
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingSet:
-    """rows : n rows; relevant : (n,) bool; groups : (n,) int64 or None, one query; costs : (n,) float64 or None;
-    query_weights : weight of each group in the risk, 1 where not named; None: all one; grades : (n,) float64, for a
-    graded loss; None: only ``relevant`` counts."""
-
-    rows: Rows
-    relevant: NDArray[np.bool_]
-    groups: NDArray[np.int64] | None = None
-    costs: NDArray[np.float64] | None = None
-    query_weights: Mapping[int, float] | None = None
-    grades: NDArray[np.float64] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What is asked of a training; a name or an object for the loss (``losses.make_loss``), epsilon in units of the
-    loss, time_limit in seconds."""
-
-    loss: str | Loss = "ap"
-    oracle: str = "auto"
-    C: float = 1.0
-    epsilon: float = 1e-3
-    max_iterations: int = 10_000
-    time_limit: float | None = None
-    qp: str = "auto"
-    solver: str = "line-search"
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What a watcher sees of an iteration; seconds since the stage began."""
-
-    stage: str
-    C: float
-    iteration: int
-    primal: float
-    dual: float
-    gap: float
-    planes: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """Who follows a training: the log, a progress display, and a way to stop it between iterations."""
-
-    log: Log = field(default_factory=NoLog)
-    progress: Callable[[Progress], None] = lambda progress: None
-    should_stop: Callable[[], bool] = lambda: False
-
-
-@dataclass(frozen=True, slots=True)
-class StageReport:
-    """One run of the solver: its solution, the time of its parts, and how often the QP fell back."""
-
-    name: str
-    oracle: str
-    oracle_calls: int
-    solution: Solution
-    spans: dict[str, Span]
-    qp_fallbacks: int
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """w : (dimension,) float64, the bias weight last if there is one; stages : one report a stage, the last is w's;
-    exact : False where the problem solved only approximates the loss's; queries, queries_skipped : of the risk;
-    notes : what the user should know of the data."""
-
-    w: NDArray[np.float64]
-    stages: list[StageReport]
-    exact: bool
-    queries: int
-    queries_skipped: int
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def solution(self) -> Solution:
-        return self.stages[-1].solution
-
-    @property
-    def state(self) -> State:
-        """Of the first stage that stopped short, or of the last."""
-        stopped = (stage.solution.state for stage in self.stages)
-        return next((state for state in stopped if state is not State.CONVERGED), State.CONVERGED)
+from apsvm.trainers.stage import Settings, Stage, Trained, TrainingSet, Watch
+from apsvm.trainers.tight_bound import TightBound
 
 
 def train_structured_svm(
@@ -167,111 +61,16 @@ def train_path(
         query_weights=data.query_weights,
         grades=data.grades,
     )
+    if settings.bound == "tight" and not isinstance(loss, LossOverRankings):
+        raise LossError(f"the tight bound needs a loss over rankings, and {loss.name!r} is none; the hinge serves it")
     solver = Stage(stage, risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
+    tight = TightBound(solver, risk, settings, watch) if settings.bound == "tight" else None
     seconds_used = 0.0
     for C in values_of_C:
         report = solver.run(C, seconds_used=seconds_used)
         seconds_used += report.solution.seconds
-        yield Trained(report.solution.w, [report], oracle.exact, risk.queries, risk.queries_skipped)
-
-
-class Stage:
-    """A solver for one risk, with its log and progress: every oracle call and iteration is recorded."""
-
-    def __init__(
-        self,
-        name: str,
-        risk: AccountedRisk,
-        dimension: int,
-        settings: Settings,
-        watch: Watch,
-        *,
-        oracle: str,
-        start: NDArray[np.float64] | None = None,
-        constraints: Constraints | None = None,
-    ) -> None:
-        self._name = name
-        self._risk = risk
-        self._settings = settings
-        self._watch = watch
-        self._oracle = oracle
-        cutter = CUTTERS[settings.solver](risk)
-        self._solver = Solver(cutter, dimension, BACKENDS[settings.qp](), start=start, constraints=constraints)
-
-    def run(self, C: float, *, seconds_used: float = 0.0) -> StageReport:
-        """Minimise for this C; ``seconds_used`` of the time limit are gone already."""
-        spans: dict[str, Span] = {}
-        fallbacks = calls = 0
-
-        def on_iteration(iteration: Iteration) -> None:
-            nonlocal fallbacks, calls
-            fallbacks += iteration.qp.fell_back is not None
-            account = self._risk.account()
-            calls += len(account.calls)
-            taken = {
-                "scores": account.spans.parts.get("scores", Span()),
-                "oracle": sum((call.span for call in account.calls), Span()),
-                "gradient": account.spans.parts.get("gradient", Span()),
-                "qp": iteration.qp_span,
-            }
-            for part, span in taken.items():
-                spans[part] = spans.get(part, Span()) + span
-            _log_iteration(self._watch.log, self._name, C, iteration, account.calls, taken)
-            bounds = iteration.certificate
-            self._watch.progress(
-                Progress(
-                    stage=self._name,
-                    C=C,
-                    iteration=iteration.index,
-                    primal=bounds.primal,
-                    dual=bounds.dual,
-                    gap=bounds.gap,
-                    planes=iteration.planes,
-                    seconds=iteration.seconds,
-                )
-            )
-
-        settings = self._settings
-        solution = self._solver.minimise(
-            C,
-            epsilon=settings.epsilon,
-            max_iterations=settings.max_iterations,
-            time_limit=None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_used),
-            on_iteration=on_iteration,
-            should_stop=self._watch.should_stop,
-        )
-        return StageReport(self._name, self._oracle, calls, solution, spans, fallbacks)
-
-
-def _log_iteration(
-    log: Log, stage: str, C: float, iteration: Iteration, calls: list[OracleCall], spans: Mapping[str, Span]
-) -> None:
-    where: dict[str, Any] = {"stage": stage, "C": C, "iteration": iteration.index}
-    for call in calls:
-        log.write(
-            "oracle",
-            **where,
-            oracle=call.oracle,
-            n_pos=call.n_pos,
-            n_neg=call.n_neg,
-            queries=call.queries,
-            ranks_evaluated=call.ranks_evaluated,
-            violating=call.violating,
-            risk=call.risk,
-            loss=call.loss,
-            **span_fields({"oracle": call.span}),
-        )
-    log.write(
-        "iteration",
-        **where,
-        primal=iteration.certificate.primal,
-        dual=iteration.certificate.dual,
-        gap=iteration.certificate.gap,
-        planes=iteration.planes,
-        oracle_calls=len(calls),
-        qp=iteration.qp.backend,
-        qp_gap=iteration.qp.gap,
-        qp_fell_back=iteration.qp.fell_back,
-        **span_fields(spans),
-        seconds=iteration.seconds,
-    )
+        trained = Trained(report.solution.w, [report], oracle.exact, risk.queries, risk.queries_skipped)
+        if tight is not None and trained.state is State.CONVERGED:
+            trained = tight.tighten(trained, C, start, seconds_used=seconds_used)
+            seconds_used += trained.solution.seconds
+        yield trained

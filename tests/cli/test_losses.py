@@ -42,7 +42,7 @@ def test_losses_by_name(graded, loss, run, tmp_path):
     header = load_model(tmp_path / "m").header
     assert header["loss"] == loss.lower()
     assert header["state"] == "converged"
-    assert header["data"]["queries"] == (1 if loss in ("f1", "prbep") else 30)
+    assert header["data"]["queries"] == 30
 
 
 def test_grades_are_more_than_positive_and_negative(graded, run, tmp_path):

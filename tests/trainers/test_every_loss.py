@@ -9,7 +9,8 @@ from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES, make_loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import make_risk
-from apsvm.trainers.structured_svm import Settings, TrainingSet, Watch, train_structured_svm
+from apsvm.trainers.stage import Settings, TrainingSet, Watch
+from apsvm.trainers.structured_svm import train_structured_svm
 
 
 @pytest.mark.parametrize("name", [LOSSES[form]().name for form in LOSSES])

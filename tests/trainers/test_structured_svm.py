@@ -20,7 +20,8 @@ from apsvm.risk import NothingToRankError, make_risk
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.state import State
 from apsvm.trainers.approximate import EasyRows, train_approximate
-from apsvm.trainers.structured_svm import CUTTERS, Settings, TrainingSet, Watch, train_structured_svm
+from apsvm.trainers.stage import CUTTERS, Settings, TrainingSet, Watch
+from apsvm.trainers.structured_svm import train_structured_svm
 
 EXACT = ["greedy", "search", "select", "search-select", "qs", "bucket"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.losses.base import Loss
     from apsvm.model import LinearRanker
-    from apsvm.trainers.structured_svm import Progress, Trained
+    from apsvm.trainers.stage import Progress, Trained
 
 #: What ``--oracle`` offers: the oracles that serve a ranking loss, and the two-stage approximation.
 ORACLE_CHOICES = ["auto", *(name for name in ORACLES if name not in ("zero-one", "brute-force")), "appx"]
@@ -70,6 +70,15 @@ class Structured(Recipe):
             "papers.",
         ),
         click.Option(
+            ["--bound"],
+            type=click.Choice(["hinge", "tight"]),
+            default="hinge",
+            show_default=True,
+            help="What bounds the loss from above: the convex structured hinge, or the tighter ramp, from the hinge's "
+            "minimiser (and --warm-start's model) to a stationary point: often better where some positives are "
+            "hopeless, for a few times the work.",
+        ),
+        click.Option(
             ["--relevant-from"],
             type=Number(),
             metavar="GRADE",
@@ -97,7 +106,7 @@ class Structured(Recipe):
         return ":" in loss or spelled(loss, LOSSES) is not None
 
     def check(self, common: Common, own: Mapping[str, Any]) -> None:
-        from apsvm.losses.base import RankingLoss
+        from apsvm.losses.base import LossOverRankings, RankingLoss
         from apsvm.oracles import serving
 
         loss = _loss(common)
@@ -107,6 +116,10 @@ class Structured(Recipe):
         if own["oracle"] not in ("auto", *fitting):
             raise click.UsageError(
                 f"--oracle {own['oracle']} cannot serve --loss {common.loss}: choose {' or '.join(['auto', *fitting])}"
+            )
+        if own["bound"] == "tight" and not isinstance(loss, LossOverRankings):
+            raise click.UsageError(
+                f"--bound tight is for losses over rankings, and {common.loss} is none: leave it out"
             )
         if common.positive_label is not None and own["relevant_from"] is not None:
             raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
@@ -151,7 +164,8 @@ class Structured(Recipe):
 
     def train(self, job: Job) -> Iterator[Made]:
         from apsvm.trainers.approximate import train_approximate
-        from apsvm.trainers.structured_svm import Settings, TrainingSet, Watch, train_path
+        from apsvm.trainers.stage import Settings, TrainingSet, Watch
+        from apsvm.trainers.structured_svm import train_path
 
         common, own = job.common, job.own
         relevant, grades = _labels(job.dataset, common, own)
@@ -166,6 +180,7 @@ class Structured(Recipe):
             time_limit=common.time_limit,
             qp=own["qp"],
             solver=own["solver"],
+            bound=own["bound"],
         )
         display = Display(verbose=common.verbose, quiet=common.quiet)
         watch = Watch(job.log, lambda progress: _show(display, progress), job.should_stop)
@@ -268,7 +283,9 @@ def _header(job: Job, relevant: Any, C: float, trained: Trained) -> dict[str, An
         "relevant_from": own["relevant_from"],
         "state": str(trained.state),
         "iterations": _iterations(trained),
-        "bound": "exact" if trained.exact else "approximate",
+        "bound": own["bound"],
+        "exact": trained.exact,
+        "hinge_objective": trained.hinge_objective,
         "certificate": {"primal": bounds.primal, "dual": bounds.dual, "gap": bounds.gap, "tolerance": bounds.tolerance},
         "labels": {
             "positive": float(job.dataset.relevance[relevant][0]),
@@ -294,12 +311,18 @@ def _summary(dataset: Dataset, relevant: Any, ranker: LinearRanker, trained: Tra
     bounds = trained.solution.certificate
     sign = "≤" if bounds.reached else ">"
     kind = "exact" if trained.exact else "approximate: a bound for the difficult rows' problem, not for the whole loss"
-    lines = [
-        f"{trained.state} after {_iterations(trained)} iterations",
-        *trained.notes,
-        f"certificate: primal {bounds.primal:.6g}, dual {bounds.dual:.6g}, gap {bounds.gap:.3g} {sign} "
-        f"{bounds.tolerance:.3g} asked for ({kind})",
-    ]
+    lines = [f"{trained.state} after {_iterations(trained)} iterations", *trained.notes]
+    if trained.hinge_objective is None:
+        lines.append(
+            f"certificate: primal {bounds.primal:.6g}, dual {bounds.dual:.6g}, gap {bounds.gap:.3g} {sign} "
+            f"{bounds.tolerance:.3g} asked for ({kind})"
+        )
+    else:
+        lines.append(
+            f"certificate: stationary point of objective {bounds.primal:.6g}, from which the convex majorant can gain "
+            f"{bounds.gap:.3g} {sign} {bounds.tolerance:.3g} asked for; the hinge's optimum is "
+            f"{trained.hinge_objective:.6g} ({kind})"
+        )
     if trained.queries_skipped:
         lines.append(
             f"{trained.queries_skipped} queries without both classes were left out, {trained.queries} trained on"

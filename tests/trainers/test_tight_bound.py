@@ -1,0 +1,192 @@
+"""The tighter bound: where it lies, that it only falls, and that it ends where the certificate says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from judge import METRICS, hinge_by_permutations, pair_score
+
+from apsvm.data.rows import Rows
+from apsvm.losses import make_loss
+from apsvm.losses.base import LossError
+from apsvm.oracles import make_oracle
+from apsvm.risk import make_risk
+from apsvm.trainers.approximate import train_approximate
+from apsvm.trainers.stage import Settings, TrainingSet, Watch
+from apsvm.trainers.structured_svm import train_path, train_structured_svm
+
+LOSSES = ["ap", "ndcg", "mrr", "auc", "rbp(0.8)", "p@3", "ndcg@5", "ndcg-chakrabarti"]
+
+
+def risks(data, name):
+    loss = make_loss(name)
+    risk = make_risk(data.rows, data.relevant, loss, make_oracle("auto", loss), groups=data.groups, grades=data.grades)
+    return risk, risk.by_score()
+
+
+def tight(data, name, w, C):
+    risk, by_score = risks(data, name)
+    scores = risk.scores(w)
+    return 0.5 * float(w @ w) + C * (risk.hinge(scores).value - by_score.hinge(scores).value)
+
+
+@pytest.fixture
+def noisy(rng):
+    """A signal, and a tenth of the positives where the negatives are: 600 rows in one query."""
+    relevant = rng.random(600) < 0.15
+    lift = np.where(rng.random(600) < 0.1, -1.0, 1.5) * relevant
+    return TrainingSet(Rows(rng.normal(size=(600, 5)) + lift[:, None] * np.array([1, 0.5, 0, 0, 0])), relevant)
+
+
+def test_the_order_by_score_of_tiny_queries(rng):
+    """g = max_R w·Ψ(R) − w·Ψ(R*) over all orders, from its definition."""
+    positive = 0
+    for _ in range(200):
+        n = int(rng.integers(2, 7))
+        relevant = rng.permutation(np.arange(n) < rng.integers(1, n))
+        scores = rng.integers(-3, 4, size=n) / 4.0
+        data = TrainingSet(Rows(scores[:, None]), relevant)
+        _, by_score = risks(data, "ap")
+        found = by_score.hinge(by_score.scores(np.ones(1)))
+        expected = hinge_by_permutations(scores, relevant, lambda order: 1.0)
+        assert found.value == pytest.approx(expected, abs=1e-12)
+        positive += found.value > 0
+        best = np.empty(n, dtype=np.int64)
+        best[np.argsort(np.where(relevant, 0, 1), kind="stable")] = np.arange(n)
+        place = np.empty(n, dtype=np.int64)
+        place[np.argsort(-scores, kind="stable")] = np.arange(n)
+        gain = pair_score(scores, relevant, place) - pair_score(scores, relevant, best)
+        assert found.value == pytest.approx(gain, abs=1e-12)
+    assert positive > 50
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("n", [7, 300])
+def test_between_the_loss_and_the_hinge(name, n, rng):
+    metric = METRICS.get(name)
+    strictly = 0
+    for _ in range(40):
+        relevant = rng.permutation(np.arange(n) < max(1, n // 5))
+        data = TrainingSet(Rows(rng.normal(size=(n, 3)) + 0.5 * relevant[:, None]), relevant)
+        w = rng.normal(size=3) * rng.choice([0.1, 1.0, 10.0])
+        risk, by_score = risks(data, name)
+        scores = risk.scores(w)
+        hinge, beyond = risk.hinge(scores).value, by_score.hinge(scores).value
+        assert 0.0 <= beyond <= hinge + 1e-12
+        strictly += beyond > 1e-6
+        if metric is not None:
+            order = np.argsort(-data.rows.scores(w))
+            ideal = metric(np.sort(relevant)[::-1])
+            lost = ideal - metric(relevant[order])
+            assert lost <= hinge - beyond + 1e-9
+    assert strictly > 20
+
+
+def test_its_gradient_by_finite_differences(noisy, rng):
+    """Away from the kinks: with scores all different, a small step crosses none of g."""
+    _, by_score = risks(noisy, "ap")
+    w, d = rng.normal(size=5), rng.normal(size=5)
+    step = 1e-7
+    here = by_score(w)
+    ahead, behind = by_score(w + step * d).value, by_score(w - step * d).value
+    assert (ahead - behind) / (2 * step) == pytest.approx(here.plane @ d, rel=1e-4)
+    assert here.plane @ w == pytest.approx(here.value, rel=1e-9)  # homogeneous
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (name, kind)
+        for name in LOSSES
+        for kind in ("one query", "queries", "grades")
+        if kind != "grades" or "ndcg" in name
+    ],
+)
+def test_it_falls_to_a_stationary_point(noisy, name, kind, rng):
+    data = noisy
+    if kind != "one query":
+        data = replace(data, groups=rng.integers(0, 12, size=600))
+    if kind == "grades":
+        data = replace(data, grades=np.where(data.relevant, rng.integers(1, 4, size=600), 0).astype(float))
+    C, epsilon, seen = 200.0, 1e-3, []
+    settings = Settings(loss=name, C=C, epsilon=epsilon, bound="tight")
+    trained = train_structured_svm(data, settings, Watch(progress=seen.append))
+    rounds = [progress for progress in seen if progress.stage == "tight"]
+    assert all(after.primal < before.primal for before, after in pairwise(rounds))
+    certificate = trained.solution.certificate
+    assert trained.state == "converged"
+    assert certificate.gap <= epsilon * C
+    w = trained.w
+    assert tight(data, name, w, C) == pytest.approx(certificate.primal, rel=1e-9)
+    # Its start is the hinge's solution, whose own objective lies above.
+    hinge = train_structured_svm(data, replace(settings, bound="hinge"), Watch())
+    assert trained.hinge_objective == pytest.approx(hinge.solution.certificate.primal, rel=1e-9)
+    assert certificate.primal <= tight(data, name, hinge.w, C) + 1e-9 * C
+    assert certificate.primal <= trained.hinge_objective + 1e-9 * C
+    # The lower bound of the majorant that touches J at w holds everywhere.
+    risk, by_score = risks(data, name)
+    slope = by_score(w).plane
+    for _ in range(50):
+        there = w + rng.choice([0.01, 0.3, 3.0]) * rng.normal(size=w.size)
+        majorant = 0.5 * there @ there + C * (risk(there).value - slope @ there)
+        assert majorant >= certificate.dual - 1e-9 * C
+        assert tight(data, name, there, C) <= majorant + 1e-9 * C
+
+
+def test_hopeless_positives_weigh_less(rng):
+    """Where some positives stand among the negatives the hinge gives up ranking that the tight bound keeps."""
+    gains = []
+    for _ in range(5):
+        relevant = rng.random(800) < 0.15
+        hopeless = relevant & (rng.random(800) < 0.2)
+        X = rng.normal(size=(800, 4)) + 1.5 * (relevant & ~hopeless)[:, None] * np.array([1, 0.5, 0, 0])
+        X[hopeless, 0] -= 4.0
+        data = TrainingSet(Rows(X), relevant)
+        precision = []
+        for bound in ("hinge", "tight"):
+            w = train_structured_svm(data, Settings(C=1000.0, bound=bound), Watch()).w
+            order = relevant[np.argsort(-(X @ w))]
+            precision.append(METRICS["ap"](order))
+        gains.append(precision[1] - precision[0])
+    assert min(gains) > -0.01
+    assert np.mean(gains) > 0.03
+
+
+def test_a_path_and_a_given_start(noisy, rng):
+    C = [1.0, 100.0, 10.0]
+    settings = Settings(bound="tight")
+    path = list(train_path(noisy, settings, C, Watch()))
+    start = rng.normal(size=5)
+    for value, trained in zip(C, path, strict=True):
+        alone = train_structured_svm(noisy, replace(settings, C=value), Watch())
+        # Local minima differ; from more starts it is rarely worse.
+        assert trained.solution.certificate.primal <= alone.solution.certificate.primal + 0.02 * value
+        helped = train_structured_svm(noisy, replace(settings, C=value), Watch(), start)
+        assert helped.state == "converged"
+        assert tight(noisy, "ap", helped.w, value) == pytest.approx(helped.solution.certificate.primal, rel=1e-9)
+
+
+def test_with_the_easy_rows_held(noisy):
+    settings = Settings(C=100.0, bound="tight")
+    trained = train_approximate(noisy, settings, 30.0, Watch())
+    hinge = train_approximate(noisy, replace(settings, bound="hinge"), 30.0, Watch())
+    assert [stage.name for stage in trained.stages] == ["binary", "difficult", "tight"]
+    assert trained.solution.certificate.primal < hinge.solution.certificate.primal
+    assert not trained.exact
+
+
+def test_refused_where_there_is_no_ranking(noisy):
+    for loss in ("zero-one", "f1"):
+        with pytest.raises(LossError, match="needs a loss over rankings"):
+            train_structured_svm(noisy, Settings(loss=loss, bound="tight"), Watch())
+
+
+def test_nothing_to_learn():
+    """Constant features: w = 0 is all there is."""
+    data = TrainingSet(Rows(np.ones((20, 2))), np.arange(20) < 5)
+    trained = train_structured_svm(data, Settings(bound="tight", C=10.0), Watch())
+    assert trained.state == "converged"
+    assert not trained.w.any()
