@@ -77,6 +77,42 @@ class MeasureOracle:
         /,
     ) -> tuple[float, float, int, int]: ...
 
+class PairSums:
+    def __init__(
+        self,
+        objective: str,
+        summation: str,
+        fourier: tuple[float, int, float, float] | None,
+        starts: NDArray[int64],
+        classes: NDArray[int64],
+        queries: NDArray[int64],
+        below_starts: NDArray[int64],
+        below_first: NDArray[int64],
+        below_last: NDArray[int64],
+        above_starts: NDArray[int64],
+        above_first: NDArray[int64],
+        above_last: NDArray[int64],
+        threads: int,
+    ) -> None: ...
+    @property
+    def pairs(self) -> int: ...
+    @property
+    def queries_without_pairs(self) -> int: ...
+    def __call__(
+        self, scores: NDArray[float64], slopes: NDArray[float64] | None, scale: float, with_loss: bool
+    ) -> float: ...
+
+def kernel_sum(
+    kernel: str,
+    summation: str,
+    fourier: tuple[float, int, float, float] | None,
+    sources: NDArray[float64],
+    weights: NDArray[float64],
+    targets: NDArray[float64],
+    out: NDArray[float64],
+    threads: int,
+) -> None: ...
+
 class SvmlightError(ValueError):
     args: tuple[int, int, str]  # line, column, message
 

@@ -8,4 +8,5 @@ NB_MODULE(_kernels, m) {
     bind_qp(m);
     bind_rows(m);
     bind_svmlight(m);
+    bind_wmw(m);
 }

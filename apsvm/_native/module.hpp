@@ -8,3 +8,4 @@ void bind_oracles(nanobind::module_ &m);
 void bind_qp(nanobind::module_ &m);
 void bind_rows(nanobind::module_ &m);
 void bind_svmlight(nanobind::module_ &m);
+void bind_wmw(nanobind::module_ &m);

@@ -1,0 +1,121 @@
+// Sums over many sources of a smooth function of the distance to a target, E(y) = Σ q_i g(y − z_i), in linear time.
+//
+// The line is cut into cells. The sources of a cell are replaced by a few moments, Σ q φ_k(z); what all cells do to the
+// targets of one cell is a few coefficients, linear in the moments; each target then costs one short series. Far cells
+// are at g's limits, 0 and 1 (or 0 and −t), and need only running sums. Two choices of φ:
+//
+//   Chebyshev   φ_k = T_k. g on a pair of cells is its interpolant in both places, tabulated once a process for each
+//               distance between cells: exact to rounding.
+//   Fourier     erfc(s) ≈ 1 − (4/π) Σ_{odd n<2p} e^{−n²h²}/n sin 2nhs, valid to ε for |s| ≤ r (Raykar et al. 2008):
+//               error at most ε Σ|q|. Cells of width 2 r_x; a cell whose centre is within r − r_x of a target counts by
+//               the series, one above it as 2 Σq and one below it as nothing.
+//
+// Cost: O(terms) a source and a target, and terms² for each pair of near cells that hold something.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace apsvm {
+
+// What a pair costs: ℓ(t) of t = f_l − f_k, by how much row l, the preferred, is ahead of row k. −ℓ' falls from 1 to 0.
+struct PairKernel {
+    double (*slope)(double t, double c);  // −ℓ'
+    double (*loss)(double t, double c);   // ℓ: −t far below 0, 0 far above
+    double c;
+    double width;  // of a cell: a power of two, so that a score's place in its cell is exact
+    double reach;  // beyond it both are at their limits, to rounding
+
+    double slope_at(double t) const { return slope(t, c); }
+    double loss_at(double t) const { return loss(t, c); }
+};
+
+// ℓ = log(1 + e^{−t}).
+extern const PairKernel kLogistic;
+// −ℓ' = erfc(ct)/2 with the slides' c = √3/(√2 π), which ties it to the logistic's; ℓ = ierfc(ct)/(2c).
+extern const PairKernel kErfc;
+// The same with c = 1: half of erfc(t) and ierfc(t).
+extern const PairKernel kPlainErfc;
+
+// Which sum a target needs of the sources: as the preferred row over them, as a row below them, or their losses.
+enum class Part { preferred, below, loss };
+
+// The moments of a set of sources, cell by cell, and how many sources each cell holds.
+struct Field {
+    std::size_t stride = 0;
+    std::vector<double> moments;
+    std::vector<std::int64_t> rows;
+
+    void clear(std::size_t cells, std::size_t numbers_per_cell) {
+        stride = numbers_per_cell;
+        moments.assign(cells * stride, 0.0);
+        rows.assign(cells, 0);
+    }
+    void add(std::size_t cell, const double *values, std::int64_t n) {
+        double *at = moments.data() + cell * stride;
+        for (std::size_t k = 0; k < stride; ++k) at[k] += values[k];
+        rows[cell] += n;
+    }
+};
+
+// Cells by their number: `ids` ascends. A few numbers in a row, or, where scores are spread too far, those in use.
+using Ids = std::vector<double>;
+
+class Chebyshev {
+public:
+    explicit Chebyshev(const PairKernel &kernel);
+
+    static constexpr std::size_t kTerms = 13;
+    static constexpr std::size_t kStride = 16;
+    // The degree up to which a pair of cells at one distance matters, and g's coefficients, column by column.
+    struct Offset {
+        alignas(64) double column[kTerms][kStride];
+        std::size_t terms;
+    };
+
+    std::size_t stride() const { return kStride; }
+    // In how many ways a target's place within its cell decides which coefficients it takes.
+    static constexpr std::size_t variants() { return 1; }
+    double id(double f) const;
+    // Place in the cell, −1 … 1, and key = (id − first)·variants + variant, of n scores.
+    void place(const double *f, std::size_t n, double first, double *x, std::int32_t *key) const;
+    // The moments of n places, with weights q or, if null, 1.
+    void moments(const double *x, const double *q, std::size_t n, double *out) const;
+    // coefs[target · stride · variants …] += factor · (the part's sum over the field), for each cell of `targets`.
+    void spread(Part part, const Field &field, const Ids &ids, const std::int32_t *targets, std::size_t n_targets,
+                double factor, double *coefs) const;
+    // out[where[i]] = the series at x[i].
+    void evaluate(const double *coefs, const double *x, std::size_t n, const std::uint16_t *where, double *out) const;
+
+private:
+    const PairKernel &kernel_;
+    int reach_;  // cells
+    const std::vector<Offset> *tables_[3];
+};
+
+class Fourier {
+public:
+    // h, p: as the slides choose them from ε; influence: r − r_x; half_width: r_x; all in units of c·score.
+    static constexpr std::size_t kMostTerms = 64;
+
+    Fourier(double c, double h, std::size_t p, double influence, double half_width);
+
+    std::size_t stride() const { return stride_; }
+    static constexpr std::size_t variants() { return 4; }
+    double id(double f) const;
+    void place(const double *f, std::size_t n, double first, double *x, std::int32_t *key) const;
+    void moments(const double *x, const double *q, std::size_t n, double *out) const;
+    void spread(Part part, const Field &field, const Ids &ids, const std::int32_t *targets, std::size_t n_targets,
+                double factor, double *coefs) const;
+    void evaluate(const double *coefs, const double *x, std::size_t n, const std::uint16_t *where, double *out) const;
+
+private:
+    double per_width_, width_, h_, edge_;
+    std::size_t p_, stride_;
+    int always_;                         // cells at most this far away are within the influence of a whole cell
+    std::vector<double> weights_;        // (2/π) e^{−n²h²}/n for odd n: of erfc/2
+    std::vector<double> cosine_, sine_;  // of 2nh·width·d, for d = −(always + 1) … always + 1
+};
+
+}  // namespace apsvm

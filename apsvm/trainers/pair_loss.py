@@ -1,0 +1,161 @@
+"""The pair loss of RankNCG (Raykar, Duraiswami, Krishnapuram 2008) as a function of the scores s = Xw:
+
+    L(s) = scale · Σ over edges i → j  Σ_{k ∈ A^i, l ∈ A^j} ℓ(s_l − s_k),   pairs only within a query,
+
+    logistic   ℓ(u) = log(1 + e^{−u}): minus the log-likelihood of the paper
+    erfc       ℓ(u) = ierfc(cu)/(2c), ierfc(t) = e^{−t²}/√π − t erfc(t), c = √3/(√2 π): convex, and −ℓ'(u) = erfc(cu)/2 is
+               what the paper puts in the place of the logistic gradient
+
+with scale 1 / number of pairs, or 1 as in the paper. ℓ is summed pair by pair or in O(n) (``_native/fast_sums.hpp``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._native import _kernels
+from apsvm.clock import Spans
+from apsvm.data.rows import Rows
+from apsvm.trainers.preferences import Classes, PreferenceGraph
+
+OBJECTIVES = ("logistic", "erfc")
+#: ``auto``: pair by pair or by Chebyshev cells, whichever is faster for a query; both are exact to rounding.
+SUMMATIONS = ("auto", "direct", "fourier", "chebyshev")
+NORMALIZATIONS = ("pairs", "none")
+#: r_x of the Fourier series: half the width of a cell.
+HALF_WIDTH = 0.5
+
+
+class NoPairsError(ValueError):
+    """No query has two rows of which one is preferred to the other."""
+
+
+def fourier_setting(
+    accuracy: float, kappa: float = 3.0, half_width: float = HALF_WIDTH
+) -> tuple[float, int, float, float]:
+    """What the kernels need of the slides' choice of the series (31)-(33) for an error of ``accuracy`` ε per unit of
+    weight, 0 < ε < 1: h, p, r − r_x and r_x. kappa: 3 in (31), where 2 suffices.
+
+        r = erfc⁻¹(ε) + 2 r_x,   h = π / (κ (r + erfc⁻¹(ε/2))),   p = ⌈erfc⁻¹(√π h ε/4) / (2h)⌉
+    """
+    from scipy.special import erfcinv
+
+    r = float(erfcinv(accuracy)) + 2.0 * half_width
+    h = np.pi / (kappa * (r + float(erfcinv(accuracy / 2.0))))
+    p = int(np.ceil(float(erfcinv(np.sqrt(np.pi) * h * accuracy / 4.0)) / (2.0 * h)))
+    return h, p, r - half_width, half_width
+
+
+@dataclass(slots=True, eq=False)
+class PairLoss:
+    """See the module; made by ``make_pair_loss``, a ``solvers.smooth.Problem``. Rows are in its own order: query by
+    query, and within one class by class."""
+
+    rows: Rows
+    pairs: int
+    queries: int
+    queries_skipped: int
+    scale: float
+    _sums: _kernels.PairSums = field(repr=False)
+    _spans: Spans = field(default_factory=Spans, repr=False)
+
+    @property
+    def n_scores(self) -> int:
+        return len(self.rows)
+
+    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        with self._spans.time("scores"):
+            return self.rows.scores(w, out)
+
+    def slopes(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        self._sum(scores, out, with_loss=False)
+
+    def loss(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> float:
+        return self._sum(scores, out, with_loss=True)
+
+    def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
+        with self._spans.time("gradient"):
+            return self.rows.combine(c)
+
+    def spans(self) -> Spans:
+        """What was taken since the last time this was asked: scores, sums, gradient."""
+        spans, self._spans = self._spans, Spans()
+        return spans
+
+    def _sum(self, scores: NDArray[np.float64], out: NDArray[np.float64], *, with_loss: bool) -> float:
+        if not (np.isfinite(scores.sum()) or np.isfinite(scores).all()):
+            raise FloatingPointError("scores are not finite: the feature values are too large, scale them down")
+        with self._spans.time("sums"):
+            return self._sums(scores, out, self.scale, with_loss)
+
+
+def make_pair_loss(
+    rows: Rows,
+    classes: Classes,
+    graph: PreferenceGraph,
+    groups: NDArray[np.int64] | None = None,
+    *,
+    objective: str = "logistic",
+    summation: str = "auto",
+    accuracy: float = 1e-3,
+    normalize: str = "pairs",
+) -> PairLoss:
+    """Bind rows, classes and graph together.
+
+    Parameters
+    ----------
+    rows : n rows; their number of threads is the sums' too
+    groups : (n,) int64, rows of one query share a value, in any order; None: one query
+    accuracy : of the Fourier series: the largest error per unit of weight
+
+    Raises
+    ------
+    NoPairsError : there is no pair to rank
+    ValueError : a Fourier series for another objective than erfc
+    """
+    if summation == "fourier" and objective != "erfc":
+        raise ValueError(f"the Fourier series is of erfc: it cannot sum the objective {objective!r}")
+    query = np.zeros(len(rows), dtype=np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
+    order = np.lexsort((classes.of_row, query))
+    query, of_row = query[order], classes.of_row[order]
+    # A segment: the rows of one class of one query.
+    new_query = np.ones(order.size, dtype=bool)
+    new_query[1:] = query[1:] != query[:-1]
+    new_segment = new_query.copy()
+    new_segment[1:] |= of_row[1:] != of_row[:-1]
+    segments = np.flatnonzero(new_segment)
+    sums = _kernels.PairSums(
+        objective,
+        summation,
+        fourier_setting(accuracy) if summation == "fourier" else None,
+        np.append(segments, order.size),
+        of_row[segments],
+        np.append(np.searchsorted(segments, np.flatnonzero(new_query)), segments.size),
+        graph.below.starts,
+        graph.below.first,
+        graph.below.last,
+        graph.above.starts,
+        graph.above.first,
+        graph.above.last,
+        rows.threads,
+    )
+    if sums.pairs == 0:
+        raise NoPairsError(_why_no_pairs(classes, graph))
+    n_queries = int(np.count_nonzero(new_query))
+    return PairLoss(
+        rows.select(order),
+        sums.pairs,
+        n_queries - sums.queries_without_pairs,
+        sums.queries_without_pairs,
+        1.0 / sums.pairs if normalize == "pairs" else 1.0,
+        sums,
+    )
+
+
+def _why_no_pairs(classes: Classes, graph: PreferenceGraph) -> str:
+    if classes.names.size < 2:
+        return f"all rows are of one class, {classes.names[0]:g}: a ranking needs two" if classes.names.size else "no rows"
+    return f"no query has rows of two classes of which the graph ({graph.name}) prefers one to the other"

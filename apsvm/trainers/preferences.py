@@ -1,0 +1,205 @@
+"""Ordered classes of rows, and which class is preferred to which: the preference graph of a ranking problem.
+
+An edge i → j says that every row of class j is to be ranked above every row of class i (of the same query). Classes are
+numbered from 0, the lowest, in the order of their labels; a file names them by their labels. Neighbours are kept as
+ranges of classes, so that the full graph of S classes takes O(S) memory and not S².
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+_MOST_SHOWN = 8
+
+
+class GraphError(ValueError):
+    """A preference graph that does not fit the classes; of a file, the message starts ``file:line: ``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranges:
+    """Sets of classes: set s is the union of first[r] … last[r] − 1 for starts[s] ≤ r < starts[s + 1]; all int64."""
+
+    starts: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+    def of(self, which: int) -> Iterator[int]:
+        """The classes of one set, ascending."""
+        for r in range(self.starts[which], self.starts[which + 1]):
+            yield from range(self.first[r], self.last[r])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreferenceGraph:
+    """below : for each class those it is preferred to; above : those preferred to it."""
+
+    name: str
+    below: Ranges
+    above: Ranges
+
+    @property
+    def n_classes(self) -> int:
+        return self.below.starts.size - 1
+
+    @property
+    def n_edges(self) -> int:
+        return int((self.below.last - self.below.first).sum())
+
+    def cycle(self) -> list[int] | None:
+        """Classes each of which is preferred to the one before, and the first to the last; None if there are none.
+        Depth first, O(classes + edges)."""
+        owner = np.repeat(np.arange(self.n_classes), np.diff(self.below.starts))
+        if (self.below.last <= owner).all():
+            return None  # every edge leads upwards
+        state = [0] * self.n_classes  # 1: on the path, 2: left for good
+        for root in range(self.n_classes):
+            path, ahead = [root], [self.above.of(root)]
+            while path:
+                if state[path[-1]] == 2:
+                    path.pop()
+                    ahead.pop()
+                    continue
+                state[path[-1]] = 1
+                step = next(ahead[-1], None)
+                if step is None:
+                    state[path[-1]] = 2
+                elif state[step] == 1:
+                    return path[path.index(step) :]
+                elif state[step] == 0:
+                    path.append(step)
+                    ahead.append(self.above.of(step))
+        return None
+
+
+def _one_range_each(first: NDArray[np.int64], last: NDArray[np.int64]) -> Ranges:
+    """Set s is first[s] … last[s] − 1, perhaps empty."""
+    used = first < last
+    return Ranges(np.concatenate([[0], np.cumsum(used)]), first[used], last[used])
+
+
+def full(n_classes: int) -> PreferenceGraph:
+    """Every class is preferred to every lower one."""
+    classes = np.arange(n_classes)
+    return PreferenceGraph(
+        "full", _one_range_each(0 * classes, classes), _one_range_each(classes + 1, 0 * classes + n_classes)
+    )
+
+
+def adjacent(n_classes: int) -> PreferenceGraph:
+    """Every class is preferred to the next lower one."""
+    classes = np.arange(n_classes)
+    below = _one_range_each(np.maximum(classes - 1, 0), classes)
+    return PreferenceGraph("adjacent", below, _one_range_each(classes + 1, np.minimum(classes + 2, n_classes)))
+
+
+def bipartite(n_classes: int) -> PreferenceGraph:
+    """Every class but the lowest is preferred to the lowest: relevant, whatever the grade, against irrelevant."""
+    classes = np.arange(n_classes)
+    below = _one_range_each(0 * classes, np.minimum(classes, 1))
+    return PreferenceGraph("bipartite", below, _one_range_each(0 * classes + 1, np.where(classes == 0, n_classes, 0)))
+
+
+#: The graphs that have a name.
+GRAPHS: dict[str, Callable[[int], PreferenceGraph]] = {"full": full, "adjacent": adjacent, "bipartite": bipartite}
+
+
+def from_edges(n_classes: int, edges: Iterable[tuple[int, int]], name: str = "edges") -> PreferenceGraph:
+    """The graph of the edges (i, j), class j preferred to class i; each once, 0 ≤ i ≠ j < n_classes."""
+    pairs = np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
+    return PreferenceGraph(
+        name, _neighbours(n_classes, pairs[:, 1], pairs[:, 0]), _neighbours(n_classes, pairs[:, 0], pairs[:, 1])
+    )
+
+
+def _neighbours(n_classes: int, owner: NDArray[np.int64], neighbour: NDArray[np.int64]) -> Ranges:
+    order = np.lexsort((neighbour, owner))
+    owner, neighbour = owner[order], neighbour[order]
+    begins = np.ones(owner.size, dtype=bool)
+    begins[1:] = (owner[1:] != owner[:-1]) | (neighbour[1:] != neighbour[:-1] + 1)
+    ends = np.append(begins[1:], True)[: owner.size]
+    counts = np.bincount(owner[begins], minlength=n_classes)
+    return Ranges(np.concatenate([[0], np.cumsum(counts)]), neighbour[begins], neighbour[ends] + 1)
+
+
+def read_graph(path: str | os.PathLike[str], names: NDArray[np.float64]) -> PreferenceGraph:
+    """A graph file: a line ``i j`` for each edge, class j preferred to class i, by the classes' names; empty lines and
+    what follows a # are skipped. names : (S,) float64, ascending.
+
+    Raises
+    ------
+    OSError : it cannot be read
+    GraphError : a line that is not two numbers, a class that is not there, an edge from a class to itself or given
+        twice, or no edge at all
+    """
+    shown = os.fspath(path)
+    number_of = {float(name): number for number, name in enumerate(names)}
+    line_of: dict[tuple[int, int], int] = {}
+    with open(path, encoding="utf-8", errors="replace") as lines:
+        for at, line in enumerate(lines, start=1):
+            words = line.partition("#")[0].split()
+            if not words:
+                continue
+            try:
+                low, high = (float(word) for word in words)
+            except ValueError:
+                raise GraphError(
+                    f"{shown}:{at}: expected two classes, the preferred one last, found {line.strip()!r}"
+                ) from None
+            for word, name in zip(words, (low, high), strict=True):
+                if name not in number_of:
+                    raise GraphError(f"{shown}:{at}: there is no class {word}: the classes are {_listed(names)}")
+            edge = number_of[low], number_of[high]
+            if edge[0] == edge[1]:
+                raise GraphError(f"{shown}:{at}: a class cannot be preferred to itself: {line.strip()!r}")
+            if edge in line_of:
+                raise GraphError(f"{shown}:{at}: the edge {line.strip()!r} was given in line {line_of[edge]} already")
+            line_of[edge] = at
+    if not line_of:
+        raise GraphError(f"{shown}: no edge: expected lines 'i j', class j preferred to class i")
+    return from_edges(len(names), line_of, name=os.path.basename(shown))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Classes:
+    """Which class each row is in.
+
+    Attributes
+    ----------
+    of_row : (n,) int64, 0 … S − 1
+    names : (S,) float64, ascending: their labels, or 1 … where targets were cut
+    cuts : where targets were cut: class s holds those in cuts[s − 1] ≤ y < cuts[s]; None if they were not
+    """
+
+    of_row: NDArray[np.int64]
+    names: NDArray[np.float64]
+    cuts: NDArray[np.float64] | None = None
+
+
+def classes_by_label(labels: NDArray[np.float64]) -> Classes:
+    """Rows of one label are one class. labels : (n,) float64"""
+    names, of_row = np.unique(labels, return_inverse=True)
+    return Classes(of_row.astype(np.int64), names)
+
+
+def cut_into_classes(targets: NDArray[np.float64], n_classes: int, by: str) -> Classes:
+    """Real targets (n,) float64 cut at n_classes − 1 places into classes of equal ``by``: frequency or width. Equal
+    targets stay together and classes without a row are left out, so there may be fewer."""
+    shares = np.arange(1, n_classes) / n_classes
+    if by == "frequency":
+        cuts = np.quantile(targets, shares)
+    else:
+        low, high = float(targets.min()), float(targets.max())
+        cuts = low + shares * (high - low)
+    kept, of_row = np.unique(np.searchsorted(cuts, targets, side="right"), return_inverse=True)
+    return Classes(of_row.astype(np.int64), np.arange(1.0, kept.size + 1), cuts[kept[1:] - 1])
+
+
+def _listed(names: NDArray[np.float64]) -> str:
+    shown = ", ".join(f"{name:g}" for name in names[:_MOST_SHOWN])
+    return f"{shown}, … ({names.size} in all)" if names.size > _MOST_SHOWN else shown
