@@ -53,15 +53,17 @@ std::vector<Chebyshev::Offset> tabulate(Function g, double width, int reach) {
                 const double value = g(width * (d + 0.5 * (node[a] - node[b])));
                 for (std::size_t k = 0; k < terms; ++k) partial[a][k] += value * polynomial[b][k];
             }
-        table.terms = 1;
+        table.columns = 1;
+        table.long_columns = false;
         for (std::size_t k = 0; k < terms; ++k)
             for (std::size_t i = 0; i < terms; ++i) {
                 double sum = 0.0;
                 for (std::size_t a = 0; a < nodes; ++a) sum += partial[a][k] * polynomial[a][i];
                 // Far less than the rounding of what is near.
-                if (std::fabs(sum) < 1e-19) continue;
+                if (std::fabs(sum) < 1e-18) continue;
                 table.column[k][i] = sum;
-                table.terms = std::max(table.terms, k + 1);
+                table.columns = std::max(table.columns, k + 1);
+                table.long_columns |= i >= kLanes;
             }
     }
     return tables;
@@ -162,11 +164,15 @@ APSVM_CLONES void add_near(const std::vector<Chebyshev::Offset> &tables, const F
         if (field.rows[s] == 0) continue;
         const double *moments = field.moments.data() + s * Chebyshev::kStride;
         const Chebyshev::Offset &table = tables[static_cast<std::size_t>(static_cast<int>(id - ids[s]) + reach)];
-        for (std::size_t k = 0; k < table.terms; ++k) {
-            Vec column[2];
+        Vec column;
+        for (std::size_t k = 0; k < table.columns; ++k) {
             std::memcpy(&column, table.column[k], sizeof column);
-            low += column[0] * moments[k];
-            high += column[1] * moments[k];
+            low += column * moments[k];
+        }
+        if (!table.long_columns) continue;
+        for (std::size_t k = 0; k < table.columns; ++k) {
+            std::memcpy(&column, table.column[k] + kLanes, sizeof column);
+            high += column * moments[k];
         }
     }
     std::memcpy(values, &low, sizeof low);

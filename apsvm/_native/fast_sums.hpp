@@ -68,10 +68,12 @@ public:
 
     static constexpr std::size_t kTerms = 13;
     static constexpr std::size_t kStride = 16;
-    // The degree up to which a pair of cells at one distance matters, and g's coefficients, column by column.
+    // g's coefficients for a pair of cells at one distance, column by column: how many of the columns matter, and
+    // whether rows beyond the first eight do.
     struct Offset {
         alignas(64) double column[kTerms][kStride];
-        std::size_t terms;
+        std::size_t columns;
+        bool long_columns;
     };
 
     std::size_t stride() const { return kStride; }
