@@ -66,7 +66,7 @@ class Chebyshev {
 public:
     explicit Chebyshev(const PairKernel &kernel);
 
-    static constexpr std::size_t kTerms = 13;
+    static constexpr std::size_t kTerms = 14;
     static constexpr std::size_t kStride = 16;
     // g's coefficients for a pair of cells at one distance, column by column: how many of the columns matter, and
     // whether rows beyond the first eight do.

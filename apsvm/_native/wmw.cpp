@@ -350,8 +350,8 @@ private:
         if (summation_ == "auto") {
             if (query.pairs <= kSurelyDirect) return directly(query, f, out, scale, with_loss);
             work.grid.lay(chebyshev_, {{f + query.begin, query.end - query.begin}});
-            const double pair = (out == nullptr ? 0.0 : kPairCost) + (with_loss ? kPairCost : 0.0);
-            if (static_cast<double>(query.pairs) * pair <= cost_by_cells(query, work.grid, out != nullptr, with_loss))
+            // Whether the loss is wanted too makes no difference: the slopes must be the same.
+            if (static_cast<double>(query.pairs) * kPairCost <= cost_by_cells(query, work.grid))
                 return directly(query, f, out, scale, with_loss);
             return by_cells(chebyshev_, query, f, out, scale, with_loss, threads, work);
         }
@@ -365,19 +365,19 @@ private:
         return by_cells(chebyshev_, query, f, out, scale, with_loss, threads, work);
     }
 
-    // Nanoseconds, roughly: a pair's slope or loss; a row, and a pair of near cells, by the fast sums.
+    // Nanoseconds, roughly, of slopes: a pair; a row, and a pair of near cells, by the fast sums.
     static constexpr std::int64_t kSurelyDirect = 60;
     static constexpr double kPairCost = 10.0, kRowCost = 12.0, kCellsCost = 8.0;
 
-    double cost_by_cells(const Query &query, const Grid &grid, bool with_slopes, bool with_loss) const {
+    double cost_by_cells(const Query &query, const Grid &grid) const {
         const double cells = static_cast<double>(grid.ids.size());
         const double rows = static_cast<double>(query.end - query.begin);
         const double near = std::min({cells, rows, 2.0 * kernel_.reach / kernel_.width});
         double cost = kRowCost * rows;
         for (std::size_t s = query.segments.first; s < query.segments.last; ++s) {
             const Segment &segment = segments_[s];
-            const int spreads = (segment.below.first < segment.below.last ? with_slopes + with_loss : 0) +
-                                (segment.above.first < segment.above.last ? with_slopes : 0);
+            const int spreads =
+                (segment.below.first < segment.below.last ? 1 : 0) + (segment.above.first < segment.above.last ? 1 : 0);
             cost += kCellsCost * near * spreads * std::min(cells, static_cast<double>(segment.end - segment.begin));
         }
         return cost;

@@ -1,0 +1,118 @@
+"""The fast sums: within the error they promise, on problems of every scale."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import erfc, erfcinv, expit
+
+from apsvm._native import _kernels
+from apsvm.trainers.pair_loss import HALF_WIDTH, fourier_setting
+
+#: By name, of t = target − source.
+KERNELS = {
+    "erfc": erfc,
+    "ierfc": lambda t: np.exp(-(np.clip(t, -30, 30) ** 2)) / np.sqrt(np.pi) - t * erfc(t),
+    "sigmoid": lambda t: expit(-t),
+    "softplus": lambda t: np.logaddexp(0.0, -t),
+}
+
+
+def fast(kernel, z, q, y, *, accuracy=None, kappa=3.0, summation="chebyshev", threads=1):
+    fourier = None if accuracy is None else fourier_setting(accuracy, kappa)
+    out = np.full(y.size, np.nan)
+    _kernels.kernel_sum(kernel, summation, fourier, z, q, y, out, threads)
+    return out
+
+
+def exact(kernel, z, q, y):
+    return KERNELS[kernel](y[:, None] - z) @ q
+
+
+@pytest.mark.parametrize("kappa", [2.0, 3.0])
+def test_fourier_error_is_within_the_bound_on_a_thousand_problems(rng, kappa):
+    worst = 0.0
+    for _ in range(1000):
+        n, scale, accuracy = rng.integers(1, 60), 10 ** rng.uniform(-2, 2), 10 ** rng.uniform(-8, -2)
+        z, q = scale * rng.normal(size=n), rng.normal(size=n)
+        y = np.concatenate([scale * rng.normal(size=20), rng.choice(z, 20) + rng.uniform(-8, 8, 20)])
+        error = np.abs(fast("erfc", z, q, y, accuracy=accuracy, kappa=kappa) - exact("erfc", z, q, y))
+        worst = max(worst, float(error.max() / (accuracy * np.abs(q).sum())))
+    assert worst <= 1.0 + 1e-6
+    assert worst > 0.05  # the problems are not all trivial
+
+
+@pytest.mark.parametrize("accuracy", [1e-2, 1e-4, 1e-6, 1e-8])
+def test_fourier_bound_is_reached_where_a_cell_is_left_out(accuracy):
+    """A source at the upper end of its cell, and a target that just does not see the cell: erfc is ε there."""
+    c_edge = 2 * HALF_WIDTH
+    for tiny in (1e-12, 1e-9):
+        z = np.array([c_edge - tiny])
+        y = z + erfcinv(accuracy) + 2 * tiny
+        error = abs(fast("erfc", z, np.ones(1), y, accuracy=accuracy) - exact("erfc", z, np.ones(1), y))[0]
+        assert accuracy * (1 - 1e-5) < error <= accuracy * (1 + 1e-6)
+
+
+def test_fourier_terms_are_those_of_the_formulas():
+    """The published numbers of terms: ε, p with κ = 3, p with κ = 2."""
+    table = [(1e-3, 8, 6), (1e-4, 11, 7), (1e-5, 13, 9), (1e-6, 15, 10), (1e-8, 20, 13), (1e-12, 29, 19)]
+    for accuracy, three, two in table:
+        assert (fourier_setting(accuracy, 3.0)[1], fourier_setting(accuracy, 2.0)[1]) == (three, two)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_chebyshev_is_exact_to_rounding(rng, kernel):
+    for scale in (0.0, 1e-3, 0.1, 1.0, 7.0, 40.0, 1e3, 1e6):
+        for n in (1, 2, 9, 300):
+            z, y = scale * rng.normal(size=n), scale * rng.normal(size=50)
+            q = rng.normal(size=n)
+            # Beside Σ|q|, the size of the terms: the losses are not bounded.
+            size = np.abs(q).sum() + np.abs(KERNELS[kernel](y[:, None] - z)) @ np.abs(q)
+            error = np.abs(fast(kernel, z, q, y) - exact(kernel, z, q, y))
+            assert (error <= 2e-15 * size).all(), (scale, n, (error / size).max())
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_one_outlier_and_a_common_offset_cost_no_digits(rng, kernel):
+    z, q = rng.normal(size=200), np.ones(200)
+    y = rng.normal(size=40)
+    whole = np.round(y * 2**20) / 2**20, np.round(z * 2**20) / 2**20
+    for offset in (0.0, 2.0**20, -(2.0**30)):
+        there, sources = whole[0] + offset, whole[1] + offset
+        np.testing.assert_allclose(fast(kernel, sources, q, there), exact(kernel, *(whole[1], q, whole[0])), rtol=1e-14)
+    for outlier in (-1e12, 1e12, 1e200):
+        sources = np.append(z, outlier)
+        found = fast(kernel, sources, np.append(q, 1.0), y)
+        np.testing.assert_allclose(found, exact(kernel, sources, np.append(q, 1.0), y), rtol=1e-14)
+
+
+def test_cells_too_far_apart_to_be_counted_in_a_row(rng):
+    """Scores over a wide range, in clusters."""
+    z = rng.choice([-1e7, -3.0, 0.0, 5e4, 2e8], 2000) + rng.normal(size=2000)
+    y, q = np.sort(rng.choice(z, 300)) + 0.1, rng.normal(size=2000)
+    for kernel in KERNELS:
+        size = np.abs(q).sum() + np.abs(KERNELS[kernel](y[:, None] - z)) @ np.abs(q)
+        assert (np.abs(fast(kernel, z, q, y) - exact(kernel, z, q, y)) <= 2e-15 * size).all()
+    error = np.abs(fast("erfc", z, q, y, accuracy=1e-4) - exact("erfc", z, q, y))
+    assert error.max() <= 1e-4 * np.abs(q).sum()
+
+
+def test_no_sources_no_targets():
+    none, one = np.empty(0), np.ones(1)
+    assert fast("sigmoid", none, none, one).tolist() == [0.0]
+    assert fast("sigmoid", one, one, none).size == 0
+
+
+def test_threads_do_not_change_a_bit(rng):
+    z, y = 30 * rng.normal(size=40_000), 30 * rng.normal(size=20_000)
+    q = rng.normal(size=z.size)
+    for accuracy in (None, 1e-6):
+        one = fast("erfc", z, q, y, accuracy=accuracy)
+        np.testing.assert_array_equal(one, fast("erfc", z, q, y, accuracy=accuracy, threads=2))
+
+
+def test_direct_sums_are_what_they_say(rng):
+    z, q, y = rng.normal(size=30), rng.normal(size=30), 9 * rng.normal(size=50)
+    for kernel in KERNELS:
+        found = fast(kernel, z, q, y, summation="direct")
+        np.testing.assert_allclose(found, exact(kernel, z, q, y), rtol=1e-12, atol=1e-14)
