@@ -142,5 +142,7 @@ class _Line:
         self._trial += self.scores
         self._run.problem.slopes(self._trial, self.c)
         slope = float(self.c @ self._change) + regular
+        if not np.isfinite(slope):
+            raise FloatingPointError("a slope is not finite: the feature values are too large, scale them down")
         self._run.evaluated(step=step, slope=slope)
         return slope

@@ -1,0 +1,172 @@
+"""Minimising λ/2 ‖w‖² + L(Xw): both searches on problems with known minimisers, and every way to stop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize as scipy_minimize
+
+from apsvm.solvers.smooth import SEARCHES, Evaluation, Iteration, Limits, Solution, minimise
+from apsvm.solvers.state import State
+
+
+class Dense:
+    """L(s) = Σ_i q_i φ(s_i − b_i) of a dense X, and how often X was passed over."""
+
+    def __init__(self, X, b, phi, slope):
+        self.X, self.b, self.phi, self.slope = X, b, phi, slope
+        self.passes = self.evaluations = 0
+
+    @property
+    def n_scores(self):
+        return self.b.size
+
+    def scores(self, w, out=None):
+        self.passes += 1
+        return np.matmul(self.X, w, out=out)
+
+    def slopes(self, scores, out):
+        self.evaluations += 1
+        out[:] = self.slope(scores - self.b)
+
+    def loss(self, scores, out):
+        self.slopes(scores, out)
+        return float(self.phi(scores - self.b).sum())
+
+    def combine(self, c):
+        self.passes += 1
+        return self.X.T @ c
+
+
+def least_squares(rng, n=60, d=12):
+    X = rng.normal(size=(n, d)) * np.geomspace(0.1, 10, d)
+    return Dense(X, rng.normal(size=n), lambda r: r * r / 2, lambda r: r)
+
+
+def logistic(rng, n=80, d=6):
+    X = rng.normal(size=(n, d))
+    return Dense(X, rng.normal(size=n), lambda r: np.logaddexp(0, -r), lambda r: -1 / (1 + np.exp(r)))
+
+
+def quartic(rng, n=40, d=5):
+    """Curvature that changes a lot along a line."""
+    X = rng.normal(size=(n, d))
+    return Dense(X, 5 * rng.normal(size=n), lambda r: r**4, lambda r: 4 * r**3)
+
+
+def solve(problem, name, tolerance=1e-9, **more) -> Solution:
+    limits = Limits(tolerance, **{key: more.pop(key) for key in list(more) if key in Limits.__slots__})
+    return minimise(problem, problem.X.shape[1], 0.1, SEARCHES[name](), limits, **more)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_least_squares(rng, name):
+    problem = least_squares(rng)
+    X = problem.X
+    expected = np.linalg.solve(X.T @ X + 0.1 * np.eye(X.shape[1]), X.T @ problem.b)
+    found = solve(problem, name, tolerance=1e-7)
+    assert found.state is State.CONVERGED
+    np.testing.assert_allclose(found.w, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [logistic, quartic])
+@pytest.mark.parametrize("name", SEARCHES)
+def test_against_another_minimiser(rng, name, make):
+    problem = make(rng)
+
+    def objective(w):
+        residual = problem.X @ w - problem.b
+        return 0.05 * w @ w + problem.phi(residual).sum(), 0.1 * w + problem.X.T @ problem.slope(residual)
+
+    reference = scipy_minimize(objective, np.zeros(problem.X.shape[1]), jac=True, method="BFGS", tol=1e-10)
+    found = solve(problem, name)
+    assert found.state is State.CONVERGED
+    value, gradient = objective(found.w)
+    assert found.objective == pytest.approx(value, rel=1e-13)
+    assert found.gradient_norm == pytest.approx(np.abs(gradient).max(), abs=1e-9)
+    assert found.objective == pytest.approx(reference.fun, rel=1e-9)
+    np.testing.assert_allclose(found.w, reference.x, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_what_is_told(rng, name):
+    problem = logistic(rng)
+    evaluations: list[Evaluation] = []
+    iterations: list[Iteration] = []
+    found = solve(problem, name, on_evaluation=evaluations.append, on_iteration=iterations.append)
+    assert [told.index for told in evaluations] == list(range(1, len(evaluations) + 1))
+    assert found.evaluations == len(evaluations) + 1 == problem.evaluations  # the last one checks the result
+    assert [told.index for told in iterations] == list(range(1, found.iterations + 1))
+    assert iterations[-1].gradient_norm <= found.asked * (1 + 1e-6)
+    if name == "lbfgs":
+        objectives = [told.objective for told in iterations]
+        assert objectives == sorted(objectives, reverse=True)
+
+
+def test_a_trial_of_the_gradients_line_search_passes_over_no_row(rng):
+    problem = logistic(rng)
+    found = solve(problem, "prcg")
+    assert found.evaluations > 1.3 * found.iterations
+    # t and Xᵀc an iteration; the first point, the check that it has converged, and the result.
+    assert problem.passes <= 2 * found.iterations + 12
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_limits(rng, name):
+    problem = quartic(rng)
+    whole = solve(problem, name)
+    short = solve(problem, name, max_iterations=2)
+    assert (short.state, short.iterations) == (State.ITERATION_LIMIT, 2)
+    assert whole.objective < short.objective
+    assert short.gradient_norm > short.asked == pytest.approx(whole.asked)
+    exactly = solve(problem, name, max_iterations=whole.iterations)
+    assert exactly.state is State.CONVERGED
+    late = solve(problem, name, time_limit=0.0)
+    assert (late.state, late.iterations) == (State.TIME_LIMIT, 0)
+    asked: list[bool] = []
+
+    def interrupt():
+        asked.append(True)
+        return len(asked) > 12
+
+    stopped = solve(problem, name, should_stop=interrupt)
+    assert stopped.state is State.INTERRUPTED
+    assert stopped.evaluations == 14  # the thirteenth was the last of the search
+    assert stopped.objective <= problem.loss(problem.scores(0 * stopped.w), np.empty(problem.n_scores))
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_more_than_rounding_allows_is_called_stalled(rng, name):
+    found = solve(logistic(rng), name, tolerance=1e-300)
+    # The floor of what rounding leaves is asked for instead, or the search ends short of it; never a false claim.
+    assert found.state is (State.CONVERGED if found.gradient_norm <= found.asked else State.STALLED)
+    assert found.gradient_norm < 1e-7
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_start(rng, name):
+    problem = logistic(rng)
+    whole = solve(problem, name)
+    again = solve(problem, name, start=whole.w)
+    assert (again.state, again.iterations) == (State.CONVERGED, 0)
+    np.testing.assert_array_equal(again.w, whole.w)
+    # From elsewhere it asks for the same.
+    far = solve(problem, name, start=whole.w + 3.0)
+    assert far.asked == whole.asked
+    np.testing.assert_allclose(far.w, whole.w, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_nothing_to_learn(name):
+    """The minimum is at 0."""
+    problem = Dense(np.ones((4, 2)), np.zeros(4), lambda r: r * r / 2, lambda r: r)
+    found = solve(problem, name)
+    assert (found.state, found.iterations, found.w.tolist()) == (State.CONVERGED, 0, [0.0, 0.0])
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_features_too_large(rng, name):
+    problem = least_squares(rng)
+    problem.X *= 1e300
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="not finite"):
+        solve(problem, name)
