@@ -190,6 +190,23 @@ def minimise(
     ------
     FloatingPointError : scores, objective or gradient are not finite
     """
+    from threadpoolctl import threadpool_limits
+
+    # More BLAS threads would make the last bits depend on their number, and small products slow.
+    with threadpool_limits(1, user_api="blas"):
+        return _minimise(problem, dimension, regularisation, search, limits, start, on_evaluation, on_iteration)
+
+
+def _minimise(
+    problem: Problem,
+    dimension: int,
+    regularisation: float,
+    search: Search,
+    limits: Limits,
+    start: NDArray[np.float64] | None,
+    on_evaluation: Callable[[Evaluation], None],
+    on_iteration: Callable[[Iteration], None],
+) -> Solution:
     origin = np.zeros(dimension)
     run = Run(problem, regularisation, origin if start is None else start, limits, on_evaluation, on_iteration)
     state = State.CONVERGED
