@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -107,7 +107,7 @@ def train(data: str, model: str | None, **given: Any) -> int:
             raise click.UsageError("DATA is standard input: name the MODEL to write")
         model = f"{os.path.basename(os.path.normpath(data))}.model"
     models = _model_names(model, recipe.models(own))
-    _check_outputs(data, models, common)
+    _check_outputs(data, models, common, recipe.inputs(own))
     _refuse_options_of_others(recipe, common)
     recipe.check(common, own)
 
@@ -160,7 +160,7 @@ def _where_the_time_went(made: Made, read_seconds: float, seconds: float) -> str
     return f"{seconds:.2f} s: " + ", ".join(f"{part} {taken:.2f}" for part, taken in parts.items())
 
 
-def _check_outputs(data: str, models: list[str], common: Common) -> None:
+def _check_outputs(data: str, models: list[str], common: Common, inputs: Mapping[str, str | None]) -> None:
     """Finds out now what would otherwise lose hours of work at the end."""
     from apsvm.files import check_writable
 
@@ -169,7 +169,7 @@ def _check_outputs(data: str, models: list[str], common: Common) -> None:
             # A model may replace the one it was started from.
             started_from = common.warm_start if output == common.log else None
             config = click.get_current_context().meta.get(CONFIG_FILE)
-            refuse_same_file(output, data=data, config=config, warm_start=started_from)
+            refuse_same_file(output, data=data, config=config, warm_start=started_from, **inputs)
             with writing(output):
                 check_writable(output)
     places = ["-" if output == "-" else os.path.realpath(output) for output in (*models, common.log or "")]

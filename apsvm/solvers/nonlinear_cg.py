@@ -2,9 +2,9 @@
 
     d = −g + β d,   β = max(0, g·(g − g_before) / g_before·g_before),   d = −g where g·d ≥ 0
 
-The step is a root of φ'(a) = c(s + a t)·t + λ (w·d + a d·d), with t = Xd: along the direction the scores are known, so a
-trial costs one evaluation of c and no pass over X; an iteration costs two, t and the new Xᵀc. J is never evaluated.
-φ' is increasing, J being convex: secant steps outwards until it changes sign, then false position between.
+The step is a root of φ'(a) = c(s + a t)·t + λ (w·d + a d·d), with t = Xd: along the direction the scores are known, so
+a trial costs one evaluation of c and no pass over X; an iteration costs two passes, t and the new Xᵀc. J is never
+evaluated. φ' is increasing, J being convex: secant steps outwards until it changes sign, then false position between.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Minimise J(w) = λ/2 ‖w‖² + L(Xw) for a smooth convex L of the scores: what the solvers of this kind share.
 
-∇J(w) = λw + Xᵀc with c = ∂L/∂s at s = Xw. A solver ends when ‖∇J(w)‖∞ ≤ tolerance · ‖∇J(0)‖∞, wherever it began. What is
-reported is evaluated afresh at the point returned.
+∇J(w) = λw + Xᵀc with c = ∂L/∂s at s = Xw. A search ends when ‖∇J(w)‖∞ ≤ tolerance · ‖∇J(0)‖∞, wherever it began. What
+is reported is evaluated afresh at the point returned.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     L(s) = scale · Σ over edges i → j  Σ_{k ∈ A^i, l ∈ A^j} ℓ(s_l − s_k),   pairs only within a query,
 
     logistic   ℓ(u) = log(1 + e^{−u}): minus the log-likelihood of the paper
-    erfc       ℓ(u) = ierfc(cu)/(2c), ierfc(t) = e^{−t²}/√π − t erfc(t), c = √3/(√2 π): convex, and −ℓ'(u) = erfc(cu)/2 is
-               what the paper puts in the place of the logistic gradient
+    erfc       ℓ(u) = ierfc(cu)/(2c), ierfc(t) = e^{−t²}/√π − t erfc(t), c = √3/(√2 π): convex, and −ℓ'(u) = erfc(cu)/2
+               is what the paper puts in the place of the logistic gradient
 
 with scale 1 / number of pairs, or 1 as in the paper. ℓ is summed pair by pair or in O(n) (``_native/fast_sums.hpp``).
 """
@@ -92,6 +92,40 @@ class PairLoss:
             return self._sums(scores, out, self.scale, with_loss)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrangement:
+    """Rows in the order of the kernel, query by query and within one class by class, and where these begin.
+
+    order : (n,) int64, positions of the caller's rows
+    starts : (S + 1,) int64, of the segments, the rows of one class of one query; classes : (S,) int64, of each
+    queries : (Q + 1,) int64, the first segment of each query
+    """
+
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    queries: NDArray[np.int64]
+
+
+def arrange(classes: Classes, groups: NDArray[np.int64] | None) -> Arrangement:
+    """groups : (n,) int64, rows of one query share a value, in any order; None: one query"""
+    n = classes.of_row.size
+    query = np.zeros(n, dtype=np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
+    order = np.lexsort((classes.of_row, query))
+    query, of_row = query[order], classes.of_row[order]
+    new_query, new_segment = np.ones((2, n), dtype=bool)
+    new_query[1:] = query[1:] != query[:-1]
+    new_segment[1:] = new_query[1:] | (of_row[1:] != of_row[:-1])
+    segments = np.flatnonzero(new_segment)
+    first = np.searchsorted(segments, np.flatnonzero(new_query))
+    return Arrangement(order, np.append(segments, n), of_row[segments], np.append(first, segments.size))
+
+
+def require_pairs(classes: Classes, graph: PreferenceGraph, groups: NDArray[np.int64] | None) -> None:
+    """Raises NoPairsError if no query has two rows of which one is preferred to the other."""
+    _sums(arrange(classes, groups), classes, graph, "logistic", "direct", None, 1)
+
+
 def make_pair_loss(
     rows: Rows,
     classes: Classes,
@@ -118,35 +152,12 @@ def make_pair_loss(
     """
     if summation == "fourier" and objective != "erfc":
         raise ValueError(f"the Fourier series is of erfc: it cannot sum the objective {objective!r}")
-    query = np.zeros(len(rows), dtype=np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
-    order = np.lexsort((classes.of_row, query))
-    query, of_row = query[order], classes.of_row[order]
-    # A segment: the rows of one class of one query.
-    new_query = np.ones(order.size, dtype=bool)
-    new_query[1:] = query[1:] != query[:-1]
-    new_segment = new_query.copy()
-    new_segment[1:] |= of_row[1:] != of_row[:-1]
-    segments = np.flatnonzero(new_segment)
-    sums = _kernels.PairSums(
-        objective,
-        summation,
-        fourier_setting(accuracy) if summation == "fourier" else None,
-        np.append(segments, order.size),
-        of_row[segments],
-        np.append(np.searchsorted(segments, np.flatnonzero(new_query)), segments.size),
-        graph.below.starts,
-        graph.below.first,
-        graph.below.last,
-        graph.above.starts,
-        graph.above.first,
-        graph.above.last,
-        rows.threads,
-    )
-    if sums.pairs == 0:
-        raise NoPairsError(_why_no_pairs(classes, graph))
-    n_queries = int(np.count_nonzero(new_query))
+    arrangement = arrange(classes, groups)
+    fourier = fourier_setting(accuracy) if summation == "fourier" else None
+    sums = _sums(arrangement, classes, graph, objective, summation, fourier, rows.threads)
+    n_queries = arrangement.queries.size - 1
     return PairLoss(
-        rows.select(order),
+        rows.select(arrangement.order),
         sums.pairs,
         n_queries - sums.queries_without_pairs,
         sums.queries_without_pairs,
@@ -155,7 +166,32 @@ def make_pair_loss(
     )
 
 
-def _why_no_pairs(classes: Classes, graph: PreferenceGraph) -> str:
-    if classes.names.size < 2:
-        return f"all rows are of one class, {classes.names[0]:g}: a ranking needs two" if classes.names.size else "no rows"
-    return f"no query has rows of two classes of which the graph ({graph.name}) prefers one to the other"
+def _sums(
+    arrangement: Arrangement,
+    classes: Classes,
+    graph: PreferenceGraph,
+    objective: str,
+    summation: str,
+    fourier: tuple[float, int, float, float] | None,
+    threads: int,
+) -> _kernels.PairSums:
+    sums = _kernels.PairSums(
+        objective,
+        summation,
+        fourier,
+        arrangement.starts,
+        arrangement.classes,
+        arrangement.queries,
+        graph.below.starts,
+        graph.below.first,
+        graph.below.last,
+        graph.above.starts,
+        graph.above.first,
+        graph.above.last,
+        threads,
+    )
+    if sums.pairs == 0:
+        if classes.names.size == 1:
+            raise NoPairsError(f"all rows are of one class, {classes.names[0]:g}: a ranking needs two")
+        raise NoPairsError(f"no query has rows of two classes of which the graph ({graph.name}) prefers one")
+    return sums

@@ -51,6 +51,10 @@ class PreferenceGraph:
     def n_edges(self) -> int:
         return int((self.below.last - self.below.first).sum())
 
+    def edges(self) -> Iterator[tuple[int, int]]:
+        """(i, j), class j preferred to class i."""
+        return ((i, j) for j in range(self.n_classes) for i in self.below.of(j))
+
     def cycle(self) -> list[int] | None:
         """Classes each of which is preferred to the one before, and the first to the last; None if there are none.
         Depth first, O(classes + edges)."""

@@ -1,5 +1,5 @@
-"""RankNCG (Raykar, Duraiswami, Krishnapuram 2008): a linear ranker that maximises a smooth lower bound on the generalised
-Wilcoxon-Mann-Whitney statistic, in time linear in the rows.
+"""RankNCG (Raykar, Duraiswami, Krishnapuram 2008): a linear ranker that maximises a smooth lower bound on the
+generalised Wilcoxon-Mann-Whitney statistic, in time linear in the rows.
 
     J(w) = λ/2 ‖w‖² + mean over the pairs of ℓ(w·x_l − w·x_k)        x_l preferred to x_k
 
@@ -103,7 +103,7 @@ def train_rank_ncg(
     FloatingPointError : feature values too large for the objective to be finite
     """
     loss = make_pair_loss(
-        data.rows,
+        data.rows.for_many_passes(),
         data.classes,
         data.graph,
         data.groups,
@@ -125,7 +125,7 @@ def train_rank_ncg(
             "evaluation",
             iteration=evaluation.iteration,
             evaluation=evaluation.index,
-            objective=evaluation.objective,
+            value=evaluation.objective,
             gradient_norm=evaluation.gradient_norm,
             step=evaluation.step,
             slope=evaluation.slope,
@@ -136,7 +136,7 @@ def train_rank_ncg(
         watch.log.write(
             "iteration",
             iteration=iteration.index,
-            objective=iteration.objective,
+            value=iteration.objective,
             gradient_norm=iteration.gradient_norm,
             evaluations=iteration.evaluations,
             seconds=iteration.seconds,

@@ -180,8 +180,8 @@ def test_what_cannot_be_ranked_is_refused(rng):
     two = classes_by_label(np.array([0.0, 0.0, 1.0]))
     with pytest.raises(NoPairsError, match="no query has rows of two classes"):
         make_pair_loss(numbered_rows(3), two, GRAPHS["full"](2), np.array([1, 1, 2]))
+    three = classes_by_label(np.array([0.0, 1.0, 2.0]))
     with pytest.raises(NoPairsError, match="no query has rows of two classes"):
-        three = classes_by_label(np.array([0.0, 1.0, 2.0]))
         make_pair_loss(numbered_rows(3), three, from_edges(3, {(0, 1)}), np.array([1, 2, 1]))
     with pytest.raises(ValueError, match="Fourier series is of erfc"):
         make_pair_loss(numbered_rows(3), two, GRAPHS["full"](2), summation="fourier")

@@ -11,11 +11,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from apsvm.cli.recipes.base import Recipe
+from apsvm.cli.recipes.rank_ncg import RankNCG
 from apsvm.cli.recipes.structured import Structured
 from apsvm.registry import Registry, UnknownNameError
 
 #: In the order of ``--help``.
-RECIPES: tuple[Recipe, ...] = (Structured(),)
+RECIPES: tuple[Recipe, ...] = (Structured(), RankNCG())
 
 
 def recipe_of(loss: str) -> Recipe:

@@ -147,6 +147,10 @@ class Recipe(ABC):
     def check(self, common: Common, own: Mapping[str, Any]) -> None:
         """Raises click.UsageError for options that do not go together; the data is not read yet."""
 
+    def inputs(self, own: Mapping[str, Any]) -> Mapping[str, str | None]:
+        """Files that its options name, by what they are: no output may replace one."""
+        return {}
+
     def models(self, own: Mapping[str, Any]) -> Sequence[str]:
         """What is added to the file name of each model it will make; one model with nothing added by default."""
         return [""]
