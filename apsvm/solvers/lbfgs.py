@@ -7,6 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+# Here, and not where it is used: BLAS threads can be limited only once the library is loaded.
+from scipy.optimize import minimize
+
 from apsvm.solvers.smooth import Run, Search, Stop
 from apsvm.solvers.state import State
 
@@ -20,8 +23,6 @@ class LBFGS(Search):
     name: ClassVar[str] = "lbfgs"
 
     def search(self, run: Run) -> None:
-        from scipy.optimize import minimize
-
         problem = run.problem
         scores, c = np.empty(problem.n_scores), np.empty(problem.n_scores)
         norms: dict[bytes, float] = {}  # of the points since the last iteration
