@@ -10,10 +10,7 @@
 // Determinism: blocks of rows depend on the data alone and are added in order, so one thread and many give the same
 // bits.
 #include <algorithm>
-#include <atomic>
-#include <cmath>
 #include <limits>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -52,18 +49,6 @@ struct Block {
     std::vector<double> moments;
 };
 
-// The sorted rows of some scores: places, positions within their block, weights.
-struct Sorted {
-    std::vector<double> x, q;
-    std::vector<std::uint16_t> where;
-
-    void resize(std::size_t n, bool weighted) {
-        x.resize(n);
-        where.resize(n);
-        if (weighted) q.resize(n);
-    }
-};
-
 // The cells that some scores need, ascending.
 class Grid {
 public:
@@ -97,9 +82,11 @@ public:
     bool in_a_row = true;
 };
 
-// Sorts a block's rows by cell. f, q: of all rows.
+// Sorts a block's rows by cell: to_x (and to_q, if there are weights q) take their places in their cells, `where` their
+// positions in the block. f, q: of all rows.
 template <class Basis>
-void sort_block(const Basis &basis, const Grid &grid, const double *f, const double *q, Block &block, Sorted &sorted) {
+void sort_block(const Basis &basis, const Grid &grid, const double *f, const double *q, Block &block, double *to_x,
+                double *to_q, std::uint16_t *where) {
     const std::size_t n = block.end - block.begin;
     f += block.begin;
     thread_local std::vector<double> x;
@@ -116,9 +103,6 @@ void sort_block(const Basis &basis, const Grid &grid, const double *f, const dou
             key[i] += grid.at(id) * static_cast<std::int32_t>(basis.variants());
         }
     }
-    double *const to_x = sorted.x.data() + block.begin;
-    double *const to_q = q == nullptr ? nullptr : sorted.q.data() + block.begin;
-    std::uint16_t *const where = sorted.where.data() + block.begin;
     block.runs.clear();
     const std::size_t keys = grid.ids.size() * basis.variants();
     if (keys <= 8 * n) {
@@ -158,12 +142,10 @@ void for_runs(const Block &block, Each each) {
 }
 
 template <class Basis>
-void take_moments(const Basis &basis, bool weighted, Block &block, const Sorted &sorted) {
+void take_moments(const Basis &basis, const double *x, const double *q, Block &block) {
     block.moments.resize(block.runs.size() * basis.stride());
     for_runs(block, [&](std::size_t r, std::size_t begin, std::size_t n) {
-        const std::size_t at = block.begin + begin;
-        basis.moments(sorted.x.data() + at, weighted ? sorted.q.data() + at : nullptr, n,
-                      block.moments.data() + r * basis.stride());
+        basis.moments(x + begin, q == nullptr ? nullptr : q + begin, n, block.moments.data() + r * basis.stride());
     });
 }
 
@@ -203,17 +185,18 @@ void add_up(const Basis &basis, const Block *from, const Block *to, std::vector<
     for (const std::int32_t cell : use.cells) slots[static_cast<std::size_t>(cell)] = -1;
 }
 
-// out of the block's rows, from the coefficients of each cell in use.
+// out of the block's rows, from the coefficients of each cell in use; `out` held their sorted places.
 template <class Basis>
-void evaluate_block(const Basis &basis, const Block &block, const Sorted &sorted, const CellsInUse &use,
+void evaluate_block(const Basis &basis, const Block &block, const std::uint16_t *where, const CellsInUse &use,
                     const std::vector<double> &coefs, double *out) {
+    thread_local std::vector<double> x;
+    x.assign(out, out + (block.end - block.begin));
     std::size_t slot = 0;
     for_runs(block, [&](std::size_t r, std::size_t begin, std::size_t n) {
         const auto key = static_cast<std::size_t>(block.runs[r].key);
         while (static_cast<std::size_t>(use.cells[slot]) != key / basis.variants()) ++slot;
-        const std::size_t at = block.begin + begin;
         basis.evaluate(coefs.data() + (slot * basis.variants() + key % basis.variants()) * basis.stride(),
-                       sorted.x.data() + at, n, sorted.where.data() + at, out + block.begin);
+                       x.data() + begin, n, where + begin, out);
     });
 }
 
@@ -247,7 +230,7 @@ struct Query {
 // What an evaluation of one query needs, kept from call to call.
 struct Workspace {
     Grid grid;
-    Sorted sorted;
+    std::vector<std::uint16_t> where;
     std::vector<Block> blocks;
     std::vector<std::size_t> first_block;  // of each segment
     std::vector<CellsInUse> use;
@@ -292,9 +275,9 @@ public:
                 return Range{begin, ranges_.size()};
             };
             for (std::size_t s = first; s < last; ++s) {
-                Segment segment{static_cast<std::size_t>(starts_of[s]), static_cast<std::size_t>(starts_of[s + 1]), {}, {}};
-                segment.below = translate(s, below_starts, below_first, below_last);
-                segment.above = translate(s, above_starts, above_first, above_last);
+                const Segment segment{static_cast<std::size_t>(starts_of[s]), static_cast<std::size_t>(starts_of[s + 1]),
+                                      translate(s, below_starts, below_first, below_last),
+                                      translate(s, above_starts, above_first, above_last)};
                 for (std::size_t r = segment.below.first; r < segment.below.last; ++r)
                     query.pairs += static_cast<std::int64_t>(segment.end - segment.begin) *
                                    (starts_of[ranges_[r].last] - starts_of[ranges_[r].first]);
@@ -344,8 +327,10 @@ public:
 private:
     double evaluate(const Query &query, const double *f, double *out, double scale, bool with_loss,
                     std::size_t threads, Workspace &work) {
-        if (out != nullptr) std::fill(out + query.begin, out + query.end, 0.0);
-        if (query.pairs == 0) return 0.0;
+        if (query.pairs == 0) {
+            if (out != nullptr) std::fill(out + query.begin, out + query.end, 0.0);
+            return 0.0;
+        }
         if (summation_ == "direct") return directly(query, f, out, scale, with_loss);
         if (summation_ == "auto") {
             if (query.pairs <= kSurelyDirect) return directly(query, f, out, scale, with_loss);
@@ -385,6 +370,7 @@ private:
 
     double directly(const Query &query, const double *f, double *out, double scale, bool with_loss) const {
         double loss = 0.0;
+        if (out != nullptr) std::fill(out + query.begin, out + query.end, 0.0);
         for (std::size_t s = query.segments.first; s < query.segments.last; ++s) {
             const Segment &preferred = segments_[s];
             for (std::size_t r = preferred.below.first; r < preferred.below.last; ++r) {
@@ -417,7 +403,7 @@ private:
         // Rows are counted from the query's first here.
         f += query.begin;
         if (out != nullptr) out += query.begin;
-        work.sorted.resize(query.end - query.begin, false);
+        work.where.resize(query.end - query.begin);
         std::size_t n_blocks = 0;
         work.first_block.clear();
         for (std::size_t s = 0; s < n_segments; ++s) {
@@ -427,8 +413,12 @@ private:
         }
         work.first_block.push_back(n_blocks);
         in_threads(n_blocks, threads, [&](std::size_t b) {
-            sort_block(basis, work.grid, f, nullptr, work.blocks[b], work.sorted);
-            take_moments(basis, false, work.blocks[b], work.sorted);
+            Block &block = work.blocks[b];
+            thread_local std::vector<double> unused;
+            if (out == nullptr) unused.resize(kBlock);
+            double *const x = out == nullptr ? unused.data() : out + block.begin;
+            sort_block(basis, work.grid, f, nullptr, block, x, nullptr, work.where.data() + block.begin);
+            take_moments(basis, x, nullptr, block);
         });
 
         work.slots.assign(work.grid.ids.size(), -1);
@@ -475,7 +465,9 @@ private:
             std::fill(segment_of.begin() + static_cast<std::ptrdiff_t>(work.first_block[s]),
                       segment_of.begin() + static_cast<std::ptrdiff_t>(work.first_block[s + 1]), s);
         in_threads(n_blocks, threads, [&](std::size_t b) {
-            evaluate_block(basis, work.blocks[b], work.sorted, work.use[segment_of[b]], work.coefs[segment_of[b]], out);
+            const Block &block = work.blocks[b];
+            evaluate_block(basis, block, work.where.data() + block.begin, work.use[segment_of[b]],
+                           work.coefs[segment_of[b]], out + block.begin);
         });
         return loss;
     }
@@ -529,31 +521,36 @@ void sum_by_cells(const Basis &basis, Part part, double factor, In<double> sourc
                   In<double> targets, double *out, std::size_t threads) {
     Grid grid;
     grid.lay(basis, {{sources.data(), sources.size()}, {targets.data(), targets.size()}});
-    const auto sort_all = [&](In<double> &scores, const double *q, std::vector<Block> &blocks, Sorted &sorted) {
+    // The places go to `to`, where they are kept, or are done with when their moments are taken.
+    std::vector<std::uint16_t> where(std::max(sources.size(), targets.size()));
+    const auto sort_all = [&](In<double> &scores, const double *q, std::vector<Block> &blocks, double *to) {
         std::size_t n = 0;
-        sorted.resize(scores.size(), q != nullptr);
         add_blocks(blocks, n, 0, scores.size());
         in_threads(n, threads, [&](std::size_t b) {
-            sort_block(basis, grid, scores.data(), q, blocks[b], sorted);
-            take_moments(basis, q != nullptr, blocks[b], sorted);
+            std::vector<double> x(to == nullptr ? kBlock : 0), weights_sorted(q == nullptr ? 0 : kBlock);
+            double *const places = to == nullptr ? x.data() : to + blocks[b].begin;
+            double *const weights_to = q == nullptr ? nullptr : weights_sorted.data();
+            sort_block(basis, grid, scores.data(), q, blocks[b], places, weights_to, where.data() + blocks[b].begin);
+            take_moments(basis, places, weights_to, blocks[b]);
         });
     };
     std::vector<Block> blocks, target_blocks;
-    Sorted sorted, sorted_targets;
     std::vector<std::int32_t> slots(grid.ids.size(), -1);
     CellsInUse use;
     Field field;
-    sort_all(sources, weights.data(), blocks, sorted);
+    sort_all(sources, weights.data(), blocks, nullptr);
     add_up(basis, blocks.data(), blocks.data() + blocks.size(), slots, use);
     field.clear(grid.ids.size(), basis.stride());
     for (std::size_t c = 0; c < use.cells.size(); ++c)
         field.add(static_cast<std::size_t>(use.cells[c]), use.moments.data() + c * basis.stride(), use.rows[c]);
-    sort_all(targets, nullptr, target_blocks, sorted_targets);
+    sort_all(targets, nullptr, target_blocks, out);
     add_up(basis, target_blocks.data(), target_blocks.data() + target_blocks.size(), slots, use);
     std::vector<double> coefs(use.cells.size() * basis.variants() * basis.stride(), 0.0);
     basis.spread(part, field, grid.ids, use.cells.data(), use.cells.size(), factor, coefs.data());
-    in_threads(target_blocks.size(), threads,
-               [&](std::size_t b) { evaluate_block(basis, target_blocks[b], sorted_targets, use, coefs, out); });
+    in_threads(target_blocks.size(), threads, [&](std::size_t b) {
+        const std::size_t begin = target_blocks[b].begin;
+        evaluate_block(basis, target_blocks[b], where.data() + begin, use, coefs, out + begin);
+    });
 }
 
 // out[j] = Σ_i q_i g(y_j − z_i), for g = erfc, ierfc, sigmoid: 1/(1 + e^t), or softplus: log(1 + e^{−t}).
