@@ -166,7 +166,7 @@ def read_graph(path: str | os.PathLike[str], names: NDArray[np.float64]) -> Pref
             line_of[edge] = at
     if not line_of:
         raise GraphError(f"{shown}: no edge: expected lines 'i j', class j preferred to class i")
-    return from_edges(len(names), line_of, name=os.path.basename(shown))
+    return from_edges(len(names), line_of, name=shown)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -74,6 +74,7 @@ def test_what_the_model_tells(diabetes, train, info, tmp_path):
     assert f"converged after {facts['iterations']} iterations, {facts['evaluations']} evaluations" in said
     assert "objective 0.37075826 (logistic)" in said
     assert "65121 pairs of 3 classes\n" in said
+    assert "training WMW 0.830423\n" in said
     heading, *rows = (line for line in said.splitlines() if not line.startswith("apsvm: "))
     assert heading.split() == ["iter", "objective", "gradient", "evaluations", "seconds"]
     assert len(rows) >= 10
@@ -134,6 +135,32 @@ def test_queries_are_ranked_apart(digits, train, info, write_rows, tmp_path):
         Watch(),
     )
     np.testing.assert_allclose(load_model(model).coef, reference.w, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("graph", ["full", "adjacent", "bipartite", "0<2,1<0"])
+def test_the_statistic_said_is_the_one_eval_finds(graph, digits, run, train, write_rows, tmp_path):
+    data, model = tmp_path / "data", tmp_path / "m"
+    # Query 5 is of one class.
+    labels = np.minimum(digits.labels, 3.0)
+    queries = np.where((labels == 3) & (np.arange(labels.size) % 2 == 0), 5, np.arange(labels.size) % 5)
+    write_rows(data, digits.X, labels, query_id=queries)
+    chosen = graph
+    if "<" in graph:
+        chosen = tmp_path / "graph.txt"
+        chosen.write_text("0 2\n1 0\n")
+    said = train(data, model, "--graph", chosen)
+    name = "WMW" if graph == "full" else f"WMW({graph})"
+    found = json.loads(run("eval", data, "--model", model, "-m", name, "--relevant-from", 1, "--json").stdout)
+    assert f"training WMW {found['metrics'][name]:.6f} (mean of 5 queries)\n" in said
+    # The statistic by hand, for one query.
+    if graph == "full":
+        scores = load_model(model).score(digits.X)
+        shares = []
+        for query in range(5):
+            s, g = scores[queries == query], labels[queries == query]
+            ahead = (s[:, None] - s)[g[:, None] > g]
+            shares.append(np.mean((ahead > 0) + 0.5 * (ahead == 0)))
+        assert found["metrics"][name] == pytest.approx(np.mean(shares), rel=1e-12)
 
 
 def test_the_log(cancer, train, info, tmp_path):

@@ -69,7 +69,7 @@ def test_graph_file(tmp_path):
     path.write_text("# low high\n-1 2.0\n\n0.5 3 # a comment\n3 0.5\n")
     graph = read_graph(path, NAMES)
     assert edges(graph) == {(0, 2), (1, 3), (3, 1)}
-    assert graph.name == "graph.txt"
+    assert graph.name == str(path)
     assert graph.cycle() in ([1, 3], [3, 1])
 
 

@@ -14,6 +14,7 @@ from apsvm.cli.shared import BAD_DATA, Failure, Number, given_by_user, reading, 
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
+    from apsvm.model import LinearRanker
     from apsvm.solvers.smooth import Iteration
     from apsvm.trainers.preferences import Classes, PreferenceGraph
     from apsvm.trainers.rank_ncg import Settings, Trained
@@ -235,13 +236,14 @@ def _made(job: Job, settings: Settings, classes: Classes, graph: PreferenceGraph
 
     solution = trained.solution
     result = {"value": solution.objective, "gradient_norm": solution.gradient_norm, "asked": solution.asked}
+    ranker = job.ranker(trained.w, {**_header(settings, classes, graph, trained), "result": result})
     return Made(
-        model=job.ranker(trained.w, {**_header(settings, classes, graph, trained), "result": result}),
+        model=ranker,
         state=trained.state,
         converged=trained.state is State.CONVERGED,
         interrupted=trained.state is State.INTERRUPTED,
         record={"iterations": solution.iterations, "evaluations": solution.evaluations, **result},
-        summary=_summary(settings, classes, trained),
+        summary=[*_summary(settings, classes, trained), _statistic(job.dataset, classes, graph, ranker, trained)],
         seconds={part: span.wall_ns / 1e9 for part, span in trained.spans.items()},
     )
 
@@ -269,7 +271,7 @@ def _header(settings: Settings, classes: Classes, graph: PreferenceGraph, traine
 
 
 def _summary(settings: Settings, classes: Classes, trained: Trained) -> list[str]:
-    """Why it stopped, the objective and how small the gradient is there."""
+    """Why it stopped, the objective, how small the gradient is there, and what was trained on."""
     solution = trained.solution
     sign = "≤" if solution.gradient_norm <= solution.asked else ">"
     queries = f" in {trained.queries} queries" if trained.queries > 1 else ""
@@ -282,3 +284,18 @@ def _summary(settings: Settings, classes: Classes, trained: Trained) -> list[str
     if trained.queries_skipped:
         lines.append(f"{trained.queries_skipped} queries without a pair were left out, {trained.queries} trained on")
     return lines
+
+
+def _statistic(
+    dataset: Dataset, classes: Classes, graph: PreferenceGraph, ranker: LinearRanker, trained: Trained
+) -> str:
+    from apsvm.metrics.evaluate import evaluate
+    from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
+
+    metric = WilcoxonMannWhitney(graph.name if graph.name in NAMED_GRAPHS else tuple(graph.edges()))
+    grouped = trained.queries > 1 or trained.queries_skipped > 0
+    groups = dataset.groups if grouped else None
+    # Class 0 is the lowest: the others are "relevant" to it in the bipartite graph.
+    result = evaluate([metric], ranker.score(dataset.X), classes.of_row * 1.0, groups, relevant_from=1.0)
+    mean = f" (mean of {trained.queries} queries)" if grouped else ""
+    return f"training WMW {result.values[metric.name]:.6f}{mean}"
