@@ -8,10 +8,10 @@ import pytest
 from apsvm.metrics import METRICS, Metric, parse_metric
 
 PARAMETERS = {
-    "@k": ("@1", "@3", "@7", "@100"),
-    "(rho)": ("(0.8)", "(0.05)", "(0.999)"),
-    "(graph)": ("(adjacent)", "(bipartite)", "(0<1)"),
-    "β": ("1", "0.5", "2"),
+    "@k": ("@1", "@4", "@100"),
+    "(rho)": ("(0.8)", "(0.05)"),
+    "(graph)": ("(adjacent)", "(0<1)"),
+    "β": ("1", "0.5"),
 }
 
 

@@ -11,7 +11,7 @@ rows = st.lists(st.tuples(st.integers(-LEVELS, LEVELS), st.booleans()), min_size
     lambda drawn: len({label for _, label in drawn}) == 2
 )
 steps = st.lists(st.floats(1e-3, 1e6), min_size=2 * LEVELS, max_size=2 * LEVELS)
-few = settings(max_examples=25)  # of each metric
+few = settings(max_examples=15)  # of each metric
 tie_rules = st.sampled_from(TIE_RULES)
 
 

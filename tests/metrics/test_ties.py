@@ -99,18 +99,18 @@ def orders_inside_ties(scores, relevant):
 @pytest.mark.parametrize("name", STRICT)
 def test_strict_rules_agree_with_the_formula_on_sorted_rows(name, ties, random_cases):
     metric, differs = parse_metric(name), 0
-    for scores, relevant in random_cases(200, 15, tied=True, seed=3):
+    for scores, relevant in random_cases(100, 15, tied=True, seed=3):
         order = [int(relevant[i]) for i in sorted_rows(scores, relevant, ties)]
         value = metric(scores, relevant, ties)
         assert value == pytest.approx(float(STRICT[name](order)), rel=1e-12)
         differs += value != metric(scores, relevant)
-    assert differs > 10
+    assert differs > 5
 
 
 @pytest.mark.parametrize("ties", SORT_KEYS)
 def test_strict_rules_are_an_explicit_order(metric, ties, random_cases):
     """Spreading each block of integer scores downwards, in the rule's order, leaves the value as it is."""
-    for scores, relevant in random_cases(100, 15, tied=True, seed=4):
+    for scores, relevant in random_cases(30, 15, tied=True, seed=4):
         rows = sorted_rows(scores, relevant, ties)
         spread = scores.copy()
         # a drop of at most 1/2: blocks stay apart, and on their side of F1's threshold
@@ -123,15 +123,15 @@ def test_strict_rules_are_an_explicit_order(metric, ties, random_cases):
 @pytest.mark.parametrize("name", [name for name in STRICT if name != "AP"])
 def test_block_is_the_expectation_over_shuffles(name, random_cases):
     metric, straddled = parse_metric(name), 0
-    for scores, relevant in random_cases(120, 6, tied=True, seed=5):
+    for scores, relevant in random_cases(60, 6, tied=True, seed=5):
         values = [STRICT[name](order) for order in orders_inside_ties(scores, relevant)]
         assert metric(scores, relevant) == pytest.approx(float(sum(values) / len(values)), rel=1e-12, abs=1e-15)
         straddled += min(values) != max(values)
-    assert name == "P@7" or straddled > 10
+    assert name == "P@7" or straddled > 5
 
 
 def test_pessimistic_is_the_least_of_all_orders(metric, random_cases):
-    for scores, relevant in random_cases(100, 12, tied=True, seed=6):
+    for scores, relevant in random_cases(50, 12, tied=True, seed=6):
         least = metric(scores, relevant, "pessimistic")
         assert least <= metric(scores, relevant, "file") + 1e-12
         assert least <= metric(scores, relevant, "block") + 1e-12
