@@ -20,13 +20,14 @@ from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
 from apsvm.data.rows import Rows
+from apsvm.losses import make_loss
 from apsvm.metrics import parse_metric
-from apsvm.oracles import ORACLES
+from apsvm.oracles import serving
 from apsvm.trainers.approximate import train_approximate
 from apsvm.trainers.stage import CUTTERS, Settings, Trained, TrainingSet, Watch
 from apsvm.trainers.structured_svm import train_structured_svm
 
-EXACT = [name for name in ORACLES if name not in ("brute-force", "zero-one")]
+EXACT = [name for name in serving(make_loss("ap")) if name != "brute-force"]
 METHODS = ["zero-one", *EXACT, "appx 25", "appx 50", "appx 75"]
 
 
