@@ -70,6 +70,12 @@ class LinearRanker:
         label = self.header["positive_label"]
         return None if label is None else float(label)
 
+    @property
+    def relevant_from(self) -> float | None:
+        """The grade from which rows were positive in training, if it was one."""
+        grade = self.header.get("relevant_from")
+        return None if grade is None else float(grade)
+
     def score(self, X: Any, *, threads: int = 1) -> NDArray[np.float64]:
         """Scores of the rows of X, (n, width) CSR or dense: (n,) float64.
 
@@ -163,6 +169,8 @@ def _check(header: Any, coef: NDArray[Any]) -> None:
         value = header[key]
         if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
             raise ModelError(f"its header's {key!r} is {value!r}")
+    if not isinstance(header.get("relevant_from"), int | float | None):
+        raise ModelError(f"its header's 'relevant_from' is {header['relevant_from']!r}")
     if not math.isfinite(header["intercept"]):
         raise ModelError("its constant is not finite")
     if coef.dtype != np.dtype("<f8") or coef.shape != (header["width"],):

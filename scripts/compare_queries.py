@@ -1,9 +1,9 @@
 """Losses compared on learning to rank, many queries with grades, and LightGBM's lambdarank beside them if installed.
 
-C (LightGBM: leaves and rounds, by early stopping) is chosen on a third of the training queries, by the metric in
+C (LightGBM: leaves and rounds, by early stopping) is chosen on a third of the training queries, by the metric of
 --choose-by; then all training queries are used. Printed: metrics of the test queries with bootstrap intervals over
-queries, the setting chosen, and seconds of the final training on one thread. Queries without rows to tell apart are left
-out of the means, as everywhere in apsvm.
+queries, the setting chosen, and seconds of the final training on one thread. Queries without rows to tell apart do not
+count.
 
     python scripts/compare_queries.py TRAIN TEST [--losses ap,ndcg,zero-one] [--bounds hinge,tight]
 """

@@ -5,7 +5,7 @@
 DATA are svmlight files, plain or gzipped, or DATA@LABEL: that label against all others. In each of the folds features
 are standardised by the training rows; C is chosen on a third of them by the metric that is then reported (each method
 chooses once for every metric), and the method trained again on all. Printed: a table a metric, with mean ranks over the
-sets, Wilcoxon's signed-rank test against the best rival, and seconds of the final trainings (of the AP column's choice).
+sets, Wilcoxon's signed-rank test of the bounds, and seconds of the final trainings (of the choice by AP).
 """
 
 from __future__ import annotations

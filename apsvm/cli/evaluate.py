@@ -263,7 +263,7 @@ def _of_data(
     labels = set()
     for path in models:
         ranker = read_model(path)
-        labels.add(ranker.positive_label)
+        labels.add((ranker.positive_label, ranker.relevant_from))
         key = (ranker.zero_based, ranker.width)
         if key in read:
             found[path] = ranker.score(read[key].X)
@@ -282,8 +282,10 @@ def _of_data(
         found[path] = np.array(_read_scores(path, dataset.X.shape[0], dataset.source))
     if positive_label is None and relevant_from is None and labels:
         if len(labels) > 1:
-            raise click.UsageError("the models have different positive labels: choose one by --positive-label")
-        positive_label = labels.pop()
+            raise click.UsageError(
+                "the models have different positive labels: choose by --positive-label or --relevant-from"
+            )
+        positive_label, relevant_from = labels.pop()
     grades, threshold = _judged(metrics, dataset, positive_label, relevant_from)
     entries = []
     for path, values in found.items():
