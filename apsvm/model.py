@@ -1,8 +1,12 @@
-"""The model: a weight a feature and a constant, in a file that cannot run code and cannot be damaged unnoticed.
+"""The models, in files that cannot run code and cannot be damaged unnoticed.
 
-File: an uncompressed ``.npz`` (``numpy.load`` reads it) with two members, ``header.npy`` (UTF-8 JSON as uint8) and
-``coef.npy`` (float64, little-endian), and the SHA-256 of all bytes before it, in hexadecimal, as the archive's comment:
-the last 64 bytes. Anything else in the file, or one bit changed, is a ``ModelError``.
+``LinearRanker``: a weight a feature and a constant. ``ItemRanker``: factors of items, for users known by what they
+like.
+
+File: an uncompressed ``.npz`` (``numpy.load`` reads it) whose first member is ``header.npy`` (UTF-8 JSON as uint8) and
+whose others are the model's arrays (``coef.npy``, float64, for a linear ranker; little-endian all), and the SHA-256 of
+all bytes before it, in hexadecimal, as the archive's comment: the last 64 bytes. The header's ``kind`` says which model
+it is; without one it is a linear ranker. Anything else in the file, or one bit changed, is a ``ModelError``.
 """
 
 from __future__ import annotations
@@ -16,23 +20,23 @@ import zipfile
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from apsvm.data.rows import Rows
 from apsvm.files import standard_input, write_whole
 
 SCHEMA = 1
-_MEMBERS = ("header.npy", "coef.npy")
+_HEADER = "header.npy"
 _DIGEST_LENGTH = 64
 _NEEDED: dict[str, type | tuple[type, ...]] = {
     "schema": int,
     "loss": str,
     "width": int,
     "zero_based": bool,
-    "intercept": (int, float),
     "positive_label": (int, float, type(None)),
 }
 
@@ -49,6 +53,10 @@ class LinearRanker:
     intercept : float, the constant; it moves every score alike, so no ranking depends on it
     header : JSON values that describe the training (loss, oracle, C, certificate, data …)
     """
+
+    kind: ClassVar[str] = "linear"
+    what: ClassVar[str] = "a linear ranker"
+    arrays: ClassVar[tuple[str, ...]] = ("coef",)
 
     coef: NDArray[np.float64]
     intercept: float
@@ -83,45 +91,144 @@ class LinearRanker:
         ------
         ValueError : X is not (n, width)
         """
-        shape = np.shape(X)
-        if len(shape) != 2 or shape[1] != self.width:
-            raise ValueError(f"expected X of shape (n, {self.width}), found {shape}")
+        _check_shape(X, self.width)
         return Rows(X, threads=threads).scores(self.coef) + self.intercept
 
     def to_bytes(self) -> bytes:
         """The content of the model's file; the same model always gives the same bytes."""
-        header = {**self.header, "schema": SCHEMA, "width": self.width, "intercept": self.intercept}
-        text = json.dumps(header, allow_nan=False, sort_keys=True, indent=1)
-        arrays = {
-            "header.npy": np.frombuffer(text.encode(), dtype=np.uint8),
-            "coef.npy": self.coef.astype("<f8", copy=False),
-        }
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-            for name in _MEMBERS:
-                member = io.BytesIO()
-                np.lib.format.write_array(member, arrays[name], version=(1, 0), allow_pickle=False)
-                archive.writestr(zipfile.ZipInfo(name), member.getvalue())
-            archive.comment = b"0" * _DIGEST_LENGTH
-        content = buffer.getvalue()[:-_DIGEST_LENGTH]
-        return content + hashlib.sha256(content).hexdigest().encode()
+        header = {**self.header, "width": self.width, "intercept": self.intercept}
+        return _sealed(header, {"coef": self.coef.astype("<f8", copy=False)})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model whole or not at all (OSError); ``-`` is standard output."""
         write_whole(path, self.to_bytes())
 
+    @classmethod
+    def from_parts(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> LinearRanker:
+        """What ``to_bytes`` wrote. Raises ModelError."""
+        _check_field(header, "intercept", (int, float))
+        if not isinstance(header.get("relevant_from"), int | float | None):
+            raise ModelError(f"its header's 'relevant_from' is {header['relevant_from']!r}")
+        if not math.isfinite(header["intercept"]):
+            raise ModelError("its constant is not finite")
+        coef = arrays["coef"]
+        if coef.dtype != np.dtype("<f8") or coef.shape != (header["width"],):
+            raise ModelError(f"expected {header['width']} float64 weights, found {coef.dtype} of shape {coef.shape}")
+        if not np.isfinite(coef).all():
+            raise ModelError("a weight is not finite")
+        return cls(np.ascontiguousarray(coef, dtype=np.float64), float(header["intercept"]), header)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRanker:
+    """Scores of items for users who are known by the items they like (WSABIE's two embeddings, of items both):
+
+        score(y) = bias_y + output_y · h,      h = mean of input_i over the liked items i other than y
+
+    A user need not have been seen in training. A user is a row; its liked items are its columns of positive value.
+
+    input, output : (width, factors) float32; bias : (width,) float32; row j belongs to file index j, or j + 1 if not
+        ``zero_based``
+    header : JSON values that describe the training
+    """
+
+    kind: ClassVar[str] = "item-factors"
+    what: ClassVar[str] = "a ranker of items for users (--rows-as-users)"
+    arrays: ClassVar[tuple[str, ...]] = ("input", "output", "bias")
+
+    input: NDArray[np.float32]
+    output: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    header: Mapping[str, Any]
+
+    @property
+    def width(self) -> int:
+        """Number of items."""
+        return self.bias.size
+
+    @property
+    def zero_based(self) -> bool:
+        """Whether the training file counted items from 0."""
+        return bool(self.header["zero_based"])
+
+    def score(self, X: Any) -> NDArray[np.float32]:
+        """The score of every item for each row of X, (n, width) CSR or dense: (n, width) float32. Those of liked items
+        are −inf: they are known.
+
+        Raises
+        ------
+        ValueError : X is not (n, width)
+        """
+        _check_shape(X, self.width)
+        liked = sp.csr_array(X) > 0
+        users = liked.sum(axis=1)
+        h = (liked @ self.input) / np.maximum(users, 1)[:, None]
+        scores: NDArray[np.float32] = (h @ self.output.T + self.bias).astype(np.float32, copy=False)
+        liked.sort_indices()
+        scores[liked.nonzero()] = -np.inf
+        return scores
+
+    def top(self, X: Any, k: int) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        """For each row of X, (n, width): its up to k best items, known ones left out, best first, equal scores in the
+        items' order, and their scores. Works through the rows in blocks; ValueError as ``score``."""
+        _check_shape(X, self.width)
+        found = []
+        block = max(1, 4_000_000 // max(1, self.width))
+        rows = sp.csr_array(X)
+        for at in range(0, rows.shape[0], block):
+            for scores in self.score(rows[at : at + block]):
+                order = np.argsort(-scores, kind="stable")[:k]
+                order = order[scores[order] > -np.inf]
+                found.append((order, scores[order]))
+        return found
+
+    def to_bytes(self) -> bytes:
+        """The content of the model's file; the same model always gives the same bytes."""
+        header = {**self.header, "kind": self.kind, "width": self.width, "factors": self.input.shape[1]}
+        arrays = {"input": self.input, "output": self.output, "bias": self.bias}
+        return _sealed(header, {name: array.astype("<f4", copy=False) for name, array in arrays.items()})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model whole or not at all (OSError); ``-`` is standard output."""
+        write_whole(path, self.to_bytes())
+
+    @classmethod
+    def from_parts(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ItemRanker:
+        """What ``to_bytes`` wrote. Raises ModelError."""
+        _check_field(header, "factors", int)
+        n, factors = header["width"], header["factors"]
+        for name, shape in (("input", (n, factors)), ("output", (n, factors)), ("bias", (n,))):
+            array = arrays[name]
+            if array.dtype != np.dtype("<f4") or array.shape != shape:
+                raise ModelError(f"expected {name} of float32 and shape {shape}, found {array.dtype} of {array.shape}")
+            if not np.isfinite(array).all():
+                raise ModelError(f"a number of its {name} is not finite")
+        parts = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in arrays.items()}
+        return cls(**parts, header=header)
+
+
+Model: TypeAlias = LinearRanker | ItemRanker
+_KINDS: dict[str, type[LinearRanker] | type[ItemRanker]] = {kind.kind: kind for kind in (LinearRanker, ItemRanker)}
+
 
 def load_model(path: str | os.PathLike[str]) -> LinearRanker:
-    """Reads a model (``-``: from standard input); never executes code.
+    """Reads a linear ranker (``-``: from standard input); never executes code.
 
     Raises
     ------
     OSError : the file cannot be read
-    ModelError : it is not a whole, undamaged model of a schema this version knows
+    ModelError : it is not a whole, undamaged model of a schema this version knows, or it is another kind of model
     """
-    name = os.fspath(path)
-    shown = "<stdin>" if name == "-" else name
-    with nullcontext(standard_input()) if name == "-" else open(path, "rb") as stream:
+    model = load_any_model(path)
+    if not isinstance(model, LinearRanker):
+        raise ModelError(f"{_shown(path)}: expected {LinearRanker.what}, found {model.what}")
+    return model
+
+
+def load_any_model(path: str | os.PathLike[str]) -> Model:
+    """``load_model`` for a model of any kind."""
+    shown = _shown(path)
+    with nullcontext(standard_input()) if os.fspath(path) == "-" else open(path, "rb") as stream:
         start = stream.read(4)
         # Do not read gigabytes of something else.
         if start != b"PK\x03\x04":
@@ -133,18 +240,39 @@ def load_model(path: str | os.PathLike[str]) -> LinearRanker:
         raise ModelError(f"{shown}: {error}") from None
 
 
-def _parse(content: bytes) -> LinearRanker:
+def _shown(path: str | os.PathLike[str]) -> str:
+    name = os.fspath(path)
+    return "<stdin>" if name == "-" else name
+
+
+def _sealed(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    text = json.dumps({**header, "schema": SCHEMA}, allow_nan=False, sort_keys=True, indent=1)
+    members = {_HEADER: np.frombuffer(text.encode(), dtype=np.uint8)}
+    members |= {f"{name}.npy": array for name, array in arrays.items()}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in members.items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(name), member.getvalue())
+        archive.comment = b"0" * _DIGEST_LENGTH
+    content = buffer.getvalue()[:-_DIGEST_LENGTH]
+    return content + hashlib.sha256(content).hexdigest().encode()
+
+
+def _parse(content: bytes) -> Model:
     if hashlib.sha256(content[:-_DIGEST_LENGTH]).hexdigest().encode() != content[-_DIGEST_LENGTH:]:
         raise ModelError("damaged or not an apsvm model: the checksum at its end does not match its content")
     # From here on the file is as its writer made it; the writer may still not have been this program.
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             infos = archive.infolist()
-            if tuple(info.filename for info in infos) != _MEMBERS:
-                raise ModelError(f"expected the members {', '.join(_MEMBERS)}")
             if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
                 raise ModelError("its members must be stored uncompressed")
-            text, coef = (
+            names = [info.filename for info in infos]
+            if names[:1] != [_HEADER]:
+                raise ModelError(f"expected the members {_HEADER} and the model's arrays, found {', '.join(names)}")
+            text, *found = (
                 np.lib.format.read_array(io.BytesIO(archive.read(info)), allow_pickle=False) for info in infos
             )
         if text.dtype != np.uint8 or text.ndim != 1:
@@ -154,29 +282,39 @@ def _parse(content: bytes) -> LinearRanker:
         raise
     except (zipfile.BadZipFile, ValueError, RuntimeError, EOFError, MemoryError) as error:
         raise ModelError(f"not an apsvm model ({error})") from None
-    _check(header, coef)
-    return LinearRanker(np.ascontiguousarray(coef, dtype=np.float64), float(header["intercept"]), header)
+    kind = _kind_of(header)
+    expected = [f"{name}.npy" for name in kind.arrays]
+    if names[1:] != expected:
+        raise ModelError(f"expected the members {', '.join([_HEADER, *expected])}, found {', '.join(names)}")
+    return kind.from_parts(header, dict(zip(kind.arrays, found, strict=True)))
 
 
-def _check(header: Any, coef: NDArray[Any]) -> None:
+def _kind_of(header: Any) -> type[LinearRanker] | type[ItemRanker]:
+    """The class of the model, its header being checked for what all kinds need."""
     if not isinstance(header, dict):
         raise ModelError("its header is not a JSON object")
     if header.get("schema") != SCHEMA:
         raise ModelError(f"schema {header.get('schema')!r} is not known to this version of apsvm (it knows {SCHEMA})")
     for key, kinds in _NEEDED.items():
-        if key not in header:
-            raise ModelError(f"its header lacks {key!r}")
-        value = header[key]
-        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-            raise ModelError(f"its header's {key!r} is {value!r}")
-    if not isinstance(header.get("relevant_from"), int | float | None):
-        raise ModelError(f"its header's 'relevant_from' is {header['relevant_from']!r}")
-    if not math.isfinite(header["intercept"]):
-        raise ModelError("its constant is not finite")
-    if coef.dtype != np.dtype("<f8") or coef.shape != (header["width"],):
-        raise ModelError(f"expected {header['width']} float64 weights, found {coef.dtype} of shape {coef.shape}")
-    if not np.isfinite(coef).all():
-        raise ModelError("a weight is not finite")
+        _check_field(header, key, kinds)
+    kind = header.get("kind", LinearRanker.kind)
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ModelError(f"kind {kind!r} is not known to this version of apsvm (it knows {', '.join(_KINDS)})")
+    return _KINDS[kind]
+
+
+def _check_field(header: Mapping[str, Any], key: str, kinds: type | tuple[type, ...]) -> None:
+    if key not in header:
+        raise ModelError(f"its header lacks {key!r}")
+    value = header[key]
+    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+        raise ModelError(f"its header's {key!r} is {value!r}")
+
+
+def _check_shape(X: Any, width: int) -> None:
+    shape = np.shape(X)
+    if len(shape) != 2 or shape[1] != width:
+        raise ValueError(f"expected X of shape (n, {width}), found {shape}")
 
 
 def _no_constant(name: str) -> Any:

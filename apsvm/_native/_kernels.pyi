@@ -135,3 +135,56 @@ class SvmlightParser:
     def finish(
         self,
     ) -> tuple[_Index, _Index, _Values, NDArray[float64], NDArray[int64] | None, NDArray[float64] | None, int, int]: ...
+
+class WarpRows:
+    def __init__(
+        self,
+        w: NDArray[float64],
+        squares: NDArray[float64],
+        steps: NDArray[float64],
+        positives: NDArray[int64],
+        starts: NDArray[int64],
+        counts: NDArray[int64],
+        members: NDArray[int64],
+        loss_of_rank: NDArray[float64],
+        estimator: str,
+        scale: float,
+        max_trials: int,
+        rule: str,
+        rate: float,
+        l2: float,
+        instalment: int,
+        seed: int,
+        threads: int,
+    ) -> None: ...
+    def run_csr(
+        self, indptr: _Index, indices: _Index, values: _Values, order: NDArray[int64]
+    ) -> tuple[int, int, float]: ...
+    def run_dense(self, X: _Values, order: NDArray[int64]) -> tuple[int, int, float]: ...
+    def settle(self) -> None: ...
+
+class WarpItems:
+    def __init__(
+        self,
+        parameters: NDArray[float32],
+        squares: NDArray[float32],
+        steps: NDArray[float32],
+        items: int,
+        factors: int,
+        loss_of_rank: NDArray[float64],
+        estimator: str,
+        scale: float,
+        max_trials: int,
+        rule: str,
+        rate: float,
+        l2: float,
+        instalment: int,
+        seed: int,
+        threads: int,
+    ) -> None: ...
+    def run(self, indptr: _Index, indices: _Index, users: NDArray[int64]) -> tuple[int, int, float]: ...
+    def settle(self) -> None: ...
+
+def warp_weight(
+    loss_of_rank: NDArray[float64], estimator: str, n_neg: int, trials: NDArray[int64]
+) -> NDArray[float64]: ...

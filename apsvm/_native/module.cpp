@@ -8,5 +8,6 @@ NB_MODULE(_kernels, m) {
     bind_qp(m);
     bind_rows(m);
     bind_svmlight(m);
+    bind_warp(m);
     bind_wmw(m);
 }

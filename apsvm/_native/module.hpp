@@ -8,4 +8,5 @@ void bind_oracles(nanobind::module_ &m);
 void bind_qp(nanobind::module_ &m);
 void bind_rows(nanobind::module_ &m);
 void bind_svmlight(nanobind::module_ &m);
+void bind_warp(nanobind::module_ &m);
 void bind_wmw(nanobind::module_ &m);

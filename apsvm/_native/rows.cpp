@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "arrays.hpp"
+#include "matrices.hpp"
 #include "module.hpp"
 #include "threads.hpp"
 
@@ -17,56 +18,6 @@ using namespace apsvm;
 // Below this many multiply-adds starting a thread costs more than it saves.
 constexpr std::size_t kWorkPerThread = 1u << 18;
 constexpr std::size_t kMaxBlocks = 16;
-
-template <class Value, class Index>
-struct Csr {
-    const Index *indptr;
-    const Index *indices;
-    const Value *values;
-    std::size_t n_columns;
-
-    std::size_t work(std::size_t row) const { return static_cast<std::size_t>(indptr[row + 1] - indptr[row]); }
-
-    double dot(std::size_t row, const double *w) const {
-        // Four accumulators: the latency of one chain of additions would be the limit.
-        double sum[4] = {0, 0, 0, 0};
-        Index at = indptr[row];
-        const Index end = indptr[row + 1];
-        for (; at + 4 <= end; at += 4)
-            for (int lane = 0; lane < 4; ++lane)
-                sum[lane] += static_cast<double>(values[at + lane]) * w[indices[at + lane]];
-        for (; at < end; ++at) sum[0] += static_cast<double>(values[at]) * w[indices[at]];
-        return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    }
-
-    void add(std::size_t row, double factor, double *total) const {
-        for (Index at = indptr[row]; at < indptr[row + 1]; ++at)
-            total[indices[at]] += factor * static_cast<double>(values[at]);
-    }
-};
-
-template <class Value>
-struct Dense {
-    const Value *values;
-    std::size_t n_columns;
-
-    std::size_t work(std::size_t) const { return n_columns; }
-
-    double dot(std::size_t row, const double *w) const {
-        const Value *x = values + row * n_columns;
-        double sum[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-        std::size_t at = 0;
-        for (; at + 8 <= n_columns; at += 8)
-            for (int lane = 0; lane < 8; ++lane) sum[lane] += static_cast<double>(x[at + lane]) * w[at + lane];
-        for (; at < n_columns; ++at) sum[0] += static_cast<double>(x[at]) * w[at];
-        return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
-    }
-
-    void add(std::size_t row, double factor, double *total) const {
-        const Value *x = values + row * n_columns;
-        for (std::size_t at = 0; at < n_columns; ++at) total[at] += factor * static_cast<double>(x[at]);
-    }
-};
 
 template <class Matrix>
 void scores(const Matrix &X, const std::int64_t *rows, std::size_t n, const double *w, double *out,

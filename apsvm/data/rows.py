@@ -58,6 +58,21 @@ class Rows:
         """Number of weights: the features, and the bias if there is one."""
         return int(self._X.shape[1]) + (self._bias is not None)
 
+    @property
+    def features(self) -> int:
+        """Number of features, without the bias."""
+        return int(self._X.shape[1])
+
+    @property
+    def selection(self) -> NDArray[np.int64]:
+        """(m,) int64: the rows of ``matrix`` that are selected, in order."""
+        return self._selection
+
+    @property
+    def matrix(self) -> Any:
+        """The whole matrix, (n, features): a CSR matrix or a C-ordered dense array, float32 or float64."""
+        return self._X
+
     def select(self, which: NDArray[np.int64]) -> Rows:
         """The rows ``which`` (positions within this selection, int64), in that order; X is shared."""
         return Rows(self._X, bias=self._bias, threads=self._threads, selection=self._selection[which])

@@ -1,0 +1,181 @@
+"""WARP on implicit feedback: factors of items, learned from lists of liked items (Weston, Bengio, Usunier 2010).
+
+    score of item y for a user who likes D:   s_y = b_y + V_y · h,     h = 1/|D∖y| Σ_{i ∈ D∖y} U_i
+
+This is WSABIE, V_y · (U x), with the user's other liked items as the features x, scaled to sum 1. A user has no factors
+of its own (as in Weston, Yee, Weiss 2013): so any list can be ranked for, of a user seen in training or not, and the
+model is as large as the items are many. The mean, not the sum, so that the margin of 1 asks the same of short and long
+lists; without y itself, which would learn to recommend what it is given; U ≠ V, since what is liked along with an
+item need not be like it; and b_y, an item's popularity, which would otherwise cost a factor.
+
+The objective is ``warp``'s, a positive being an item on a user's list and its negatives the items that are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from apsvm._native import _kernels
+from apsvm.metrics.evaluate import evaluate
+from apsvm.model import ItemRanker
+from apsvm.risk import NothingToRankError
+from apsvm.solvers.sgd import Ending, Epoch, Pass, descend
+from apsvm.trainers.warp import Settings, Watch, follow, loss_of_rank, rule_memory, run_pass
+
+#: What implicit feedback asks of a model of items; ``evaluate_lists`` takes any other metrics too.
+METRICS = ("P@10", "AUC")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedItems:
+    """input, output : (items, factors) float32, U and V; bias : (items,) float32."""
+
+    input: NDArray[np.float32]
+    output: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    epochs: list[Epoch]
+    best_epoch: int
+    ending: Ending
+    users: int
+    users_skipped: int
+
+    def ranker(self, header: dict[str, object]) -> ItemRanker:
+        return ItemRanker(self.input, self.output, self.bias, header)
+
+
+def train_items(
+    lists: sp.csr_array,
+    factors: int,
+    settings: Settings,
+    watch: Watch,
+    *,
+    validate: Callable[[ItemRanker], float] | None = None,
+) -> TrainedItems:
+    """Item factors.
+
+    Parameters
+    ----------
+    lists : (users, items) CSR as ``liked_items`` makes them
+    factors : K ≥ 1, numbers an item in U and in V; they start normal with variance 1/K (WSABIE's), b at 0
+    validate : a metric of the model, higher is better, asked after each epoch
+
+    Raises
+    ------
+    WarpError, UnknownNameError : settings that do not exist or do not go together (ValueErrors)
+    NothingToRankError : no user likes two items and leaves one out
+    FloatingPointError : factors that are not finite
+    """
+    settings.check()
+    sizes = np.diff(lists.indptr)
+    items = lists.shape[1]
+    users = np.flatnonzero((sizes >= 2) & (sizes < items)).astype(np.int64)
+    if users.size == 0:
+        raise NothingToRankError("no user likes at least two items and leaves one out")
+    rng = np.random.default_rng(settings.seed)
+    split = items * factors
+    parameters = np.zeros(2 * split + items, dtype=np.float32)
+    rng.standard_normal(out=parameters[: 2 * split], dtype=np.float32)
+    parameters[: 2 * split] /= np.float32(np.sqrt(factors))
+    squares, steps = rule_memory(settings.rule, parameters)
+    table = loss_of_rank(settings.tau, int(items - sizes[users].min()))
+    loop = _kernels.WarpItems(
+        parameters,
+        squares,
+        steps,
+        items,
+        factors,
+        table,
+        settings.estimator,
+        1.0 / table[-1],
+        settings.max_trials or 0,
+        settings.rule,
+        settings.rate,
+        settings.l2,
+        max(16, items),
+        int(rng.integers(2**63)),
+        settings.threads,
+    )
+
+    def parts() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        U, V = parameters[: 2 * split].reshape(2, items, factors).copy()
+        return U, V, parameters[2 * split :].copy()
+
+    def run(order: NDArray[np.int64]) -> tuple[int, int, float]:
+        return loop.run(lists.indptr, lists.indices, users[order])
+
+    def one_pass(stop: Callable[[], bool]) -> Pass:
+        order = rng.permutation(users.size)
+        passed = run_pass(run, loop.settle, order, sizes[users], settings, parameters, stop)
+        # Without every item scored, no update may be luck, or the cap on the trials.
+        return replace(passed, moved=passed.moved or settings.estimator != "exact")
+
+    header = {"zero_based": True}
+    outcome = descend(
+        one_pass,
+        parts,
+        epochs=settings.epochs,
+        validate=None if validate is None else lambda: validate(ItemRanker(*parts(), header)),
+        patience=settings.patience,
+        time_limit=settings.time_limit,
+        on_epoch=lambda epoch: follow(watch, epoch),
+        should_stop=watch.should_stop,
+    )
+    return TrainedItems(
+        *outcome.best,
+        outcome.epochs,
+        outcome.best_epoch,
+        outcome.ending,
+        users.size,
+        sizes.size - users.size,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ListEvaluation:
+    """values : metric → mean over the users that count, those with a hidden item and one that they do not like."""
+
+    values: dict[str, float]
+    users: int
+    users_skipped: int
+
+
+def evaluate_lists(
+    scores_of: Callable[[sp.csr_array], NDArray[np.floating]],
+    known: sp.csr_array,
+    hidden: sp.csr_array,
+    metrics: Sequence[str] = METRICS,
+) -> ListEvaluation:
+    """How high the hidden items stand among those that are not known, as means over the users.
+
+    Parameters
+    ----------
+    scores_of : (m, items) CSR of known items → scores (m, items), −inf where known; ``ItemRanker.score`` for one
+    known, hidden : (users, items) CSR as ``liked_items`` makes them; what is known already is not hidden
+
+    Raises
+    ------
+    MetricError : a metric's name
+    NothingToRankError : no user counts
+    """
+    totals: dict[str, float] = {}
+    used = 0
+    n, items = known.shape
+    block = max(1, 4_000_000 // max(1, items))
+    for at in range(0, n, block):
+        scores = scores_of(known[at : at + block])
+        wanted = hidden[at : at + block].toarray() > 0
+        for mine, relevant in zip(scores, wanted, strict=True):
+            open_to_rank = mine > -np.inf
+            hits = relevant[open_to_rank]
+            if hits.any() and not hits.all():
+                used += 1
+                for name, value in evaluate(list(metrics), mine[open_to_rank], hits).values.items():
+                    totals[name] = totals.get(name, 0.0) + value
+    if used == 0:
+        raise NothingToRankError("no user has a hidden item to find among others")
+    return ListEvaluation({name: total / used for name, total in totals.items()}, used, n - used)

@@ -1,0 +1,336 @@
+"""WARP (Weston, Bengio, Usunier 2010; Usunier, Buffoni, Gallinari 2009): the top of the list by stochastic sampling.
+
+    minimise  1/P Σ_i L(r_i)/r_i Σ_{j ∈ N_i} (1 − s_i + s_j)₊ + l2/2 ‖w‖²,     L(r) = (τ_1 + … + τ_r) / (τ_1 + … + τ_N)
+
+over the P positives i, where N_i are the negatives of i's query, r_i those of them with 1 − s_i + s_j > 0, and N the
+most negatives that any positive has: dividing by L's largest value gives every family of τ steps of one scale, and
+moves no minimum. τ: ``auc`` 1 everywhere; ``p@K`` 1 up to K; ``harmonic`` 1/i.
+
+A step draws a positive, then negatives until one violates, and estimates L(r_i) from how many that took
+(``apsvm/_native/warp.cpp``). A pass takes every positive once, in a new order.
+
+Grades: a row is a positive against the rows of its query of any lower grade. A threshold makes grades 0 and 1.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from apsvm._native import _kernels
+from apsvm.data.rows import Rows
+from apsvm.records import Log, NoLog
+from apsvm.registry import UnknownNameError
+from apsvm.risk import NothingToRankError
+from apsvm.solvers.sgd import Ending, Epoch, Pass, descend
+
+#: What a rule's ``--learning-rate`` is unless it is given. adadelta finds its own; there the rate is a factor.
+LEARNING_RATES = {"adagrad": 0.05, "adadelta": 1.0, "sgd": 0.05}
+ESTIMATORS = ("plugin", "log-unbiased", "exact")
+#: A call of the native loop takes about this long, so that a signal is answered.
+SECONDS_A_CALL = 0.1
+
+
+class WarpError(ValueError):
+    """Settings that do not go together; the message says what would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is asked of a training; time_limit in seconds, max_trials None: min(negatives, 1000) for each positive.
+
+    threads : more than one share the parameters without locks (Hogwild), and no two runs give the same model
+    """
+
+    tau: str = "harmonic"
+    estimator: str = "plugin"
+    max_trials: int | None = None
+    rule: str = "adagrad"
+    learning_rate: float | None = None
+    l2: float = 0.0
+    epochs: int = 30
+    patience: int = 5
+    time_limit: float | None = None
+    threads: int = 1
+    seed: int = 0
+
+    def check(self) -> None:
+        """Raises WarpError or UnknownNameError (both ValueErrors)."""
+        loss_of_rank(self.tau, 1)
+        for kind, name, known in (("rule", self.rule, LEARNING_RATES), ("rank estimator", self.estimator, ESTIMATORS)):
+            if name not in known:
+                raise UnknownNameError(f"unknown {kind} {name!r}: choose from {', '.join(known)}")
+        if self.estimator == "log-unbiased" and self.tau != "harmonic":
+            raise WarpError(
+                f"the log-unbiased estimator is of the logarithm that harmonic sums, not of tau {self.tau!r}: choose "
+                "plugin or exact, or tau harmonic"
+            )
+
+    @property
+    def rate(self) -> float:
+        return LEARNING_RATES[self.rule] if self.learning_rate is None else self.learning_rate
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who follows a training: the log, a progress display, and a way to stop it, asked several times a second."""
+
+    log: Log = field(default_factory=NoLog)
+    progress: Callable[[Epoch], None] = lambda epoch: None
+    should_stop: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """w : (dimension,) float64, after the best epoch; a bias weight, last, is 0: it moves no ranking."""
+
+    w: NDArray[np.float64]
+    epochs: list[Epoch]
+    best_epoch: int
+    ending: Ending
+    positives: int
+    queries: int
+    queries_skipped: int
+
+
+def loss_of_rank(tau: str, n: int) -> NDArray[np.float64]:
+    """L(0), …, L(n), not divided by anything: (n + 1,) float64.
+
+    >>> loss_of_rank("harmonic", 3).tolist() == [0, 1, 1 + 1 / 2, 1 + 1 / 2 + 1 / 3]
+    True
+    >>> loss_of_rank("p@2", 4).tolist()
+    [0.0, 1.0, 2.0, 2.0, 2.0]
+    """
+    ranks = np.arange(n + 1.0)
+    if tau == "auc":
+        return ranks
+    if tau == "harmonic":
+        return np.concatenate([[0.0], np.cumsum(1.0 / ranks[1:])])
+    name, _, digits = tau.partition("@")
+    if name == "p" and digits.isascii() and digits.isdigit() and len(digits) <= 15 and int(digits) > 0:
+        within: NDArray[np.float64] = np.minimum(ranks, float(digits))
+        return within
+    raise UnknownNameError(f"unknown tau {tau!r}: choose from auc, p@1, p@K, harmonic; K is an integer of at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The negatives of each positive. rows, starts, counts : (P,) int64; members : (m,) int64, row numbers.
+
+    Those of the positive ``rows[p]`` are ``members[starts[p] : starts[p] + counts[p]]``, at least one.
+    """
+
+    rows: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    members: NDArray[np.int64]
+    queries: int
+    queries_skipped: int
+
+
+def candidates(grades: NDArray[Any], groups: NDArray[np.int64] | None) -> Candidates:
+    """A row's negatives are the rows of its query of lower grade.
+
+    Parameters
+    ----------
+    grades : (n,) any numbers or bool; groups : (n,) int64, or None, one query
+
+    Raises
+    ------
+    NothingToRankError : no query has two grades
+    """
+    n = grades.size
+    grades = np.unique(grades, return_inverse=True)[1]
+    query = np.zeros(n, dtype=np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
+    members = np.lexsort((grades, query)).astype(np.int64, copy=False)
+    place = np.arange(n, dtype=np.int64)
+    new_query = np.diff(query[members], prepend=-1) != 0
+    new_grade = new_query | (np.diff(grades[members], prepend=-1) != 0)
+    query_start = np.maximum.accumulate(np.where(new_query, place, 0))
+    counts = np.maximum.accumulate(np.where(new_grade, place, 0)) - query_start
+    positive = counts > 0
+    queries = int(np.count_nonzero(new_query))
+    used = int(np.unique(query_start[positive]).size)
+    if used == 0:
+        raise NothingToRankError("no query has both a positive and a negative row")
+    return Candidates(members[positive], query_start[positive], counts[positive], members, used, queries - used)
+
+
+def violates(scores: NDArray[np.float64], pairs: Candidates) -> bool:
+    """Whether any positive has a negative with 1 − s_i + s_j > 0; scores : (n,)."""
+    ends = np.unique(np.stack([pairs.starts, pairs.counts], axis=1), axis=0)
+    highest = {(start, count): scores[pairs.members[start : start + count]].max() for start, count in ends.tolist()}
+    of_negatives = np.array([highest[key] for key in zip(pairs.starts.tolist(), pairs.counts.tolist(), strict=True)])
+    return bool((1.0 - scores[pairs.rows] + of_negatives > 0.0).any())
+
+
+def train_warp(
+    rows: Rows,
+    grades: NDArray[Any],
+    settings: Settings,
+    watch: Watch,
+    *,
+    groups: NDArray[np.int64] | None = None,
+    validate: Callable[[NDArray[np.float64]], float] | None = None,
+    start: NDArray[np.float64] | None = None,
+) -> Trained:
+    """A linear ranker.
+
+    Parameters
+    ----------
+    rows : n rows
+    grades : (n,) numbers, the higher the better, or bool
+    groups : (n,) int64, rows of one query share a value; None: one query
+    validate : a metric of w (dimension,), higher is better, asked after each epoch
+    start : (dimension,) float64, the first w; 0 by default
+
+    Raises
+    ------
+    WarpError, UnknownNameError, NothingToRankError : ValueErrors
+    FloatingPointError : weights that are not finite
+    """
+    settings.check()
+    pairs = candidates(grades, groups)
+    weights = np.zeros(rows.dimension)
+    if start is not None:
+        weights[: rows.features] = start[: rows.features]
+    w = weights[: rows.features]
+    squares, steps = rule_memory(settings.rule, w)
+    matrix = _sorted(rows.matrix)
+    per_row = max(1, (matrix.nnz if sp.issparse(matrix) else matrix.size) // max(1, matrix.shape[0]))
+    table = loss_of_rank(settings.tau, int(pairs.counts.max()))
+    rng = np.random.default_rng(settings.seed)
+    loop = _kernels.WarpRows(
+        w,
+        squares,
+        steps,
+        rows.selection[pairs.rows],
+        pairs.starts,
+        pairs.counts,
+        rows.selection[pairs.members],
+        table,
+        settings.estimator,
+        1.0 / table[-1],
+        settings.max_trials or 0,
+        settings.rule,
+        settings.rate,
+        settings.l2,
+        # Each instalment of the L2 penalty costs as much as the features of some rows: a fraction of the trials.
+        max(16, 4 * w.size // per_row),
+        int(rng.integers(2**63)),
+        settings.threads,
+    )
+
+    def run(order: NDArray[np.int64]) -> tuple[int, int, float]:
+        if sp.issparse(matrix):
+            return loop.run_csr(matrix.indptr, matrix.indices, matrix.data, order)
+        return loop.run_dense(matrix, order)
+
+    def one_pass(stop: Callable[[], bool]) -> Pass:
+        passed = run_pass(run, loop.settle, rng.permutation(pairs.rows.size), None, settings, w, stop)
+        # No update may be luck, or the cap on the trials.
+        return passed if passed.moved or not violates(rows.scores(weights), pairs) else replace(passed, moved=True)
+
+    outcome = descend(
+        one_pass,
+        weights.copy,
+        epochs=settings.epochs,
+        validate=None if validate is None else lambda: validate(weights),
+        patience=settings.patience,
+        time_limit=settings.time_limit,
+        on_epoch=lambda epoch: follow(watch, epoch),
+        should_stop=watch.should_stop,
+    )
+    if not np.isfinite(rows.scores(outcome.best)).all():
+        raise _not_finite("scores")
+    return Trained(
+        outcome.best,
+        outcome.epochs,
+        outcome.best_epoch,
+        outcome.ending,
+        pairs.rows.size,
+        pairs.queries,
+        pairs.queries_skipped,
+    )
+
+
+def rule_memory(rule: str, parameters: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """What the rule remembers of each parameter, at the start: squares and steps, of no length where it has none."""
+    none = np.empty(0, dtype=parameters.dtype)
+    if rule == "adagrad":
+        return np.ones_like(parameters), none
+    if rule == "adadelta":
+        return np.zeros_like(parameters), np.zeros_like(parameters)
+    return none, none
+
+
+def run_pass(
+    run: Callable[[NDArray[np.int64]], tuple[int, int, float]],
+    settle: Callable[[], None],
+    order: NDArray[np.int64],
+    draws_of: NDArray[Any] | None,
+    settings: Settings,
+    parameters: NDArray[Any],
+    stop: Callable[[], bool],
+) -> Pass:
+    """``order``, cut into calls of ``run`` (→ trials, updates, loss) between which it can be stopped.
+
+    ``draws_of`` : how many draws each number that is ordered stands for; None: one
+    """
+    trials = updates = done = 0
+    loss = 0.0
+    size = 64
+    while done < order.size:
+        began = time.perf_counter()
+        part = order[done : done + size]
+        found = run(part)
+        done += part.size
+        trials, updates, loss = trials + found[0], updates + found[1], loss + found[2]
+        pace = SECONDS_A_CALL / max(1e-9, time.perf_counter() - began)
+        size = max(1, int(size * min(4.0, max(0.25, pace))))
+        if stop():
+            break
+    settle()
+    if not np.isfinite(parameters).all():
+        raise _not_finite("weights")
+    draws = done if draws_of is None else int(draws_of[order[:done]].sum())
+    penalty = 0.5 * settings.l2 * float(np.vdot(parameters, parameters))
+    return Pass(draws, trials, updates, loss / draws + penalty, moved=updates > 0 or settings.l2 > 0.0)
+
+
+def follow(watch: Watch, epoch: Epoch) -> None:
+    """An epoch's record in the log, and on the display."""
+    watch.log.write(
+        "epoch",
+        epoch=epoch.number,
+        draws=epoch.passed.draws,
+        trials=epoch.passed.trials,
+        updates=epoch.passed.updates,
+        loss=epoch.passed.loss,
+        validation=epoch.validation,
+        best=epoch.best,
+        pass_seconds=epoch.seconds,
+        seconds=epoch.seconds_in_all,
+    )
+    watch.progress(epoch)
+
+
+def _not_finite(what: str) -> FloatingPointError:
+    return FloatingPointError(
+        f"the {what} are not finite: feature values or the learning rate are too large, scale them down"
+    )
+
+
+def _sorted(matrix: Any) -> Any:
+    """The matrix, its CSR rows in ascending order of columns and without duplicates, as files have them."""
+    if not sp.issparse(matrix) or matrix.has_canonical_format:
+        return matrix
+    matrix = matrix.copy()
+    matrix.sum_duplicates()
+    return matrix

@@ -1,0 +1,164 @@
+"""Item factors: the twin in plain Python, what is learned of lists with structure, evaluation by its definition."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import roc_auc_score
+from warp_twin import Descent, Random, Search, run_items
+
+from apsvm._native import _kernels
+from apsvm.data.liked import hide, liked_items
+from apsvm.metrics import MetricError
+from apsvm.model import ItemRanker
+from apsvm.risk import NothingToRankError
+from apsvm.solvers.sgd import Ending
+from apsvm.trainers import warp
+from apsvm.trainers.item_factors import evaluate_lists, train_items
+from apsvm.trainers.warp import ESTIMATORS, LEARNING_RATES, Settings, Watch
+
+
+def tastes(rng, users=300, items=60, kinds=3):
+    """Users of one taste each, who like the items of that kind; the first items of a kind are liked most."""
+    taste = rng.integers(0, kinds, size=users)
+    kind = np.arange(items) % kinds
+    chance = np.where(taste[:, None] == kind, 0.9 / (1 + np.arange(items) / items * 3), 0.02)
+    return liked_items(rng.random((users, items)) < chance), kind
+
+
+@pytest.mark.parametrize("rule", list(LEARNING_RATES))
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_twin(estimator, rule, rng):
+    """Step by step the same as plain Python but for rounding (float32), in one call or many; users of none, one and all
+    items among the others."""
+    users, items, K = 25, 11, 3
+    liked = rng.random((users, items)) < 0.4
+    liked[0], liked[1], liked[2] = False, np.arange(items) == 4, True
+    lists = liked_items(liked)
+    useful = [user for user in range(users) if 2 <= liked[user].sum() < items]
+    assert not {0, 1, 2} & set(useful)
+    order = np.concatenate([rng.permutation(useful) for _ in range(4)])
+    table = warp.loss_of_rank("harmonic", items)
+    start = 1.5 * rng.normal(size=2 * items * K + items)
+    seed, instalment, cap, rate, l2 = 5, 40, 6, LEARNING_RATES[rule], 0.01
+    search = Search(table, estimator, 1 / table[-1], cap, Random(seed))
+    descent = Descent(start.astype(np.float32).astype(float), rule, rate, l2, instalment)
+    rows = [np.flatnonzero(row).tolist() for row in liked]
+    run_items(rows, items, K, order, search, descent)
+    assert 0 < search.updates < sum(liked[user].sum() for user in order) < search.trials
+    assert np.abs(descent.value - start).max() > 0.01
+    for index, pieces in product((np.int32, np.int64), (1, 3)):
+        parameters = start.astype(np.float32)
+        memory = warp.rule_memory(rule, parameters)
+        native = _kernels.WarpItems(
+            parameters, *memory, items, K, table, estimator, 1 / table[-1], cap, rule, rate, l2, instalment, seed, 1
+        )
+        indptr, indices = lists.indptr.astype(index), lists.indices.astype(index)
+        found = np.sum([native.run(indptr, indices, part) for part in np.array_split(order, pieces)], axis=0)
+        native.settle()
+        np.testing.assert_allclose(found, (search.trials, search.updates, search.loss), rtol=1e-4)
+        np.testing.assert_allclose(parameters, descent.value, atol=2e-5)
+
+
+@pytest.mark.parametrize("tau", ["auc", "harmonic", "p@5", "p@1"])
+def test_it_learns_tastes_and_popularity(tau, rng):
+    """Better than popularity for users it has seen and for users it has not."""
+    lists, kind = tastes(rng)
+    seen, new = lists[:200], lists[200:]
+    known, hidden, _ = hide(seen, 0.3, rng)
+    trained = train_items(known, 8, Settings(tau=tau, epochs=30), Watch())
+    ranker = trained.ranker({})
+    popularity = known.sum(axis=0)
+    for some, rest in ((known, hidden), hide(new, 0.3, rng)[:2]):
+        values = evaluate_lists(ranker.score, some, rest).values
+        judge = evaluate_lists(lambda rows: np.where(rows.toarray() > 0, -np.inf, popularity), some, rest).values
+        assert values["P@10"] > judge["P@10"] + 0.1
+        assert values["AUC"] > max(0.85, judge["AUC"] + 0.1)
+    best = [top for top, _ in ranker.top(sp.csr_array(np.eye(60)[:6]), 5)]
+    assert np.mean([kind[items] == item % 3 for item, items in enumerate(best)]) > 0.9
+
+
+def test_a_seed_is_a_result(rng):
+    lists, _ = tastes(rng)
+    first, again, other = (train_items(lists, 4, Settings(epochs=2, seed=seed), Watch()) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(first.input, again.input)
+    np.testing.assert_array_equal(first.output, again.output)
+    np.testing.assert_array_equal(first.bias, again.bias)
+    assert not np.array_equal(first.input, other.input)
+
+
+def test_threads_share_the_factors(rng):
+    lists, _ = tastes(rng)
+    known, hidden, _ = hide(lists, 0.3, rng)
+    for l2 in (0.0, 1e-4):
+        trained = train_items(known, 8, Settings(epochs=20, threads=2, l2=l2), Watch())
+        assert {epoch.passed.draws for epoch in trained.epochs} == {known.nnz - (np.diff(known.indptr) == 1).sum()}
+        assert evaluate_lists(trained.ranker({}).score, known, hidden).values["AUC"] > 0.85
+
+
+def test_users_who_teach_nothing():
+    lists = liked_items(np.array([[1, 1, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 1, 1]]))
+    trained = train_items(lists, 2, Settings(epochs=3), Watch())
+    assert (trained.users, trained.users_skipped) == (1, 3)
+    assert {epoch.passed.draws for epoch in trained.epochs} == {2}
+    with pytest.raises(NothingToRankError, match="at least two items"):
+        train_items(lists[1:], 2, Settings(), Watch())
+
+
+def test_the_end_where_nothing_violates():
+    lists = liked_items(np.array([[1, 1, 0, 0], [0, 0, 1, 1]]))
+    trained = train_items(lists, 4, Settings(estimator="exact", epochs=5000), Watch())
+    assert trained.ending is Ending.NOTHING_VIOLATES
+    scores = trained.ranker({}).score(sp.csr_array(np.eye(4)))
+    for item, other in enumerate([1, 0, 3, 2]):
+        rest = np.setdiff1d(np.arange(4), [item, other])
+        assert scores[item, other] >= 1 + scores[item, rest].max() - 1e-5
+
+
+def test_validation_keeps_the_best(rng):
+    lists, _ = tastes(rng)
+    seen, values = [], iter([0.5, 0.7, 0.6, 0.6])
+
+    def validate(ranker):
+        assert isinstance(ranker, ItemRanker)
+        seen.append(ranker.output)
+        return next(values)
+
+    trained = train_items(lists, 4, Settings(epochs=9, patience=2), Watch(), validate=validate)
+    assert (trained.ending, trained.best_epoch) == (Ending.STOPPED_IMPROVING, 2)
+    np.testing.assert_array_equal(trained.output, seen[1])
+
+
+def test_evaluation_against_its_definition(rng):
+    """A user's P@k and AUC, written out; users without a hidden item, or with nothing else to rank, are left out."""
+    known = rng.random((30, 12)) < 0.3
+    hidden = (rng.random((30, 12)) < 0.2) & ~known
+    known[0], hidden[0] = False, True  # nothing else to rank
+    hidden[1] = False
+    table = rng.normal(size=(30, 12)).astype(np.float32)
+    scores = np.where(known, -np.inf, table)
+    rows = iter([scores])
+    found = evaluate_lists(lambda some: next(rows), liked_items(known), liked_items(hidden), ["P@3", "AUC"])
+    precision, area = [], []
+    for user in range(30):
+        ranked = ~known[user]
+        wanted = hidden[user][ranked]
+        if wanted.any() and not wanted.all():
+            precision.append(wanted[np.argsort(-table[user][ranked])][:3].mean() if ranked.sum() >= 3 else np.nan)
+            area.append(roc_auc_score(wanted, table[user][ranked]))
+    assert found.values == {"P@3": pytest.approx(np.mean(precision)), "AUC": pytest.approx(np.mean(area))}
+    assert (found.users, found.users_skipped) == (len(area), 30 - len(area))
+    assert found.users_skipped >= 2
+    with pytest.raises(NothingToRankError):
+        evaluate_lists(lambda some: scores, liked_items(known), liked_items(np.zeros((30, 12))))
+    with pytest.raises(MetricError, match="unknown metric"):
+        evaluate_lists(lambda some: scores, liked_items(known), liked_items(hidden), ["best"])
+
+
+def test_factors_that_are_not_finite_are_an_error(rng):
+    lists, _ = tastes(rng)
+    with pytest.raises(FloatingPointError, match="learning rate"):
+        train_items(lists, 4, Settings(rule="sgd", learning_rate=1e38, epochs=3), Watch())
