@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from apsvm.cli.items import HIDE, evaluate_items
 from apsvm.cli.shared import (
     BAD_DATA,
     Failure,
     Number,
+    given_by_user,
     how_to_read,
     plain_float,
     put,
-    read_model,
+    read_any_model,
     read_rows,
     reading,
     score_rows,
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.metrics import Metric
     from apsvm.metrics.significance import Difference, System
+    from apsvm.model import ItemRanker, LinearRanker
+    from apsvm.trainers.item_factors import ListEvaluation
 
 AP_NAMES = {"ap": "AP", "voc2007": "AP(voc2007)", "voc2010": "AP(voc2010)"}
 RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "bpref")
@@ -93,6 +98,13 @@ SWAPS = {"queries": 10_000, "one ranking": 1_000}
     + ", ".join(f"{count} for {what}" for what, count in SWAPS.items()) + "]",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the draws and swaps.")
+@click.option(
+    "--known", metavar="FILE", help="Of a model of items: what DATA's users like already, row by row. Without it …"
+)
+@click.option(
+    "--hide", type=Number(0, 100, open_low=True), default=HIDE, show_default=True, metavar="PERCENT",
+    help="… this much of each row's items, drawn by --seed, is hidden, to be found from the rest.",
+)  # fmt: skip
 @click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 @how_to_read
@@ -116,6 +128,8 @@ def evaluate(
     compare: bool,
     swaps: int | None,
     seed: int,
+    known: str | None,
+    hide: float,
     ignore_unknown: bool,
     as_json: bool,
     dtype: str,
@@ -123,16 +137,22 @@ def evaluate(
 ) -> None:
     """Evaluate rankings of the rows of DATA, or TREC runs: average precision, ROC area, precision at k, NDCG, …
 
-    With queries (qid:) each figure is the mean over the queries.
+    With queries (qid:) each figure is the mean over the queries. Of a model that ranks items for users
+    (--rows-as-users) it is the mean over the users: how high stand the items that were hidden, among all not known.
 
     \b
     apsvm eval test.svm --model a.model --model b.model --compare --confidence 0.95
     apsvm eval --qrels qrels.txt --run run.txt -m AP -m nDCG@10
     """
     _check_usage(data, models, scores, qrels, runs, complete, metrics, ties, positive_label, relevant_from, compare)
+    if known is not None and known in (data, *models, "-"):
+        raise click.UsageError("--known is another file than DATA and MODEL, and not standard input")
+    if known is not None and given_by_user("hide"):
+        raise click.UsageError("give either --known or --hide")
     from apsvm.metrics import MetricError
     from apsvm.metrics.evaluate import parse_metrics
     from apsvm.metrics.significance import differences, intervals
+    from apsvm.model import LinearRanker
 
     try:
         if metrics:
@@ -151,8 +171,21 @@ def evaluate(
         )
     else:
         assert data is not None
+        rankers = {path: read_any_model(path) for path in models}
+        of_items = _one_of_items(rankers, scores)
+        if of_items is not None:
+            names = [name for name in parsed if metrics or name != "F1"]
+            found = evaluate_items(
+                of_items, data, names, known=known, hide=hide, seed=seed,
+                ignore_unknown=ignore_unknown, dtype=dtype, sort_features=sort_features,
+            )  # fmt: skip
+            _put_items(found, as_json=as_json)
+            return
+        if known is not None or given_by_user("hide"):
+            raise click.UsageError("--known and --hide are for a model of items (apsvm train --rows-as-users)")
+        linear = {path: ranker for path, ranker in rankers.items() if isinstance(ranker, LinearRanker)}
         entries = _of_data(
-            parsed, data, models, scores, ties or "block",
+            parsed, data, linear, scores, ties or "block",
             positive_label=positive_label, relevant_from=relevant_from, all_queries=all_queries,
             ignore_unknown=ignore_unknown, dtype=dtype, sort_features=sort_features,
         )  # fmt: skip
@@ -238,10 +271,26 @@ def _check_usage(
         raise click.UsageError("give either --positive-label or --relevant-from")
 
 
+def _one_of_items(rankers: Mapping[str, LinearRanker | ItemRanker], scores: tuple[str, ...]) -> ItemRanker | None:
+    """The model, if it is one of items: then it must be alone, without options that are for rankings of rows."""
+    from apsvm.model import ItemRanker
+
+    for path, ranker in rankers.items():
+        if isinstance(ranker, ItemRanker):
+            if len(rankers) + len(scores) > 1:
+                raise click.UsageError(f"{path} is {ranker.what}, which is evaluated alone")
+            given = ("ties", "positive_label", "relevant_from", "all_queries", "per_query", "confidence", "compare")
+            for name in given:
+                if given_by_user(name):
+                    raise click.UsageError(f"--{name.replace('_', '-')} does not apply to {path}: it is {ranker.what}")
+            return ranker
+    return None
+
+
 def _of_data(
     metrics: dict[str, Metric],
     data: str,
-    models: tuple[str, ...],
+    models: Mapping[str, LinearRanker],
     scores: tuple[str, ...],
     ties: str,
     *,
@@ -261,15 +310,16 @@ def _of_data(
     read: dict[tuple[bool, int], Dataset] = {}
     found: dict[str, Any] = {}
     labels = set()
-    for path in models:
-        ranker = read_model(path)
+    for path, ranker in models.items():
         labels.add((ranker.positive_label, ranker.relevant_from))
         key = (ranker.zero_based, ranker.width)
         if key in read:
             found[path] = ranker.score(read[key].X)
             continue
         if read and data == "-":
-            raise Failure(BAD_DATA, f"{path}: it has other features than {models[0]}, and standard input is read once")
+            raise Failure(
+                BAD_DATA, f"{path}: it has other features than {next(iter(models))}, and standard input is read once"
+            )
         read[key], found[path] = score_rows(
             ranker, data, ignore_unknown=ignore_unknown, dtype=dtype, sort_features=sort_features
         )
@@ -472,6 +522,16 @@ def _put_comparison(a: _Entry, b: _Entry, found: dict[str, Difference], first: i
         if with_queries:
             line += f"  {d.better:>6}  {d.worse:>5}"
         put(line)
+
+
+def _put_items(result: ListEvaluation, *, as_json: bool) -> None:
+    if as_json:
+        counts = {"users": result.users, "users_skipped": result.users_skipped}
+        put(json.dumps({"metrics": result.values, **counts}, indent=1))
+        return
+    for name, value in result.values.items():
+        put(f"{name:<12} {value:.6f}")
+    put(f"{'users':<12} {result.users} averaged, {result.users_skipped} without a hidden item left out")
 
 
 def _read_scores(path: str, n_rows: int, data: str) -> list[float]:

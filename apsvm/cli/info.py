@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from apsvm.cli.shared import put, read_model
+from apsvm.cli.shared import put, read_any_model
 
 
 @click.command()
@@ -18,10 +18,11 @@ def info(model: str, as_json: bool) -> None:
     """Print how MODEL was trained, on what, and its certificate."""
     import numpy as np
 
-    ranker = read_model(model)
+    ranker = read_any_model(model)
+    weights = np.concatenate([getattr(ranker, name).ravel() for name in ranker.arrays])
     facts = {
         **ranker.header,
-        "weights": {"nonzero": int(np.count_nonzero(ranker.coef)), "norm": float(np.linalg.norm(ranker.coef))},
+        "weights": {"nonzero": int(np.count_nonzero(weights)), "norm": float(np.linalg.norm(weights))},
     }
     if as_json:
         put(json.dumps(facts, indent=1, sort_keys=True))

@@ -15,7 +15,7 @@ from apsvm.files import standard_output
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
-    from apsvm.model import LinearRanker
+    from apsvm.model import LinearRanker, Model
 
 INTERNAL = 1
 STOPPED_EARLY = 3
@@ -204,12 +204,14 @@ def read_rows(
     zero_based: bool,
     n_features: int | None = None,
     threads: int = 0,
+    second: bool = False,
     **more: Any,
 ) -> Dataset:
     """``read_data`` with the options of ``how_to_read``; failures end the command. 0 threads: one a core.
 
     A data folder knows from where its features count. It is asked to agree only by a model (`n_features`) or by a
-    user who said so, not by the default of ``--zero-based``.
+    user who said so, not by the default of ``--zero-based``. ``second``: not the command's DATA, to which ``--labels``
+    and ``--groups`` belong.
     """
     import numpy as np
 
@@ -217,7 +219,7 @@ def read_rows(
 
     ctx = click.get_current_context()
     said = given_by_user("zero_based")
-    beside: dict[str, Any] = {what: ctx.meta.get(f"apsvm.{what}") for what in _BESIDE_A_MATRIX}
+    beside: dict[str, Any] = {} if second else {what: ctx.meta.get(f"apsvm.{what}") for what in _BESIDE_A_MATRIX}
     place = " and ".join([path, *(file for file in beside.values() if file is not None)])
     with reading(place):
         return read_data(
@@ -241,20 +243,34 @@ def read_model(path: str) -> LinearRanker:
         return load_model(path)
 
 
-def score_rows(
-    model: LinearRanker, path: str, *, ignore_unknown: bool, dtype: str, sort_features: bool, unlabelled: bool = False
-) -> tuple[Dataset, Any]:
-    """The rows of ``path`` read the way the model's training file was, and their scores (n,) float64; ``unlabelled``:
-    a matrix needs no labels."""
+def read_any_model(path: str) -> Model:
+    """``load_any_model``; failures end the command."""
+    from apsvm.model import load_any_model
+
+    with reading(path):
+        return load_any_model(path)
+
+
+def rows_for(model: Model, path: str, *, ignore_unknown: bool, unlabelled: bool = False, **more: Any) -> Dataset:
+    """The rows of ``path`` read the way the model's training file was; ``unlabelled``: a matrix needs no labels."""
     data = read_rows(
         path,
-        dtype=dtype,
-        sort_features=sort_features,
         zero_based=model.zero_based,
         n_features=model.width,
         ignore_unknown=ignore_unknown,
         unlabelled=unlabelled,
+        **more,
     )
     if data.unknown_features:
         say(f"{data.unknown_features} feature values unknown to the model were ignored")
+    return data
+
+
+def score_rows(
+    model: LinearRanker, path: str, *, ignore_unknown: bool, dtype: str, sort_features: bool, unlabelled: bool = False
+) -> tuple[Dataset, Any]:
+    """``rows_for``, and the rows' scores (n,) float64."""
+    data = rows_for(
+        model, path, ignore_unknown=ignore_unknown, unlabelled=unlabelled, dtype=dtype, sort_features=sort_features
+    )
     return data, model.score(data.X)

@@ -76,14 +76,19 @@ class TrainCommand(click.Command):
     "--zero-based/--one-based", default=False, show_default=True, help="Whether feature indices count from 0 or 1."
 )
 @click.option("--positive-label", type=Number(), help="The label that is positive; all others are negative.")
+@click.option(
+    "--relevant-from", type=Number(), metavar="GRADE",
+    help="Rows of this label and above are positive, the others negative. Without it ndcg uses the grades.",
+)  # fmt: skip
 @click.option("--max-features", type=click.IntRange(1, 2**62), help="Refuse a file with a feature beyond this many.")
 @click.option(
     "--threads", type=click.IntRange(0, 1024), default=0, show_default=True,
-    help="Threads; 0: as many as there are cores. The result does not depend on it.",
+    help="Threads; 0: as many as there are cores. The result does not depend on it, but with --loss warp, which trains "
+    "on one unless more are asked for.",
 )  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True,
-    help="Seed of what is random. The exact trainers draw nothing; it is written into the model.",
+    help="Seed of what is random: of --loss warp. The exact trainers draw nothing; it is written into the model.",
 )  # fmt: skip
 @click.option("--warm-start", metavar="MODEL", help="Start from the weights of this model.")
 @click.option("--log", metavar="FILE", help="Write a JSON line for each oracle call and iteration.")
@@ -109,10 +114,12 @@ def train(data: str, model: str | None, **given: Any) -> int:
     models = _model_names(model, recipe.models(own))
     _check_outputs(data, models, common, recipe.inputs(own))
     _refuse_options_of_others(recipe, common)
+    if common.positive_label is not None and common.relevant_from is not None:
+        raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
     recipe.check(common, own)
 
     began = time.perf_counter()
-    dataset = _read(data, common)
+    dataset = _read(data, common, unlabelled=not recipe.needs_labels(own))
     recipe.check_data(dataset, common, own)
     read_seconds = time.perf_counter() - began
     finished = True
@@ -177,7 +184,7 @@ def _check_outputs(data: str, models: list[str], common: Common, inputs: Mapping
         raise click.UsageError("the log and the model cannot go to the same place")
 
 
-def _read(path: str, common: Common) -> Dataset:
+def _read(path: str, common: Common, *, unlabelled: bool) -> Dataset:
     dataset = read_rows(
         path,
         dtype=common.dtype,
@@ -185,6 +192,7 @@ def _read(path: str, common: Common) -> Dataset:
         zero_based=common.zero_based,
         max_features=common.max_features,
         threads=common.threads,
+        unlabelled=unlabelled,
     )
     # w and each cutting plane are dense: a stray index of a billion would take the machine down instead of the run.
     needed = 8 * dataset.X.shape[1] * 8

@@ -13,10 +13,11 @@ from click.shell_completion import CompletionItem
 from apsvm.cli.recipes.base import Recipe
 from apsvm.cli.recipes.rank_ncg import RankNCG
 from apsvm.cli.recipes.structured import Structured
+from apsvm.cli.recipes.warp import Warp
 from apsvm.registry import Registry, UnknownNameError
 
 #: In the order of ``--help``.
-RECIPES: tuple[Recipe, ...] = (Structured(), RankNCG())
+RECIPES: tuple[Recipe, ...] = (Structured(), RankNCG(), Warp())
 
 
 def recipe_of(loss: str) -> Recipe:

@@ -19,7 +19,7 @@ from apsvm.cli.shared import BAD_DATA, Failure, read_model, thread_count
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.rows import Rows
-    from apsvm.model import LinearRanker
+    from apsvm.model import LinearRanker, Model
     from apsvm.records import Log
 
 
@@ -33,6 +33,7 @@ class Common:
     bias: float
     zero_based: bool
     positive_label: float | None
+    relevant_from: float | None
     max_features: int | None
     threads: int
     seed: int
@@ -80,21 +81,27 @@ class Job:
         return start
 
     def ranker(self, w: Any, header: Mapping[str, Any]) -> LinearRanker:
-        """The model of weights ``w``, one a column of ``rows()``. Its header says how and of what it was made, without
-        a date: the same training gives the same file."""
+        """The model of weights ``w``, one a column of ``rows()``."""
+        from apsvm.model import LinearRanker
+
+        bias, width = self.common.bias, self.dataset.X.shape[1]
+        intercept = bias * float(w[width]) if bias >= 0 else 0.0
+        return LinearRanker(w[:width].copy(), intercept, self.header(header))
+
+    def header(self, header: Mapping[str, Any]) -> dict[str, Any]:
+        """A model's header: how and of what it was made, to which the recipe adds ``header``. There is no date in it:
+        the same training gives the same file."""
         import platform
         from importlib.metadata import version
 
-        from apsvm.model import LinearRanker
-
         common, dataset = self.common, self.dataset
-        width = dataset.X.shape[1]
-        whole: dict[str, Any] = {
+        return {
             "loss": common.loss,
             "bias": common.bias,
             "seed": common.seed,
             "zero_based": dataset.zero_based,
             "positive_label": common.positive_label,
+            "relevant_from": common.relevant_from,
             "versions": {
                 "python": platform.python_version(),
                 **{name: version(name) for name in ("apsvm", "numpy", "scipy", "cvxpy")},
@@ -107,8 +114,6 @@ class Job:
                 **header.get("data", {}),
             },
         }
-        intercept = common.bias * float(w[width]) if common.bias >= 0 else 0.0
-        return LinearRanker(w[:width].copy(), intercept, whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ class Made:
     seconds : of the training's parts, by name
     """
 
-    model: LinearRanker
+    model: Model
     state: str
     converged: bool
     interrupted: bool
@@ -154,6 +159,10 @@ class Recipe(ABC):
     def models(self, own: Mapping[str, Any]) -> Sequence[str]:
         """What is added to the file name of each model it will make; one model with nothing added by default."""
         return [""]
+
+    def needs_labels(self, own: Mapping[str, Any]) -> bool:
+        """Whether a matrix without labels is of no use."""
+        return True
 
     @abstractmethod
     def check_data(self, dataset: Dataset, common: Common, own: Mapping[str, Any]) -> None:

@@ -110,10 +110,11 @@ class RankNCG(Recipe):
         return {} if own["graph"] in NAMED_GRAPHS else {"graph": own["graph"]}
 
     def check(self, common: Common, own: Mapping[str, Any]) -> None:
-        if common.positive_label is not None:
-            raise click.UsageError(
-                "--positive-label is not for --loss wmw: labels are classes, the higher the more relevant"
-            )
+        for option, value in (("positive-label", common.positive_label), ("relevant-from", common.relevant_from)):
+            if value is not None:
+                raise click.UsageError(
+                    f"--{option} is not for --loss wmw: labels are classes, the higher the more relevant"
+                )
         if own["summation"] == "fourier" and own["objective"] != "erfc":
             raise click.UsageError("--summation fourier is a series of erfc: it needs --objective erfc")
         if own["graph"] not in NAMED_GRAPHS:

@@ -79,12 +79,6 @@ class Structured(Recipe):
             "hopeless, for a few times the work.",
         ),
         click.Option(
-            ["--relevant-from"],
-            type=Number(),
-            metavar="GRADE",
-            help="Rows of this label and above are positive, the others negative. Without it ndcg uses the grades.",
-        ),
-        click.Option(
             ["--query-weights"],
             metavar="FILE",
             help="Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not named.",
@@ -121,8 +115,6 @@ class Structured(Recipe):
             raise click.UsageError(
                 f"--bound tight is for losses over rankings, and {common.loss} is none: leave it out"
             )
-        if common.positive_label is not None and own["relevant_from"] is not None:
-            raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
         if own["query_weights"] is not None and not loss.by_query:
             raise click.UsageError(f"--query-weights: --loss {common.loss} takes all rows as one query")
         if own["oracle"] == "appx" and common.warm_start is not None:
@@ -222,11 +214,11 @@ def _labels(dataset: Dataset, common: Common, own: Mapping[str, Any]) -> tuple[A
 
     graded = isinstance(_loss(common), GradedLoss) and own["oracle"] != "appx"
     with reading(dataset.source):
-        if graded and common.positive_label is None and own["relevant_from"] is None:
+        if graded and common.positive_label is None and common.relevant_from is None:
             above = dataset.relevance > 0
             if above.any():
                 return above, dataset.relevance
-        return dataset.positives(common.positive_label, own["relevant_from"]), None
+        return dataset.positives(common.positive_label, common.relevant_from), None
 
 
 def _query_weights(own: Mapping[str, Any]) -> dict[int, float] | None:
@@ -280,7 +272,6 @@ def _header(job: Job, relevant: Any, C: float, trained: Trained) -> dict[str, An
         "epsilon": own["epsilon"],
         "keep_easy": own["keep_easy"] if own["oracle"] == "appx" else None,
         "solver": own["solver"],
-        "relevant_from": own["relevant_from"],
         "state": str(trained.state),
         "iterations": _iterations(trained),
         "bound": own["bound"],

@@ -1,0 +1,82 @@
+"""``apsvm predict`` and ``apsvm eval`` for a model of items (``apsvm train --loss warp --rows-as-users``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from apsvm.cli.shared import BAD_DATA, Failure, rows_for
+
+if TYPE_CHECKING:
+    from apsvm.model import ItemRanker
+    from apsvm.trainers.item_factors import ListEvaluation
+
+#: How many items ``predict`` lists.
+TOP = 10
+#: The percentage of each user's items that ``eval`` hides.
+HIDE = 20.0
+
+
+def best_items(
+    ranker: ItemRanker, path: str, k: int, *, ignore_unknown: bool, dtype: str, sort_features: bool
+) -> list[str]:
+    """For each row of ``path`` its k best items, ``item:score`` with items as the file numbers them, best first; the
+    items that the row has are left out."""
+    data = rows_for(
+        ranker, path, ignore_unknown=ignore_unknown, unlabelled=True, dtype=dtype, sort_features=sort_features
+    )
+    first = 0 if ranker.zero_based else 1
+    return [
+        " ".join(f"{item + first}:{score!s}" for item, score in zip(items.tolist(), scores, strict=True))
+        for items, scores in ranker.top(data.X, k)
+    ]
+
+
+def evaluate_items(
+    ranker: ItemRanker,
+    path: str,
+    metrics: Sequence[str],
+    *,
+    known: str | None,
+    hide: float,
+    seed: int,
+    ignore_unknown: bool,
+    dtype: str,
+    sort_features: bool,
+) -> ListEvaluation:
+    """How well the model finds what rows of ``path`` like: given the rows of ``known``, or given what is left of their
+    own items when ``hide`` % of them, drawn by ``seed``, are hidden."""
+    import numpy as np
+
+    from apsvm.data.liked import hide as hide_some
+    from apsvm.data.liked import liked_items
+    from apsvm.metrics import MetricError
+    from apsvm.risk import NothingToRankError
+    from apsvm.trainers.item_factors import evaluate_lists
+
+    def lists(name: str, *, second: bool) -> tuple[str, Any]:
+        data = rows_for(
+            ranker,
+            name,
+            ignore_unknown=ignore_unknown,
+            unlabelled=True,
+            second=second,
+            dtype=dtype,
+            sort_features=sort_features,
+        )
+        return data.source, liked_items(data.X)
+
+    source, hidden = lists(path, second=False)
+    if known is None:
+        given, hidden, _ = hide_some(hidden, hide / 100.0, np.random.default_rng(seed))
+    else:
+        known_source, given = lists(known, second=True)
+        if given.shape != hidden.shape:
+            raise Failure(
+                BAD_DATA,
+                f"{known_source}: expected {hidden.shape[0]} rows, the users of {source}, found {given.shape[0]}",
+            )
+    try:
+        return evaluate_lists(ranker.score, given, hidden, metrics)
+    except (MetricError, NothingToRankError) as error:
+        raise Failure(BAD_DATA, f"{source}: {error}") from None

@@ -1,0 +1,432 @@
+"""WARP by stochastic sampling: the options of ``--loss warp``, for rows to be ranked and for rows that are users."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from apsvm.cli.progress import Display
+from apsvm.cli.recipes.base import Common, Job, Made, Recipe
+from apsvm.cli.shared import BAD_DATA, Failure, Number, given_by_user, read_rows, reading, say
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.model import ItemRanker, Model
+    from apsvm.solvers.sgd import Epoch
+    from apsvm.trainers.item_factors import TrainedItems
+    from apsvm.trainers.warp import Settings, Trained, Watch
+
+#: The share of a user's items that a validation hides and looks for.
+HIDDEN_SHARE = 0.2
+
+
+class Warp(Recipe):
+    """See the module."""
+
+    title = "Online learning of the top (--loss warp)"
+    options: ClassVar[Sequence[click.Option]] = (
+        click.Option(
+            ["--tau"],
+            default="harmonic",
+            show_default=True,
+            metavar="auc|p@1|p@K|harmonic",
+            help="What a rank costs: as many as stand above; 1 if any does; as many as K; 1 + 1/2 + … of them.",
+        ),
+        click.Option(
+            ["--rank-estimator"],
+            type=click.Choice(["plugin", "log-unbiased", "exact"]),
+            default="plugin",
+            show_default=True,
+            help="A rank is told from the trials until a violation (too high on average), without bias from the same "
+            "(tau harmonic), or by scoring all negatives.",
+        ),
+        click.Option(
+            ["--max-trials"],
+            type=click.IntRange(1),
+            help="Trials for a positive before it is left in peace. [default: its negatives, at most 1000]",
+        ),
+        click.Option(
+            ["--rule"],
+            type=click.Choice(["adagrad", "adadelta", "sgd"]),
+            default="adagrad",
+            show_default=True,
+            help="How long a step is.",
+        ),
+        click.Option(
+            ["--learning-rate"],
+            type=Number(0, open_low=True),
+            help="[default: 0.05; for adadelta, a factor of 1]",
+        ),
+        click.Option(
+            ["--l2"], type=Number(0), default=0.0, show_default=True, help="Weight of ½‖w‖² against the loss."
+        ),
+        click.Option(
+            ["--epochs"],
+            type=click.IntRange(1),
+            default=30,
+            show_default=True,
+            help="Passes over the positives.",
+        ),
+        click.Option(
+            ["--validation"],
+            metavar="FILE",
+            help="Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is kept.",
+        ),
+        click.Option(
+            ["--validation-metric"], metavar="NAME", help="As apsvm eval names it. [default: AP; of users P@10]"
+        ),
+        click.Option(
+            ["--patience"],
+            type=click.IntRange(1),
+            default=5,
+            show_default=True,
+            help="Stop after this many epochs without a better validation.",
+        ),
+        click.Option(
+            ["--preference"],
+            is_flag=True,
+            help="Labels are grades: a row is a positive against every row of its query of a lower one. Metrics take "
+            "the rows as relevant that --relevant-from says, or all above the lowest grade.",
+        ),
+        click.Option(
+            ["--rows-as-users"],
+            is_flag=True,
+            help="Rows are users, columns of positive value the items they like; labels are not looked at. Learns "
+            "factors of the items; apsvm predict then lists the best items for each row.",
+        ),
+        click.Option(
+            ["--factors"],
+            type=click.IntRange(1, 4096),
+            default=32,
+            show_default=True,
+            help="For --rows-as-users: numbers an item.",
+        ),
+    )
+
+    def losses(self) -> Sequence[str]:
+        return ["warp"]
+
+    def check(self, common: Common, own: Mapping[str, Any]) -> None:
+        from apsvm.metrics import MetricError, parse_metric
+
+        try:
+            _settings(common, own).check()
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        for needed, option in ((own["validation"], "validation_metric"), (own["validation"], "patience")):
+            if needed is None and given_by_user(option):
+                raise click.UsageError(f"--{option.replace('_', '-')} is for --validation FILE")
+        if own["validation"] == "-":
+            raise click.UsageError("--validation is read once DATA has been: name a file")
+        try:
+            parse_metric(_metric(own))
+        except MetricError as error:
+            raise click.UsageError(f"--validation-metric: {error}") from None
+        if given_by_user("max_iterations"):
+            raise click.UsageError("--max-iterations is not for --loss warp, which counts --epochs")
+        if common.positive_label is not None and own["preference"]:
+            raise click.UsageError("--positive-label names one label, and --preference is between grades")
+        if own["rows_as_users"]:
+            for name in ("positive_label", "relevant_from", "preference", "warm_start"):
+                if given_by_user(name):
+                    raise click.UsageError(f"--{name.replace('_', '-')} does not apply to --rows-as-users")
+        elif given_by_user("factors"):
+            raise click.UsageError("--factors is for --rows-as-users")
+        if not common.quiet:
+            if common.bias >= 0:
+                say("warning: a constant feature moves no ranking: --loss warp leaves its weight 0")
+            if common.threads > 1:
+                say(f"{common.threads} threads share the weights without locks: no two runs give the same model")
+
+    def inputs(self, own: Mapping[str, Any]) -> Mapping[str, str | None]:
+        return {"validation": own["validation"]}
+
+    def needs_labels(self, own: Mapping[str, Any]) -> bool:
+        return not own["rows_as_users"]
+
+    def check_data(self, dataset: Dataset, common: Common, own: Mapping[str, Any]) -> None:
+        if own["rows_as_users"]:
+            _check_memory(dataset, own)
+            ignored = {"qid:": dataset.groups, "cost:": dataset.costs}
+        else:
+            from apsvm.risk import NothingToRankError
+            from apsvm.trainers.warp import candidates
+
+            try:
+                candidates(_grades(dataset, common, own)[0], dataset.groups)
+            except NothingToRankError as error:
+                raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
+            ignored = {"cost:": dataset.costs}
+        if common.quiet:
+            return
+        if common.verbose:
+            rows, features = dataset.X.shape
+            what = f"{rows} users, {features} items" if own["rows_as_users"] else f"{rows} rows, {features} features"
+            say(f"{dataset.source}: {what}, {dataset.n_values} values")
+        for what, values in ignored.items():
+            if values is not None:
+                say(f"warning: {dataset.source}: {what} is not used here")
+
+    def train(self, job: Job) -> Iterator[Made]:
+        from apsvm.trainers.warp import Watch
+
+        display = Display(verbose=job.common.verbose, quiet=job.common.quiet)
+        heading = _heading(job.own)
+        watch = Watch(job.log, lambda epoch: _show(display, heading, epoch), job.should_stop)
+        settings = _settings(job.common, job.own)
+        job.log.write(
+            "start",
+            loss=job.common.loss,
+            tau=settings.tau,
+            rank_estimator=settings.estimator,
+            rule=settings.rule,
+            learning_rate=settings.rate,
+            l2=settings.l2,
+            epochs=settings.epochs,
+            threads=settings.threads,
+            seed=settings.seed,
+            n_rows=job.dataset.X.shape[0],
+            n_features=job.dataset.X.shape[1],
+            sha256=job.dataset.fingerprint,
+        )
+        made = (_train_items if job.own["rows_as_users"] else _train_rows)(job, settings, watch)
+        display.finish()
+        yield made
+
+
+def _settings(common: Common, own: Mapping[str, Any]) -> Settings:
+    from apsvm.trainers.warp import Settings
+
+    return Settings(
+        tau=own["tau"],
+        estimator=own["rank_estimator"],
+        max_trials=own["max_trials"],
+        rule=own["rule"],
+        learning_rate=own["learning_rate"],
+        l2=own["l2"],
+        epochs=own["epochs"],
+        patience=own["patience"],
+        time_limit=common.time_limit,
+        threads=max(1, common.threads),
+        seed=common.seed,
+    )
+
+
+def _metric(own: Mapping[str, Any]) -> str:
+    name: str | None = own["validation_metric"]
+    return name or ("P@10" if own["rows_as_users"] else "AP")
+
+
+def _grades(dataset: Dataset, common: Common, own: Mapping[str, Any]) -> tuple[Any, Any]:
+    """What is trained on and what metrics take as relevant, (n,) each."""
+    if not own["preference"]:
+        with reading(dataset.source):
+            relevant = dataset.positives(common.positive_label, common.relevant_from)
+        return relevant, relevant
+    grades = dataset.relevance
+    lowest = common.relevant_from
+    return grades, grades > grades.min() if lowest is None else grades >= lowest
+
+
+def _check_memory(dataset: Dataset, own: Mapping[str, Any]) -> None:
+    # Factors, what the rule remembers of them, and the best of them so far: float32.
+    needed = 4 * 4 * (2 * own["factors"] + 1) * dataset.X.shape[1]
+    if needed > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+        raise Failure(
+            BAD_DATA,
+            f"{dataset.source}: {own['factors']} factors of {dataset.X.shape[1]:,} items need {needed:,} bytes, more "
+            "than this machine's memory; is the highest item a stray one? (--max-features finds its line)",
+        )
+
+
+def _read_validation(job: Job, *, unlabelled: bool) -> Dataset | None:
+    path = job.own["validation"]
+    if path is None:
+        return None
+    data = read_rows(
+        path,
+        dtype=job.common.dtype,
+        sort_features=job.common.sort_features,
+        zero_based=job.dataset.zero_based,
+        n_features=job.dataset.X.shape[1],
+        ignore_unknown=True,
+        threads=job.common.threads,
+        unlabelled=unlabelled,
+        second=True,
+    )
+    if data.unknown_features and not job.common.quiet:
+        say(f"{data.source}: {data.unknown_features} feature values that {job.dataset.source} lacks were ignored")
+    return data
+
+
+def _train_rows(job: Job, settings: Settings, watch: Watch) -> Made:
+    from apsvm.data.rows import Rows
+    from apsvm.metrics import MetricError
+    from apsvm.metrics.evaluate import evaluate
+    from apsvm.trainers.warp import train_warp
+
+    grades, relevant = _grades(job.dataset, job.common, job.own)
+    held_out = _read_validation(job, unlabelled=False)
+    validate: Callable[[Any], float] | None = None
+    if held_out is not None:
+        source, groups, wanted = held_out.source, held_out.groups, _grades(held_out, job.common, job.own)[1]
+        rows = Rows(held_out.X, threads=settings.threads)
+        name = _metric(job.own)
+
+        def validate(w: Any) -> float:
+            scores = rows.scores(w[: rows.features])
+            try:
+                (value,) = evaluate([name], scores, wanted, groups=groups).values.values()
+            except MetricError as error:
+                raise Failure(BAD_DATA, f"{source}: {error}") from None
+            return value
+
+    trained = train_warp(
+        job.rows(), grades, settings, watch, groups=job.dataset.groups, validate=validate, start=job.start()
+    )
+    counts = {
+        "positives": int(relevant.sum()),
+        "queries": trained.queries,
+        "queries_skipped": trained.queries_skipped,
+    }
+    ranker = job.ranker(trained.w, _header(job, settings, trained, held_out, counts))
+    summary = _summary(job, trained, held_out)
+    if trained.queries_skipped:
+        summary.append(
+            f"{trained.queries_skipped} queries without two grades were left out, {trained.queries} trained on"
+        )
+    grouped = job.dataset.groups is not None and trained.queries > 1
+    try:
+        result = evaluate(
+            ["AP", "AUC"], ranker.score(job.dataset.X), relevant, groups=job.dataset.groups if grouped else None
+        )
+    except MetricError as error:
+        summary.append(f"training AP: {error}")
+    else:
+        values = ", ".join(f"{name} {value:.6f}" for name, value in result.values.items())
+        mean = f", mean of {result.n_groups - result.groups_skipped} queries" if grouped else ""
+        summary.append(f"training {values} ({result.n_positives} of {result.n_rows} rows positive{mean})")
+    return _made(ranker, trained, summary)
+
+
+def _train_items(job: Job, settings: Settings, watch: Watch) -> Made:
+    import numpy as np
+
+    from apsvm.data.liked import hide, liked_items
+    from apsvm.metrics import MetricError
+    from apsvm.risk import NothingToRankError
+    from apsvm.trainers.item_factors import evaluate_lists, train_items
+
+    held_out = _read_validation(job, unlabelled=True)
+    validate: Callable[[ItemRanker], float] | None = None
+    if held_out is not None:
+        source, name = held_out.source, _metric(job.own)
+        known, hidden, _ = hide(liked_items(held_out.X), HIDDEN_SHARE, np.random.default_rng(job.common.seed))
+
+        def validate(ranker: ItemRanker) -> float:
+            try:
+                (value,) = evaluate_lists(ranker.score, known, hidden, [name]).values.values()
+            except (MetricError, NothingToRankError) as error:
+                raise Failure(BAD_DATA, f"{source}: {error}") from None
+            return value
+
+    lists = liked_items(job.dataset.X)
+    try:
+        trained = train_items(lists, job.own["factors"], settings, watch, validate=validate)
+    except NothingToRankError as error:
+        raise Failure(BAD_DATA, f"{job.dataset.source}: {error}") from None
+    counts = {"users": trained.users, "users_skipped": trained.users_skipped, "likes": lists.nnz}
+    ranker = trained.ranker(job.header(_header(job, settings, trained, held_out, counts)))
+    summary = _summary(job, trained, held_out)
+    if trained.users_skipped:
+        summary.append(f"{trained.users_skipped} users of less than two items, or of all, were left out")
+    summary.append(f"{ranker.width} items with {job.own['factors']} factors, from {lists.nnz} likes")
+    return _made(ranker, trained, summary)
+
+
+def _heading(own: Mapping[str, Any]) -> str:
+    value = f"{_metric(own):>10}" if own["validation"] is not None else ""
+    return f"{'epoch':>6} {'trials':>12} {'updates':>10} {'est. loss':>11} {value} {'seconds':>9}"
+
+
+def _show(display: Display, heading: str, epoch: Epoch) -> None:
+    passed = epoch.passed
+    value = "" if epoch.validation is None else f"{epoch.validation:>10.6f}"
+    display.line(
+        heading,
+        epoch.number,
+        f"{epoch.number:>6d} {passed.trials:>12d} {passed.updates:>10d} {passed.loss:>11.5g} {value} "
+        f"{epoch.seconds_in_all:>9.2f}",
+    )
+
+
+def _header(
+    job: Job,
+    settings: Settings,
+    trained: Trained | TrainedItems,
+    held_out: Dataset | None,
+    counts: Mapping[str, int],
+) -> dict[str, Any]:
+    best = trained.epochs[trained.best_epoch - 1]
+    validation = None
+    if held_out is not None:
+        validation = {
+            "file": os.path.basename(held_out.source),
+            "sha256": held_out.fingerprint,
+            "metric": _metric(job.own),
+            "value": best.validation,
+        }
+    return {
+        "tau": settings.tau,
+        "rank_estimator": settings.estimator,
+        "max_trials": settings.max_trials,
+        "rule": settings.rule,
+        "learning_rate": settings.rate,
+        "l2": settings.l2,
+        "preference": job.own["preference"],
+        "threads": settings.threads,
+        "state": str(trained.ending),
+        "epochs": len(trained.epochs),
+        "best_epoch": trained.best_epoch,
+        "estimated_loss": best.passed.loss,
+        "validation": validation,
+        "data": dict(counts),
+    }
+
+
+def _summary(job: Job, trained: Trained | TrainedItems, held_out: Dataset | None) -> list[str]:
+    """Why it stopped and what was kept, and how fast it went."""
+    best = trained.epochs[trained.best_epoch - 1]
+    kept = ""
+    if held_out is not None:
+        kept = f"; kept epoch {best.number}, {_metric(job.own)} {best.validation:.6f} on {held_out.source}"
+    trials = sum(epoch.passed.trials for epoch in trained.epochs)
+    seconds = sum(epoch.seconds for epoch in trained.epochs)
+    return [
+        f"{trained.ending} after {len(trained.epochs)} epochs{kept}",
+        f"estimated loss {best.passed.loss:.6g}; {trials:,} trials, {trials / max(seconds, 1e-9):,.0f} a second",
+    ]
+
+
+def _made(model: Model, trained: Trained | TrainedItems, summary: Sequence[str]) -> Made:
+    from apsvm.solvers.sgd import Ending
+
+    best, last = trained.epochs[trained.best_epoch - 1], trained.epochs[-1]
+    passes = sum(epoch.seconds for epoch in trained.epochs)
+    return Made(
+        model=model,
+        state=trained.ending,
+        converged=trained.ending.as_asked,
+        interrupted=trained.ending is Ending.INTERRUPTED,
+        record={
+            "epochs": len(trained.epochs),
+            "best_epoch": trained.best_epoch,
+            "loss": best.passed.loss,
+            "validation": best.validation,
+        },
+        summary=summary,
+        seconds={"passes": passes, "validation": last.seconds_in_all - passes},
+    )

@@ -1,0 +1,374 @@
+"""``--loss warp``: linear rankers from labels and grades, item factors from lists, and what they are good for."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from apsvm import load_model, read_svmlight
+from apsvm.cli import run as run_here
+from apsvm.data.liked import hide, liked_items
+from apsvm.model import ItemRanker, load_any_model
+from apsvm.trainers.item_factors import evaluate_lists
+
+ROW = re.compile(r" +\d+ +\d+ +\d+ +[-+.e\d]+( +\d\.\d{6})? +\d+\.\d\d$")
+
+
+@pytest.fixture
+def here(capsys):
+    """``run`` without a process of its own, for what needs none."""
+
+    def call(*arguments, code=0):
+        assert run_here([str(argument) for argument in arguments]) == code
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return SimpleNamespace(stdout=out, stderr=err)
+
+    return call
+
+
+def records(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def users(tmp_path_factory):
+    """Users of three tastes in two files: 200 to learn from, 60 others."""
+    rng = np.random.default_rng(4)
+    folder = tmp_path_factory.mktemp("users")
+    paths = []
+    for name, n in (("train.svm", 200), ("new.svm", 60)):
+        taste = rng.integers(0, 3, size=n)
+        likes = rng.random((n, 45)) < np.where(taste[:, None] == np.arange(45) % 3, 0.5, 0.03)
+        likes[:3, -1] = True
+        path = folder / name
+        path.write_text("".join(f"0 {' '.join(f'{j + 1}:1' for j in np.flatnonzero(row))}\n" for row in likes))
+        paths.append(path)
+    return paths
+
+
+@pytest.fixture(scope="module")
+def items_model(users, run, tmp_path_factory):
+    model = tmp_path_factory.mktemp("model") / "m"
+    run("train", "-q", "--loss", "warp", "--rows-as-users", "--factors", 6, *users[:1], model)
+    return model
+
+
+def test_train_predict_eval(cancer, run, scored, tmp_path):
+    model, log = tmp_path / "m", tmp_path / "log"
+    done = run("train", "--loss", "warp", cancer.path, model, "--epochs", 12, "--log", log)
+    lines = done.stderr.splitlines()
+    assert lines[0].split() == ["epoch", "trials", "updates", "est.", "loss", "seconds"]
+    shown = [line for line in lines if ROW.match(line)]
+    assert [int(line.split()[0]) for line in shown] == [*range(1, 11), 12]
+    assert "apsvm: all epochs done after 12 epochs" in lines
+    assert lines[-1] == f"apsvm: model written to {model}"
+
+    scores = scored(run("predict", cancer.path, model).stdout)
+    np.testing.assert_allclose(scores, cancer.X @ load_model(model).coef, rtol=1e-12)
+    found = json.loads(run("eval", cancer.path, "--model", model, "--json").stdout)["metrics"]
+    assert found["AP"] == pytest.approx(average_precision_score(cancer.positive, scores))
+    assert found["AUC"] == pytest.approx(roc_auc_score(cancer.positive, scores))
+    assert min(found["AP"], found["AUC"]) > 0.99
+    assert f"training AP {found['AP']:.6f}, AUC {found['AUC']:.6f} (212 of 569 rows positive)" in done.stderr
+
+    start, *epochs, end = records(log)
+    assert (start["event"], start["tau"], start["rank_estimator"], start["n_rows"]) == (
+        "start",
+        "harmonic",
+        "plugin",
+        569,
+    )
+    assert [record["epoch"] for record in epochs] == list(range(1, 13))
+    assert {record["draws"] for record in epochs} == {212}
+    assert all(record["trials"] >= record["updates"] for record in epochs)
+    assert (end["event"], end["state"], end["epochs"], end["best_epoch"]) == ("end", "all epochs done", 12, 12)
+    header = load_model(model).header
+    assert end["loss"] == header["estimated_loss"] == epochs[-1]["loss"]
+    keys = ("loss", "tau", "rule", "learning_rate", "l2", "threads", "epochs", "validation")
+    assert [header[key] for key in keys] == ["warp", "harmonic", "adagrad", 0.05, 0.0, 1, 12, None]
+    assert header["data"]["positives"] == 212
+
+
+def test_the_same_seed_gives_the_same_file(cancer, here, tmp_path):
+    """Whatever reads the file on how many threads."""
+    options = ["-q", "--loss", "warp", cancer.path, "--epochs", 2, "--l2", 1e-4, "--tau", "p@5"]
+    for name, more in (("a", []), ("b", []), ("c", ["--threads", 1]), ("d", ["--seed", 1])):
+        here("train", *options, tmp_path / name, *more)
+    a, b, c, d = ((tmp_path / name).read_bytes() for name in "abcd")
+    assert a == b == c
+    assert not np.array_equal(load_model(tmp_path / "a").coef, load_model(tmp_path / "d").coef)
+    assert a != d
+
+
+def test_threads_are_said_to_be_different(cancer, here, tmp_path):
+    said = here("train", "--loss", "warp", cancer.path, tmp_path / "m", "--epochs", 2, "--threads", 2).stderr
+    assert said.startswith("apsvm: 2 threads share the weights without locks: no two runs give the same model\n")
+    assert load_model(tmp_path / "m").header["threads"] == 2
+
+
+@pytest.mark.parametrize("options", [
+    ["--rank-estimator", "exact"],
+    ["--rank-estimator", "log-unbiased"],
+    ["--rule", "adadelta", "--dtype", "float32"],
+    ["--rule", "sgd", "--learning-rate", "0.01", "--max-trials", "20", "--tau", "auc"],
+    ["--positive-label", "-1"],
+])  # fmt: skip
+def test_options_are_heard(options, cancer, here, tmp_path):
+    here("train", "-q", "--loss", "warp", cancer.path, tmp_path / "m", "--epochs", 3, *options)
+    found = json.loads(here("eval", cancer.path, "--model", tmp_path / "m", "--json").stdout)["metrics"]
+    assert found["AUC"] > 0.98
+    header = load_model(tmp_path / "m").header
+    for option, value in zip(options[::2], options[1::2], strict=True):
+        key = option[2:].replace("-", "_")
+        if key != "dtype":
+            assert str(header[key]) in (value, f"{value}.0")
+
+
+def test_validation_keeps_the_best_epoch(cancer, write_rows, here, tmp_path):
+    rows = np.random.default_rng(0).permutation(569)
+    parts = {}
+    for name, part in (("fit", rows[:400]), ("valid", rows[400:])):
+        parts[name] = write_rows(tmp_path / name, cancer.X[part], cancer.labels[part])
+    options = ["--validation", parts["valid"], "--validation-metric", "ndcg", "--patience", 2, "--epochs", 60]
+    log, model = tmp_path / "log", tmp_path / "m"
+    done = here("train", "--loss", "warp", parts["fit"], model, *options, "--log", log)
+    epochs = records(log)[1:-1]
+    values = [record["validation"] for record in epochs]
+    best = int(np.argmax(values)) + 1
+    assert len(epochs) == best + 2 < 60
+    assert [record["best"] for record in epochs] == [v > max(values[:i], default=-1) for i, v in enumerate(values)]
+    assert (
+        f"validation stopped improving after {best + 2} epochs; kept epoch {best}, ndcg {values[best - 1]:.6f}"
+        in done.stderr
+    )
+    header = load_model(model).header
+    assert header["best_epoch"] == best
+    assert header["validation"]["value"] == values[best - 1]
+    assert header["validation"]["file"] == "valid"
+    found = json.loads(here("eval", parts["valid"], "--model", model, "--json").stdout)["metrics"]
+    assert found["nDCG"] == pytest.approx(values[best - 1])
+
+
+def test_grades(here, tmp_path):
+    """Queries of three grades on a line: what is positive from 2, what is preferred to what."""
+    rng = np.random.default_rng(0)
+    grades = np.tile([0, 1, 2, 2], 30)
+    path = tmp_path / "data"
+    path.write_text(
+        "".join(f"{g} qid:{i // 4} 1:{g + 0.1 * rng.normal():.3f} 2:{rng.normal():.3f}\n" for i, g in enumerate(grades))
+    )
+    for name, options in (("from", ["--relevant-from", 2]), ("label", ["--positive-label", 2])):
+        here("train", "-q", "--loss", "warp", path, tmp_path / name, *options)
+    coef = load_model(tmp_path / "from").coef
+    np.testing.assert_array_equal(coef, load_model(tmp_path / "label").coef)
+    assert coef[0] > 3 * abs(coef[1])
+    here("train", "-q", "--loss", "warp", path, tmp_path / "pairs", "--preference", "--epochs", 100)
+    header = load_model(tmp_path / "pairs").header
+    assert (header["preference"], header["data"]["positives"], header["data"]["queries"]) == (True, 90, 30)
+    scores = read_svmlight(path).X @ load_model(tmp_path / "pairs").coef
+    by_query = scores.reshape(30, 4)
+    assert ((by_query[:, 0] < by_query[:, 1]) & (by_query[:, 1] < by_query[:, 2:].min(axis=1))).all()
+
+
+def test_a_warm_start(cancer, here, tmp_path):
+    here("train", "-q", "--loss", "warp", cancer.path, tmp_path / "a", "--epochs", 5)
+    here(
+        "train", "-q", "--loss", "warp", cancer.path, tmp_path / "b", "--warm-start", tmp_path / "a", "--epochs", 1,
+        "--learning-rate", 1e-9,
+    )  # fmt: skip
+    np.testing.assert_allclose(load_model(tmp_path / "b").coef, load_model(tmp_path / "a").coef, atol=1e-6)
+
+
+def test_the_time_limit_is_an_early_stop(cancer, here, tmp_path):
+    options = ["--epochs", 10**6, "--time-limit", 0.1]
+    here("train", "-q", "--loss", "warp", cancer.path, tmp_path / "m", *options, code=3)
+    assert load_model(tmp_path / "m").header["state"] == "time limit"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted(number, code, cancer, command, environment, run, tmp_path):
+    model = tmp_path / "m"
+    process = subprocess.Popen(
+        [*command, "train", "--loss", "warp", str(cancer.path), str(model), "--epochs", "1000000", "-v"],
+        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8", env=environment(),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.split()[:1] == ["12"]:
+            break
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == code, said
+    assert "apsvm: interrupted after" in said
+    assert load_model(model).header["state"] == "interrupted"
+    assert run("predict", cancer.path, model).stdout.count("\n") == 569
+    assert os.listdir(tmp_path) == ["m"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--tau", "p@0"], "unknown tau 'p@0': choose from auc, p@1, p@K, harmonic"),
+        (["--tau", "auc", "--rank-estimator", "log-unbiased"], "choose plugin or exact, or tau harmonic"),
+        (["--rank-estimator", "best"], "'best' is not one of"),
+        (["--learning-rate", "0"], "above 0"),
+        (["--l2", "-1"], "of at least 0"),
+        (["--epochs", "0"], "0 is not in the range"),
+        (["--max-trials", "0"], "0 is not in the range"),
+        (["-C", "3"], "is not for --loss warp"),
+        (["--oracle", "qs"], "--oracle is not for --loss warp"),
+        (["--max-iterations", "3"], "counts --epochs"),
+        (["--validation-metric", "AP"], "--validation-metric is for --validation FILE"),
+        (["--patience", "3"], "--patience is for --validation FILE"),
+        (["--validation", "-"], "name a file"),
+        (["--validation", "x", "--validation-metric", "best"], "unknown metric 'best'"),
+        (["--positive-label", "1", "--relevant-from", "1"], "say the same thing twice"),
+        (["--positive-label", "1", "--preference"], "--positive-label names one label"),
+        (["--factors", "3"], "--factors is for --rows-as-users"),
+        (["--rows-as-users", "--positive-label", "1"], "--positive-label does not apply"),
+        (["--rows-as-users", "--warm-start", "x"], "--warm-start does not apply"),
+        (["--rows-as-users", "--factors", "0"], "0 is not in the range"),
+    ],
+)
+def test_options_that_do_not_go_together(options, words, cancer, here, tmp_path):
+    said = here("train", "--loss", "warp", cancer.path, tmp_path / "m", *options, code=2).stderr
+    assert words in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_of_warp_are_for_warp(cancer, here, tmp_path):
+    said = here("train", cancer.path, tmp_path / "m", "--tau", "auc", code=2).stderr
+    assert "--tau is not for --loss ap" in said
+
+
+def test_bad_data(cancer, here, tmp_path):
+    def said(content, *options, code=65):
+        path = tmp_path / "data"
+        path.write_text(content)
+        return here("train", "--loss", "warp", path, tmp_path / "m", *options, code=code).stderr
+
+    assert "--positive-label" in said("1 1:1\n2 1:2\n3 1:3\n")
+    assert "no query has both" in said("1 qid:1 1:1\n0 qid:2 1:2\n")
+    for grade, missing in ((4, "positive"), (0, "negative")):
+        assert f"there are no {missing} rows" in said("1 1:1\n0 1:2\n", "--relevant-from", grade)
+    assert "no query has both" in said("2 1:1\n2 1:2\n", "--preference")
+    assert "no query has both" in said("1 qid:1 1:1\n0 qid:2 1:2\n", "--preference")
+    assert "scale them down" in said("1 1:1e300\n0 1:-1e300\n", "--rule", "sgd")
+    assert "no user likes at least two items" in said("0 1:1\n0 2:1\n", "--rows-as-users")
+    missing = said("1 1:1\n0 1:2\n", "--validation", tmp_path / "nowhere", code=66)
+    assert "nowhere: No such file" in missing
+    (tmp_path / "valid").write_text("1 1:1\n1 1:2\n")
+    assert "no negative rows" in said("1 1:1\n0 1:2\n", "--validation", tmp_path / "valid")
+    assert sorted(os.listdir(tmp_path)) == ["data", "valid"]
+
+
+def test_the_validation_file_is_not_overwritten(cancer, run):
+    content = cancer.path.read_bytes()
+    said = run("train", "--loss", "warp", "-", cancer.path, "--validation", cancer.path, code=2, input="").stderr
+    assert "is the validation file" in said
+    assert cancer.path.read_bytes() == content
+
+
+def test_what_is_not_used_is_said(here, tmp_path):
+    path = tmp_path / "data"
+    path.write_text("1 cost:2 1:1\n0 1:2\n")
+    said = here("train", "--loss", "warp", path, tmp_path / "m", "--bias", 1, "--epochs", 1).stderr
+    assert "cost: is not used here" in said
+    assert "a constant feature moves no ranking" in said
+    path.write_text("0 qid:3 1:1 2:1\n0 qid:3 3:1\n")
+    said = here("train", "--loss", "warp", path, tmp_path / "m", "--rows-as-users", "--epochs", 1).stderr
+    assert "qid: is not used here" in said
+    assert "1 users of less than two items, or of all, were left out" in said
+
+
+def test_users_predict(users, items_model, here):
+    """The best items of each row, its own left out, as the model's own scores order them."""
+    ranker = load_any_model(items_model)
+    assert isinstance(ranker, ItemRanker)
+    data = read_svmlight(users[1], n_features=45)
+    scores = ranker.score(data.X)
+    lines = here("predict", users[1], items_model, "--top", 7).stdout.splitlines()
+    assert len(lines) == 60
+    for line, mine, liked in zip(lines, scores, data.X.toarray() > 0, strict=True):
+        items, values = zip(*(word.split(":") for word in line.split(" ")), strict=True)
+        best = np.array(items, dtype=int) - 1
+        assert not liked[best].any()
+        np.testing.assert_array_equal(best, np.argsort(-mine, kind="stable")[:7])
+        np.testing.assert_array_equal(np.array(values, dtype=np.float32), mine[best])
+    assert {line.count(":") for line in here("predict", users[1], items_model).stdout.splitlines()} == {10}
+
+
+def test_users_eval(users, items_model, here, tmp_path):
+    """Hidden items are found: a part of each row's own, or those of another file."""
+    ranker = load_any_model(items_model)
+    lists = liked_items(read_svmlight(users[1], n_features=45).X)
+    known, hidden, left_out = hide(lists, 0.2, np.random.default_rng(0))
+    expected = evaluate_lists(ranker.score, known, hidden, ["AP", "AUC", "P@3", "nDCG"])
+    found = json.loads(here("eval", users[1], "--model", items_model, "--json", "-k", 3).stdout)
+    assert found["metrics"] == pytest.approx(expected.values)
+    assert (found["users"], left_out) == (expected.users, 0)
+    assert found["metrics"]["AUC"] > 0.8
+
+    for name, part in (("known", known), ("hidden", hidden)):
+        text = "".join(
+            f"0 {' '.join(f'{j + 1}:1' for j in part.indices[a:b])}\n"
+            for a, b in zip(part.indptr[:-1], part.indptr[1:], strict=True)
+        )
+        (tmp_path / name).write_text(text)
+    again = json.loads(
+        here(
+            "eval", tmp_path / "hidden", "--model", items_model, "--known", tmp_path / "known", "--json", "-k", 3
+        ).stdout
+    )  # fmt: skip
+    assert again == found
+    (tmp_path / "short").write_text("0 1:1\n")
+    said = here("eval", tmp_path / "hidden", "--model", items_model, "--known", tmp_path / "short", code=65).stderr
+    assert "expected 60 rows, the users of" in said
+    table = here("eval", users[1], "--model", items_model).stdout
+    assert "users        60 averaged, 0 without a hidden item left out" in table
+
+
+def test_users_with_validation(users, here, tmp_path):
+    log, model = tmp_path / "log", tmp_path / "m"
+    options = ["--rows-as-users", "--factors", 4, "--validation", users[1], "--epochs", 40, "--log", log]
+    here("train", "-q", "--loss", "warp", users[0], model, *options)
+    values = [record["validation"] for record in records(log)[1:-1]]
+    header = load_any_model(model).header
+    assert header["validation"]["value"] == max(values)
+    assert header["validation"]["metric"] == "P@10"
+    assert header["best_epoch"] == int(np.argmax(values)) + 1
+    assert header["data"] == {**header["data"], "rows": 200, "users": 200, "users_skipped": 0}
+
+
+def test_users_in_a_matrix_need_no_labels(users, here, tmp_path):
+    data = read_svmlight(users[0])
+    sp.save_npz(tmp_path / "users.npz", sp.csr_matrix(data.X))
+    for source, name in ((users[0], "a"), (tmp_path / "users.npz", "b")):
+        here("train", "-q", "--loss", "warp", "--rows-as-users", source, tmp_path / name, "--epochs", 2)
+    a, b = (load_any_model(tmp_path / name) for name in "ab")
+    np.testing.assert_array_equal(a.output, b.output)
+
+
+def test_commands_that_need_a_linear_model(users, items_model, cancer, trained, here, tmp_path):
+    said = here("export", items_model, tmp_path / "out", "--format", "liblinear", code=65).stderr
+    assert "expected a linear ranker, found a ranker of items for users" in said
+    linear = trained(cancer)
+    assert "--top is for a model of items" in here("predict", cancer.path, linear, "--top", 3, code=2).stderr
+    assert "for a model of items" in here("eval", cancer.path, "--model", linear, "--hide", 30, code=2).stderr
+    other = tmp_path / "other"
+    other.write_text("0 1:1\n")
+    assert "for a model of items" in here("eval", cancer.path, "--model", linear, "--known", other, code=2).stderr
+    facts = json.loads(here("info", items_model, "--json").stdout)
+    assert (facts["kind"], facts["factors"], facts["width"]) == ("item-factors", 6, 45)
+    assert facts["weights"]["nonzero"] == 45 * 13
