@@ -32,6 +32,11 @@ OPEN_SHARE = 0.5
 MOST_ROUNDS = 200
 #: A start is tried at its own length times these, and at the best of them times half and twice.
 LENGTHS = tuple(4.0**k for k in range(-4, 5))
+#: Shares of C to pass on the way to C, where no path does: at a small C there are few local minima, and following one
+#: to larger C ends lower than starting there.
+SMALLER = (0.001, 0.01, 0.1)
+#: How many times ε is enough on the way.
+SLACKNESS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,34 +57,53 @@ class _Point:
 class TightBound:
     """Tightens what ``stage`` has trained on ``risk``; one for a whole path of C."""
 
-    def __init__(self, stage: Stage, risk: Risk, settings: Settings, watch: Watch, *, may_scale: bool = True) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        risk: Risk,
+        settings: Settings,
+        watch: Watch,
+        *,
+        may_scale: bool = True,
+    ) -> None:
         self._stage = stage
         self._risk = risk
         self._by_score = risk.by_score()
         self._settings = settings
         self._watch = watch
         self._may_scale = may_scale
-        self._last: NDArray[np.float64] | None = None  # of the path
+        self._last: tuple[float, NDArray[np.float64]] | None = None  # C and the solution before on the path
 
     def tighten(
         self, hinge: Trained, C: float, start: NDArray[np.float64] | None = None, *, seconds_used: float = 0.0
     ) -> Trained:
-        """The best stationary point reached from the hinge's solution, from ``start`` and from that of the C before."""
-        starts = [point for point in (hinge.w, start, self._last) if point is not None and point.any()]
-        if not starts:
-            starts = [hinge.w]
-        best: _Run | None = None
+        """The best stationary point reached from the hinge's solution, from ``start``, and by way of smaller C."""
         runs: list[_Run] = []
-        for point in starts:
-            run = _Run(self, C, seconds_used + sum(run.seconds for run in runs))
-            run.descend(self._scaled(point, C) if self._may_scale else point)
+        best: _Run | None = None
+
+        def descend(point: NDArray[np.float64], weight: float, slackness: float = 1.0) -> _Run:
+            run = _Run(self, weight, seconds_used + sum(run.seconds for run in runs), slackness)
+            run.descend(self._scaled(point, weight) if self._may_scale else point)
             runs.append(run)
+            return run
+
+        def stopped() -> bool:
+            return bool(runs) and runs[-1].state not in (State.CONVERGED, State.STALLED)
+
+        by_way, smaller = hinge.w, [C * factor for factor in SMALLER]
+        if self._last is not None and self._last[0] <= C:
+            by_way, smaller = self._last[1], [value for value in smaller if value > self._last[0]]
+        for value in smaller:
+            if not stopped():
+                by_way = descend(by_way, value, SLACKNESS).best.w
+        for point in (by_way, hinge.w, start):
+            if point is None or (best is not None and (stopped() or not point.any())):
+                continue
+            run = descend(point, C)
             if best is None or run.best.objective < best.best.objective:
                 best = run
-            if run.state not in (State.CONVERGED, State.STALLED):
-                break
         assert best is not None
-        self._last = best.best.w
+        self._last = C, best.best.w
         report = best.report(runs)
         return replace(
             hinge,
@@ -104,8 +128,9 @@ class TightBound:
 class _Run:
     """One descent from one start."""
 
-    def __init__(self, bound: TightBound, C: float, seconds_used: float) -> None:
+    def __init__(self, bound: TightBound, C: float, seconds_used: float, slackness: float) -> None:
         self._bound = bound
+        self._slackness = slackness
         self._C = C
         self._seconds_used = seconds_used
         self._rounds: list[StageReport] = []
@@ -120,7 +145,7 @@ class _Run:
     def descend(self, start: NDArray[np.float64]) -> None:
         """Rounds from ``start`` until no round can gain more than ε·C, or the solver has to stop."""
         bound, C = self._bound, self._C
-        tolerance = bound._settings.epsilon * C
+        tolerance = self._slackness * bound._settings.epsilon * C
         bound._stage.restart(start)
         self.best = here = self._point(start)
         for index in range(1, MOST_ROUNDS + 1):
