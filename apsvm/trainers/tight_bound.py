@@ -81,8 +81,8 @@ class TightBound:
         runs: list[_Run] = []
         best: _Run | None = None
 
-        def descend(point: NDArray[np.float64], weight: float, slackness: float = 1.0) -> _Run:
-            run = _Run(self, weight, seconds_used + sum(run.seconds for run in runs), slackness)
+        def descend(name: str, point: NDArray[np.float64], weight: float, slackness: float = 1.0) -> _Run:
+            run = _Run(self, f"tight, {name}", weight, seconds_used + sum(run.seconds for run in runs), slackness)
             run.descend(self._scaled(point, weight) if self._may_scale else point)
             runs.append(run)
             return run
@@ -95,11 +95,11 @@ class TightBound:
             by_way, smaller = self._last[1], [value for value in smaller if value > self._last[0]]
         for value in smaller:
             if not stopped():
-                by_way = descend(by_way, value, SLACKNESS).best.w
-        for point in (by_way, hinge.w, start):
+                by_way = descend("smaller C", by_way, value, SLACKNESS).best.w
+        for name, point in (("from smaller C", by_way), ("from the hinge", hinge.w), ("from the given start", start)):
             if point is None or (best is not None and (stopped() or not point.any())):
                 continue
-            run = descend(point, C)
+            run = descend(name, point, C)
             if best is None or run.best.objective < best.best.objective:
                 best = run
         assert best is not None
@@ -128,8 +128,9 @@ class TightBound:
 class _Run:
     """One descent from one start."""
 
-    def __init__(self, bound: TightBound, C: float, seconds_used: float, slackness: float) -> None:
+    def __init__(self, bound: TightBound, name: str, C: float, seconds_used: float, slackness: float) -> None:
         self._bound = bound
+        self._name = name
         self._slackness = slackness
         self._C = C
         self._seconds_used = seconds_used
@@ -158,7 +159,7 @@ class _Run:
             lower = report.solution.certificate.dual - 0.5 * float(here.centre @ here.centre)
             self._certificate = Certificate(here.objective, min(lower, here.objective), tolerance)
             bound._watch.progress(
-                Progress("tight", C, index, here.objective, self._certificate.dual, self._certificate.gap,
+                Progress(self._name, C, index, here.objective, self._certificate.dual, self._certificate.gap,
                          report.solution.planes, self.seconds)
             )  # fmt: skip
             there = self._point(report.solution.w)

@@ -114,8 +114,12 @@ def test_it_falls_to_a_stationary_point(noisy, name, kind, rng):
     C, epsilon, seen = 200.0, 1e-3, []
     settings = Settings(loss=name, C=C, epsilon=epsilon, bound="tight")
     trained = train_structured_svm(data, settings, Watch(progress=seen.append))
-    rounds = [progress for progress in seen if progress.stage == "tight"]
-    assert all(after.primal < before.primal for before, after in pairwise(rounds))
+    descents = {(progress.stage, progress.C): [] for progress in seen if progress.stage.startswith("tight")}
+    assert len(descents) > 3  # by way of smaller C, from there, from the hinge
+    for progress in seen:
+        descents.get((progress.stage, progress.C), []).append(progress.primal)
+    for values in descents.values():
+        assert all(after < before for before, after in pairwise(values))
     certificate = trained.solution.certificate
     assert trained.state == "converged"
     assert certificate.gap <= epsilon * C
