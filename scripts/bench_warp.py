@@ -15,6 +15,7 @@ else is at work. "memory" is what the data and the peak of the training take ove
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
 import time
 from dataclasses import dataclass, field
@@ -91,6 +92,7 @@ def measure(name: str, X, epochs: int, rng: np.random.Generator) -> None:
         found[threads] = Beside(Rows(X), rng)
         train_warp(Rows(X), relevant, Settings(epochs=epochs, threads=threads), Watch(progress=found[threads]))
     gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what the heap keeps of earlier runs would hide what this one takes
     before = memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
     train_warp(Rows(X), relevant, Settings(epochs=1), Watch())

@@ -146,6 +146,9 @@ def candidates(grades: NDArray[Any], groups: NDArray[np.int64] | None) -> Candid
     NothingToRankError : no query has two grades
     """
     n = grades.size
+    if groups is None and grades.dtype == np.bool_ and 0 < np.count_nonzero(grades) < n:  # the sort can be spared
+        rows, members = np.flatnonzero(grades), np.flatnonzero(~grades)
+        return Candidates(rows, np.zeros_like(rows), np.full_like(rows, members.size), members, 1, 0)
     grades = np.unique(grades, return_inverse=True)[1]
     query = np.zeros(n, dtype=np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
     members = np.lexsort((grades, query)).astype(np.int64, copy=False)

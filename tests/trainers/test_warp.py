@@ -233,9 +233,11 @@ def test_the_twin(estimator, rule, dtype, rng):
 
 
 def test_candidates_against_their_definition(rng):
-    for _ in range(200):
+    for _ in range(300):
         n = int(rng.integers(1, 12))
         grades = rng.integers(0, int(rng.integers(1, 5)), size=n) * 1.5 - 2
+        if rng.random() < 0.3:
+            grades = grades > -2
         groups = rng.integers(0, int(rng.integers(1, 5)), size=n) * 3 - 4 if rng.random() < 0.8 else None
         group = np.zeros(n) if groups is None else groups
         expected = {
