@@ -231,7 +231,7 @@ def test_many_queries_are_their_weighted_sum(form, threads, rng):
     n_pos, n_neg = (np.array(of, dtype=np.int64) for of in zip(*sizes, strict=True))
     shares = rng.random(n_pos.size)
     queries = Queries(n_pos, n_neg, shares)
-    scores = rng.normal(size=queries.first[-1])
+    scores = rng.normal(size=int((n_pos + n_neg).sum()))
     many = make_oracle("auto", loss).bind_queries(loss, queries, threads=threads)
     alone = make_oracle("auto", loss).bind_queries(loss, queries, threads=1)
     weights, judge = np.full(scores.size, np.nan), np.full(scores.size, np.nan)
