@@ -2,7 +2,8 @@
 
 >>> import apsvm
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
-['DataError', 'Dataset', 'LinearRanker', 'ModelError', 'load_model', 'most_violated_ranking', 'read_svmlight']
+['APSVMClassifier', 'APSVMRanker', 'DataError', 'Dataset', 'LinearRanker', 'ModelError', 'RankNCG',
+ 'WARPRanker', 'load_model', 'most_violated_ranking', 'read_svmlight']
 """
 
 from __future__ import annotations
@@ -13,26 +14,35 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from apsvm.data.dataset import DataError, Dataset
     from apsvm.data.svmlight import read_svmlight
+    from apsvm.estimators import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker
     from apsvm.model import LinearRanker, ModelError, load_model
     from apsvm.oracles.inference import most_violated_ranking
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "APSVMClassifier",
+    "APSVMRanker",
     "DataError",
     "Dataset",
     "LinearRanker",
     "ModelError",
+    "RankNCG",
+    "WARPRanker",
     "load_model",
     "most_violated_ranking",
     "read_svmlight",
 ]
 
 _HOMES = {
+    "APSVMClassifier": "apsvm.estimators",
+    "APSVMRanker": "apsvm.estimators",
     "DataError": "apsvm.data.dataset",
     "Dataset": "apsvm.data.dataset",
     "LinearRanker": "apsvm.model",
     "ModelError": "apsvm.model",
+    "RankNCG": "apsvm.estimators",
+    "WARPRanker": "apsvm.estimators",
     "load_model": "apsvm.model",
     "most_violated_ranking": "apsvm.oracles.inference",
     "read_svmlight": "apsvm.data.svmlight",

@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "trainers": {"data", "losses", "metrics", "model", "oracles", "ranking", "records", "risk", "solvers"},
     "benchmarks": None,
     "cli": None,  # everything; nothing imports it
+    "estimators": None,  # likewise
     **{leaf: set() for leaf in LEAVES},
 }
 

@@ -1,0 +1,120 @@
+"""What ``score`` returns: the metric that a loss is the shortfall of, of scores, with weights.
+
+Of several queries it is the weighted mean of those that have something to rank. A loss without a metric of its own (a
+user's, ``ndcg-chakrabarti``) gives 1 − Δ of the order of the scores, rows of equal score in the worst order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.estimators.rows import Counted, Target
+from apsvm.losses import LOSSES
+from apsvm.losses.base import Loss, LossError, LossOverLabellings, LossOverRankings
+from apsvm.losses.graded import GradedLoss
+from apsvm.metrics.evaluate import evaluate
+from apsvm.registry import UnknownNameError
+
+#: A loss's form → the name of the metric it is the shortfall of; {} stands for the loss's parameter.
+METRIC_OF = {
+    "ap": "AP",
+    "ndcg": "nDCG(exp)",
+    "ndcg(gain)": "nDCG",
+    "mrr": "RR",
+    "auc": "AUC",
+    "rbp(rho)": "RBP({})",
+    "ndcg@k": "nDCG(exp)@{}",
+    "p@k": "P@{}",
+    "f1": "F1",
+    "f(beta)": "F{}",
+    "set-p@k": "P@{}",
+    "set-r@k": "R@{}",
+    "prbep": "Rprec",
+}
+
+
+def metric_of(loss: Loss) -> str | None:
+    """The name of the metric that ``loss`` trains for, None if there is none.
+
+    >>> from apsvm.losses import make_loss
+    >>> metric_of(make_loss("f(0.5)"))
+    'F0.5'
+    """
+    try:
+        form, parameter = LOSSES.spelled(loss.name)
+    except UnknownNameError:
+        return None
+    if not isinstance(loss, LOSSES[form]) or form not in METRIC_OF:
+        return None
+    return METRIC_OF[form].format(parameter)
+
+
+def trained_measure(loss: Loss, scores: NDArray[np.float64], target: Target, counted: Counted) -> float:
+    """The metric of ``loss`` for the ``scores`` (n,) float64 of n rows; raises ValueError where it is undefined."""
+    if not loss.by_query:
+        return float(np.average((scores > 0.0) == target.relevant, weights=counted.costs))
+    scores, target = scores[counted.members], target.of(counted.members)
+    name = metric_of(loss)
+    if name is None:
+        return _one_minus_loss(loss, scores, target, counted)
+    grades = None if target.grades is None else np.maximum(target.grades, 0.0)
+    found = evaluate(
+        [name],
+        scores,
+        target.relevant if grades is None else grades,
+        counted.groups,
+        relevant_from=None if grades is None else np.nextafter(0.0, 1.0),
+    )
+    (metric,) = found.values
+    if found.groups is None or counted.query_weights is None:
+        return found.values[metric]
+    each = found.in_group[metric]
+    weights = np.array([counted.query_weights[group] for group in found.groups.tolist()])
+    return _mean(each[~np.isnan(each)], weights[~np.isnan(each)])
+
+
+def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    if not weights.any():
+        raise ValueError("the queries that have something to rank have weights of zero")
+    return float(np.average(values, weights=weights))
+
+
+def _one_minus_loss(loss: Loss, scores: NDArray[np.float64], target: Target, counted: Counted) -> float:
+    groups = np.zeros(scores.size, dtype=np.int64) if counted.groups is None else counted.groups
+    values, weights = [], []
+    for group in np.unique(groups).tolist():
+        rows = np.flatnonzero(groups == group)
+        tasks = list(_tasks(loss, target.of(rows)))
+        if tasks:
+            values.append(1.0 - sum(share * _loss_of(loss, scores[rows], positive) for positive, share in tasks))
+            weights.append(1.0 if counted.query_weights is None else counted.query_weights[group])
+    if not values:
+        raise ValueError("nothing to score: no query has rows of different relevance")
+    return _mean(np.array(values), np.array(weights))
+
+
+def _tasks(loss: Loss, target: Target) -> Iterator[tuple[NDArray[np.bool_], float]]:
+    """The binary tasks of a query, as which rows are positive, and their weights."""
+    if target.grades is not None and isinstance(loss, GradedLoss):
+        for threshold, weight in loss.levels(target.grades):
+            yield target.grades >= threshold, weight
+    elif target.relevant.any() and not target.relevant.all():
+        yield target.relevant, 1.0
+
+
+def _loss_of(loss: Loss, scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
+    n_pos = int(positive.sum())
+    n_neg = positive.size - n_pos
+    if isinstance(loss, LossOverRankings):
+        in_order = positive[np.lexsort((positive, -scores))]
+        above = np.cumsum(~in_order, dtype=np.int64)[in_order]
+        return loss.of_ranking(above, n_neg)
+    if isinstance(loss, LossOverLabellings):
+        labelled = scores > 0.0
+        return loss.of_labelling(int((labelled & positive).sum()), int((labelled & ~positive).sum()), n_pos, n_neg)
+    raise LossError(
+        f"loss {loss.name!r} says neither of rankings nor of labellings what they lose: nothing to score by"
+    )

@@ -1,0 +1,82 @@
+"""What ``qid`` and ``sample_weight`` say of the rows: which of them count, in which queries, and how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Rows with their copies; more are a mistake, and would take gigabytes to number.
+MOST_COPIES = 2**28
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """members : (m,) int64, the rows that count, a row of weight k k times; groups : (m,) int64, or None: one query;
+    query_weights : of every group, or None: all one; costs : (m,) float64 of mean 1 for a loss over rows, or None."""
+
+    members: NDArray[np.int64]
+    groups: NDArray[np.int64] | None = None
+    query_weights: dict[int, float] | None = None
+    costs: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What y says of n rows. relevant : (n,) bool; grades : (n,) float64, where the loss takes them, or None."""
+
+    relevant: NDArray[np.bool_]
+    grades: NDArray[np.float64] | None = None
+
+    def of(self, members: NDArray[np.int64]) -> Target:
+        return Target(self.relevant[members], None if self.grades is None else self.grades[members])
+
+
+def count_rows(n_rows: int, qid: Any, sample_weight: NDArray[np.float64] | None, *, by_query: bool) -> Counted:
+    """See the module; ``sample_weight`` (n_rows,) float64 ≥ 0, not all 0. Raises ValueError for weights or qids that
+    do not fit."""
+    every = np.arange(n_rows, dtype=np.int64)
+    groups = None if qid is None else number_queries(qid, n_rows)
+    if sample_weight is None:
+        return Counted(every, groups)
+    if not by_query:
+        return Counted(every, groups, costs=sample_weight * (n_rows / sample_weight.sum()))
+    if groups is None:
+        return Counted(np.repeat(every, _copies(sample_weight)))
+    first = np.unique(groups, return_index=True)[1]
+    weights = sample_weight[first]
+    differs = sample_weight != weights[groups]
+    if differs.any():
+        row = int(np.argmax(differs))
+        raise ValueError(
+            f"with qid, sample_weight is the weight of the row's query and must be the same for all its rows: found "
+            f"{sample_weight[row]:g} in row {row} and {weights[groups[row]]:g} in row {int(first[groups[row]])} of the "
+            "same query"
+        )
+    return Counted(every, groups, query_weights=dict(enumerate(weights.tolist())))
+
+
+def number_queries(qid: Any, n_rows: int) -> NDArray[np.int64]:
+    """The queries' numbers from 0 on, (n_rows,) int64, in the order of their ids, of any type that can be sorted."""
+    ids = np.asarray(qid)
+    if ids.shape != (n_rows,):
+        raise ValueError(f"expected qid of shape ({n_rows},), one a row, found {ids.shape}")
+    if ids.dtype.kind == "f" and not np.isfinite(ids).all():
+        raise ValueError("qid contains NaN or infinity")
+    return np.unique(ids, return_inverse=True)[1].astype(np.int64)
+
+
+def _copies(sample_weight: NDArray[np.float64]) -> NDArray[np.int64]:
+    fractions = sample_weight != np.floor(sample_weight)
+    if fractions.any():
+        row = int(np.argmax(fractions))
+        raise ValueError(
+            f"a row's sample_weight of k counts as the row k times, and a fraction of a row has no place in a ranking: "
+            f"expected whole numbers, found {sample_weight[row]:g} in row {row}. Queries (qid) and loss='zero-one' "
+            "take fractions; a ranking metric needs no weights against imbalance"
+        )
+    if sample_weight.sum() > MOST_COPIES:
+        raise ValueError(f"the sample_weight are copies of rows: found {sample_weight.sum():g} in all")
+    return sample_weight.astype(np.int64)
