@@ -1,0 +1,143 @@
+"""``score`` is the metric trained for: against scikit-learn, by query, weighted, and for losses without a metric."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, average_precision_score, f1_score, ndcg_score, roc_auc_score
+
+from apsvm import APSVMClassifier, APSVMRanker
+from apsvm.estimators.measure import METRIC_OF, metric_of
+from apsvm.losses import LOSSES, make_loss
+from apsvm.metrics import parse_metric
+
+
+class HalfTop:
+    """D = 1, 1/2, 0, 0, …; u = 1 for the first positive."""
+
+    def weights(self, n_pos):
+        return np.arange(n_pos) == 0
+
+    def discount(self, n):
+        return np.maximum(0.0, 1.0 - 0.5 * np.arange(n))
+
+
+@pytest.mark.parametrize("form", LOSSES)
+def test_every_loss_has_a_metric_or_is_known_not_to(form):
+    name = metric_of(LOSSES[form]())
+    if name is None:
+        assert form in ("ndcg-chakrabarti", "zero-one", "ndcg(gain)")
+    else:
+        assert parse_metric(name).name == name
+        assert form in METRIC_OF or form == "ndcg(gain)"
+    assert metric_of(make_loss("ndcg(linear)")) == "nDCG"
+    assert metric_of(make_loss(HalfTop())) is None
+
+
+def test_a_loss_of_a_known_name_is_not_taken_for_it():
+    own = HalfTop()
+    own.name = "ap"
+    assert metric_of(make_loss(own)) is None
+
+
+@pytest.mark.parametrize(
+    ("loss", "judge"),
+    [
+        ("ap", lambda y, s: average_precision_score(y, s)),
+        ("auc", lambda y, s: roc_auc_score(y, s)),
+        ("f1", lambda y, s: f1_score(y, s > 0)),
+        ("zero-one", lambda y, s: accuracy_score(y, s > 0)),
+        ("ndcg", lambda y, s: ndcg_score([y], [s])),
+        ("p@40", lambda y, s: y[np.argsort(-s)][:40].mean()),
+    ],
+)
+def test_classifier(loss, judge, data):
+    model = APSVMClassifier(loss, C=100).fit(data.X, data.relevant)
+    assert model.score(data.X, data.relevant) == pytest.approx(judge(data.relevant, model.decision_function(data.X)))
+    assert 0.3 < model.score(data.X, data.relevant) < 1
+
+
+@pytest.mark.parametrize("loss", ["ndcg", "ndcg(linear)", "ndcg@4"])
+def test_graded_by_query_with_weights(loss, data):
+    y = data.y - 1  # grades below 0 count as 0
+    model = APSVMRanker(loss, C=10).fit(data.X, y, qid=data.qid)
+    gains = np.maximum(y, 0) if "linear" in loss else 2.0 ** np.maximum(y, 0) - 1
+    of_query = np.array(
+        [
+            ndcg_score([gains[rows]], [model.predict(data.X[rows])], k=4 if "@" in loss else None)
+            for rows in (data.qid == q for q in range(7))
+        ]
+    )
+    assert np.ptp(of_query) > 0.01
+    assert model.score(data.X, y, qid=data.qid) == pytest.approx(of_query.mean())
+    weights = np.array([0.5, 0, 3, 1, 0, 0.25, 2])
+    found = model.score(data.X, y, qid=data.qid, sample_weight=weights[data.qid])
+    assert found == pytest.approx(np.average(of_query, weights=weights))
+
+
+def test_weights_without_queries_repeat_rows(data, rng):
+    model = APSVMClassifier("ap").fit(data.X, data.relevant)
+    copies = rng.integers(0, 4, size=data.y.size)
+    repeated = np.repeat(np.arange(data.y.size), copies)
+    assert model.score(data.X, data.relevant, sample_weight=copies) == pytest.approx(
+        model.score(data.X[repeated], data.relevant[repeated])
+    )
+    weights = rng.random(data.y.size)
+    model = APSVMClassifier("zero-one").fit(data.X, data.relevant)
+    assert model.score(data.X, data.relevant, sample_weight=weights) == pytest.approx(
+        accuracy_score(data.relevant, model.predict(data.X), sample_weight=weights)
+    )
+
+
+@pytest.mark.parametrize("loss", ["ndcg-chakrabarti", HalfTop()])
+def test_losses_without_a_metric_give_one_minus_the_loss(loss, rng):
+    """By counting, ties in the worst order; queries without both are left out."""
+    X = rng.integers(-1, 2, size=(60, 2)).astype(float)
+    qid = np.repeat(np.arange(6), 10)
+    relevant = (rng.random(60) < 0.3) & (qid != 2)
+    weights = rng.random(6)
+    model = APSVMClassifier(loss, C=10).fit(X, relevant, qid=qid)
+    scores, values, counted = model.decision_function(X), [], []
+    made = make_loss(loss)
+    ties = 0
+    for query in range(6):
+        mine, good = scores[qid == query], relevant[qid == query]
+        if not good.any():
+            continue
+        above = np.sort([(mine[~good] >= score).sum() for score in mine[good]])
+        ties += sum((mine[~good] == score).sum() for score in mine[good])
+        values.append(1 - made.of_ranking(above, int((~good).sum())))
+        counted.append(weights[query])
+    assert ties > 0
+    assert len(values) < 6
+    assert model.score(X, relevant, qid=qid) == pytest.approx(np.mean(values))
+    assert model.score(X, relevant, qid=qid, sample_weight=weights[qid]) == pytest.approx(
+        np.average(values, weights=counted)
+    )
+
+
+def test_graded_chakrabarti_is_the_sum_of_its_levels(data):
+    model = APSVMRanker("ndcg-chakrabarti").fit(data.X, data.y)
+    order = np.argsort(-model.predict(data.X))
+    discount = np.ones(order.size)
+    discount[1:] = 1 / np.log2(np.arange(2, order.size + 1))
+    gains = 2.0**data.y - 1
+    judge = (gains[order] @ discount) / (np.sort(gains)[::-1] @ discount)
+    assert model.score(data.X, data.y) == pytest.approx(judge)
+
+
+def test_undefined_scores_are_value_errors(data):
+    model = APSVMClassifier().fit(data.X, data.relevant, qid=data.qid)
+    with pytest.raises(ValueError, match="undefined"):
+        model.score(data.X, np.zeros(data.y.size, dtype=bool))
+    with pytest.raises(ValueError, match="nothing to evaluate"):
+        model.score(data.X, data.relevant, qid=np.arange(data.y.size))
+    with pytest.raises(ValueError, match="found 7"):
+        APSVMClassifier().fit(data.X, data.relevant.astype(int)).score(data.X, np.full(data.y.size, 7))
+    own = APSVMClassifier(HalfTop()).fit(data.X, data.relevant, qid=data.qid)
+    with pytest.raises(ValueError, match="nothing to score"):
+        own.score(data.X, data.relevant, qid=np.arange(data.y.size))
+    only = (data.qid == 0).astype(float)
+    relevant = data.relevant & (data.qid != 0)
+    with pytest.raises(ValueError, match="weights of zero"):
+        own.score(data.X, relevant, qid=data.qid, sample_weight=only)

@@ -1,0 +1,163 @@
+"""Estimators and the command line train the same and exchange models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+from sklearn.metrics import average_precision_score
+
+import apsvm
+from apsvm import APSVMClassifier, APSVMRanker, load_model
+from apsvm.cli import run
+
+C = 30.0
+
+
+def train(tmp_path, data, labels, *options, qid=False):
+    """The model of ``apsvm train`` on these rows."""
+    file, model = str(tmp_path / "rows.svm"), str(tmp_path / "cli.model")
+    dump_svmlight_file(data.X, labels, file, zero_based=False, query_id=data.qid if qid else None)
+    assert run(["train", "-q", "--threads", "1", "-C", f"{C:g}", *options, file, model]) == 0
+    return load_model(model)
+
+
+def read(tmp_path, data):
+    """The rows as the file's text has them."""
+    return apsvm.read_svmlight(str(tmp_path / "rows.svm")).X
+
+
+@pytest.mark.parametrize(
+    ("options", "parameters"),
+    [
+        ([], {}),
+        (["--oracle", "greedy", "--solver", "cutting-plane", "--qp", "active-set", "-e", "0.01"],
+         {"oracle": "greedy", "solver": "cutting-plane", "qp": "active-set", "epsilon": 0.01}),
+        (["--loss", "zero-one", "-B", "2"], {"loss": "zero-one", "intercept_scaling": 2.0}),
+        (["--loss", "f1", "-B", "1"], {"loss": "f1"}),
+        (["--oracle", "appx", "--keep-easy", "80", "-B", "1"], {"oracle": "appx", "keep_easy": 80}),
+        (["--bound", "tight"], {"bound": "tight"}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_classifier_trains_as_the_command_does(options, parameters, tmp_path, data):
+    theirs = train(tmp_path, data, np.where(data.relevant, 1, -1), *options)
+    X = read(tmp_path, data)
+    model = APSVMClassifier(C=C, **parameters).fit(X, data.relevant)
+    np.testing.assert_array_equal(model.coef_[0], theirs.coef)
+    assert np.abs(theirs.coef).max() > 0.1
+    if "-B" in options:
+        assert model.intercept_[0] == theirs.intercept
+    header = theirs.header
+    assert model.certificate_.primal == header["certificate"]["primal"]
+    assert model.certificate_.gap == header["certificate"]["gap"]
+    assert (model.n_iter_, model.exact_) == (header["iterations"], header["exact"])
+    mine = model.to_model().header
+    for key in ("loss", "oracle", "C", "epsilon", "keep_easy", "solver", "bound", "exact", "certificate", "state"):
+        assert mine[key] == header[key], key
+
+
+@pytest.mark.parametrize("loss", ["ndcg", "ndcg@5", "ap"])
+def test_ranker_trains_as_the_command_does(loss, tmp_path, data, rng):
+    weights = rng.integers(0, 5, size=7) / 2
+    weights[0] = 1
+    (tmp_path / "weights").write_text("".join(f"{q} {weight}\n" for q, weight in enumerate(weights)))
+    relevant_from = 2 if loss == "ap" else None
+    options = ["--loss", loss, "--query-weights", str(tmp_path / "weights")]
+    options += ["--relevant-from", "2"] if relevant_from else []
+    theirs = train(tmp_path, data, data.y, *options, qid=True)
+    model = APSVMRanker(loss, C=C, relevant_from=relevant_from)
+    model.fit(read(tmp_path, data), data.y, qid=data.qid, sample_weight=weights[data.qid])
+    np.testing.assert_array_equal(model.coef_, theirs.coef)
+    assert model.certificate_.primal == theirs.header["certificate"]["primal"]
+    assert model.n_queries_ == theirs.header["data"]["queries"]
+
+
+def test_the_command_s_model_as_an_estimator(tmp_path, data):
+    theirs = train(tmp_path, data, np.where(data.relevant, 1, 0), "--loss", "zero-one", "-B", "1", "-e", "0.01")
+    X = read(tmp_path, data)
+    model = APSVMClassifier.from_model(theirs)
+    np.testing.assert_array_equal(model.decision_function(X), theirs.score(X))
+    assert model.classes_.tolist() == [0, 1]
+    assert model.get_params() == APSVMClassifier("zero-one", C=C, epsilon=0.01, oracle="zero-one").get_params()
+    assert model.score(X, data.relevant.astype(int)) > 0.8
+    assert model.certificate_.primal == theirs.header["certificate"]["primal"]
+    again = APSVMClassifier.from_model(theirs).fit(X, data.relevant)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    assert again.intercept_ == model.intercept_
+    ranker = APSVMRanker.from_model(theirs)
+    np.testing.assert_array_equal(ranker.predict(X), theirs.score(X))
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "classes"),
+    [((-1, 1), [], [-1, 1]), ((2, 5), ["--positive-label", "5"], [2, 5]), ((5, 2), ["--positive-label", "2"], [0, 1])],
+)
+def test_classes_of_the_command_s_models(labels, options, classes, tmp_path, data):
+    theirs = train(tmp_path, data, np.where(data.relevant, labels[1], labels[0]), *options)
+    model = APSVMClassifier.from_model(theirs)
+    assert model.classes_.tolist() == classes
+    above = theirs.score(data.X) > 0
+    np.testing.assert_array_equal(model.predict(data.X) == classes[1], above)
+
+
+def test_the_estimator_s_model_for_the_command(tmp_path, data, capsysbinary):
+    file, path, out = tmp_path / "rows.svm", str(tmp_path / "own.model"), tmp_path / "scores"
+    labels = np.where(data.relevant, 2, 1)
+    dump_svmlight_file(data.X, labels, str(file), zero_based=False)
+    X = read(tmp_path, data)
+    model = APSVMClassifier(C=C).fit(X, labels)
+    model.to_model().save(path)
+    assert run(["predict", str(file), path, str(out)]) == 0
+    np.testing.assert_allclose(np.loadtxt(out), model.decision_function(X), rtol=1e-15)
+    assert run(["eval", str(file), "--model", path, "--json"]) == 0
+    judge = average_precision_score(labels == 2, model.decision_function(X))
+    assert f'"AP": {judge:.12f}'[:18].encode() in capsysbinary.readouterr().out
+    assert run(["info", path]) == 0
+    assert b"APSVMClassifier" in capsysbinary.readouterr().out
+    # A model is a start for the next training, here as there.
+    assert run(["train", "-q", "-C", f"{C:g}", "--positive-label", "2", "--warm-start", path, str(file), path]) == 0
+    assert load_model(path).header["iterations"] <= 2
+
+
+@pytest.mark.parametrize("labels", [["ham", "spam"], [False, True], [0, 1], [-1.0, 1.0], [3, 8]], ids=str)
+def test_round_trip_of_a_classifier(labels, tmp_path, data):
+    y = np.array(labels)[data.relevant.astype(int)]
+    model = APSVMClassifier("auc", C=C, fit_intercept=False, random_state=3).fit(data.X, y)
+    model.to_model().save(tmp_path / "model")
+    back = APSVMClassifier.from_model(load_model(tmp_path / "model"))
+    np.testing.assert_array_equal(back.predict(data.X), model.predict(data.X))
+    assert back.classes_.dtype == model.classes_.dtype
+    assert back.certificate_ == model.certificate_
+    assert (back.n_iter_, back.exact_, back.n_queries_) == (model.n_iter_, True, 1)
+    assert back.to_model().to_bytes() == model.to_model().to_bytes()
+    assert model.to_model().header["seed"] == 3
+
+
+def test_round_trip_of_a_ranker_with_names(tmp_path, data):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(data.X, columns=list("abcdef"))
+    model = APSVMRanker("mrr", C=C, relevant_from=2.0).fit(frame, data.y, qid=data.qid)
+    model.to_model().save(tmp_path / "model")
+    back = APSVMRanker.from_model(load_model(tmp_path / "model"))
+    np.testing.assert_array_equal(back.predict(frame), model.predict(frame))
+    assert back.relevant_from == 2
+    with pytest.raises(ValueError, match="feature names"):
+        back.predict(frame.rename(columns={"a": "z"}))
+
+
+def test_a_model_that_tells_little(tmp_path, data):
+    bare = apsvm.LinearRanker(np.arange(6.0), -1.0, {"loss": "ap", "zero_based": False, "positive_label": None})
+    model = APSVMClassifier.from_model(bare)
+    np.testing.assert_array_equal(model.decision_function(data.X), bare.score(data.X))
+    assert np.isnan(model.certificate_.primal)
+    model.to_model().save(tmp_path / "model")
+    assert load_model(tmp_path / "model").header["certificate"] is None
+    assert APSVMRanker.from_model(APSVMRanker(fit_intercept=False).fit(data.X, data.y).to_model()).exact_
+
+
+def test_a_model_of_another_trainer_is_refused(data):
+    model = APSVMRanker().fit(data.X, data.y).to_model()
+    other = apsvm.LinearRanker(model.coef, 0.0, {**model.header, "loss": "hat"})
+    with pytest.raises(ValueError, match="unknown loss 'hat'"):
+        APSVMRanker.from_model(other)

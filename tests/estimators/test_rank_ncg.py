@@ -1,0 +1,152 @@
+"""RankNCG's estimator: the same training as the command's, its score, its parameters."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.datasets import dump_svmlight_file
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, GroupKFold
+
+import apsvm
+from apsvm import RankNCG, load_model
+from apsvm.cli import run
+
+
+def statistic(scores, y, qid=None, edges=None):
+    """By all pairs."""
+    values = []
+    qid = np.zeros(y.size) if qid is None else qid
+    for query in np.unique(qid):
+        s, own = scores[qid == query], y[qid == query]
+        ordered = own[:, None] > own
+        if edges is not None:
+            ordered = np.any([(own[:, None] == high) & (own == low) for low, high in edges], axis=0)
+        if ordered.any():
+            ahead = (s[:, None] - s)[ordered]
+            values.append(np.mean((ahead > 0) + 0.5 * (ahead == 0)))
+    return np.mean(values)
+
+
+def test_neither_classifier_nor_regressor():
+    assert not is_classifier(RankNCG())
+    assert not is_regressor(RankNCG())
+
+
+@pytest.mark.parametrize(
+    ("options", "parameters"),
+    [
+        ([], {}),
+        (["--graph", "adjacent", "-l", "0.1", "--optimizer", "prcg"],
+         {"graph": "adjacent", "alpha": 0.1, "optimizer": "prcg"}),
+        (["--objective", "erfc", "--summation", "fourier", "--normalize", "none", "--accuracy", "1e-4"],
+         {"objective": "erfc", "summation": "fourier", "normalize": "none", "accuracy": 1e-4}),
+        (["--classes", "2", "--cut", "width"], {"n_classes": 2, "cut": "width"}),
+    ],
+)  # fmt: skip
+def test_as_the_command(options, parameters, tmp_path, data):
+    file, path = str(tmp_path / "rows.svm"), str(tmp_path / "model")
+    dump_svmlight_file(data.X, data.y, file, zero_based=False, query_id=data.qid)
+    assert run(["train", "-q", "--threads", "1", "--loss", "wmw", *options, file, path]) == 0
+    theirs = load_model(path)
+    X = apsvm.read_svmlight(file).X
+    model = RankNCG(**parameters).fit(X, data.y, qid=data.qid)
+    np.testing.assert_array_equal(model.coef_, theirs.coef)
+    assert model.n_iter_ == theirs.header["iterations"] > 1
+    assert (model.n_pairs_, model.n_queries_) == (theirs.header["data"]["pairs"], 7)
+    mine = model.to_model()
+    for key in ("loss", "lambda", "objective", "optimizer", "tolerance", "normalize", "state"):
+        assert mine.header[key] == theirs.header[key]
+    assert mine.header["classes"]["cuts"] == theirs.header["classes"]["cuts"]
+    for source in (mine, theirs):
+        back = RankNCG.from_model(source)
+        np.testing.assert_array_equal(back.predict(X), model.predict(X))
+        assert back.score(X, data.y, qid=data.qid) == model.score(X, data.y, qid=data.qid)
+        assert back.objective_ == model.objective_
+        again = back.set_params(cut=model.cut).fit(X, data.y, qid=data.qid)
+        np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
+@pytest.mark.parametrize("edges", [None, [(0, 3), (1, 2)], [(9, 3), (0, 1)]], ids=str)
+def test_score_is_the_share_of_ordered_pairs(edges, data):
+    graph = "full" if edges is None else edges
+    model = RankNCG(graph=graph, alpha=1.0).fit(data.X, data.y, qid=data.qid)
+    judge = statistic(model.predict(data.X), data.y, data.qid, edges)
+    assert model.score(data.X, data.y, qid=data.qid) == pytest.approx(judge)
+    assert model.score(data.X, data.y) == pytest.approx(statistic(model.predict(data.X), data.y, None, edges))
+    assert 0.6 < judge < 1
+    back = RankNCG.from_model(model.to_model())
+    assert back.score(data.X, data.y) == model.score(data.X, data.y)
+
+
+def test_cut_targets_are_scored_where_they_were_cut(data, rng):
+    y = data.X @ rng.normal(size=6) + rng.normal(size=data.y.size)
+    model = RankNCG(n_classes=4).fit(data.X, y)
+    assert model.classes_.tolist() == [1, 2, 3, 4]
+    others = y[:100] + 1.0
+    judge = statistic(model.predict(data.X[:100]), np.searchsorted(model.cuts_, others, side="right"))
+    assert model.score(data.X[:100], others) == pytest.approx(judge)
+
+
+def test_bipartite_is_all_others_against_the_lowest(data):
+    model = RankNCG(graph="bipartite").fit(data.X, data.y - 2)
+    judge = RankNCG().fit(data.X, data.y > 0)
+    np.testing.assert_allclose(model.coef_, judge.coef_, rtol=1e-6)
+    assert model.score(data.X, data.y - 2) == pytest.approx(statistic(model.predict(data.X), data.y > 0))
+
+
+def test_in_a_grid_search(data):
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(RankNCG(), {"alpha": [1e-3, 1e3], "graph": ["full", [(0, 3)]]}, cv=GroupKFold(3))
+        search.fit(data.X, data.y, qid=data.qid, groups=data.qid)
+    assert search.best_estimator_.n_queries_ > 5  # one has no row of the classes 0 or 3
+    assert np.ptp(search.cv_results_["mean_test_score"]) > 0
+    back = pickle.loads(pickle.dumps(search.best_estimator_))
+    np.testing.assert_array_equal(back.predict(data.X), search.predict(data.X))
+
+
+def test_stopped_early_and_warm_start(data):
+    with pytest.warns(ConvergenceWarning, match=r"iteration limit.*gradient .* asked for"):
+        RankNCG(max_iter=1, alpha=1e-6).fit(data.X, data.y)
+    model = RankNCG(warm_start=True).fit(data.X, data.y)
+    first = model.n_iter_
+    assert model.fit(data.X, data.y).n_iter_ < first
+    with pytest.raises(ValueError, match="of 6 features, X has 5"):
+        model.fit(data.X[:, :5], data.y)
+    assert not hasattr(clone(model), "coef_")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"alpha": -1}, "alpha"),
+        ({"tol": np.nan}, "tol"),
+        ({"accuracy": 0.0}, "accuracy"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"n_classes": 1}, "n_classes"),
+        ({"objective": "hope"}, "unknown objective 'hope': choose from logistic, erfc"),
+        ({"summation": "hope"}, "unknown summation"),
+        ({"summation": "fourier"}, "Fourier"),
+        ({"normalize": "hope"}, "unknown normalize"),
+        ({"optimizer": "hope"}, "unknown optimizer"),
+        ({"cut": "hope"}, "unknown cut"),
+        ({"graph": "hope"}, "unknown graph 'hope': choose from full"),
+        ({"graph": [(1, 1)]}, "preferred to itself"),
+        ({"graph": [(7, 8)]}, "no query"),
+    ],
+)
+def test_parameters_that_do_not_fit(parameters, message, data):
+    with pytest.raises(ValueError, match=message):
+        RankNCG(**parameters).fit(data.X, data.y)
+
+
+def test_a_model_of_another_trainer_is_refused(data):
+    model = apsvm.APSVMRanker().fit(data.X, data.y).to_model()
+    with pytest.raises(ValueError, match="loss 'ndcg' is none of RankNCG's"):
+        RankNCG.from_model(model)
+    with pytest.raises(ValueError, match="unknown loss 'wmw'"):
+        apsvm.APSVMRanker.from_model(RankNCG().fit(data.X, data.y).to_model())

@@ -1,0 +1,420 @@
+"""The structured SVM's estimators: what they minimise, weights, queries, inputs, and how they live in scikit-learn."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import average_precision_score, precision_score, recall_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from apsvm import APSVMClassifier, APSVMRanker
+from apsvm.data.rows import Rows
+from apsvm.estimators.structured import break_even_intercept
+from apsvm.losses import make_loss
+from apsvm.oracles import make_oracle
+from apsvm.risk import make_risk
+
+
+class Own:
+    """The AP loss by its arrays."""
+
+    unimodal = True
+
+    def weights(self, n_pos):
+        return np.arange(1, n_pos + 1) / n_pos
+
+    def discount(self, n):
+        return 1 / np.arange(1, n + 1)
+
+
+def objective(model, loss, C, X, relevant, **more):
+    """½‖w‖² + C·risk, where the level is not trained."""
+    w = model.coef_.ravel()
+    loss = make_loss(loss)
+    return 0.5 * w @ w + C * make_risk(Rows(X), relevant, loss, make_oracle("auto", loss), **more)(w).value
+
+
+def test_the_certificate_is_of_what_it_says(data):
+    model = APSVMClassifier("ap", C=50).fit(data.X, data.relevant)
+    bounds = model.certificate_
+    assert bounds.primal == pytest.approx(objective(model, "ap", 50, data.X, data.relevant), rel=1e-12)
+    assert 0 <= bounds.gap <= bounds.tolerance == 50 * 1e-3
+    assert bounds.reached
+    assert bounds.primal < 0.9 * objective(
+        model.__class__().fit(data.X, data.relevant), "ap", 50, data.X, data.relevant
+    )
+    graded = APSVMRanker("ndcg", C=50).fit(data.X, data.y, qid=data.qid)
+    found = objective(graded, "ndcg", 50, data.X, data.y > 0, groups=data.qid, grades=data.y.astype(float))
+    assert graded.certificate_.primal == pytest.approx(found, rel=1e-12)
+    assert graded.n_queries_ == 7
+
+
+def test_tight_bound_and_queries_left_out(data):
+    qid = np.where(data.relevant & (data.qid == 0), 8, data.qid)  # two queries of one class each
+    hinge = APSVMClassifier(C=100).fit(data.X, data.relevant, qid=qid)
+    tight = APSVMClassifier(C=100, bound="tight").fit(data.X, data.relevant, qid=qid)
+    assert (tight.n_queries_, tight.n_queries_skipped_) == (6, 2)
+    assert hinge.hinge_objective_ is None
+    assert tight.hinge_objective_ == pytest.approx(hinge.certificate_.primal, rel=1e-2)
+    assert tight.certificate_.primal < tight.hinge_objective_
+    back = APSVMClassifier.from_model(tight.to_model())
+    assert (back.bound, back.hinge_objective_, back.n_queries_skipped_) == ("tight", tight.hinge_objective_, 2)
+
+
+def test_what_appx_cannot(data):
+    with pytest.raises(ValueError, match="no weights of queries"):
+        APSVMClassifier(oracle="appx").fit(data.X, data.relevant, qid=data.qid, sample_weight=data.qid + 1)
+    with pytest.raises(ValueError, match="warm_start does not apply"):
+        APSVMClassifier(oracle="appx", warm_start=True).fit(data.X, data.relevant)
+    assert not APSVMClassifier(oracle="appx").fit(data.X, data.relevant, qid=data.qid).exact_
+
+
+@pytest.mark.parametrize("limit", [{"max_iter": 1}, {"time_limit": 0}])
+def test_stopped_early(limit, data):
+    with pytest.warns(ConvergenceWarning, match=r"gap .* > 1 asked for; raise max_iter"):
+        model = APSVMClassifier(C=1000, **limit).fit(data.X, data.relevant)
+    assert not model.certificate_.reached
+    assert model.n_iter_ == 1
+
+
+@pytest.mark.parametrize("oracle", ["auto", "greedy"])
+def test_the_constant_is_where_precision_equals_recall(oracle, data):
+    model = APSVMClassifier(C=100, oracle=oracle).fit(data.X, data.relevant, qid=data.qid)
+    predicted = model.predict(data.X)
+    assert predicted.sum() == data.relevant.sum()
+    assert precision_score(data.relevant, predicted) == recall_score(data.relevant, predicted) < 1
+    plain = APSVMClassifier(C=100, oracle=oracle, fit_intercept=False).fit(data.X, data.relevant, qid=data.qid)
+    np.testing.assert_array_equal(plain.coef_, model.coef_)
+    assert plain.intercept_ == [0.0]
+    assert APSVMRanker("ap", C=100).fit(data.X, data.relevant).intercept_ == 0.0
+
+
+def test_break_even_intercept(rng):
+    for _ in range(200):
+        scores = rng.integers(-3, 4, size=rng.integers(2, 9)) / 4
+        relevant = np.zeros(scores.size, dtype=bool)
+        relevant[: rng.integers(1, scores.size)] = True
+        shifted = scores + break_even_intercept(scores, relevant)
+        wanted = int(relevant.sum())
+        assert (shifted > 0).sum() <= wanted <= (shifted >= 0).sum()
+        if np.unique(scores).size == scores.size:
+            assert (shifted > 0).sum() == wanted
+
+
+@pytest.mark.parametrize("loss", ["zero-one", "f1"])
+def test_a_level_that_the_loss_reads_is_trained(loss, data):
+    X = data.X
+    model = APSVMClassifier(loss, C=1000, intercept_scaling=5).fit(X, data.relevant)
+    without = APSVMClassifier(loss, C=1000, fit_intercept=False).fit(X, data.relevant)
+    assert model.intercept_ != 0
+    assert without.intercept_ == 0
+    assert model.score(X, data.relevant) > without.score(X, data.relevant)
+
+
+# Weights.
+
+
+@pytest.mark.parametrize("loss", ["ap", "auc", "ndcg", "f1", "prbep", "zero-one"])
+def test_whole_weights_are_copies_of_rows(loss, data, rng):
+    copies = rng.integers(0, 4, size=data.y.size)
+    repeated = rng.permutation(np.repeat(np.arange(data.y.size), copies))
+    weighted = APSVMClassifier(loss, C=10, epsilon=1e-7).fit(data.X, data.relevant, sample_weight=copies)
+    judge = APSVMClassifier(loss, C=10, epsilon=1e-7).fit(data.X[repeated], data.relevant[repeated])
+    assert weighted.certificate_.primal == pytest.approx(judge.certificate_.primal, rel=1e-6)
+    np.testing.assert_allclose(weighted.coef_, judge.coef_, atol=2e-3 * np.abs(judge.coef_).max())
+    unweighted = APSVMClassifier(loss, C=10).fit(data.X, data.relevant)
+    assert np.abs(weighted.coef_ - unweighted.coef_).max() > 0.01 * np.abs(judge.coef_).max()
+
+
+def test_any_weights_for_the_rows_of_zero_one(data, rng):
+    weights = rng.random(data.y.size)
+    model = APSVMClassifier("zero-one", C=20, epsilon=1e-6, fit_intercept=False)
+    model.fit(data.X, data.relevant, sample_weight=weights)
+    margins = np.where(data.relevant, 1, -1) * model.decision_function(data.X)
+    hinge = np.average(np.maximum(0, 1 - margins), weights=weights)
+    assert model.certificate_.primal == pytest.approx(0.5 * (model.coef_**2).sum() + 20 * hinge, rel=1e-12)
+    scaled = clone(model).fit(data.X, data.relevant, sample_weight=7 * weights, qid=data.qid)
+    assert scaled.certificate_.primal == pytest.approx(model.certificate_.primal, rel=1e-5)
+
+
+def test_weights_of_queries(data, rng):
+    """A query of weight 2 is as good as the query twice; weight 0, as none."""
+    weights = np.array([1, 0, 2, 1, 3, 1, 2])
+    model = APSVMRanker("ap", C=10, epsilon=1e-7, relevant_from=2)
+    model.fit(data.X, data.y, qid=data.qid, sample_weight=weights[data.qid] / 4)
+    assert model.n_queries_ == 6
+    copies = [(query, copy) for query in range(7) for copy in range(weights[query])]
+    rows = [np.flatnonzero(data.qid == query) for query, _ in copies]
+    ids = np.repeat([f"{query} again {copy}" for query, copy in copies], [own.size for own in rows])
+    rows = np.concatenate(rows)
+    judge = clone(model).fit(data.X[rows], data.y[rows], qid=ids)
+    assert judge.n_queries_ == weights.sum()
+    assert model.certificate_.primal == pytest.approx(judge.certificate_.primal, rel=1e-6)
+
+
+def test_weights_that_do_not_fit(data):
+    n = data.y.size
+    fit = APSVMClassifier().fit
+    with pytest.raises(ValueError, match=r"no place in a ranking: expected whole numbers, found 0.5 in row 3"):
+        fit(data.X, data.relevant, sample_weight=np.where(np.arange(n) == 3, 0.5, 1))
+    with pytest.raises(ValueError, match="must be the same for all its rows"):
+        fit(data.X, data.relevant, qid=data.qid, sample_weight=1.0 + (np.arange(n) == 5))
+    with pytest.raises(ValueError, match="zero"):
+        fit(data.X, data.relevant, sample_weight=np.zeros(n))
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        fit(data.X, data.relevant, sample_weight=np.full(n, -1.0))
+    with pytest.raises(ValueError, match="copies of rows"):
+        fit(data.X, data.relevant, sample_weight=np.full(n, 1e9))
+    with pytest.raises(ValueError, match="one class only"):
+        fit(data.X, data.relevant, sample_weight=data.relevant)
+
+
+# Labels and queries.
+
+
+@pytest.mark.parametrize(
+    "labels", [(False, True), (-1, 1), (3, 8), (0.0, 1.0), ("ham", "spam"), (np.str_("no"), np.str_("yes"))], ids=str
+)
+def test_two_values_of_any_type(labels, data):
+    judge = APSVMClassifier(C=10).fit(data.X, data.relevant)
+    for kind in (None, object):
+        y = np.array(labels, dtype=kind)[data.relevant.astype(int)]
+        model = APSVMClassifier(C=10).fit(data.X, y.tolist())
+        np.testing.assert_array_equal(model.coef_, judge.coef_)
+        assert model.classes_.tolist() == list(labels)
+        np.testing.assert_array_equal(model.predict(data.X) == labels[1], judge.predict(data.X))
+        assert model.score(data.X, y) == judge.score(data.X, data.relevant)
+
+
+def test_labels_that_do_not_fit(data):
+    with pytest.raises(ValueError, match=r"Only binary .* multiclass\. .* y == label; for grades there is APSVMRanker"):
+        APSVMClassifier("ndcg").fit(data.X, data.y)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        APSVMClassifier().fit(data.X, data.X[:, 0])
+    with pytest.raises(ValueError, match="one class"):
+        APSVMClassifier().fit(data.X, np.zeros(data.y.size))
+    with pytest.raises(ValueError, match=r"grades above 0, and others; found 240 of 240 relevant. relevant_from says"):
+        APSVMRanker("ap").fit(data.X, data.y + 1)
+    with pytest.raises(ValueError, match="grades of 9 and above"):
+        APSVMRanker("ndcg", relevant_from=9).fit(data.X, data.y)
+    with pytest.raises(ValueError, match="no query has both"):
+        APSVMClassifier().fit(data.X, data.relevant, qid=np.arange(data.y.size))
+    with pytest.raises(ValueError, match="could not convert"):
+        APSVMRanker().fit(data.X, np.where(data.relevant, "good", "bad"))
+
+
+def test_grades_matter_to_losses_that_take_them(data):
+    graded = APSVMRanker("ndcg", C=10).fit(data.X, data.y)
+    cut = APSVMRanker("ndcg", C=10, relevant_from=1).fit(data.X, data.y)
+    binary = APSVMRanker("ndcg", C=10).fit(data.X, data.y > 0)
+    np.testing.assert_array_equal(cut.coef_, binary.coef_)
+    assert np.abs(graded.coef_ - cut.coef_).max() > 1e-3
+    np.testing.assert_array_equal(
+        APSVMRanker("ap").fit(data.X, data.y).coef_, APSVMRanker("ap").fit(data.X, data.y > 0).coef_
+    )
+
+
+def test_qid_of_any_type(data):
+    judge = APSVMRanker(C=10).fit(data.X, data.y, qid=data.qid)
+    for qid in (data.qid - 3, [f"q{number}" for number in data.qid], data.qid / 8, data.qid.astype(object)):
+        np.testing.assert_array_equal(APSVMRanker(C=10).fit(data.X, data.y, qid=qid).coef_, judge.coef_)
+    for qid, message in (
+        (data.qid[:-1], "expected qid of shape"),
+        (np.where(data.qid == 1, np.nan, data.qid), "NaN"),
+        (data.qid[:, None], "expected qid of shape"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            APSVMRanker().fit(data.X, data.y, qid=qid)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"C": 0}, "C == 0"),
+        ({"C": np.nan}, "C == nan"),
+        ({"C": np.inf}, "C == inf"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"time_limit": -1}, "time_limit"),
+        ({"keep_easy": 101}, "keep_easy"),
+        ({"intercept_scaling": 0}, "intercept_scaling"),
+        ({"loss": "hat"}, "unknown loss 'hat'"),
+        ({"oracle": "pythia"}, "unknown oracle 'pythia'"),
+        ({"oracle": "search", "loss": "ndcg"}, "cannot serve"),
+        ({"oracle": "appx", "loss": "f1"}, "cannot serve|serves losses"),
+        ({"bound": "tight", "loss": "f1"}, "tight bound"),
+        ({"bound": "loose"}, "unknown bound"),
+        ({"solver": "hope"}, "unknown solver 'hope'"),
+        ({"qp": "hope"}, "unknown qp 'hope'"),
+    ],
+)
+def test_parameters_that_do_not_fit(parameters, message, data):
+    with pytest.raises(ValueError, match=message):
+        APSVMClassifier(**parameters).fit(data.X, data.relevant)
+
+
+def test_values_too_large(data):
+    with pytest.raises(FloatingPointError, match="scale them down"):
+        APSVMClassifier().fit(data.X * 1e200, data.relevant)
+
+
+# Inputs.
+
+
+def test_sparse_dense_and_single_precision_alike(data):
+    X = np.where(np.abs(data.X) < 0.8, 0, data.X)
+    judge = APSVMClassifier(C=10).fit(X, data.relevant)
+    others = [sp.csr_array(X), sp.csr_matrix(X), sp.csc_array(X), sp.coo_array(X), np.asfortranarray(X), X.tolist()]
+    wide = sp.csr_array(X)
+    wide.indptr, wide.indices = wide.indptr.astype(np.int64), wide.indices.astype(np.int64)
+    for other in (*others, wide):
+        model = APSVMClassifier(C=10).fit(other, data.relevant)
+        np.testing.assert_allclose(model.coef_, judge.coef_, rtol=1e-10)
+        np.testing.assert_allclose(model.decision_function(other), judge.decision_function(X), rtol=1e-9, atol=1e-12)
+    single = APSVMClassifier(C=10).fit(X.astype(np.float32), data.relevant)
+    assert single.coef_.dtype == np.float64
+    assert single.certificate_.primal == pytest.approx(judge.certificate_.primal, rel=1e-2)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames(library, data):
+    frames = pytest.importorskip(library)
+    names = list("abcdef")
+    frame = frames.DataFrame({name: data.X[:, at] for at, name in enumerate(names)})
+    y, qid, weights = (frames.Series(values) for values in (data.y, data.qid, np.ones(data.y.size)))
+    model = APSVMRanker(C=10).fit(frame, y, qid=qid, sample_weight=weights)
+    judge = APSVMRanker(C=10).fit(data.X, data.y, qid=data.qid)
+    np.testing.assert_array_equal(model.coef_, judge.coef_)
+    assert model.feature_names_in_.tolist() == names
+    assert model.score(frame, y, qid=qid) == judge.score(data.X, data.y, qid=data.qid)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[names[::-1]])
+    with pytest.warns(UserWarning, match="feature names"):
+        model.predict(data.X)
+    strings = frames.Series(np.where(data.relevant, "yes", "no").tolist())
+    assert APSVMClassifier().fit(frame, strings).predict(frame).tolist().count("yes") == data.relevant.sum()
+
+
+def test_threads_change_nothing(rng):
+    X = rng.normal(size=(60_000, 12))
+    relevant, qid = X[:, 0] + rng.normal(size=60_000) > 1.5, rng.integers(0, 300, size=60_000)
+    one, two = (APSVMClassifier(C=100, n_jobs=n).fit(X, relevant, qid=qid) for n in (None, 2))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+# In scikit-learn.
+
+
+def test_tags():
+    assert is_classifier(APSVMClassifier())
+    assert not is_classifier(APSVMRanker())
+    assert not is_regressor(APSVMRanker())
+
+
+@pytest.mark.parametrize("loss", ["ap", Own, Own(), "rbp(0.9)"], ids=["name", "class", "object", "parameter"])
+def test_clone_and_pickle(loss, data):
+    model = APSVMClassifier(loss, C=10, max_iter=500)
+    fitted = clone(model).fit(data.X, data.relevant)
+    assert not hasattr(model, "coef_")
+    back = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(back.decision_function(data.X), fitted.decision_function(data.X))
+    assert back.certificate_ == fitted.certificate_
+    assert back.score(data.X, data.relevant) == fitted.score(data.X, data.relevant)
+    if loss != "rbp(0.9)":
+        np.testing.assert_array_equal(fitted.coef_, APSVMClassifier("ap", C=10).fit(data.X, data.relevant).coef_)
+
+
+def test_what_scikit_learn_has_for_classifiers(data):
+    X, y = data.X, np.where(data.relevant, "yes", "no")
+    own = cross_val_score(APSVMClassifier(C=10), X, y, cv=3)
+    judge = cross_val_score(APSVMClassifier(C=10), X, data.relevant, cv=3, scoring="average_precision")
+    np.testing.assert_allclose(own, judge)
+    calibrated = CalibratedClassifierCV(APSVMClassifier(C=10), cv=3).fit(X, y)
+    assert average_precision_score(data.relevant, calibrated.predict_proba(X)[:, 1]) > data.relevant.mean() + 0.2
+
+
+def test_queries_are_routed(data):
+    """A grid over C with folds of whole queries, by hand and by scikit-learn, in a pipeline."""
+    grid = [0.1, 10.0]
+    by_hand = np.array(
+        [
+            [
+                APSVMRanker(C=C)
+                .fit(StandardScaler().fit_transform(data.X[fit]), data.y[fit], qid=data.qid[fit])
+                .score(StandardScaler().fit(data.X[fit]).transform(data.X[rest]), data.y[rest], qid=data.qid[rest])
+                for fit, rest in GroupKFold(3).split(data.X, data.y, data.qid)
+            ]
+            for C in grid
+        ]
+    )
+    pooled = APSVMRanker(C=10).fit(data.X, data.y).score(data.X, data.y)
+    with sklearn.config_context(enable_metadata_routing=True):
+        for ranker in (APSVMRanker(), APSVMRanker().set_fit_request(qid=True).set_score_request(qid=True)):
+            search = GridSearchCV(
+                make_pipeline(StandardScaler(), ranker), {"apsvmranker__C": grid}, cv=GroupKFold(3)
+            ).fit(data.X, data.y, qid=data.qid, groups=data.qid)
+            found = np.array([search.cv_results_[f"split{k}_test_score"] for k in range(3)]).T
+            np.testing.assert_allclose(found, by_hand, rtol=1e-12)
+            assert search.best_estimator_[-1].n_queries_ == 7
+            assert search.score(data.X, data.y, qid=data.qid) != pooled
+        # Unless one says otherwise.
+        deaf = APSVMRanker().set_fit_request(qid=False).set_score_request(qid=False)
+        result = cross_validate(
+            deaf, data.X, data.y, cv=GroupKFold(3), params={"groups": data.qid}, return_estimator=True
+        )
+        assert [model.n_queries_ for model in result["estimator"]] == [1, 1, 1]
+    # Without routing, a pipeline takes it by the step's name.
+    plain = make_pipeline(StandardScaler(), APSVMRanker()).fit(data.X, data.y, apsvmranker__qid=data.qid)
+    assert plain[-1].n_queries_ == 7
+
+
+def test_weights_are_routed_where_asked_for(data):
+    weights = data.relevant + 1
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = APSVMClassifier(C=10).set_fit_request(sample_weight=True)
+        pipeline = make_pipeline(StandardScaler(with_mean=False, with_std=False), model)
+        pipeline[0].set_fit_request(sample_weight=False)
+        routed = pipeline.fit(data.X, data.relevant, sample_weight=weights)[-1]
+        with pytest.raises(ValueError, match="sample_weight"):
+            make_pipeline(APSVMClassifier()).fit(data.X, data.relevant, sample_weight=weights)
+    judge = APSVMClassifier(C=10).fit(data.X, data.relevant, sample_weight=weights)
+    np.testing.assert_array_equal(routed.coef_, judge.coef_)
+
+
+@pytest.mark.parametrize("loss", ["ap", "zero-one"])
+def test_warm_start(loss, data):
+    model = APSVMClassifier(loss, C=200, epsilon=1e-4, warm_start=True).fit(data.X, data.relevant)
+    first = model.n_iter_
+    model.fit(data.X, data.relevant)
+    assert model.n_iter_ < first
+    assert model.certificate_.reached
+    with pytest.raises(ValueError, match="of 6 features, X has 5"):
+        model.fit(data.X[:, :5], data.relevant)
+
+
+def test_verbose(data, capsys, caplog, monkeypatch):
+    APSVMClassifier().fit(data.X, data.relevant)
+    assert capsys.readouterr() == ("", "")
+    before = logging.getLogger("apsvm").level
+    with caplog.at_level(logging.INFO, logger="root"):
+        APSVMClassifier(verbose=1, C=100).fit(data.X, data.relevant)
+    lines = [record.message for record in caplog.records if record.name == "apsvm"]
+    assert len(lines) > 2
+    assert all("iteration" in line and "gap" in line for line in lines)
+    assert logging.getLogger("apsvm").level == before
+    # Nobody listens: it is shown.
+    monkeypatch.setattr(logging.getLogger("apsvm"), "propagate", False)
+    APSVMClassifier(verbose=1, C=100).fit(data.X, data.relevant)
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.splitlines()[0].split()[:4]) == ("", ["train", "C=100", "iteration", "1:"])
+    assert not logging.getLogger("apsvm").handlers
