@@ -126,6 +126,7 @@ class SvmlightParser:
         max_features: int = -1,
         ignore_unknown: bool = False,
         sort_features: bool = False,
+        multilabel: bool = False,
         narrow_limit: int = 2147483647,
         threads: int = 1,
         least_chunk: int = 262144,
@@ -134,7 +135,18 @@ class SvmlightParser:
     def wait(self) -> None: ...
     def finish(
         self,
-    ) -> tuple[_Index, _Index, _Values, NDArray[float64], NDArray[int64] | None, NDArray[float64] | None, int, int]: ...
+    ) -> tuple[
+        _Index,
+        _Index,
+        _Values,
+        NDArray[float64],
+        NDArray[int64] | None,
+        NDArray[float64] | None,
+        int,
+        int,
+        NDArray[float64],
+        NDArray[int64],
+    ]: ...
 
 class WarpRows:
     def __init__(

@@ -2,6 +2,8 @@
 //
 //     label [qid:INT] [cost:NUM] index:value index:value ... [# comment]
 //
+// with, where that is asked for, any number of labels, "1,4" or none at all, in place of the one.
+//
 // SvmlightParser is fed the file block by block. It cuts the bytes at line ends and hands each run of whole lines to
 // parse_range(), which knows nothing of blocks: it appends to a Rows. With several threads a block is cut into chunks,
 // each parsed into a Rows of its own and then appended in order, and feed() returns while they are at it, so that the
@@ -155,6 +157,7 @@ struct Options {
     std::int64_t max_features; // most columns allowed, -1 if any number is
     bool ignore_unknown;
     bool sort_features;
+    bool multilabel;           // a row has any number of labels
     std::int64_t narrow_limit; // the largest number int32 indices may have to hold; smaller only in tests
 
     std::int64_t base() const { return zero_based ? 0 : 1; }
@@ -170,7 +173,9 @@ struct Rows {
     Buffer indices;       // int32 | int64
     Buffer values;        // float | double
     Buffer row_ends;      // int64, the entries up to the end of each row
-    Buffer relevance;     // double
+    Buffer relevance;     // double; 0 in every row of a file with several labels a row
+    Buffer labels;        // double, of the rows with several; empty in other files …
+    Buffer label_ends;    // int64, … and the labels up to the end of each row
     Buffer qids;          // int64, empty or one a row
     Buffer costs;         // double, empty or one a row
     std::int64_t nnz = 0;
@@ -184,7 +189,7 @@ struct Rows {
     // Empties it for the next run of lines, which is not the first of the file. The memory stays.
     void restart(bool with_wide_indices) {
         wide = with_wide_indices;
-        for (Buffer *buffer : {&indices, &values, &row_ends, &relevance, &qids, &costs}) buffer->clear();
+        for (Buffer *buffer : {&indices, &values, &row_ends, &relevance, &labels, &label_ends, &qids, &costs}) buffer->clear();
         nnz = n_columns = unknown = first_row_line = 0;
         line = 1;
     }
@@ -583,11 +588,44 @@ double read_label(const Line &line, const char *&p) {
     if (status == Number::fine) return label;
     const auto has = [&](char c) { return std::memchr(at, c, static_cast<std::size_t>(p - at)) != nullptr; };
     if (has(':'))
-        line.fail(at, "expected a label at the start of the row, " + line.found(at));
+        line.fail(at, "expected a label at the start of the row, " + line.found(at) +
+                          "; --multilabel (multilabel=True) reads rows without one");
     if (has(','))
         line.fail(at, "expected one number as the label, " + line.found(at) +
-                          ": multi-label rows are not supported here");
+                          "; --multilabel (multilabel=True) reads rows with several");
     fail_number(line, at, status, "the label");
+}
+
+// Labels with commas between them, or none: then the row begins with its features, its qid or its cost.
+[[gnu::noinline]] void read_labels(const Line &line, const char *&p, Rows &rows) {
+    const char *const begin = p;
+    const char *const end = token_end(begin);
+    const auto *const comma = std::find(begin, end, ',');
+    const bool has_none = std::find(begin, comma, ':') != comma || begin == end;
+    if (!has_none) {
+        const std::size_t n_before = rows.labels.size<double>();
+        double highest = -std::numeric_limits<double>::infinity();
+        for (const char *at = begin;; ++at) {
+            const char *const stop = std::find(at, end, ',');
+            double label = 0.0;
+            const Number status = parse_number(at, stop, label);
+            if (at == stop) line.fail(at, "expected a label before and behind each ',', found " + quoted(begin, end));
+            if (status == Number::overflow) line.fail(at, "the label overflows float64: found " + quoted(at, stop));
+            if (is_not_finite_word(at, stop))
+                line.fail(at, "expected a finite number as the label, found " + quoted(at, stop));
+            if (status != Number::fine) line.fail(at, "expected a number as the label, found " + quoted(at, stop));
+            const auto *const labels = rows.labels.as<double>();
+            const auto *const behind = labels + rows.labels.size<double>();
+            if (label <= highest && std::find(labels + n_before, behind, label) != behind)
+                line.fail(at, "label " + quoted(at, stop) + " is given twice in this row");
+            highest = std::max(highest, label);
+            rows.labels.push(label);
+            at = stop;
+            if (at == end) break;
+        }
+        p = end;
+    }
+    rows.label_ends.push(static_cast<std::int64_t>(rows.labels.size<double>()));
 }
 
 std::int64_t read_qid(const Line &line, const char *&p) {
@@ -627,7 +665,12 @@ void parse_line(Line line, const Options &options, Rows &rows) {
     if (ends_row(line, p)) return;
     line.refuse_control(p);
 
-    const double label = read_label(line, p);
+    double label = 0.0;
+    if (options.multilabel) [[unlikely]] {
+        read_labels(line, p, rows);
+    } else {
+        label = read_label(line, p);
+    }
     std::optional<std::int64_t> qid;
     std::optional<double> cost;
     const char *qid_at = nullptr;
@@ -698,6 +741,11 @@ template <class Value> bool append_rows(Rows &rows, Rows &chunk, const Options &
     const auto *const ends = chunk.row_ends.as<std::int64_t>();
     for (std::size_t i = 0; i < n; ++i) rows.row_ends.push(rows.nnz + ends[i]);
     rows.relevance.append<double>(chunk.relevance);
+    const auto labels_before = static_cast<std::int64_t>(rows.labels.size<double>());
+    rows.labels.append<double>(chunk.labels);
+    const auto *const label_ends = chunk.label_ends.as<std::int64_t>();
+    for (std::size_t i = 0; i < chunk.label_ends.size<std::int64_t>(); ++i)
+        rows.label_ends.push(labels_before + label_ends[i]);
     rows.qids.append<std::int64_t>(chunk.qids);
     if (rows.costs.bytes() != 0 || chunk.costs.bytes() != 0) {
         if (rows.costs.bytes() == 0) rows.costs.fill(n_before, 1.0);
@@ -887,15 +935,16 @@ void bind_svmlight(nb::module_ &m) {
         .def(
             "__init__",
             [](SvmlightParser *self, bool zero_based, bool float32, std::int64_t n_features, std::int64_t max_features,
-               bool ignore_unknown, bool sort_features, std::int64_t narrow_limit, std::size_t threads,
-               std::size_t least_chunk) {
+               bool ignore_unknown, bool sort_features, bool multilabel, std::int64_t narrow_limit,
+               std::size_t threads, std::size_t least_chunk) {
                 new (self) SvmlightParser(Options{zero_based, float32, n_features, max_features, ignore_unknown,
-                                                  sort_features, narrow_limit},
+                                                  sort_features,
+                                                  multilabel, narrow_limit},
                                           threads, least_chunk);
             },
             nb::kw_only(), nb::arg("zero_based") = false, nb::arg("float32") = false, nb::arg("n_features") = -1,
             nb::arg("max_features") = -1, nb::arg("ignore_unknown") = false, nb::arg("sort_features") = false,
-            nb::arg("narrow_limit") = std::int64_t{std::numeric_limits<std::int32_t>::max()},
+            nb::arg("multilabel") = false, nb::arg("narrow_limit") = std::int64_t{std::numeric_limits<std::int32_t>::max()},
             nb::arg("threads") = 1, nb::arg("least_chunk") = 1 << 18)
         .def(
             "feed",
@@ -928,8 +977,10 @@ void bind_svmlight(nb::module_ &m) {
                     rows.wide ? to_array<std::int64_t>(rows.indices) : to_array<std::int32_t>(rows.indices),
                     self.options().float32 ? to_array<float>(rows.values) : to_array<double>(rows.values),
                     to_array<double>(rows.relevance), to_array_or_none<std::int64_t>(rows.qids),
-                    to_array_or_none<double>(rows.costs), rows.n_columns, rows.unknown);
+                    to_array_or_none<double>(rows.costs), rows.n_columns, rows.unknown,
+                    to_array<double>(rows.labels), to_array<std::int64_t>(rows.label_ends));
             },
-            "The arrays (indptr, indices, values, relevance, qids | None, costs | None, n_columns, n_unknown).\n\n"
+            "The arrays (indptr, indices, values, relevance, qids | None, costs | None, n_columns, n_unknown, labels, "
+            "label_ends).\n\n"
             "n_columns is one more than the largest column stored. The parser is spent afterwards.");
 }

@@ -17,6 +17,46 @@ class DataError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LabelSets:
+    """Any number of labels a row, none too.
+
+    Attributes
+    ----------
+    classes : (k,) float64, increasing: the labels there are; one may be no row's
+    indptr, indices : (n + 1,) int64 and (m,) int32
+        The labels of row i are classes[indices[indptr[i]:indptr[i + 1]]], increasing.
+    """
+
+    classes: NDArray[np.float64]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+
+    @classmethod
+    def from_rows(cls, labels: NDArray[np.float64], ends: NDArray[np.int64]) -> LabelSets:
+        """labels : (m,) float64, row after row, in any order within one; ends : (n,) int64, the labels up to the end
+        of each row"""
+        classes, indices = np.unique(labels, return_inverse=True)
+        indptr = np.concatenate(([0], ends)).astype(np.int64, copy=False)
+        row = np.repeat(np.arange(ends.size), np.diff(indptr))
+        return cls(classes, indptr, indices[np.lexsort((indices, row))].astype(np.int32))
+
+    def have(self, label: float) -> NDArray[np.bool_]:
+        """Which rows have this label : (n,) bool."""
+        rows = np.zeros(self.indptr.size - 1, dtype=np.bool_)
+        at = np.searchsorted(self.classes, label)
+        if at < self.classes.size and self.classes[at] == label:
+            places = np.flatnonzero(self.indices == at)
+            rows[np.searchsorted(self.indptr, places, side="right") - 1] = True
+        return rows
+
+    def matrix(self) -> NDArray[np.bool_]:
+        """(n, k) bool: row i has the label classes[j]."""
+        found = np.zeros((self.indptr.size - 1, self.classes.size), dtype=np.bool_)
+        found[np.repeat(np.arange(found.shape[0]), np.diff(self.indptr)), self.indices] = True
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
     """The rows of one file.
 
@@ -27,7 +67,7 @@ class Dataset:
         From a data folder or a matrix file the arrays are mapped into memory, read-only.
         Column j is the file's feature j + 1, or j if `zero_based`.
     relevance : (n,) float64
-        The labels as in the file.
+        The labels as in the file; 0 in every row if `label_sets` has them.
     groups : (n,) int64, or None if the file has no qid
     costs : (n,) float64, 1 where a row has none, or None if no row has one
     zero_based : bool
@@ -39,6 +79,7 @@ class Dataset:
         has that of the file it was made from.
     unknown_features : int
         Entries dropped because the model does not know their feature.
+    label_sets : the labels where a row may have several or none; None if each row has one
     """
 
     X: Any
@@ -49,37 +90,56 @@ class Dataset:
     source: str
     fingerprint: str
     unknown_features: int
+    label_sets: LabelSets | None = None
 
     @property
     def n_values(self) -> int:
         """How many values X holds: the stored ones if it is sparse, all if it is dense."""
         return int(self.X.nnz if sp.issparse(self.X) else self.X.size)
 
+    def classes(self, of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+        """The labels there are, or those of the rows `of` (n,) bool: increasing, float64."""
+        sets = self.label_sets
+        if sets is None:
+            return np.unique(self.relevance if of is None else self.relevance[of])
+        if of is None:
+            return sets.classes
+        return sets.classes[np.unique(sets.indices[np.repeat(of, np.diff(sets.indptr))])]
+
+    def have(self, label: float) -> NDArray[np.bool_]:
+        """Which rows have this label : (n,) bool."""
+        return self.relevance == label if self.label_sets is None else self.label_sets.have(label)
+
     def positives(self, positive_label: float | None = None, relevant_from: float | None = None) -> NDArray[np.bool_]:
         """Which rows are positive : (n,) bool, with at least one positive and one negative.
 
         Without `positive_label` the labels must be +1 and -1, or +1 and 0, and +1 is positive. With it, the rows that
         have this label are positive and all others negative. With `relevant_from` the rows of this label and above
-        are positive.
+        are positive. Rows of several labels need `positive_label`.
 
         Raises DataError if the labels do not fit, or if there are no positive or no negative rows.
         """
+        if self.label_sets is not None and positive_label is None:
+            raise DataError(
+                f"{self.source}: its rows have several labels or none: --positive-label (positive_label=) chooses the "
+                "one that is positive, --one-vs-rest trains a ranker for each"
+            )
         if relevant_from is not None:
             return self._both_classes(self.relevance >= relevant_from)
-        labels = np.unique(self.relevance)
+        labels = self.classes()
         if positive_label is None:
             if not (np.isin(labels, (-1, 1)).all() or np.isin(labels, (0, 1)).all()):
                 raise DataError(
                     f"{self.source}: expected the labels +1 and -1, or +1 and 0, found {_listed(labels)}; "
                     "--positive-label (positive_label=) chooses the one that is positive, "
-                    "--relevant-from (relevant_from=) the lowest of several"
+                    "--relevant-from (relevant_from=) the lowest of several, --one-vs-rest trains a ranker for each"
                 )
             positive_label = 1.0
         elif not np.isin(positive_label, labels):
             raise DataError(
-                f"{self.source}: no row has the positive label {_number(positive_label)}: found {_listed(labels)}"
+                f"{self.source}: no row has the positive label {shown_label(positive_label)}: found {_listed(labels)}"
             )
-        return self._both_classes(self.relevance == positive_label)
+        return self._both_classes(self.have(positive_label))
 
     def _both_classes(self, positive: NDArray[np.bool_]) -> NDArray[np.bool_]:
         n_positive = int(np.count_nonzero(positive))
@@ -93,11 +153,20 @@ class Dataset:
         return positive
 
 
-def _number(label: float) -> str:
+def one_or_several(
+    labels: NDArray[np.float64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], LabelSets | None]:
+    """``relevance`` and ``label_sets`` of rows with these labels, see ``LabelSets.from_rows``."""
+    if labels.size == ends.size and (ends == np.arange(1, ends.size + 1)).all():
+        return labels, None
+    return np.zeros(ends.size), LabelSets.from_rows(labels, ends)
+
+
+def shown_label(label: float) -> str:
     """The shortest text that reads back as `label`: 1 and not 1.0."""
     return repr(float(label)).removesuffix(".0")
 
 
 def _listed(labels: NDArray[np.float64]) -> str:
-    shown = ", ".join(_number(label) for label in labels[:_MOST_LABELS_SHOWN])
+    shown = ", ".join(shown_label(label) for label in labels[:_MOST_LABELS_SHOWN])
     return f"{shown}, ... ({labels.size} in all)" if labels.size > _MOST_LABELS_SHOWN else shown

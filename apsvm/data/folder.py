@@ -3,14 +3,16 @@
     header.json                              what is here: layout, shape, types, source; size and sha256 of every member
     relevance.npy                            (n,) float64
     groups.npy, costs.npy                    (n,) int64 and (n,) float64, where the file had qid or cost
+    classes.npy, label_indptr.npy, label_indices.npy
+                                             (k,) float64, (n + 1,) int64 and (m,) int32, where rows have several labels
     indptr.npy, indices.npy, values.npy      layout csr: (n + 1,) and (nnz,) int32 | int64, (nnz,) float32 | float64
     X.npy                                    layout dense: (n, d) float32 | float64, C order; a zero is a zero
 
 The row kernels trust their input, so nothing that is mapped may lead them outside an array. Every opening therefore
 checks the header (and its own checksum), the size, type and shape of every member, that the row pointers rise from 0
-to nnz, that labels and costs are what they must be, and that every index is a column: O(n + nnz), a few milliseconds
-a hundred megabytes. `verify` also checks what is not dangerous but wrong: the checksum of every member, that values
-are finite and that the indices of a row are sorted without duplicates.
+to nnz (to m for the labels), that labels and costs are what they must be, and that every index is a column (a class):
+O(n + nnz), a few milliseconds a hundred megabytes. `verify` also checks what is not dangerous but wrong: the checksum
+of every member, that values are finite and that the indices of a row are sorted without duplicates.
 """
 
 from __future__ import annotations
@@ -34,11 +36,12 @@ import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
-from apsvm.data.dataset import DataError, Dataset
+from apsvm.data.dataset import DataError, Dataset, LabelSets
 
 HEADER = "header.json"
 _FORMAT = "apsvm data"
 _VERSION = 1
+_VERSION_OF_SETS = 2  # the same, with the members of label sets: what reads only version 1 must refuse it
 _KEYS = {
     "format": str,
     "version": int,
@@ -52,11 +55,14 @@ _KEYS = {
     "members": dict,
     "sha256": str,
 }
+#: What version 2 has more: the numbers k and m.
+_KEYS_OF_SETS = {**_KEYS, "label_sets": list}
 _LONGEST_HEADER = 1 << 20
 _ALWAYS = {"relevance.npy"}
 _MAYBE = {"groups.npy", "costs.npy"}
+_SETS = {"classes.npy", "label_indptr.npy", "label_indices.npy"}
 _LAYOUTS = {"csr": {"indptr.npy", "indices.npy", "values.npy"}, "dense": {"X.npy"}}
-_FILES = {HEADER, *_ALWAYS, *_MAYBE, *itertools.chain(*_LAYOUTS.values())}
+_FILES = {HEADER, *_ALWAYS, *_MAYBE, *_SETS, *itertools.chain(*_LAYOUTS.values())}
 
 #: From this share of stored entries on, rows are written dense: they are then smaller, and faster to multiply.
 DENSE_FROM = 0.6
@@ -87,6 +93,7 @@ class _Header:
     index_dtype: np.dtype[Any]
     zero_based: bool
     fingerprint: str
+    label_sets: tuple[int, int] | None  # k and m
     members: Mapping[str, tuple[int, str]]  # size and sha256
 
     def arrays(self) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
@@ -101,6 +108,11 @@ class _Header:
             "values.npy": (self.dtype, (self.nnz,)),
             "X.npy": (self.dtype, (n, self.d)),
         }
+        if self.label_sets is not None:
+            k, m = self.label_sets
+            every["classes.npy"] = (double, (k,))
+            every["label_indptr.npy"] = (np.dtype(np.int64), (n + 1,))
+            every["label_indices.npy"] = (np.dtype(np.int32), (m,))
         return {name: every[name] for name in self.members}
 
 
@@ -139,14 +151,24 @@ def open_folder(path: str | os.PathLike[str], *, verify: bool = False) -> Datase
     check("relevance.npy", _all_finite(relevance), "finite labels")
     if costs is not None:
         check("costs.npy", _all_finite(costs) and bool((costs >= 0).all()), "finite costs of at least 0")
+    sets = None
+    if header.label_sets is not None:
+        k, m = header.label_sets
+        sets = LabelSets(arrays["classes.npy"], arrays["label_indptr.npy"], arrays["label_indices.npy"])
+        distinct = _all_finite(sets.classes) and bool((sets.classes[1:] > sets.classes[:-1]).all())
+        check("classes.npy", distinct, "finite labels that increase")
+        check("label_indptr.npy", _rises_to(sets.indptr, m), f"row pointers that rise from 0 to {m}")
+        check("label_indices.npy", _all_below(sets.indices, k), f"numbers of labels from 0 to {k - 1}")
+        if verify:
+            rise = _all_rise(sets.indptr, sets.indices)
+            check("label_indices.npy", rise, "numbers of labels that increase within each row")
     if header.layout == "dense":
         X: Any = arrays["X.npy"]
         if verify:
             check("X.npy", _all_finite(X.reshape(-1)), "finite values")
     else:
         indptr, indices, values = arrays["indptr.npy"], arrays["indices.npy"], arrays["values.npy"]
-        rises = indptr[0] == 0 and indptr[-1] == header.nnz and bool((indptr[1:] >= indptr[:-1]).all())
-        check("indptr.npy", rises, f"row pointers that rise from 0 to {header.nnz}")
+        check("indptr.npy", _rises_to(indptr, header.nnz), f"row pointers that rise from 0 to {header.nnz}")
         check("indices.npy", _all_below(indices, header.d), f"indices from 0 to {header.d - 1}")
         if verify:
             check("indices.npy", _all_rise(indptr, indices), "indices that increase within each row")
@@ -162,6 +184,7 @@ def open_folder(path: str | os.PathLike[str], *, verify: bool = False) -> Datase
         source=str(folder),  # without a trailing slash
         fingerprint=header.fingerprint,
         unknown_features=0,
+        label_sets=sets,
     )
 
 
@@ -186,15 +209,19 @@ def _read_header(folder: Path) -> _Header:
         fail("damaged: expected a JSON object")
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         fail(f"expected the header of a data folder (format {_FORMAT!r})")
-    if content.get("version") != _VERSION:
-        fail(f"expected version {_VERSION}, found {content.get('version')!r}: it was written by another apsvm")
-    if {key: type(value) for key, value in content.items()} != _KEYS:
-        fail("damaged: expected the keys " + ", ".join(_KEYS) + ", each of its type")
+    if content.get("version") not in (_VERSION, _VERSION_OF_SETS):
+        found = f"found {content.get('version')!r}: it was written by another apsvm"
+        fail(f"expected version {_VERSION} or {_VERSION_OF_SETS}, {found}")
+    keys = _KEYS_OF_SETS if content["version"] == _VERSION_OF_SETS else _KEYS
+    if {key: type(value) for key, value in content.items()} != keys:
+        fail("damaged: expected the keys " + ", ".join(keys) + ", each of its type")
     if content.pop("sha256") != _checksum(content):
         fail("damaged: its content does not have the sha256 it states")
 
     shape, members, source = content["shape"], content["members"], content["source"]
-    counts = [*shape, content["nnz"]]
+    counts, set_counts = [*shape, content["nnz"]], content.get("label_sets")
+    if set_counts is not None and (len(set_counts) != 2 or not all(type(count) is int for count in set_counts)):
+        fail("damaged: expected the counts of the classes and of the rows' labels")
     if len(counts) != 3 or not all(type(count) is int and 0 <= count < 1 << 62 for count in counts) or shape[0] < 1:
         fail("damaged: expected a shape of two counts, with at least one row")
     if content["layout"] not in _LAYOUTS:
@@ -203,7 +230,7 @@ def _read_header(folder: Path) -> _Header:
         fail("damaged: expected values of float32 or float64 and indices of int32 or int64")
     if content["index_dtype"] == "int32" and max(counts) > np.iinfo(np.int32).max and content["layout"] == "csr":
         fail("damaged: int32 indices cannot count this shape")
-    needed = _ALWAYS | _LAYOUTS[content["layout"]]
+    needed = _ALWAYS | _LAYOUTS[content["layout"]] | (set() if set_counts is None else _SETS)
     if not needed <= set(members) <= needed | _MAYBE:
         fail(f"damaged: expected the members {', '.join(sorted(needed))}, found {', '.join(sorted(members))}")
     for member in members.values():
@@ -220,6 +247,7 @@ def _read_header(folder: Path) -> _Header:
         index_dtype=np.dtype(content["index_dtype"]),
         zero_based=content["zero_based"],
         fingerprint=source["sha256"],
+        label_sets=None if set_counts is None else (set_counts[0], set_counts[1]),
         members={name: (member["size"], member["sha256"]) for name, member in members.items()},
     )
 
@@ -274,6 +302,11 @@ def _all_below(indices: NDArray[Any], limit: int) -> bool:
     return indices.size == 0 or int(indices.view(f"u{indices.itemsize}").max()) < limit
 
 
+def _rises_to(indptr: NDArray[Any], end: int) -> bool:
+    """Whether these are row pointers: 0 at first, never falling, ``end`` at last."""
+    return indptr[0] == 0 and indptr[-1] == end and bool((indptr[1:] >= indptr[:-1]).all())
+
+
 def _all_rise(indptr: NDArray[Any], indices: NDArray[Any]) -> bool:
     """Whether the indices increase within each row."""
     for start, block in _blocks(indices, overlap=1):
@@ -317,6 +350,11 @@ def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | N
             members["groups.npy"] = _write(temporary / "groups.npy", data.groups)
         if data.costs is not None:
             members["costs.npy"] = _write(temporary / "costs.npy", data.costs)
+        sets = data.label_sets
+        if sets is not None:
+            members["classes.npy"] = _write(temporary / "classes.npy", sets.classes)
+            members["label_indptr.npy"] = _write(temporary / "label_indptr.npy", sets.indptr)
+            members["label_indices.npy"] = _write(temporary / "label_indices.npy", sets.indices)
         if dense:
             members["X.npy"] = _write_rows(temporary / "X.npy", X)
         else:
@@ -325,7 +363,7 @@ def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | N
             members["values.npy"] = _write(temporary / "values.npy", X.data)
         content = {
             "format": _FORMAT,
-            "version": _VERSION,
+            "version": _VERSION if sets is None else _VERSION_OF_SETS,
             "layout": "dense" if dense else "csr",
             "shape": [n, d],
             "nnz": n * d if dense else int(X.nnz),
@@ -333,6 +371,7 @@ def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | N
             "index_dtype": "int64" if dense else X.indices.dtype.name,
             "zero_based": data.zero_based,
             "source": {"name": os.path.basename(data.source), "sha256": data.fingerprint},
+            **({} if sets is None else {"label_sets": [sets.classes.size, sets.indices.size]}),
             "members": members,
         }
         text = json.dumps({**content, "sha256": _checksum(content)}, indent=1) + "\n"

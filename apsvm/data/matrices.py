@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from apsvm.data.dataset import DataError, Dataset
+from apsvm.data.dataset import DataError, Dataset, LabelSets, one_or_several
 
 NPY_MAGIC = b"\x93NUMPY"
 NPZ_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
@@ -30,6 +30,7 @@ def read_matrix(
     labels: str | os.PathLike[str] | None,
     groups: str | os.PathLike[str] | None = None,
     *,
+    multilabel: bool = False,
     unlabelled: bool = False,
 ) -> Dataset:
     """The matrix in a .npz or .npy file, told by content: X is a canonical csr_array, or a dense C-ordered (n, d) array
@@ -37,7 +38,9 @@ def read_matrix(
 
     Parameters
     ----------
-    labels : a .npy file (n,), or text with a number a line
+    labels : a .npy file (n,), or text with a number a line. For rows of several labels or none: a .npy file (n, k) of
+        0 and 1, −1 and 1, or bool, whose columns are the labels 0 .. k − 1; or, with `multilabel`, text with numbers
+        and commas between them, or nothing, a line
     groups : the same, of integers
     unlabelled : accept a matrix without labels; they read as 0
 
@@ -57,19 +60,19 @@ def read_matrix(
         raise DataError(f"{name}: expected at least one row, found none")
     with open(name, "rb") as stream:
         fingerprint = hashlib.file_digest(stream, "sha256").hexdigest()
+    relevance, sets = (np.zeros(X.shape[0]), None)
+    if labels is not None:
+        relevance, sets = _labels(os.fspath(labels), X.shape[0], name, multilabel)
     return Dataset(
         X=X,
-        relevance=(
-            np.zeros(X.shape[0])
-            if labels is None
-            else _vector(os.fspath(labels), X.shape[0], name, np.dtype(np.float64))
-        ),
+        relevance=relevance,
         groups=None if groups is None else _vector(os.fspath(groups), X.shape[0], name, np.dtype(np.int64)),
         costs=None,
         zero_based=False,
         source=name,
         fingerprint=fingerprint,
         unknown_features=0,
+        label_sets=sets,
     )
 
 
@@ -146,6 +149,60 @@ def _refuse_not_finite(values: NDArray[Any], name: str) -> None:
             raise DataError(f"{name}: expected finite numbers, found nan, inf or one that overflows float64")
 
 
+def _labels(name: str, n: int, data: str, multilabel: bool) -> tuple[NDArray[np.float64], LabelSets | None]:
+    """``relevance`` and ``label_sets``. Raises DataError, OSError."""
+    double = np.dtype(np.float64)
+    is_array = _starts_with(name, NPY_MAGIC)
+    if is_array:
+        array = _load_npy(name, "r")
+        # A vector saved as one column is a mistake, and no matrix of one label.
+        if array.ndim == 2 and array.shape[1] != 1:
+            return np.zeros(n), _label_matrix(array, name, n, data)
+    if is_array or not multilabel:
+        return _vector(name, n, data, double), None
+    lines = _lines(name)
+    if len(lines) != n:
+        raise DataError(f"{name}: expected {n} lines, one for each row of {data}, found {len(lines)}")
+    rows = []
+    for at, line in enumerate(lines, start=1):
+        words = line.split(b",") if line.strip() else []
+        found = [_number(word, double, f"{name}:{at}") for word in words]
+        if len(set(found)) < len(found):
+            raise DataError(f"{name}:{at}: a label is given twice in this row")
+        rows.append(found)
+    ends = np.cumsum([len(row) for row in rows])
+    return one_or_several(np.array([label for row in rows for label in row], dtype=np.float64), ends)
+
+
+def _label_matrix(array: NDArray[Any], name: str, n: int, data: str) -> LabelSets:
+    """The labels in an indicator matrix. Raises DataError."""
+    if array.dtype.kind not in "fiub":
+        raise DataError(f"{name}: expected a matrix of labels, of 0 and 1, found the type {array.dtype}")
+    if array.shape[0] != n:
+        raise DataError(f"{name}: expected {n} rows of labels, one for each row of {data}, found {array.shape[0]}")
+    has = np.asarray(array == 1)
+    for other in (0, -1):
+        if (has | (array == other)).all():
+            break
+    else:
+        row, column = np.argwhere(~(has | (array == 0)))[0]
+        raise DataError(
+            f"{name}: expected a matrix of labels, of 0 and 1 or of -1 and 1, found {array[row, column]} "
+            f"in row {row}, column {column}, counted from 0"
+        )
+    ends = np.cumsum(has.sum(axis=1))
+    classes = np.arange(array.shape[1], dtype=np.float64)
+    return LabelSets(classes, np.concatenate(([0], ends)).astype(np.int64), np.nonzero(has)[1].astype(np.int32))
+
+
+def _lines(name: str) -> list[bytes]:
+    with open(name, "rb") as stream:
+        lines = stream.read().split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    return lines
+
+
 def _vector(name: str, n: int, data: str, dtype: np.dtype[Any]) -> NDArray[Any]:
     """One number a row: finite float64, or int64. Raises DataError, OSError."""
     what = "finite numbers" if dtype.kind == "f" else "integers"
@@ -159,11 +216,9 @@ def _vector(name: str, n: int, data: str, dtype: np.dtype[Any]) -> NDArray[Any]:
         if dtype.kind == "i" and array.dtype.kind == "u" and (vector < 0).any():
             raise DataError(f"{name}: a number does not fit in 64 bits")
     else:
-        with open(name, "rb") as stream:
-            lines = stream.read().split(b"\n")
-        if lines[-1] == b"":
-            lines.pop()
-        vector = np.array([_number(line, dtype, f"{name}:{at}") for at, line in enumerate(lines, start=1)], dtype)
+        vector = np.array(
+            [_number(line, dtype, f"{name}:{at}") for at, line in enumerate(_lines(name), start=1)], dtype
+        )
     if vector.size != n:
         raise DataError(f"{name}: expected {n} numbers, one for each row of {data}, found {vector.size}")
     return vector

@@ -28,6 +28,7 @@ def read_data(
     n_features: int | None = None,
     ignore_unknown: bool = False,
     sort_features: bool = False,
+    multilabel: bool = False,
     threads: int = 1,
     labels: str | os.PathLike[str] | None = None,
     groups: str | os.PathLike[str] | None = None,
@@ -43,6 +44,7 @@ def read_data(
     dtype : float32 rounds what is stored as float64; what is stored as float32 stays so
     n_features : every value stored beyond them counts as unknown; in a dense matrix those are whole columns.
         A dense matrix of fewer columns becomes a csr_array, whose values are still the mapped ones.
+    multilabel : a folder and a .npy matrix of labels have rows of several labels anyway
     labels, groups, unlabelled : for a matrix only; see ``read_matrix``
 
     Raises
@@ -64,9 +66,14 @@ def read_data(
             n_features=n_features,
             ignore_unknown=ignore_unknown,
             sort_features=sort_features,
+            multilabel=multilabel,
             threads=threads,
         )
-    data = open_folder(source) if kind == "folder" else read_matrix(source, labels, groups, unlabelled=unlabelled)
+    data = (
+        open_folder(source)
+        if kind == "folder"
+        else read_matrix(source, labels, groups, multilabel=multilabel, unlabelled=unlabelled)
+    )
     if not any_base and zero_based != data.zero_based:
         raise DataError(
             f"{data.source}: expected features that count from {0 if zero_based else 1}, "

@@ -2,6 +2,9 @@
 
     label [qid:INT] [cost:NUM] index:value index:value ... [# comment]
 
+or, with `multilabel`, any number of labels in place of the one, as in LIBSVM's and scikit-learn's files: ``1,4``, or
+none, and the row begins with what follows them (an empty line is no row).
+
 Bytes are read in blocks, hashed, decompressed (by magic bytes, never by file name) and pushed into the native parser,
 which builds the CSR arrays as it goes: the text is never held, nor is the matrix ever copied. With several threads the
 parser is at one block while the next is read.
@@ -26,7 +29,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from apsvm._native import _kernels
-from apsvm.data.dataset import DataError, Dataset
+from apsvm.data.dataset import DataError, Dataset, one_or_several
 from apsvm.files import standard_input
 
 _BLOCK = 2 << 20  # bytes a thread …
@@ -69,6 +72,7 @@ def read_svmlight(
     n_features: int | None = None,
     ignore_unknown: bool = False,
     sort_features: bool = False,
+    multilabel: bool = False,
     threads: int = 1,
 ) -> Dataset:
     """Read a svmlight file, plain or compressed by gzip, bzip2 or xz.
@@ -82,6 +86,7 @@ def read_svmlight(
     n_features : the columns of the matrix, if they are given by a model; else the highest feature of the file decides
     ignore_unknown : drop (and count) the entries beyond `n_features`
     sort_features : accept features in any order within a row
+    multilabel : accept rows of several labels and of none; where all have one, the result is as without it
     threads : at most this many threads parse; neither the result nor an error depends on it
 
     Raises
@@ -109,6 +114,7 @@ def read_svmlight(
         max_features=n_allowed,
         ignore_unknown=ignore_unknown,
         sort_features=sort_features,
+        multilabel=multilabel,
         threads=operator.index(threads),
     )
     size = _BLOCK * min(threads, _MOST_BLOCKS)
@@ -122,12 +128,15 @@ def read_svmlight(
             except Exception:
                 parser.wait()  # what the parser is still at stands before that in the file, and so do its errors
                 raise
-            indptr, indices, values, relevance, groups, costs, n_columns, unknown = parser.finish()
+            indptr, indices, values, relevance, groups, costs, n_columns, unknown, labels, ends = parser.finish()
         except _kernels.SvmlightError as error:
             line, column, message = error.args
             raise DataError(f"{name}:{line}:{column}: {message}") from None
     if relevance.size == 0:
         raise DataError(f"{name}: expected at least one row, found none")
+    sets = None
+    if multilabel:
+        relevance, sets = one_or_several(labels, ends)
 
     X = sp.csr_array((values, indices, indptr), shape=(relevance.size, n_columns if n_features is None else n_known))
     X.has_canonical_format = True  # the parser saw to it; this spares scipy the finding out
@@ -140,6 +149,7 @@ def read_svmlight(
         source=name,
         fingerprint=digest.hexdigest(),
         unknown_features=unknown,
+        label_sets=sets,
     )
 
 

@@ -228,6 +228,11 @@ def test_indices_are_checked_across_blocks(monkeypatch: pytest.MonkeyPatch) -> N
     "header",
     [
         {"version": 2},
+        {"version": 3},
+        {"version": 2, "label_sets": [1]},
+        {"version": 2, "label_sets": [1, True]},
+        {"version": 2, "label_sets": [1, 1]},
+        {"label_sets": [1, 1]},
         {"format": "other"},
         {"layout": "coo"},
         {"layout": "dense"},

@@ -77,6 +77,7 @@ class Good:
     unknown: int = 0
 
 
+MULTI = {"multilabel": True}
 ONE = [(1.0, {0: 2.0})]
 GOOD = [
     Good("one row", b"1 1:2\n", ONE),
@@ -257,7 +258,20 @@ BAD = [
     Bad("label in hexadecimal", b"0x1 1:2\n", 1, 1, "found '0x1'"),
     Bad("label missing", b"1:2 3:4\n", 1, 1, "expected a label at the start of the row, found '1:2'"),
     Bad("label missing, qid", b"qid:2 3:4\n", 1, 1, "expected a label"),
-    Bad("multi-label", b"1 1:2\n1,4 1:2\n", 2, 1, "multi-label rows are not supported here"),
+    Bad("label missing suggests", b"1:2 3:4\n", 1, 1, "multilabel=True"),
+    Bad("multi-label", b"1 1:2\n1,4 1:2\n", 2, 1, "expected one number as the label, found '1,4'; --multilabel"),
+    Bad("labels: a comma in front", b"3 1:2\n,1 1:2\n", 2, 1, "before and behind each ',', found ',1'", MULTI),
+    Bad("labels: a comma behind", b"1, 1:2\n", 1, 3, "before and behind each ',', found '1,'", MULTI),
+    Bad("labels: two commas", b"1,,2 1:2\n", 1, 3, "before and behind each ','", MULTI),
+    Bad("labels: one twice", b"3,1,2,1 1:2\n", 1, 7, "label '1' is given twice in this row", MULTI),
+    Bad("labels: twice in two spellings", b"10,1e1 1:2\n", 1, 4, "label '1e1' is given twice", MULTI),
+    Bad("labels: a word", b"1 1:2\n2,x 1:2\n", 2, 3, "expected a number as the label, found 'x'", MULTI),
+    Bad("labels: inf", b"1,-inf 1:2\n", 1, 3, "expected a finite number as the label, found '-inf'", MULTI),
+    Bad("labels: overflow", b"1,1e999 1:2\n", 1, 3, "the label overflows float64: found '1e999'", MULTI),
+    Bad("labels: a colon behind", b"1,4:2 1:2\n", 1, 3, "expected a number as the label, found '4:2'", MULTI),
+    Bad("labels: none and a comma", b"1:2,3 4:1\n", 1, 3, "the value of feature 1, found '2,3'", MULTI),
+    Bad("labels: NUL behind", b"1,2\0 1:2\n", 1, 4, "NUL", MULTI),
+    Bad("labels: qid missing", b"1,2 qid:1 1:2\n 1:2\n", 2, 2, "expected qid:INT", MULTI),
     Bad("BOM in the middle", b"1 1:2\n\xef\xbb\xbf1 1:2\n", 2, 1, r"found '\xef\xbb\xbf1'"),
     Bad("columns do not count the BOM", b"\xef\xbb\xbf1 x\n", 1, 3, "found 'x'"),
     Bad("qid late", b"1\n# a\n1 qid:2 1:2\n", 3, 3, "expected no qid, as in the rows before (since line 1)"),
