@@ -2,8 +2,8 @@
 
 >>> import apsvm
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
-['APSVMClassifier', 'APSVMRanker', 'DataError', 'Dataset', 'LinearRanker', 'ModelError', 'RankNCG',
- 'WARPRanker', 'load_model', 'most_violated_ranking', 'read_svmlight']
+['APSVMClassifier', 'APSVMRanker', 'DataError', 'Dataset', 'LinearRanker', 'ModelError', 'RankNCG', 'RankerSet',
+ 'WARPRanker', 'load_any_model', 'load_model', 'most_violated_ranking', 'read_svmlight']
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import DataError, Dataset
     from apsvm.data.svmlight import read_svmlight
     from apsvm.estimators import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker
-    from apsvm.model import LinearRanker, ModelError, load_model
+    from apsvm.model import LinearRanker, ModelError, RankerSet, load_any_model, load_model
     from apsvm.oracles.inference import most_violated_ranking
 
 __version__ = "0.1.0"
@@ -28,7 +28,9 @@ __all__ = [
     "LinearRanker",
     "ModelError",
     "RankNCG",
+    "RankerSet",
     "WARPRanker",
+    "load_any_model",
     "load_model",
     "most_violated_ranking",
     "read_svmlight",
@@ -42,7 +44,9 @@ _HOMES = {
     "LinearRanker": "apsvm.model",
     "ModelError": "apsvm.model",
     "RankNCG": "apsvm.estimators",
+    "RankerSet": "apsvm.model",
     "WARPRanker": "apsvm.estimators",
+    "load_any_model": "apsvm.model",
     "load_model": "apsvm.model",
     "most_violated_ranking": "apsvm.oracles.inference",
     "read_svmlight": "apsvm.data.svmlight",

@@ -1,7 +1,7 @@
 """The models, in files that cannot run code and cannot be damaged unnoticed.
 
-``LinearRanker``: a weight a feature and a constant. ``ItemRanker``: factors of items, for users known by what they
-like.
+``LinearRanker``: a weight a feature and a constant. ``RankerSet``: one for each of several classes. ``ItemRanker``:
+factors of items, for users known by what they like.
 
 File: an uncompressed ``.npz`` (``numpy.load`` reads it) whose first member is ``header.npy`` (UTF-8 JSON as uint8) and
 whose others are the model's arrays (``coef.npy``, float64, for a linear ranker; little-endian all), and the SHA-256 of
@@ -17,7 +17,7 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
@@ -207,8 +207,161 @@ class ItemRanker:
         return cls(**parts, header=header)
 
 
-Model: TypeAlias = LinearRanker | ItemRanker
-_KINDS: dict[str, type[LinearRanker] | type[ItemRanker]] = {kind.kind: kind for kind in (LinearRanker, ItemRanker)}
+@dataclass(frozen=True, slots=True)
+class RankerSet:
+    """A linear ranker a class, one against the rest: score_j(x) = coef_j·x + intercepts_j.
+
+    coef : (k, width) float64; intercepts : (k,) float64; class j is the label ``classes[j]``, increasing
+    header : JSON values that hold for all classes alike
+    class_headers : what each class's ranker has beside them: its ``positive_label``, certificate …
+    """
+
+    kind: ClassVar[str] = "one-vs-rest"
+    what: ClassVar[str] = "a set of rankers, one a class (--one-vs-rest)"
+    arrays: ClassVar[tuple[str, ...]] = ("coef",)
+
+    coef: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    header: Mapping[str, Any]
+    class_headers: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, rankers: Sequence[LinearRanker], **more: Any) -> RankerSet:
+        """The set of ``rankers`` of one width, in the order of their positive labels; ``more`` is for its header."""
+        headers = [ranker.header for ranker in rankers]
+        common = {key: value for key, value in _common(headers).items() if key != "positive_label"}
+        return cls(
+            coef=np.stack([ranker.coef for ranker in rankers]),
+            intercepts=np.array([ranker.intercept for ranker in rankers]),
+            header={**common, "positive_label": None, **more},
+            class_headers=[_without(header, common) for header in headers],
+        )
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return int(self.coef.shape[1])
+
+    @property
+    def zero_based(self) -> bool:
+        """Whether the training file counted features from 0."""
+        return bool(self.header["zero_based"])
+
+    @property
+    def classes(self) -> NDArray[np.float64]:
+        """(k,) float64, increasing: the label of each ranker."""
+        return np.array([header["positive_label"] for header in self.class_headers], dtype=np.float64)
+
+    def ranker(self, label: float) -> LinearRanker:
+        """The ranker of a class, as if trained alone.
+
+        Raises
+        ------
+        KeyError : no class has this label
+        """
+        at = np.flatnonzero(self.classes == label)
+        if at.size == 0:
+            raise KeyError(label)
+        j = int(at[0])
+        alone = {key: value for key, value in self.header.items() if key not in _OF_A_SET}
+        header = _merged(alone, self.class_headers[j])
+        return LinearRanker(self.coef[j].copy(), float(self.intercepts[j]), header)
+
+    def score(self, X: Any, *, threads: int = 1) -> NDArray[np.float64]:
+        """The scores of the rows of X, (n, width) CSR or dense, for each class: (n, k) float64. Column j has the bits
+        of ``ranker(classes[j]).score(X)``.
+
+        Raises
+        ------
+        ValueError : X is not (n, width)
+        """
+        _check_shape(X, self.width)
+        rows = Rows(X, threads=threads)
+        return np.stack([rows.scores(w) for w in self.coef], axis=1) + self.intercepts
+
+    def to_bytes(self) -> bytes:
+        """The content of the model's file; the same model always gives the same bytes."""
+        classes = [
+            {**header, "intercept": intercept}
+            for header, intercept in zip(self.class_headers, self.intercepts.tolist(), strict=True)
+        ]
+        header = {**self.header, "kind": self.kind, "width": self.width, "classes": classes}
+        return _sealed(header, {"coef": self.coef.astype("<f8", copy=False)})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model whole or not at all (OSError); ``-`` is standard output."""
+        write_whole(path, self.to_bytes())
+
+    @classmethod
+    def from_parts(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> RankerSet:
+        """What ``to_bytes`` wrote. Raises ModelError."""
+        _check_field(header, "classes", list)
+        classes, coef = header["classes"], arrays["coef"]
+        if coef.dtype != np.dtype("<f8") or coef.shape != (len(classes), header["width"]) or not classes:
+            expected = f"{header['width']} float64 weights for each of at least one class, {len(classes)} in all"
+            raise ModelError(f"expected {expected}, found {coef.dtype} of shape {coef.shape}")
+        rankers = []
+        for own, row in zip(classes, coef, strict=True):
+            if not isinstance(own, dict):
+                raise ModelError("a class in its header is not a JSON object")
+            _check_field(own, "positive_label", (int, float))
+            rankers.append(LinearRanker.from_parts(_merged(header, own), {"coef": row}))
+        labels = np.array([ranker.positive_label for ranker in rankers], dtype=np.float64)
+        if not (np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()):
+            raise ModelError("its classes are not finite labels that increase")
+        shared = {key: value for key, value in header.items() if key != "classes"}
+        without = [{key: value for key, value in own.items() if key != "intercept"} for own in classes]
+        intercepts = np.array([ranker.intercept for ranker in rankers])
+        return cls(np.ascontiguousarray(coef, dtype=np.float64), intercepts, shared, without)
+
+
+#: What the header of a set has and that of a single ranker has not.
+_OF_A_SET = ("kind", "schema", "width", "classes", "classes_skipped")
+
+
+def _common(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What all of the JSON objects have alike, also inside their objects."""
+    first, *others = values
+    found: dict[str, Any] = {}
+    for key, value in first.items():
+        all_of_it = [value, *(other[key] for other in others if key in other)]
+        if len(all_of_it) < len(values):
+            continue
+        if all(_same(value, their) for their in all_of_it):
+            found[key] = value
+        elif all(isinstance(each, Mapping) for each in all_of_it):
+            found[key] = _common(all_of_it)
+    return found
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two JSON values are written alike: 1, 1.0 and true are equal in Python only."""
+    return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
+
+
+def _without(value: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``value`` has beside ``common``: the two ``_merged`` are ``value`` again."""
+    found: dict[str, Any] = {}
+    for key, own in value.items():
+        if key not in common:
+            found[key] = own
+        elif not _same(own, common[key]):
+            found[key] = _without(own, common[key])
+    return found
+
+
+def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(common)
+    for key, value in own.items():
+        both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
+        found[key] = _merged(found[key], value) if both else value
+    return found
+
+
+Model: TypeAlias = LinearRanker | ItemRanker | RankerSet
+_KINDS: dict[str, type[LinearRanker] | type[ItemRanker] | type[RankerSet]] = {
+    kind.kind: kind for kind in (LinearRanker, ItemRanker, RankerSet)
+}
 
 
 def load_model(path: str | os.PathLike[str]) -> LinearRanker:
@@ -289,7 +442,7 @@ def _parse(content: bytes) -> Model:
     return kind.from_parts(header, dict(zip(kind.arrays, found, strict=True)))
 
 
-def _kind_of(header: Any) -> type[LinearRanker] | type[ItemRanker]:
+def _kind_of(header: Any) -> type[LinearRanker] | type[ItemRanker] | type[RankerSet]:
     """The class of the model, its header being checked for what all kinds need."""
     if not isinstance(header, dict):
         raise ModelError("its header is not a JSON object")

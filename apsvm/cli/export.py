@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.shared import read_model, refuse_same_file, say, writing
+from apsvm.cli.shared import BAD_DATA, Failure, Number, one_ranker, read_any_model, refuse_same_file, say, writing
 
 if TYPE_CHECKING:
-    from apsvm.model import LinearRanker
+    from apsvm.model import LinearRanker, RankerSet
 
 
 @click.command()
@@ -22,36 +22,62 @@ if TYPE_CHECKING:
     required=True,
     help="liblinear: a model file of LIBLINEAR's predict; svmlight: of svm_classify.",
 )
-def export(model: str, out: str, layout: str) -> None:
-    """Write MODEL as text to OUT (default: stdout)."""
+@click.option("--positive-label", type=Number(), help="Of a model of several classes: the one to export.")
+def export(model: str, out: str, layout: str, positive_label: float | None) -> None:
+    """Write MODEL as text to OUT (default: stdout).
+
+    A model of three classes or more is one multi-class model of LIBLINEAR; of any such model, --positive-label exports
+    one class's ranker.
+    """
     from apsvm.files import write_whole
+    from apsvm.model import RankerSet
 
     refuse_same_file(out, model=model)
-    ranker = read_model(model)
+    ranker = read_any_model(model)
+    is_multi_class = isinstance(ranker, RankerSet) and layout == "liblinear" and ranker.classes.size > 2
+    if positive_label is not None or not is_multi_class:
+        ranker = one_ranker(ranker, positive_label, model)
     if ranker.zero_based:
         say("warning: the model counts features from 0; the exported one counts the same features from 1")
-    text = _liblinear(ranker) if layout == "liblinear" else _svmlight(ranker)
+    if isinstance(ranker, RankerSet):
+        text = _liblinear_classes(ranker, model)
+    else:
+        text = _liblinear(ranker) if layout == "liblinear" else _svmlight(ranker)
     with writing(out):
         write_whole(out, text.encode())
 
 
 def _liblinear(ranker: LinearRanker) -> str:
-    """LIBLINEAR's text format; the constant is the weight of a bias feature of value 1."""
     label = ranker.positive_label
     # LIBLINEAR's labels are C ints; the negative side may have been many labels.
     positive = int(label) if label is not None and label.is_integer() and abs(label) < 2**31 else 1
     negative = -1 if positive != -1 else 1
+    return _liblinear_text([positive, negative], [ranker])
+
+
+def _liblinear_classes(rankers: RankerSet, name: str) -> str:
+    """One against the rest is what LIBLINEAR's own multi-class models are."""
+    labels = rankers.classes.tolist()
+    odd = [label for label in labels if not (label.is_integer() and abs(label) < 2**31)]
+    if odd:
+        raise Failure(BAD_DATA, f"{name}: LIBLINEAR's labels are integers of 32 bits, and {odd[0]!r} is none")
+    return _liblinear_text([int(label) for label in labels], [rankers.ranker(label) for label in labels])
+
+
+def _liblinear_text(labels: list[int], rankers: list[LinearRanker]) -> str:
+    """LIBLINEAR's text format, a column of weights a ranker; the constant weighs a bias feature of value 1."""
+    has_bias = any(ranker.intercept for ranker in rankers)
     lines = [
         "solver_type L2R_L1LOSS_SVC_DUAL",
-        "nr_class 2",
-        f"label {positive} {negative}",
-        f"nr_feature {ranker.width}",
-        f"bias {1 if ranker.intercept else -1}",
+        f"nr_class {len(labels)}",
+        "label " + " ".join(map(str, labels)),
+        f"nr_feature {rankers[0].width}",
+        f"bias {1 if has_bias else -1}",
         "w",
-        *(f"{weight!r} " for weight in ranker.coef.tolist()),
+        *("".join(f"{w!r} " for w in weights) for weights in zip(*(r.coef.tolist() for r in rankers), strict=True)),
     ]
-    if ranker.intercept:
-        lines.append(f"{ranker.intercept!r} ")
+    if has_bias:
+        lines.append("".join(f"{ranker.intercept!r} " for ranker in rankers))
     return "\n".join(lines) + "\n"
 
 

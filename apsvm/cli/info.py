@@ -4,33 +4,62 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from apsvm.cli.shared import put, read_any_model
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @click.command()
 @click.argument("model", metavar="MODEL")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 def info(model: str, as_json: bool) -> None:
-    """Print how MODEL was trained, on what, and its certificate."""
-    import numpy as np
+    """Print how MODEL was trained, on what, and its certificate; of a model of several classes, a line for each."""
+    from apsvm.model import RankerSet
 
     ranker = read_any_model(model)
-    weights = np.concatenate([getattr(ranker, name).ravel() for name in ranker.arrays])
-    facts = {
-        **ranker.header,
-        "weights": {"nonzero": int(np.count_nonzero(weights)), "norm": float(np.linalg.norm(weights))},
-    }
+    facts: dict[str, Any] = dict(ranker.header)
+    if isinstance(ranker, RankerSet):
+        facts["classes"] = [
+            {**own, "intercept": intercept, "weights": _weights(coef)}
+            for own, intercept, coef in zip(ranker.class_headers, ranker.intercepts.tolist(), ranker.coef, strict=True)
+        ]
+    else:
+        facts["weights"] = _weights(*(getattr(ranker, name) for name in ranker.arrays))
     if as_json:
         put(json.dumps(facts, indent=1, sort_keys=True))
         return
-    lines = list(_flatten(facts))
-    width = max(len(name) for name, _ in lines)
-    for name, value in lines:
-        put(f"{name:<{width}}  {value}")
+    each = facts.pop("classes", [])
+    _put_table([[name, str(value)] for name, value in _flatten(facts)])
+    if each:
+        columns = [dict(_flatten(own)) for own in each]
+        names = [name for name in columns[0] if all(_is_short(column.get(name)) for column in columns)]
+        names.sort(key="positive_label".__ne__)
+        put("")
+        _put_table([names, *([str(column[name]) for name in names] for column in columns)])
+
+
+def _weights(*arrays: NDArray[np.floating]) -> dict[str, Any]:
+    import numpy as np
+
+    weights = np.concatenate([array.ravel() for array in arrays])
+    return {"nonzero": int(np.count_nonzero(weights)), "norm": float(np.linalg.norm(weights))}
+
+
+def _is_short(value: Any) -> bool:
+    """Whether it has a place in a table: not missing, and no list."""
+    return value is not None and not isinstance(value, list)
+
+
+def _put_table(rows: list[list[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        put("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _flatten(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

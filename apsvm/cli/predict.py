@@ -1,4 +1,4 @@
-"""``apsvm predict``: one score a row, or of a model of items each row's best ones."""
+"""``apsvm predict``: one score a row; of a model of several classes one a row and class, of one of items the best ones."""
 
 from __future__ import annotations
 
@@ -15,14 +15,25 @@ from apsvm.cli.shared import how_to_read, read_any_model, refuse_same_file, scor
 @click.argument("model", metavar="MODEL")
 @click.argument("out", metavar="[OUT]", default="-")
 @click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
+@click.option("--header", is_flag=True, help="Begin with a line of the classes, for a model of several.")
 @click.option(
     "--top", type=click.IntRange(1), help=f"Of a model of items: how many to list for each row. [default: {TOP}]"
 )
 @how_to_read
 def predict(
-    data: str, model: str, out: str, ignore_unknown: bool, top: int | None, dtype: str, sort_features: bool
+    data: str,
+    model: str,
+    out: str,
+    ignore_unknown: bool,
+    header: bool,
+    top: int | None,
+    dtype: str,
+    sort_features: bool,
 ) -> None:
     """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
+
+    A model of several classes (train --one-vs-rest) gives a number for each class, with tabs between them, in the order
+    of the classes as apsvm info lists them: by label, ascending.
 
     The numbers read back exactly. DATA is read as the training file was (feature base, width); its labels may be any
     numbers, and a .npz or .npy matrix needs none.
@@ -30,8 +41,9 @@ def predict(
     Where MODEL ranks items for users (--rows-as-users), a line holds the row's best items, without those that it has,
     as item:score, best first.
     """
+    from apsvm.data.dataset import shown_label
     from apsvm.files import check_writable, write_whole
-    from apsvm.model import LinearRanker
+    from apsvm.model import ItemRanker, RankerSet
 
     if data == "-" and model == "-":
         raise click.UsageError("DATA and MODEL cannot both be standard input")
@@ -40,12 +52,18 @@ def predict(
         check_writable(out)
     ranker = read_any_model(model)
     how: dict[str, Any] = {"ignore_unknown": ignore_unknown, "dtype": dtype, "sort_features": sort_features}
-    if isinstance(ranker, LinearRanker):
-        if top is not None:
-            raise click.UsageError(f"--top is for a model of items, and {model} is {ranker.what}")
-        scores = score_rows(ranker, data, unlabelled=True, **how)[1]
-        lines = [f"{score!r}\n" for score in scores.tolist()]
+    if header and not isinstance(ranker, RankerSet):
+        raise click.UsageError(f"--header names the classes, and {model} is {ranker.what}")
+    if top is not None and not isinstance(ranker, ItemRanker):
+        raise click.UsageError(f"--top is for a model of items, and {model} is {ranker.what}")
+    if isinstance(ranker, ItemRanker):
+        lines = list(best_items(ranker, data, top or TOP, **how))
     else:
-        lines = [f"{line}\n" for line in best_items(ranker, data, top or TOP, **how)]
+        scores = score_rows(ranker, data, unlabelled=True, **how)[1]
+        if isinstance(ranker, RankerSet):
+            named = ["\t".join(map(shown_label, ranker.classes.tolist()))] if header else []
+            lines = [*named, *("\t".join(map(repr, row)) for row in scores.tolist())]
+        else:
+            lines = [repr(score) for score in scores.tolist()]
     with writing(out):
-        write_whole(out, "".join(lines).encode())
+        write_whole(out, "".join(f"{line}\n" for line in lines).encode())

@@ -15,7 +15,7 @@ from apsvm.files import standard_output
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
-    from apsvm.model import LinearRanker, Model
+    from apsvm.model import LinearRanker, Model, RankerSet
 
 INTERNAL = 1
 STOPPED_EARLY = 3
@@ -148,11 +148,15 @@ def refuse_same_file(output: str, **inputs: str | None) -> None:
             raise click.UsageError(f"{output!r} is the {role.replace('_', ' ')} file: it would be overwritten")
 
 
-#: Files that belong to a matrix; what the command line says of them waits for ``read_rows`` in the context.
-_BESIDE_A_MATRIX = {"groups": "an integer", "labels": "a number"}
+#: Files that belong to a matrix. What the command line says of them and of --multilabel waits for ``read_rows`` in the
+#: context.
+_BESIDE_A_MATRIX = {
+    "groups": ("an integer", ""),
+    "labels": ("a number", " A .npy matrix of 0 and 1 has a column a label."),
+}
 
 
-def _remember(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     ctx.meta[f"apsvm.{param.name}"] = value
 
 
@@ -170,15 +174,22 @@ def how_to_read(command: CommandT) -> CommandT:
             help="Storage of the feature values; sums are always float64.",
         ),
         click.option("--sort-features", is_flag=True, help="Accept rows whose feature indices are not ascending."),
+        click.option(
+            "--multilabel",
+            is_flag=True,
+            expose_value=False,
+            callback=_remember,
+            help="Accept rows of several labels (1,4) or of none.",
+        ),
         *(
             click.option(
                 f"--{what}",
                 metavar="FILE",
                 expose_value=False,
                 callback=_remember,
-                help=f"The {what} of a .npz or .npy matrix: .npy, or {number} a line.",
+                help=f"The {what} of a .npz or .npy matrix: .npy, or {number} a line.{more}",
             )
-            for what, number in _BESIDE_A_MATRIX.items()
+            for what, (number, more) in _BESIDE_A_MATRIX.items()
         ),
     ):
         command = option(command)
@@ -196,6 +207,11 @@ def thread_count(asked: int) -> int:
     return asked or len(os.sched_getaffinity(0))
 
 
+def memory() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def read_rows(
     path: str,
     *,
@@ -205,9 +221,11 @@ def read_rows(
     n_features: int | None = None,
     threads: int = 0,
     second: bool = False,
+    multilabel: bool = False,
     **more: Any,
 ) -> Dataset:
-    """``read_data`` with the options of ``how_to_read``; failures end the command. 0 threads: one a core.
+    """``read_data`` with the options of ``how_to_read``; failures end the command. 0 threads: one a core;
+    ``multilabel``: whether or not the user said so.
 
     A data folder knows from where its features count. It is asked to agree only by a model (`n_features`) or by a
     user who said so, not by the default of ``--zero-based``. ``second``: not the command's DATA, to which ``--labels``
@@ -230,6 +248,7 @@ def read_rows(
             any_base=not said and n_features is None,
             n_features=n_features,
             threads=thread_count(threads),
+            multilabel=multilabel or ctx.meta.get("apsvm.multilabel", False),
             **beside,
             **more,
         )
@@ -251,6 +270,30 @@ def read_any_model(path: str) -> Model:
         return load_any_model(path)
 
 
+def one_ranker(model: Model, label: float | None, path: str) -> LinearRanker:
+    """The linear ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
+    from apsvm.data.dataset import shown_label
+    from apsvm.model import LinearRanker, RankerSet
+
+    if isinstance(model, LinearRanker):
+        return model
+    if not isinstance(model, RankerSet):
+        raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {model.what}")
+    if label in model.classes:
+        assert label is not None
+        return model.ranker(label)
+    known = ", ".join(shown_label(known) for known in model.classes)
+    wanted = "choose one by --positive-label" if label is None else f"none of them is {shown_label(label)}"
+    raise Failure(BAD_DATA, f"{path}: it has a ranker for each of the classes {known}: {wanted}")
+
+
+def reads_several_labels(model: Model) -> bool:
+    """Whether the rows of its data may have several labels or none."""
+    from apsvm.model import RankerSet
+
+    return isinstance(model, RankerSet) or bool(model.header.get("multilabel"))
+
+
 def rows_for(model: Model, path: str, *, ignore_unknown: bool, unlabelled: bool = False, **more: Any) -> Dataset:
     """The rows of ``path`` read the way the model's training file was; ``unlabelled``: a matrix needs no labels."""
     data = read_rows(
@@ -259,6 +302,7 @@ def rows_for(model: Model, path: str, *, ignore_unknown: bool, unlabelled: bool 
         n_features=model.width,
         ignore_unknown=ignore_unknown,
         unlabelled=unlabelled,
+        multilabel=reads_several_labels(model),
         **more,
     )
     if data.unknown_features:
@@ -267,9 +311,15 @@ def rows_for(model: Model, path: str, *, ignore_unknown: bool, unlabelled: bool 
 
 
 def score_rows(
-    model: LinearRanker, path: str, *, ignore_unknown: bool, dtype: str, sort_features: bool, unlabelled: bool = False
+    model: LinearRanker | RankerSet,
+    path: str,
+    *,
+    ignore_unknown: bool,
+    dtype: str,
+    sort_features: bool,
+    unlabelled: bool = False,
 ) -> tuple[Dataset, Any]:
-    """``rows_for``, and the rows' scores (n,) float64."""
+    """``rows_for``, and the rows' scores: (n,) float64, or (n, k) by a set of k rankers."""
     data = rows_for(
         model, path, ignore_unknown=ignore_unknown, unlabelled=unlabelled, dtype=dtype, sort_features=sort_features
     )

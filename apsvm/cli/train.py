@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from apsvm.cli.config import CONFIG_FILE, config_option
+from apsvm.cli.one_vs_rest import OneVsRest
 from apsvm.cli.recipes import RECIPES, LossName, recipe_of
 from apsvm.cli.recipes.base import Common, Job, Made, Recipe
 from apsvm.cli.shared import (
@@ -26,6 +27,7 @@ from apsvm.cli.shared import (
     Number,
     given_by_user,
     how_to_read,
+    memory,
     read_rows,
     refuse_same_file,
     say,
@@ -80,6 +82,11 @@ class TrainCommand(click.Command):
     "--relevant-from", type=Number(), metavar="GRADE",
     help="Rows of this label and above are positive, the others negative. Without it ndcg uses the grades.",
 )  # fmt: skip
+@click.option(
+    "--one-vs-rest", is_flag=True,
+    help="Train a ranker for each label against all other rows, several at a time, into one model; rows may have "
+    "several labels (1,4) or none.",
+)  # fmt: skip
 @click.option("--max-features", type=click.IntRange(1, 2**62), help="Refuse a file with a feature beyond this many.")
 @click.option(
     "--threads", type=click.IntRange(0, 1024), default=0, show_default=True,
@@ -105,15 +112,17 @@ def train(data: str, model: str | None, **given: Any) -> int:
     MODEL defaults to the data file's name with .model added, in the current folder.
     """
     common = Common(**{field.name: given[field.name] for field in fields(Common)})
-    recipe = recipe_of(common.loss)
+    recipe: Recipe = recipe_of(common.loss)
+    _refuse_options_of_others(recipe, common)
     own = {option.name: given[option.name] for option in recipe.options if option.name is not None}
+    if common.one_vs_rest:
+        recipe = OneVsRest(recipe)
     if model is None:
         if data == "-":
             raise click.UsageError("DATA is standard input: name the MODEL to write")
         model = f"{os.path.basename(os.path.normpath(data))}.model"
     models = _model_names(model, recipe.models(own))
     _check_outputs(data, models, common, recipe.inputs(own))
-    _refuse_options_of_others(recipe, common)
     if common.positive_label is not None and common.relevant_from is not None:
         raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
     recipe.check(common, own)
@@ -191,13 +200,13 @@ def _read(path: str, common: Common, *, unlabelled: bool) -> Dataset:
         sort_features=common.sort_features,
         zero_based=common.zero_based,
         max_features=common.max_features,
+        multilabel=common.one_vs_rest,
         threads=common.threads,
         unlabelled=unlabelled,
     )
     # w and each cutting plane are dense: a stray index of a billion would take the machine down instead of the run.
     needed = 8 * dataset.X.shape[1] * 8
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > memory:
+    if needed > memory():
         raise Failure(
             BAD_DATA,
             f"{dataset.source}: the highest feature index asks for {dataset.X.shape[1]:,} weights, more than this "

@@ -44,6 +44,7 @@ class Rows:
         self._bias = bias
         self._threads = threads
         self._selection = np.arange(matrix.shape[0], dtype=np.int64) if selection is None else selection
+        self._for_many_passes: Rows | None = None
 
     @property
     def threads(self) -> int:
@@ -79,7 +80,13 @@ class Rows:
 
     def for_many_passes(self) -> Rows:
         """The same rows, stored densely if X is sparse and that takes hardly more bytes (``DENSE_IF``): passes over
-        them are up to twice as fast then, which pays for the copy in a few of them."""
+        them are up to twice as fast then, which pays for the copy in a few of them. There is one copy, however often
+        it is asked for."""
+        if self._for_many_passes is None:
+            self._for_many_passes = self._dense_if_it_pays()
+        return self._for_many_passes
+
+    def _dense_if_it_pays(self) -> Rows:
         X = self._X
         if not self._sparse:
             return self

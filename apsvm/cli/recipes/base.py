@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from apsvm.cli.shared import BAD_DATA, Failure, read_model, thread_count
+from apsvm.cli.shared import BAD_DATA, Failure, one_ranker, read_any_model, thread_count
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -34,6 +34,7 @@ class Common:
     zero_based: bool
     positive_label: float | None
     relevant_from: float | None
+    one_vs_rest: bool
     max_features: int | None
     threads: int
     seed: int
@@ -47,18 +48,23 @@ class Common:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A training to be done: data, the shared options, the recipe's own by name, the log, and whether to stop."""
+    """A training to be done: data, the shared options, the recipe's own by name, the log, and whether to stop. Where it
+    is one of several on the same data, these share ``rows()``, and the model to start from has been read."""
 
     dataset: Dataset
     common: Common
     own: Mapping[str, Any]
     log: Log
     should_stop: Callable[[], bool]
+    shared: Rows | None = None
+    start_from: LinearRanker | None = None
 
     def rows(self) -> Rows:
         """The data's rows, with the constant feature where one was asked for."""
         from apsvm.data.rows import Rows
 
+        if self.shared is not None:
+            return self.shared
         bias = self.common.bias if self.common.bias >= 0 else None
         return Rows(self.dataset.X, bias=bias, threads=thread_count(self.common.threads))
 
@@ -69,7 +75,7 @@ class Job:
             return None
         import numpy as np
 
-        ranker = read_model(path)
+        ranker = self.start_from or one_ranker(read_any_model(path), self.common.positive_label, path)
         if ranker.zero_based != self.dataset.zero_based:
             raise Failure(BAD_DATA, f"{path}: its features and the data's count from different bases")
         if ranker.coef[width:].any():
@@ -102,6 +108,7 @@ class Job:
             "zero_based": dataset.zero_based,
             "positive_label": common.positive_label,
             "relevant_from": common.relevant_from,
+            **({"multilabel": True} if dataset.label_sets is not None else {}),
             "versions": {
                 "python": platform.python_version(),
                 **{name: version(name) for name in ("apsvm", "numpy", "scipy", "cvxpy")},

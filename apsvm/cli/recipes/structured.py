@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -148,8 +149,8 @@ class Structured(Recipe):
                 f"{dataset.source}: {relevant.size} rows, {int(relevant.sum())} positive, "
                 f"{dataset.X.shape[1]} features, {dataset.n_values} values"
             )
-        above = dataset.relevance[~relevant].max()
-        if common.positive_label is not None and above > common.positive_label:
+        above = dataset.classes(~relevant).max(initial=-math.inf)
+        if common.positive_label is not None and not common.one_vs_rest and above > common.positive_label:
             say(f"warning: {dataset.source}: rows of labels up to {above:g}, above the positive one, are negatives")
         if dataset.costs is not None and common.loss != "zero-one":
             say(f"warning: {dataset.source}: cost: is used by --loss zero-one only; it is ignored here")
@@ -261,11 +262,9 @@ def _made(job: Job, relevant: Any, C: float, trained: Trained) -> Made:
 
 
 def _header(job: Job, relevant: Any, C: float, trained: Trained) -> dict[str, Any]:
-    import numpy as np
-
     bounds = trained.solution.certificate
     own = job.own
-    labels = np.unique(job.dataset.relevance[~relevant])
+    labels, positive = job.dataset.classes(~relevant), job.common.positive_label
     return {
         "oracle": " then ".join(stage.oracle for stage in trained.stages),
         "C": C,
@@ -279,7 +278,7 @@ def _header(job: Job, relevant: Any, C: float, trained: Trained) -> dict[str, An
         "hinge_objective": trained.hinge_objective,
         "certificate": {"primal": bounds.primal, "dual": bounds.dual, "gap": bounds.gap, "tolerance": bounds.tolerance},
         "labels": {
-            "positive": float(job.dataset.relevance[relevant][0]),
+            "positive": float(job.dataset.relevance[relevant][0]) if positive is None else positive,
             # A regression target split by one value would list every other one.
             "negative": labels[:100].tolist(),
         },
