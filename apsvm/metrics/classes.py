@@ -2,7 +2,8 @@
 
     value = 1/|S| Σ_{c ∈ S} metric(all rows by scores[:, c], relevant where the row has label c)
 
-S being the classes with a positive and a negative row; the others are counted as skipped. This is the figure of the
+S being the classes with a positive and a negative row; the others are counted as skipped. With groups a class's value
+is the mean over its groups, as in `evaluate`, and S the classes with a group that has both. This is the figure of the
 PASCAL VOC challenge (twenty classes) and of one-vs-rest training. Cost: a sort of n rows a class.
 """
 
@@ -11,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from apsvm.metrics.base import Metric, MetricError
-from apsvm.metrics.evaluate import Evaluation, mean, parse_metrics
-from apsvm.metrics.ranking_table import RankingTable, check_rows, check_ties
+from apsvm.metrics.evaluate import Evaluation, Judgements, mean, number_groups, parse_metrics, summarise
+from apsvm.metrics.ranking_table import check_rows, check_ties
 
 
 def evaluate_classes(
@@ -24,6 +25,8 @@ def evaluate_classes(
     labels: ArrayLike,
     classes: ArrayLike | None = None,
     ties: str = "block",
+    *,
+    groups: ArrayLike | None = None,
 ) -> Evaluation:
     """Evaluate one ranking a class; in the result classes take the place of groups.
 
@@ -32,9 +35,10 @@ def evaluate_classes(
     labels : (n, C) bool, whether the row has the label (several or none may); or (n,) with one label a row
     classes : (C,) the classes' labels, each once; needed with labels (n,), else 0..C−1 if None
     ties : one of `TIE_RULES`
+    groups : (n,) integers in any order, or None
 
     The result's counts: `n_rows` n; `n_positives` labels of all rows that are among the classes; `n_groups` C;
-    `groups_skipped` classes without both positive and negative rows; ties summed over the classes.
+    `groups_skipped` classes without both positive and negative rows (in one group); ties summed over the classes.
 
     Raises `MetricError` where a name, the input or a metric on it is at fault, and when every class would be skipped.
     """
@@ -53,25 +57,27 @@ def evaluate_classes(
         raise MetricError(
             f"labels must be of shape ({n_rows},) or ({n_rows}, {n_classes}) to go with the scores, found {given.shape}"
         )
+    ids, codes = (None, None) if groups is None else number_groups(groups, n_rows)
+    group = np.zeros(n_rows, dtype=np.intp) if codes is None else codes
+    group_sizes = np.bincount(group)
     in_class = {name: np.full(n_classes, np.nan) for name in parsed}
     n_positives = skipped = tied_blocks = tied_rows = 0
     for c in range(n_classes):
         values, relevant = check_rows(columns[:, c], given[:, c] if given.ndim == 2 else given == names[c])
-        n_relevant = int(np.count_nonzero(relevant))
-        n_positives += n_relevant
-        if n_relevant in (0, n_rows):
+        positives = np.bincount(group, weights=relevant)
+        n_positives += int(np.count_nonzero(relevant))
+        if not ((positives > 0) & (positives < group_sizes)).any():
             skipped += 1
             continue
-        table = RankingTable.from_checked(values, relevant, None, ties)
-        tied_blocks += int(table.tied_blocks[0])
-        tied_rows += int(table.tied_rows[0])
-        for name, metric in parsed.items():
-            in_class[name][c] = metric.each(table)[0]
+        found = summarise(parsed, Judgements(relevant, None, codes, ids).table(values, ties), ids, ties)
+        tied_blocks += found.tied_blocks
+        tied_rows += found.tied_rows
+        for name, value in found.values.items():
+            in_class[name][c] = value
     if skipped == n_classes:
         raise MetricError(
             f"nothing to evaluate: none of the {n_classes} classes has both positive and negative rows ({n_rows} rows)"
         )
-    groups: NDArray[np.generic] = names
     return Evaluation(
         values={name: mean(found) for name, found in in_class.items()},
         n_rows=n_rows,
@@ -81,6 +87,6 @@ def evaluate_classes(
         tied_blocks=tied_blocks,
         tied_rows=tied_rows,
         ties=ties,
-        groups=groups,
+        groups=names,
         in_group=in_class,
     )
