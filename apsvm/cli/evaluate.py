@@ -16,11 +16,13 @@ from apsvm.cli.shared import (
     Number,
     given_by_user,
     how_to_read,
+    one_ranker,
     plain_float,
     put,
     read_any_model,
     read_rows,
     reading,
+    reads_several_labels,
     score_rows,
 )
 from apsvm.files import standard_input
@@ -30,12 +32,13 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.metrics import Metric
     from apsvm.metrics.significance import Difference, System
-    from apsvm.model import ItemRanker, LinearRanker
+    from apsvm.model import ItemRanker, LinearRanker, Model, RankerSet
     from apsvm.trainers.item_factors import ListEvaluation
 
 AP_NAMES = {"ap": "AP", "voc2007": "AP(voc2007)", "voc2010": "AP(voc2010)"}
 RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "bpref")
 RUN_TIES = "docno"
+_EACH = {"query": "queries", "class": "classes"}
 SWAPS = {"queries": 10_000, "one ranking": 1_000}
 
 
@@ -140,6 +143,10 @@ def evaluate(
     With queries (qid:) each figure is the mean over the queries. Of a model that ranks items for users
     (--rows-as-users) it is the mean over the users: how high stand the items that were hidden, among all not known.
 
+    A model of several classes (train --one-vs-rest), or a file of a score a class (predict --header), is evaluated
+    class by class; the figures are then means over the classes, which also take the place of the queries in intervals
+    and tests. --positive-label picks one class.
+
     \b
     apsvm eval test.svm --model a.model --model b.model --compare --confidence 0.95
     apsvm eval --qrels qrels.txt --run run.txt -m AP -m nDCG@10
@@ -152,7 +159,7 @@ def evaluate(
     from apsvm.metrics import MetricError
     from apsvm.metrics.evaluate import parse_metrics
     from apsvm.metrics.significance import differences, intervals
-    from apsvm.model import LinearRanker
+    from apsvm.model import ItemRanker
 
     try:
         if metrics:
@@ -183,13 +190,15 @@ def evaluate(
             return
         if known is not None or given_by_user("hide"):
             raise click.UsageError("--known and --hide are for a model of items (apsvm train --rows-as-users)")
-        linear = {path: ranker for path, ranker in rankers.items() if isinstance(ranker, LinearRanker)}
+        of_rows = {path: ranker for path, ranker in rankers.items() if not isinstance(ranker, ItemRanker)}
         entries = _of_data(
-            parsed, data, linear, scores, ties or "block",
+            parsed, data, of_rows, scores, ties or "block",
             positive_label=positive_label, relevant_from=relevant_from, all_queries=all_queries,
             ignore_unknown=ignore_unknown, dtype=dtype, sort_features=sort_features,
         )  # fmt: skip
     first = entries[0]
+    if per_query and first.each == "class":
+        raise click.UsageError("--per-query: each class is reported as it is, and the mean over its queries")
     if per_query and first.system.is_one_ranking:
         raise Failure(BAD_DATA, f"{data}: --per-query needs queries, and its rows have none (qid:)")
     if confidence is not None:
@@ -209,19 +218,21 @@ def evaluate(
     if as_json:
         put(json.dumps(_as_json(entries, per_query), indent=1, ensure_ascii=False))
         return
-    if per_query:
+    if per_query or first.each == "class":
         _put_queries(entries, list(parsed))
     _put_summary(entries, list(parsed), confidence, swaps if compare else None)
 
 
 @dataclass
 class _Entry:
-    """A column of the report. extra : what else to count, name → number; rule : the tie rule's name"""
+    """A column of the report. extra : what else to count, name → number; rule : the tie rule's name; each : what the
+    means are over, if they are"""
 
     name: str
     system: System
     rule: str
     extra: dict[str, int]
+    each: str = "query"
     intervals: dict[str, tuple[float, float]] | None = None
     against_first: dict[str, Difference] | None = None
 
@@ -271,7 +282,7 @@ def _check_usage(
         raise click.UsageError("give either --positive-label or --relevant-from")
 
 
-def _one_of_items(rankers: Mapping[str, LinearRanker | ItemRanker], scores: tuple[str, ...]) -> ItemRanker | None:
+def _one_of_items(rankers: Mapping[str, Model], scores: tuple[str, ...]) -> ItemRanker | None:
     """The model, if it is one of items: then it must be alone, without options that are for rankings of rows."""
     from apsvm.model import ItemRanker
 
@@ -290,7 +301,7 @@ def _one_of_items(rankers: Mapping[str, LinearRanker | ItemRanker], scores: tupl
 def _of_data(
     metrics: dict[str, Metric],
     data: str,
-    models: Mapping[str, LinearRanker],
+    models: Mapping[str, LinearRanker | RankerSet],
     scores: tuple[str, ...],
     ties: str,
     *,
@@ -301,18 +312,22 @@ def _of_data(
     dtype: str,
     sort_features: bool,
 ) -> list[_Entry]:
-    import numpy as np
-
     from apsvm.metrics import MetricError
     from apsvm.metrics.evaluate import Judgements, number_groups, summarise
     from apsvm.metrics.significance import System
+    from apsvm.model import RankerSet
 
-    read: dict[tuple[bool, int], Dataset] = {}
+    read: dict[tuple[bool, int, bool], Dataset] = {}
     found: dict[str, Any] = {}
+    classes: dict[str, Any] = {}
     labels = set()
-    for path, ranker in models.items():
-        labels.add((ranker.positive_label, ranker.relevant_from))
-        key = (ranker.zero_based, ranker.width)
+    for path, model in models.items():
+        ranker = model if positive_label is None else one_ranker(model, positive_label, path)
+        if isinstance(ranker, RankerSet):
+            classes[path] = ranker.classes
+        else:
+            labels.add((ranker.positive_label, ranker.relevant_from))
+        key = (ranker.zero_based, ranker.width, reads_several_labels(ranker))
         if key in read:
             found[path] = ranker.score(read[key].X)
             continue
@@ -323,13 +338,24 @@ def _of_data(
         read[key], found[path] = score_rows(
             ranker, data, ignore_unknown=ignore_unknown, dtype=dtype, sort_features=sort_features
         )
+    tables = {path: _read_scores(path) for path in scores}
     if read:
         dataset = next(iter(read.values()))
     else:
         # The features are not looked at: any index base will do.
-        dataset = read_rows(data, dtype=dtype, sort_features=sort_features, zero_based=True)
-    for path in scores:
-        found[path] = np.array(_read_scores(path, dataset.X.shape[0], dataset.source))
+        several = any(table.shape[1] > 1 for table in tables.values())
+        dataset = read_rows(data, dtype=dtype, sort_features=sort_features, zero_based=True, multilabel=several)
+    for path, table in tables.items():
+        found[path], columns = _scores_of(table, path, dataset, positive_label)
+        if columns is not None:
+            classes[path] = columns
+    if classes:
+        if len(classes) < len(found):
+            alone = next(path for path in found if path not in classes)
+            raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone} only one")
+        if relevant_from is not None or all_queries:
+            raise click.UsageError("--relevant-from and --all-queries are not for several classes")
+        return [_of_classes(metrics, dataset, path, found[path], classes[path], ties) for path in found]
     if positive_label is None and relevant_from is None and labels:
         if len(labels) > 1:
             raise click.UsageError(
@@ -349,20 +375,46 @@ def _of_data(
     return entries
 
 
+def _of_classes(
+    metrics: dict[str, Metric], dataset: Dataset, path: str, scores: Any, classes: Any, ties: str
+) -> _Entry:
+    """Every class's own ranking of the rows, column by column of ``scores`` (n, k); classes take the queries' place."""
+    import numpy as np
+
+    from apsvm.metrics import MetricError
+    from apsvm.metrics.classes import evaluate_classes
+    from apsvm.metrics.evaluate import Judgements
+    from apsvm.metrics.significance import System
+
+    labels = np.stack([dataset.have(label) for label in classes.tolist()], axis=1)
+    try:
+        result = evaluate_classes(list(metrics.values()), scores, labels, classes, ties, groups=dataset.groups)
+    except MetricError as error:
+        raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
+    unranked = np.setdiff1d(dataset.classes(), classes)
+    return _Entry(path, System(scores, Judgements(labels), result), ties, {"classes_unranked": unranked.size}, "class")
+
+
 def _judged(
     metrics: dict[str, Metric], dataset: Dataset, positive_label: float | None, relevant_from: float | None
 ) -> tuple[Any, float | None]:
     """Grades and the grade that is relevant, or relevance and None."""
     import numpy as np
 
-    if relevant_from is None and positive_label is None and all(metric.graded for metric in metrics.values()):
+    several = dataset.label_sets is not None
+    if (
+        not several
+        and relevant_from is None
+        and positive_label is None
+        and all(metric.graded for metric in metrics.values())
+    ):
         levels = np.unique(dataset.relevance)
         if levels.size > 2:  # nothing but the count of positives depends on it
             return dataset.relevance, float(levels[1])
-    if relevant_from is not None:
+    if not several and relevant_from is not None:
         return dataset.relevance, relevant_from
     with reading(dataset.source):
-        return dataset.positives(positive_label), None
+        return dataset.positives(positive_label, relevant_from), None
 
 
 def _of_runs(
@@ -406,20 +458,20 @@ def _as_json(entries: list[_Entry], per_query: bool) -> dict[str, Any]:
         shown |= {
             "rows": result.n_rows,
             "positives": result.n_positives,
-            "queries": result.n_groups,
-            "queries_skipped": result.groups_skipped,
+            f"{_EACH[entry.each]}": result.n_groups,
+            f"{_EACH[entry.each]}_skipped": result.groups_skipped,
             **entry.extra,
             "tied_blocks": result.tied_blocks,
             "tied_rows": result.tied_rows,
             "ties": entry.rule,
         }
-        if per_query and result.groups is not None:
-            shown["per_query"] = {
-                str(query): {
+        if (per_query or entry.each == "class") and result.groups is not None:
+            shown[f"per_{entry.each}"] = {
+                _name_of(query): {
                     name: None if math.isnan(values[i]) else float(values[i])
                     for name, values in result.in_group.items()
                 }
-                for i, query in enumerate(result.groups)
+                for i, query in enumerate(result.groups.tolist())
             }
         if entry.against_first is not None:
             shown["against_first"] = {name: asdict(found) for name, found in entry.against_first.items()}
@@ -428,10 +480,10 @@ def _as_json(entries: list[_Entry], per_query: bool) -> dict[str, Any]:
 
 
 def _put_queries(entries: list[_Entry], names: list[str]) -> None:
-    """A line a query, or a query and system; ``-`` where the query is left out of the mean."""
+    """A line a query (a class), or a query and system; ``-`` where the query is left out of the mean."""
     import math
 
-    rows = [["query", *(["system"] if len(entries) > 1 else []), *names]]
+    rows = [[entries[0].each, *(["system"] if len(entries) > 1 else []), *names]]
     by_query: dict[Any, list[tuple[str, int, Any]]] = {}
     for entry in entries:
         result = entry.system.evaluation
@@ -442,7 +494,7 @@ def _put_queries(entries: list[_Entry], names: list[str]) -> None:
         for name, i, result in by_query[query]:
             values = [result.in_group[metric][i] for metric in names]
             shown = ["-" if math.isnan(value) else f"{value:.6f}" for value in values]
-            rows.append([str(query), *([name] if len(entries) > 1 else []), *shown])
+            rows.append([_name_of(query), *([name] if len(entries) > 1 else []), *shown])
     n_left = len(rows[0]) - len(names)
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
@@ -476,10 +528,11 @@ def _put_summary(entries: list[_Entry], names: list[str], confidence: float | No
     several = len(entries) > 1
     for entry, result in zip(entries, results, strict=True):
         whose = f"{entry.name}: " if several else ""
+        of = "labels" if entry.each == "class" else "positive"
         if entry is entries[0] or entry.extra:
-            put(f"{'rows':<{first}} {whose if entry.extra else ''}{result.n_rows} ({result.n_positives} positive)")
+            put(f"{'rows':<{first}} {whose if entry.extra else ''}{result.n_rows} ({result.n_positives} {of})")
             if result.n_groups:
-                put(f"{'queries':<{first}} {whose if entry.extra else ''}{_queries(entry)}")
+                put(f"{_EACH[entry.each]:<{first}} {whose if entry.extra else ''}{_queries(entry)}")
         tied = f"{result.tied_rows} rows in {result.tied_blocks} blocks" if result.tied_blocks else "none"
         put(f"{'ties':<{first}} {whose}{tied} of equal score across the classes; rule: {entry.rule}")
 
@@ -490,6 +543,10 @@ def _queries(entry: _Entry) -> str:
 
     result = entry.system.evaluation
     used = result.n_groups - result.groups_skipped
+    if entry.each == "class":
+        unranked = entry.extra["classes_unranked"]
+        shown = f"{used} averaged, {result.groups_skipped} without both positive and negative rows left out"
+        return shown + (f"; {unranked} of the data's classes are not ranked" if unranked else "")
     if entry.extra:
         passed = f"{entry.extra['queries_missing']} missing, {entry.extra['queries_unjudged']} not judged"
         return f"{used} averaged; {passed}"
@@ -534,9 +591,16 @@ def _put_items(result: ListEvaluation, *, as_json: bool) -> None:
     put(f"{'users':<12} {result.users} averaged, {result.users_skipped} without a hidden item left out")
 
 
-def _read_scores(path: str, n_rows: int, data: str) -> list[float]:
-    """One finite number a line, as many as the data has rows."""
+def _name_of(query: float | str) -> str:
+    """A query's id or a class's label, as in the file."""
+    return str(query).removesuffix(".0") if isinstance(query, float) else str(query)
+
+
+def _read_scores(path: str) -> Any:
+    """Finite numbers, as many in each line: (lines, columns) float64."""
     import math
+
+    import numpy as np
 
     with reading(path):
         if path == "-":
@@ -545,19 +609,46 @@ def _read_scores(path: str, n_rows: int, data: str) -> list[float]:
             with open(path, "rb") as stream:
                 content = stream.read()
     name = "<stdin>" if path == "-" else path
-    values = []
+    rows: list[list[float]] = []
     lines = content.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
     for number, line in enumerate(lines, start=1):
+        words = line.split() or [line]
         try:
-            value = plain_float(line.decode())
+            row = [plain_float(word.decode()) for word in words]
         except ValueError:
-            value = math.nan
-        if not math.isfinite(value):
+            row = [math.nan]
+        if not all(map(math.isfinite, row)) or (rows and len(row) != len(rows[0])):
             shown = line[:40].decode("utf-8", "backslashreplace").strip()
-            raise Failure(BAD_DATA, f"{name}:{number}: expected one finite number, found {shown!r}")
-        values.append(value)
-    if len(values) != n_rows:
-        raise Failure(BAD_DATA, f"{name}: expected {n_rows} scores, one for each row of {data}, found {len(values)}")
-    return values
+            expected = "one finite number" if not rows or len(rows[0]) == 1 else f"{len(rows[0])} finite numbers"
+            raise Failure(BAD_DATA, f"{name}:{number}: expected {expected}, found {shown!r}")
+        rows.append(row)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), -1 if rows else 1)
+
+
+def _scores_of(table: Any, path: str, dataset: Dataset, positive_label: float | None) -> tuple[Any, Any]:
+    """The scores in a table as ``apsvm predict`` writes it: (n,) and None, or (n, k) and the classes of its columns."""
+    name = "<stdin>" if path == "-" else path
+    n_rows = dataset.X.shape[0]
+    n, k = table.shape
+    if n != n_rows and not (k > 1 and n == n_rows + 1):
+        raise Failure(BAD_DATA, f"{name}: expected {n_rows} scores, one for each row of {dataset.source}, found {n}")
+    if k == 1:
+        return table[:, 0], None
+    classes = dataset.classes()
+    if n > n_rows:
+        classes, table = table[0], table[1:]
+        if len(set(classes.tolist())) < k:
+            raise Failure(BAD_DATA, f"{name}:1: expected the label of each column, each once")
+    elif classes.size != k:
+        raise Failure(
+            BAD_DATA,
+            f"{name}: expected a column for each of the {classes.size} classes of {dataset.source}, found {k}; "
+            "a line of their labels at the top (apsvm predict --header) says which they are",
+        )
+    if positive_label is None:
+        return table, classes
+    if positive_label not in classes:
+        raise Failure(BAD_DATA, f"{name}: it has no column for the class {_name_of(positive_label)}")
+    return table[:, classes == positive_label][:, 0], None

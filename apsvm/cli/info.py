@@ -41,7 +41,7 @@ def info(model: str, as_json: bool) -> None:
         names = [name for name in columns[0] if all(_is_short(column.get(name)) for column in columns)]
         names.sort(key="positive_label".__ne__)
         put("")
-        _put_table([names, *([str(column[name]) for name in names] for column in columns)])
+        _put_table([names, *([_shown(column[name]) for name in names] for column in columns)])
 
 
 def _weights(*arrays: NDArray[np.floating]) -> dict[str, Any]:
@@ -54,6 +54,10 @@ def _weights(*arrays: NDArray[np.floating]) -> dict[str, Any]:
 def _is_short(value: Any) -> bool:
     """Whether it has a place in a table: not missing, and no list."""
     return value is not None and not isinstance(value, list)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.7g}" if isinstance(value, float) else str(value)
 
 
 def _put_table(rows: list[list[str]]) -> None:
