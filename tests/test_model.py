@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from apsvm import LinearRanker, ModelError, load_model
-from apsvm.model import ItemRanker, load_any_model
+from apsvm import LinearRanker, ModelError, RankerSet, load_any_model, load_model
+from apsvm.model import ItemRanker
 
 HEADER = {"loss": "ap", "zero_based": False, "positive_label": None, "C": 1.0}
 
@@ -152,6 +152,119 @@ def test_compressed_members_are_refused(tmp_path):
     (tmp_path / "m.model").write_bytes(content)
     with pytest.raises(ModelError, match="uncompressed"):
         load_model(tmp_path / "m.model")
+
+
+# ------------------------------------------------------------------------------------------------ sets
+
+
+@pytest.fixture
+def rankers(rng) -> list[LinearRanker]:
+    """Three, whose headers differ in places of every depth; 1, 1.0 and true are told apart."""
+    headers = [
+        {
+            "loss": "ap",
+            "zero_based": True,
+            "C": 1,
+            "data": {"rows": 5, "positives": n, "deep": {"a": 1, "b": n}},
+            **more,
+        }
+        for n, more in enumerate([{"note": None, "x": 1}, {"x": 1.0}, {"x": True, "data2": {}}])
+    ]
+    return [
+        LinearRanker(rng.normal(size=4), float(j), {**header, "positive_label": label})
+        for j, (header, label) in enumerate(zip(headers, [-1.5, 0.0, 7.0], strict=True))
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_set_gives_each_ranker_back(rankers, count, tmp_path):
+    rankers = rankers[:count]
+    made = RankerSet.of(rankers, classes_skipped=[{"label": 3.0, "reason": "why"}])
+    made.save(tmp_path / "m")
+    back = load_any_model(tmp_path / "m")
+    assert isinstance(back, RankerSet)
+    assert back.to_bytes() == made.to_bytes() == (tmp_path / "m").read_bytes()
+    assert back.classes.tolist() == made.classes.tolist() == [-1.5, 0.0, 7.0][:count]
+    assert (back.width, back.zero_based) == (made.width, made.zero_based) == (4, True)
+    assert back.header["classes_skipped"] == [{"label": 3.0, "reason": "why"}]
+    for ranker in rankers:
+        for each in (back, made):
+            assert each.ranker(ranker.positive_label).to_bytes() == ranker.to_bytes()
+    with pytest.raises(KeyError):
+        back.ranker(3.0)
+
+
+def test_what_classes_share_is_kept_once(rankers):
+    made = RankerSet.of(rankers)
+    assert made.header["C"] == 1
+    assert made.header["data"] == {"rows": 5, "deep": {"a": 1}}
+    assert "x" not in made.header
+    assert [header["x"] for header in made.class_headers] == [1, 1.0, True]
+    assert all("rows" not in header["data"] for header in made.class_headers)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_of_a_set(rankers, rng, dtype):
+    X = rng.normal(size=(20, 4)).astype(dtype)
+    X[rng.random(X.shape) < 0.4] = 0
+    made = RankerSet.of(rankers)
+    for form in (X, sp.csr_array(X)):
+        scores = made.score(form, threads=2)
+        for j, ranker in enumerate(rankers):
+            np.testing.assert_array_equal(scores[:, j], ranker.score(form))
+    with pytest.raises(ValueError, match=r"shape \(n, 4\), found \(20, 3\)"):
+        made.score(X[:, :3])
+
+
+def test_every_flipped_byte_of_a_set_is_found(rankers, tmp_path):
+    content = RankerSet.of(rankers).to_bytes()
+    for at in range(0, len(content), 3):
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << (at % 8)
+        (tmp_path / "m").write_bytes(damaged)
+        with pytest.raises(ModelError, match="m: "):
+            load_any_model(tmp_path / "m")
+
+
+SET = {
+    "schema": 1, "kind": "one-vs-rest", "loss": "ap", "width": 2, "zero_based": False, "positive_label": None,
+    "classes": [{"positive_label": 1, "intercept": 0}, {"positive_label": 2, "intercept": 0.5}],
+}  # fmt: skip
+TWO = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize(
+    ("header", "coef", "message"),
+    [
+        ({"kind": "other"}, TWO, "kind 'other' is not known"),
+        ({"kind": 5}, TWO, "kind 5 is not known"),
+        ({"classes": {}}, TWO, "'classes' is {}"),
+        ({"classes": []}, TWO[:0], "at least one class"),
+        ({"classes": SET["classes"][:1]}, TWO, r"found float64 of shape \(2, 2\)"),
+        ({"classes": [5, 6]}, TWO, "not a JSON object"),
+        ({"classes": [{"positive_label": 1}, {"positive_label": 2}]}, TWO, "lacks 'intercept'"),
+        ({"classes": [{"intercept": 1}, {"intercept": 2}]}, TWO, "lacks 'positive_label'"),
+        ({"classes": SET["classes"][::-1]}, TWO, "labels that increase"),
+        ({"classes": [SET["classes"][0]] * 2}, TWO, "labels that increase"),
+        ({}, np.array([[1.0, 2.0], [np.inf, 4.0]]), "not finite"),
+        ({}, TWO.astype(np.float32), "float32"),
+        ({}, TWO.ravel(), r"shape \(4,\)"),
+        ({"width": 3}, TWO, "expected 3 float64 weights for each"),
+        ({"zero_based": 1}, TWO, "'zero_based' is 1"),
+        ({"kind": "linear", "intercept": 0}, TWO, r"expected 2 float64 weights, found float64 of shape \(2, 2\)"),
+    ],
+)
+def test_a_set_with_the_wrong_content_is_refused(header, coef, message, tmp_path):
+    (tmp_path / "m").write_bytes(sealed({"header.npy": text({**SET, **header}), "coef.npy": array_bytes(coef)}))
+    with pytest.raises(ModelError, match=message):
+        load_any_model(tmp_path / "m")
+    (tmp_path / "m").write_bytes(sealed({"header.npy": text(SET), "coef.npy": array_bytes(TWO)}))
+    assert load_any_model(tmp_path / "m").ranker(2).intercept == 0.5
+
+
+def test_a_file_of_before_there_were_kinds(tmp_path):
+    (tmp_path / "m").write_bytes(sealed({"header.npy": text(GOOD), "coef.npy": WEIGHTS}))
+    assert isinstance(load_any_model(tmp_path / "m"), LinearRanker)
 
 
 def test_other_files_are_refused(tmp_path):

@@ -7,6 +7,7 @@ raw features differ by many orders, so the problem is handed over in units in wh
 
 from __future__ import annotations
 
+import threading
 import warnings
 from itertools import product
 from typing import ClassVar
@@ -19,6 +20,8 @@ from apsvm.solvers.qp.base import Backend, Problem, Solution
 
 #: Clarabel gives no answer at all where it cannot reach what it was asked for: ask for less until it does.
 PRECISIONS = (1e-12, 1e-9)
+#: Neither cvxpy nor ``warnings.catch_warnings`` is for several threads at once.
+_ALONE = threading.Lock()
 
 
 class Cvxpy(Backend):
@@ -62,7 +65,7 @@ def _interior_point(problem: Problem, unit: NDArray[np.float64], precision: floa
     objective = cp.Maximize((linear / scale) @ gamma - 0.5 * cp.quad_form(gamma, cp.psd_wrap(curvature / scale)))
     cap = [cp.sum(cp.multiply((unit / problem.C)[problem.soft], gamma[np.flatnonzero(problem.soft)])) <= 1.0]
     program = cp.Problem(objective, cap if problem.soft.any() else [])
-    with warnings.catch_warnings():
+    with _ALONE, warnings.catch_warnings():
         # What "may be inaccurate" is worth, the caller's own certificate measures.
         warnings.simplefilter("ignore", UserWarning)
         try:
