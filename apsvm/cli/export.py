@@ -33,15 +33,15 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
     from apsvm.model import RankerSet
 
     refuse_same_file(out, model=model)
-    ranker = read_any_model(model)
-    is_multi_class = isinstance(ranker, RankerSet) and layout == "liblinear" and ranker.classes.size > 2
-    if positive_label is not None or not is_multi_class:
-        ranker = one_ranker(ranker, positive_label, model)
-    if ranker.zero_based:
+    found = read_any_model(model)
+    if found.zero_based:
         say("warning: the model counts features from 0; the exported one counts the same features from 1")
-    if isinstance(ranker, RankerSet):
-        text = _liblinear_classes(ranker, model)
+    # With two classes LIBLINEAR has one column of weights.
+    whole = layout == "liblinear" and positive_label is None
+    if isinstance(found, RankerSet) and whole and found.classes.size > 2:
+        text = _liblinear_classes(found, model)
     else:
+        ranker = one_ranker(found, positive_label, model)
         text = _liblinear(ranker) if layout == "liblinear" else _svmlight(ranker)
     with writing(out):
         write_whole(out, text.encode())

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
+from click.globals import pop_context, push_context
 
 from apsvm.cli.recipes.base import Common, Job, Made, Recipe
-from apsvm.cli.shared import BAD_DATA, INTERRUPTED, Failure, memory, read_any_model, say, thread_count
+from apsvm.cli.shared import BAD_DATA, INTERRUPTED, Failure, memory, one_ranker, read_any_model, say, thread_count
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -38,7 +39,14 @@ class OneVsRest(Recipe):
     def check(self, common: Common, own: Mapping[str, Any]) -> None:
         if common.positive_label is not None or common.relevant_from is not None:
             raise click.UsageError("--one-vs-rest takes each label as positive in turn: leave out the choice of one")
+        if not self._recipe.takes_classes(own):
+            raise click.UsageError(
+                f"--one-vs-rest is not for this --loss {common.loss}: it looks at all labels at once"
+            )
         self._recipe.check(common, own)
+
+    def inputs(self, own: Mapping[str, Any]) -> Mapping[str, str | None]:
+        return self._recipe.inputs(own)
 
     def models(self, own: Mapping[str, Any]) -> Sequence[str]:
         return self._recipe.models(own)
@@ -134,7 +142,9 @@ class _Run:
         self.stopped = False
         self._job = job
         self._recipe = recipe
-        self._common = replace(job.common, quiet=True, verbose=False, threads=max(1, threads // n_classes))
+        self._context = click.get_current_context()
+        own_threads = 1 if n_classes >= threads else job.common.threads // n_classes  # 0 stays 0: as many as cores
+        self._common = replace(job.common, quiet=True, verbose=False, threads=own_threads)
         self._rows = replace(job, common=self._common).rows()
         self._rows.for_many_passes()  # now and not by several threads at once
         self._start = None if job.common.warm_start is None else read_any_model(job.common.warm_start)
@@ -147,44 +157,49 @@ class _Run:
         """The models of one class; what goes wrong with it alone is its ``reason``."""
         with self._lock:
             self._waiting, self._running = self._waiting - 1, self._running + 1
+        push_context(self._context)  # click keeps it for each thread
+        outcome = _Outcome(label)
         try:
-            return self._train(label)
+            self._train(outcome)
+        except Failure as failure:
+            if failure.exit_code != BAD_DATA:
+                raise
+            outcome.reason = failure.message.removeprefix(f"{self._job.dataset.source}: ")
         finally:
+            pop_context()
             with self._lock:
                 self._running -= 1
+        return outcome
 
-    def _train(self, label: float) -> _Outcome:
+    def _train(self, outcome: _Outcome) -> None:
         from apsvm.model import RankerSet
 
-        dataset, own = self._job.dataset, self._job.own
-        start = self._start
-        if isinstance(start, RankerSet):
-            start = start.ranker(label) if label in start.classes else None
+        label, path = outcome.label, self._common.warm_start
+        start = None
+        if self._start is not None and path is not None:
+            is_new = isinstance(self._start, RankerSet) and label not in self._start.classes
+            start = None if is_new else one_ranker(self._start, label, path)
         common = replace(
             self._common,
             positive_label=label,
             time_limit=self._share_of_time(),
-            warm_start=None if start is None else self._common.warm_start,
+            warm_start=None if start is None else path,
         )
-        try:
-            self._recipe.check_data(dataset, common, own)
-        except Failure as failure:
-            return _Outcome(label, reason=failure.message.removeprefix(f"{dataset.source}: "))
+        self._recipe.check_data(self._job.dataset, common, self._job.own)
         with self._lock:
             if self._trained and self._should_stop():
-                return _Outcome(label, reason="stopped before its turn", stopped=True)
+                outcome.reason, outcome.stopped = "stopped before its turn", True
+                return
             self._trained += 1
         log = _ClassLog(label, self._job.log, self._lock, show=self._job.common.verbose)
         job = replace(
             self._job, common=common, log=log, should_stop=self._should_stop, shared=self._rows, start_from=start
         )
-        outcome = _Outcome(label)
         for made in self._recipe.train(job):
             outcome.made.append(made)
             if made.interrupted:
                 outcome.reason, outcome.stopped = "stopped", True
-                break
-        return outcome
+                return
 
     def _should_stop(self) -> bool:
         return self.stopped or self._job.should_stop()

@@ -1,4 +1,4 @@
-"""``apsvm predict``: one score a row; of a model of several classes one a row and class, of one of items the best ones."""
+"""``apsvm predict``: a score a row; by a model of several classes, one for each; by one of items, the best ones."""
 
 from __future__ import annotations
 

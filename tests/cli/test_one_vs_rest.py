@@ -507,3 +507,18 @@ def test_scikit_learn_s_own_file(run, tmp_path):
     found = json.loads(run("eval", tmp_path / "data", "--model", tmp_path / "m", "--json").stdout)
     assert found["metrics"]["AP"] == pytest.approx(average_precision_score(has, scores, average="macro"), rel=1e-12)
     assert found["metrics"]["AP"] > 0.9
+
+
+@pytest.mark.parametrize("validated", [False, True])
+def test_other_trainers(validated, digits, tagged, run, tmp_path):
+    """WARP, too, is trained a class at a time as alone; it looks for its validation rows' labels itself."""
+    path, _ = tagged
+    options = ("--loss", "warp", "--epochs", "3")
+    if validated:
+        options += ("--validation", path)
+    run("train", "-q", "--one-vs-rest", path, tmp_path / "set", *options)
+    run("train", "-q", "--multilabel", path, tmp_path / "alone", *options, "--positive-label", "7.5")
+    assert load_any_model(tmp_path / "set").ranker(7.5).to_bytes() == (tmp_path / "alone").read_bytes()
+    for refused in (("--loss", "wmw"), ("--loss", "warp", "--preference"), ("--loss", "warp", "--rows-as-users")):
+        done = run("train", "--one-vs-rest", path, tmp_path / "no", *refused, code=2)
+        assert "looks at all labels at once" in done.stderr

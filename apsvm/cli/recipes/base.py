@@ -167,6 +167,10 @@ class Recipe(ABC):
         """What is added to the file name of each model it will make; one model with nothing added by default."""
         return [""]
 
+    def takes_classes(self, own: Mapping[str, Any]) -> bool:
+        """Whether --one-vs-rest makes sense: whether it trains a linear ranker of the rows of one label."""
+        return True
+
     def needs_labels(self, own: Mapping[str, Any]) -> bool:
         """Whether a matrix without labels is of no use."""
         return True

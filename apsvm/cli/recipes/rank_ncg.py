@@ -106,6 +106,9 @@ class RankNCG(Recipe):
     def losses(self) -> Sequence[str]:
         return ["wmw"]
 
+    def takes_classes(self, own: Mapping[str, Any]) -> bool:
+        return False
+
     def inputs(self, own: Mapping[str, Any]) -> Mapping[str, str | None]:
         return {} if own["graph"] in NAMED_GRAPHS else {"graph": own["graph"]}
 

@@ -144,6 +144,9 @@ class Warp(Recipe):
     def inputs(self, own: Mapping[str, Any]) -> Mapping[str, str | None]:
         return {"validation": own["validation"]}
 
+    def takes_classes(self, own: Mapping[str, Any]) -> bool:
+        return not (own["rows_as_users"] or own["preference"])
+
     def needs_labels(self, own: Mapping[str, Any]) -> bool:
         return not own["rows_as_users"]
 
@@ -255,6 +258,7 @@ def _read_validation(job: Job, *, unlabelled: bool) -> Dataset | None:
         ignore_unknown=True,
         threads=job.common.threads,
         unlabelled=unlabelled,
+        multilabel=job.common.one_vs_rest,
         second=True,
     )
     if data.unknown_features and not job.common.quiet:
