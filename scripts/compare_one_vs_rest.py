@@ -4,9 +4,10 @@ k-fold cross-validation over rows with one label each. In each fold, for each lo
 the best mean over the classes on a third of the training rows, the same for all classes; then every class is trained on
 all training rows. Printed are means over folds and classes, bootstrap intervals of 95 % over these values, and for each
 pair of losses the paired difference, its interval and the p of a randomisation test, two-sided, not corrected for their
-number. The folds' training rows overlap, so intervals and p are somewhat too sure of themselves.
+number. The folds' training rows overlap, so intervals and p are somewhat too sure of themselves. A loss wins where the
+interval leaves out 0 and p ≤ 0.05.
 
-    python scripts/compare_one_vs_rest.py DATA... [--folds 5] [--choices 0.1,0.3,1,3,10,30,100,300,1000]
+    python scripts/compare_one_vs_rest.py DATA... [--folds 5] [--choices 0.1,1,10,100,…]
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def compare(path: str, n_folds: int, choices: list[float]) -> None:
             d = np.concatenate(values[a, metric]) - np.concatenate(values[b, metric])
             low, high = spread(d)
             p = randomisation_test(d, DRAWS, np.random.default_rng(0))
-            verdict = "no difference shown" if low <= 0 <= high else f"{a if d.mean() > 0 else b} wins"
+            is_shown = not low <= 0 <= high and p <= 0.05
+            verdict = f"{a if d.mean() > 0 else b} wins" if is_shown else "no difference shown"
             print(
                 f"  {f'{a} - {b}':<16} {d.mean():+.4f} [{low:+.4f}, {high:+.4f}]  p {p:.4f}  better {np.sum(d > 0):>3} "
                 f"worse {np.sum(d < 0):>3} of {d.size}  {verdict}"
@@ -101,7 +103,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="+")
     parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--choices", default="0.1,0.3,1,3,10,30,100,300,1000")
+    parser.add_argument("--choices", default="0.1,1,10,100,1000,10000,100000,1000000")
     arguments = parser.parse_args()
     choices = sorted(float(C) for C in arguments.choices.split(","))
     for path in arguments.data:
