@@ -34,7 +34,8 @@ def info(model: str, as_json: bool) -> None:
     if as_json:
         put(json.dumps(facts, indent=1, sort_keys=True))
         return
-    each = facts.pop("classes", [])
+    # Of a single model "classes" are what it was trained on.
+    each = facts.pop("classes") if isinstance(ranker, RankerSet) else []
     _put_table([[name, str(value)] for name, value in _flatten(facts)])
     if each:
         columns = [dict(_flatten(own)) for own in each]
