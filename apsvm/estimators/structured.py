@@ -289,7 +289,7 @@ class APSVMClassifier(ClassifierMixin, _Structured):  # type: ignore[misc]
     """Two classes, told apart so that a ranking metric of the scores is best: the structured SVM.
 
     y holds two values of any type; the second in sorted order is positive, as everywhere in scikit-learn. For rows of
-    one value against all others give ``y == value``.
+    one value against all others give ``y == value``; ``sklearn.multiclass.OneVsRestClassifier`` does it for each value.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score, precision_score, recall_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -339,6 +340,8 @@ def test_what_scikit_learn_has_for_classifiers(data):
     own = cross_val_score(APSVMClassifier(C=10), X, y, cv=3)
     judge = cross_val_score(APSVMClassifier(C=10), X, data.relevant, cv=3, scoring="average_precision")
     np.testing.assert_allclose(own, judge)
+    several = OneVsRestClassifier(APSVMClassifier(C=10)).fit(X, data.y)
+    np.testing.assert_array_equal(several.estimators_[2].coef_, APSVMClassifier(C=10).fit(X, data.y == 2).coef_)
     calibrated = CalibratedClassifierCV(APSVMClassifier(C=10), cv=3).fit(X, y)
     assert average_precision_score(data.relevant, calibrated.predict_proba(X)[:, 1]) > data.relevant.mean() + 0.2
 
