@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -83,7 +84,7 @@ def boosted(X: NDArray[Any], relevant: NDArray[np.bool_], X_test: NDArray[Any]) 
 def methods() -> dict[str, Method]:
     found: dict[str, Method] = {
         "LR": rival(lambda C: LogisticRegression(C=C, max_iter=2000)),
-        "LinearSVC": rival(lambda C: LinearSVC(C=C, max_iter=20_000)),
+        "LinearSVC": rival(lambda C: LinearSVC(C=C, max_iter=5000)),
     }
     for loss in ("ap", "ndcg", "auc"):
         for bound in ("hinge", "tight"):
@@ -126,6 +127,7 @@ def one_fold(X, relevant, train, test, every: dict[str, Method]) -> dict[str, di
 
 def one_set(spec: str, folds: int) -> tuple[str, list[dict[str, dict[str, tuple[float, float]]]]]:
     name, X, relevant = load(spec)
+    print(f"{name}: {X.shape[0]} x {X.shape[1]}, {int(relevant.sum())} positive", file=sys.stderr, flush=True)
     splits = StratifiedKFold(folds, shuffle=True, random_state=0).split(X, relevant)
     every = methods()
     with threadpool_limits(1):
