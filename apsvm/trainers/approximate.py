@@ -58,7 +58,14 @@ def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, w
     groups = None if data.groups is None else data.groups[difficult]
     risk: Risk | NoRisk
     try:
-        risk = make_risk(data.rows.select(difficult), data.relevant[difficult], loss, oracle, groups=groups)
+        risk = make_risk(
+            data.rows.select(difficult),
+            data.relevant[difficult],
+            loss,
+            oracle,
+            groups=groups,
+            query_weights=data.query_weights,
+        )
     except NothingToRankError:
         notes.append("the difficult rows hold no pair to rank; only the easy rows' constraints are left")
         risk = NoRisk(data.rows.dimension)

@@ -64,9 +64,9 @@ def test_other_losses_want_to_know_what_is_relevant(graded, run, tmp_path):
 def test_query_weights(graded, run, tmp_path):
     file = tmp_path / "weights"
 
-    def coef(text):
-        file.write_text(text)
-        run("train", "-q", graded, tmp_path / "m", "--relevant-from", 1, "--query-weights", file, "-e", 1e-6)
+    def coef(text, *more):
+        file.write_text(text or "0 1\n")
+        run("train", "-q", graded, tmp_path / "m", "--relevant-from", 1, "--query-weights", file, "-e", 1e-6, *more)
         return load_model(tmp_path / "m").coef
 
     plain = coef("3 1 # as all the others\n")
@@ -74,6 +74,8 @@ def test_query_weights(graded, run, tmp_path):
     first = coef("".join(f"qid:{q} {int(q == 0)}\n" for q in range(30)))
     np.testing.assert_allclose(plain, doubled, atol=1e-3)
     assert not np.allclose(plain, first, atol=1e-2)
+    more = ("--oracle", "appx", "-B", 1)
+    assert not np.allclose(coef("", *more), coef("".join(f"{q} {int(q == 0)}\n" for q in range(30)), *more), atol=1e-2)
 
 
 @pytest.mark.parametrize(
