@@ -27,6 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from apsvm.data.rows import Rows
+from apsvm.data.scaling import NO_SCALING, SCALINGS, UNIT_ROWS, Scaling
 from apsvm.files import standard_input, write_whole
 
 SCHEMA = 1
@@ -45,9 +46,14 @@ class ModelError(ValueError):
     """A file that is not a whole, undamaged apsvm model; the message names the file and what is wrong."""
 
 
+def _scaling_in(header: Mapping[str, Any]) -> Scaling:
+    """Of rows to be scored: other scalings are in the weights."""
+    return UNIT_ROWS if header.get("scale") == UNIT_ROWS.name else NO_SCALING
+
+
 @dataclass(frozen=True, slots=True)
 class LinearRanker:
-    """score(x) = coef·x + intercept; the higher, the more relevant.
+    """score(x) = coef·x + intercept, or coef·x/‖x‖ + intercept if ``unit_rows``; the higher, the more relevant.
 
     coef : (width,) float64; column j belongs to file index j, or j + 1 if not ``zero_based``
     intercept : float, the constant; it moves every score alike, so no ranking depends on it
@@ -84,15 +90,20 @@ class LinearRanker:
         grade = self.header.get("relevant_from")
         return None if grade is None else float(grade)
 
+    @property
+    def unit_rows(self) -> bool:
+        """Whether rows are divided by their Euclidean length before they are scored (``--scale l2``)."""
+        return _scaling_in(self.header) is UNIT_ROWS
+
     def score(self, X: Any, *, threads: int = 1) -> NDArray[np.float64]:
-        """Scores of the rows of X, (n, width) CSR or dense: (n,) float64.
+        """Scores of the rows of X, (n, width) CSR or dense, as they are in the file: (n,) float64.
 
         Raises
         ------
         ValueError : X is not (n, width)
         """
         _check_shape(X, self.width)
-        return Rows(X, threads=threads).scores(self.coef) + self.intercept
+        return Rows(X, threads=threads, scaling=_scaling_in(self.header)).scores(self.coef) + self.intercept
 
     def to_bytes(self) -> bytes:
         """The content of the model's file; the same model always gives the same bytes."""
@@ -109,6 +120,8 @@ class LinearRanker:
         _check_field(header, "intercept", (int, float))
         if not isinstance(header.get("relevant_from"), int | float | None):
             raise ModelError(f"its header's 'relevant_from' is {header['relevant_from']!r}")
+        if header.get("scale", "none") not in SCALINGS:
+            raise ModelError(f"its header's 'scale' is {header['scale']!r}")
         if not math.isfinite(header["intercept"]):
             raise ModelError("its constant is not finite")
         coef = arrays["coef"]
@@ -276,7 +289,7 @@ class RankerSet:
         ValueError : X is not (n, width)
         """
         _check_shape(X, self.width)
-        rows = Rows(X, threads=threads)
+        rows = Rows(X, threads=threads, scaling=_scaling_in(self.header))
         return np.stack([rows.scores(w) for w in self.coef], axis=1) + self.intercepts
 
     def to_bytes(self) -> bytes:

@@ -16,6 +16,7 @@ from click.shell_completion import shell_complete
 from apsvm import __version__
 from apsvm.cli.bench import bench
 from apsvm.cli.convert import convert
+from apsvm.cli.cv import cv
 from apsvm.cli.evaluate import evaluate
 from apsvm.cli.export import export
 from apsvm.cli.info import info
@@ -39,7 +40,7 @@ def commands() -> None:
     """
 
 
-for command in (train, predict, evaluate, info, export, convert, bench):
+for command in (train, cv, predict, evaluate, info, export, convert, bench):
     commands.add_command(command)
 
 

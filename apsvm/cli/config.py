@@ -60,17 +60,32 @@ def load_config(ctx: click.Context, param: click.Parameter, path: str | None) ->
 def _expected(option: click.Parameter, value: Any) -> str | None:
     """What ``option`` wants instead of ``value``, which click would otherwise bend into shape; None if it is fine."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(option, click.Option) and option.multiple:
+        fine = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        return None if fine else "a list of strings"
     if isinstance(option.type, click.types.BoolParamType):
         return None if isinstance(value, bool) else "true or false"
     if isinstance(option.type, click.IntRange):
         return None if is_number and isinstance(value, int) else "an integer"
     if isinstance(option.type, NumberList):
         numbers = value if isinstance(value, list) and value else [value]
-        fine = all(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers)
-        return None if fine else "a number or a list of numbers"
+        return (
+            None
+            if all(_is_number_or_range(number, option.type) for number in numbers)
+            else ("a number or a list of numbers")
+        )
     if isinstance(option.type, Number):
         return None if is_number else "a number"
     return None if isinstance(value, str) else "a string"
+
+
+def _is_number_or_range(value: Any, kind: NumberList) -> bool:
+    if isinstance(value, str):
+        try:
+            return bool(kind.convert(value, None, None))
+        except click.BadParameter:
+            return False
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _check_environment(ctx: click.Context, names: dict[str, str]) -> None:
@@ -93,5 +108,5 @@ config_option = click.option(
     expose_value=False,
     callback=load_config,
     metavar="FILE.toml",
-    help="Options from a TOML file. APSVM_TRAIN_* variables override it, flags override both.",
+    help="Options from a TOML file. Variables (APSVM_TRAIN_* of train, …) override it, flags override both.",
 )

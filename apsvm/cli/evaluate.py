@@ -362,7 +362,7 @@ def _of_data(
                 "the models have different positive labels: choose by --positive-label or --relevant-from"
             )
         positive_label, relevant_from = labels.pop()
-    grades, threshold = _judged(metrics, dataset, positive_label, relevant_from)
+    grades, threshold = judged(metrics, dataset, positive_label, relevant_from)
     entries = []
     for path, values in found.items():
         try:
@@ -395,7 +395,7 @@ def _of_classes(
     return _Entry(path, System(scores, Judgements(labels), result), ties, {"classes_unranked": unranked.size}, "class")
 
 
-def _judged(
+def judged(
     metrics: dict[str, Metric], dataset: Dataset, positive_label: float | None, relevant_from: float | None
 ) -> tuple[Any, float | None]:
     """Grades and the grade that is relevant, or relevance and None."""

@@ -36,6 +36,8 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
     found = read_any_model(model)
     if found.zero_based:
         say("warning: the model counts features from 0; the exported one counts the same features from 1")
+    if found.header.get("scale") == "l2":
+        say("warning: the model divides each row by its length (--scale l2); give the exported one such rows")
     # With two classes LIBLINEAR has one column of weights.
     whole = layout == "liblinear" and positive_label is None
     if isinstance(found, RankerSet) and whole and found.classes.size > 2:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -82,18 +82,92 @@ class Number(click.ParamType[float]):
         return " " + " and ".join(bounds) if bounds else ""
 
 
-class NumberList(click.ParamType[tuple[float, ...]]):
-    """One number or several with commas between them, each as ``Number``."""
+class Multiple(NamedTuple):
+    """So many times a default that depends on the data: ``10x``; ``auto`` is ``1x``."""
+
+    factor: float
+
+    def __str__(self) -> str:
+        return f"{self.factor:g}x"
+
+
+#: A range of more values than this is a mistake.
+_MOST_VALUES = 1000
+
+
+class NumberList(click.ParamType[tuple["float | Multiple", ...]]):
+    """One number or several with commas between them, each as ``Number``; ``from:to:log10`` is a range of decades, each
+    value 10 times the one before, ``log2`` of doublings, and so on. ``multiples``: any may be a ``Multiple``."""
 
     name = "numbers"
 
-    def __init__(self, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False) -> None:
+    def __init__(
+        self, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False, multiples: bool = False
+    ) -> None:
         self._number = Number(low, high, open_low=open_low)
+        self._multiples = multiples
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float | Multiple, ...]:
         # A tuple: from a configuration file, or converted already.
         words = value if isinstance(value, tuple) else value.split(",") if isinstance(value, str) else [value]
-        return tuple(self._number.convert(word, param, ctx) for word in words)
+        values: list[float | Multiple] = []
+        for word in words:
+            ranged = isinstance(word, str) and ":" in word
+            values += self._range(word, param, ctx) if ranged else [self._one(word, param, ctx)]
+        return tuple(values)
+
+    def _one(self, word: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | Multiple:
+        if isinstance(word, Multiple):
+            return word
+        text = word.strip().lower() if isinstance(word, str) else ""
+        if self._multiples and text == "auto":
+            return Multiple(1.0)
+        if self._multiples and text.endswith("x"):
+            return Multiple(self._number.convert(text[:-1], param, ctx))
+        return self._number.convert(word, param, ctx)
+
+    def _range(
+        self, text: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[float] | list[Multiple]:
+        first, to, *steps = text.split(":")
+        try:
+            base = plain_float(steps[0].strip().lower().removeprefix("log"))
+            if len(steps) != 1 or not steps[0].strip().lower().startswith("log") or not 1.0 < base < math.inf:
+                raise ValueError
+        except (ValueError, IndexError):
+            self.fail(f"expected a range like 0.01:100:log10 or 1:64:log2, found {text!r}", param, ctx)
+        ends = [self._one(end, param, ctx) for end in (first, to)]
+        start, end = (value.factor if isinstance(value, Multiple) else value for value in ends)
+        if isinstance(ends[0], Multiple) != isinstance(ends[1], Multiple) or not 0.0 < start <= end:
+            self.fail(f"expected a range from a number above 0 to one that is not smaller, found {text!r}", param, ctx)
+        count = math.floor((math.log(end) - math.log(start)) / math.log(base) + 1e-9) + 1
+        if count > _MOST_VALUES:
+            self.fail(f"expected a range of at most {_MOST_VALUES} values, found {text!r}", param, ctx)
+        # As written by hand: 0.3 and not 0.30000000000000004.
+        numbers = [float(f"{start * base**at:.12g}") for at in range(count)]
+        return [Multiple(number) for number in numbers] if isinstance(ends[0], Multiple) else numbers
+
+
+class Several(click.ParamType[tuple[Any, ...]]):
+    """One or several with commas between them, each as ``one`` reads it, none twice."""
+
+    name = "several"
+
+    def __init__(self, one: click.ParamType[Any]) -> None:
+        self.one = one
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        words = value if isinstance(value, tuple) else str(value).split(",")
+        found = tuple(self.one.convert(word.strip(), param, ctx) for word in words)
+        if len(set(found)) < len(found):
+            self.fail(f"found one twice in {value!r}", param, ctx)
+        return found
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        metavar = self.one.get_metavar(param, ctx)
+        return metavar and f"{metavar},…"
 
 
 def put(text: str) -> None:

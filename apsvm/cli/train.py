@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from apsvm.cli.config import CONFIG_FILE, config_option
+from apsvm.cli.config import config_option
 from apsvm.cli.one_vs_rest import OneVsRest
 from apsvm.cli.recipes import RECIPES, LossName, recipe_of
 from apsvm.cli.recipes.base import Common, Job, Made, Recipe
@@ -24,18 +24,19 @@ from apsvm.cli.shared import (
     STOPPED_EARLY,
     TERMINATED,
     Failure,
-    Number,
-    given_by_user,
     how_to_read,
-    memory,
-    read_rows,
-    refuse_same_file,
     say,
     writing,
 )
+from apsvm.cli.training import (
+    check_output,
+    read_to_train,
+    refuse_options_of_others,
+    signals_caught,
+    training_options,
+)
 
 if TYPE_CHECKING:
-    from apsvm.data.dataset import Dataset
     from apsvm.records import Log
 
 
@@ -67,27 +68,10 @@ class TrainCommand(click.Command):
     help="What is optimised; package.module:Name is a loss of your own, two arrays in Python.",
 )  # fmt: skip
 @click.option(
-    "--max-iterations", type=click.IntRange(1), default=10_000, show_default=True, help="Per stage of the training."
-)
-@click.option("--time-limit", type=Number(0), help="Seconds of training, checked between iterations. [default: none]")
-@click.option(
-    "-B", "--bias", type=Number(), default=-1.0, show_default=True,
-    help="Add a constant feature of this value to every row; none if negative.",
-)  # fmt: skip
-@click.option(
-    "--zero-based/--one-based", default=False, show_default=True, help="Whether feature indices count from 0 or 1."
-)
-@click.option("--positive-label", type=Number(), help="The label that is positive; all others are negative.")
-@click.option(
-    "--relevant-from", type=Number(), metavar="GRADE",
-    help="Rows of this label and above are positive, the others negative. Without it ndcg uses the grades.",
-)  # fmt: skip
-@click.option(
     "--one-vs-rest", is_flag=True,
     help="Train a ranker for each label against all other rows, several at a time, into one model; rows may have "
     "several labels (1,4) or none.",
 )  # fmt: skip
-@click.option("--max-features", type=click.IntRange(1, 2**62), help="Refuse a file with a feature beyond this many.")
 @click.option(
     "--threads", type=click.IntRange(0, 1024), default=0, show_default=True,
     help="Threads; 0: as many as there are cores. The result does not depend on it, but with --loss warp, which trains "
@@ -99,8 +83,7 @@ class TrainCommand(click.Command):
 )  # fmt: skip
 @click.option("--warm-start", metavar="MODEL", help="Start from the weights of this model.")
 @click.option("--log", metavar="FILE", help="Write a JSON line for each oracle call and iteration.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
-@click.option("-v", "--verbose", is_flag=True, help="A line for every iteration, and the data at the start.")
+@training_options
 @how_to_read
 @config_option
 def train(data: str, model: str | None, **given: Any) -> int:
@@ -113,7 +96,7 @@ def train(data: str, model: str | None, **given: Any) -> int:
     """
     common = Common(**{field.name: given[field.name] for field in fields(Common)})
     recipe: Recipe = recipe_of(common.loss)
-    _refuse_options_of_others(recipe, common)
+    refuse_options_of_others(recipe, common.loss)
     own = {option.name: given[option.name] for option in recipe.options if option.name is not None}
     if common.one_vs_rest:
         recipe = OneVsRest(recipe)
@@ -128,12 +111,12 @@ def train(data: str, model: str | None, **given: Any) -> int:
     recipe.check(common, own)
 
     began = time.perf_counter()
-    dataset = _read(data, common, unlabelled=not recipe.needs_labels(own))
+    dataset = read_to_train(data, common, unlabelled=not recipe.needs_labels(own))
     recipe.check_data(dataset, common, own)
     read_seconds = time.perf_counter() - began
     finished = True
-    with _open_log(common.log) as log, _signals_caught() as signals:
-        job = Job(dataset, common, own, log, lambda: bool(signals))
+    with _open_log(common.log) as log, signals_caught() as signals:
+        job = Job(dataset, common, own, log, lambda: bool(signals)).with_scaling()
         for name, made in zip(models, _trained(recipe, job), strict=False):
             with writing(name):
                 made.model.save(name)
@@ -160,16 +143,6 @@ def _model_names(model: str, additions: Sequence[str]) -> list[str]:
     return [f"{stem}{addition}{model[len(stem) :]}" for addition in additions]
 
 
-def _refuse_options_of_others(recipe: Recipe, common: Common) -> None:
-    """An option that the chosen loss has no use for is a mistake."""
-    for other in RECIPES:
-        if other is recipe:
-            continue
-        for option in other.options:
-            if option.name is not None and given_by_user(option.name):
-                raise click.UsageError(f"{option.opts[-1]} is not for --loss {common.loss}, but for {other.title}")
-
-
 def _where_the_time_went(made: Made, read_seconds: float, seconds: float) -> str:
     parts = {"reading": read_seconds, **made.seconds}
     parts["other"] = max(0.0, seconds - sum(parts.values()))
@@ -177,42 +150,14 @@ def _where_the_time_went(made: Made, read_seconds: float, seconds: float) -> str
 
 
 def _check_outputs(data: str, models: list[str], common: Common, inputs: Mapping[str, str | None]) -> None:
-    """Finds out now what would otherwise lose hours of work at the end."""
-    from apsvm.files import check_writable
-
     for output in (*models, common.log):
         if output is not None:
             # A model may replace the one it was started from.
             started_from = common.warm_start if output == common.log else None
-            config = click.get_current_context().meta.get(CONFIG_FILE)
-            refuse_same_file(output, data=data, config=config, warm_start=started_from, **inputs)
-            with writing(output):
-                check_writable(output)
+            check_output(output, data=data, warm_start=started_from, **inputs)
     places = ["-" if output == "-" else os.path.realpath(output) for output in (*models, common.log or "")]
     if places[-1] in places[:-1]:
         raise click.UsageError("the log and the model cannot go to the same place")
-
-
-def _read(path: str, common: Common, *, unlabelled: bool) -> Dataset:
-    dataset = read_rows(
-        path,
-        dtype=common.dtype,
-        sort_features=common.sort_features,
-        zero_based=common.zero_based,
-        max_features=common.max_features,
-        multilabel=common.one_vs_rest,
-        threads=common.threads,
-        unlabelled=unlabelled,
-    )
-    # w and each cutting plane are dense: a stray index of a billion would take the machine down instead of the run.
-    needed = 8 * dataset.X.shape[1] * 8
-    if needed > memory():
-        raise Failure(
-            BAD_DATA,
-            f"{dataset.source}: the highest feature index asks for {dataset.X.shape[1]:,} weights, more than this "
-            "machine's memory can train; is it a stray index? (--max-features finds its line)",
-        )
-    return dataset
 
 
 def _trained(recipe: Recipe, job: Job) -> Iterator[Made]:
@@ -264,27 +209,3 @@ def _open_log(path: str | None) -> Iterator[_Log]:
         finally:
             with suppress(OSError):
                 stream.close()
-
-
-@contextmanager
-def _signals_caught() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM, so that the best model so far can be written; another one, half a second later or
-    more, stops at once. A signal that was being ignored still is."""
-    caught: list[int] = []
-    first = 0.0
-
-    def handler(number: int, frame: Any) -> None:
-        nonlocal first
-        now = time.monotonic()
-        if caught and now - first > 0.5:
-            raise Failure(TERMINATED if number == signal.SIGTERM else INTERRUPTED, "stopped, no model written")
-        first = first or now
-        caught.append(number)
-
-    watched = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
-    previous = {number: signal.signal(number, handler) for number in watched}
-    try:
-        yield caught
-    finally:
-        for number, old in previous.items():
-            signal.signal(number, old)

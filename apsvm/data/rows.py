@@ -2,11 +2,12 @@
 
 With a bias B, LIBLINEAR's ``-B``, every row has one more feature of that value: w gets one more entry.
 Scores are summed row by row and combinations in blocks that depend on the data alone, so the number of threads never
-changes a bit of the result.
+changes a bit of the result. A scaling (``scaling``) is applied to w and to what comes out, never to X.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
+from apsvm.data.moments import Moments, column_moments, row_norms
+from apsvm.data.scaling import NO_SCALING, Scaling
 
 #: A CSR matrix is stored densely for training if that takes at most so many times its bytes.
 DENSE_IF = 1.25
@@ -29,10 +32,17 @@ class Rows:
     bias : value of the constant feature, or None for none
     threads : at most this many threads in the row kernels
     selection : (m,) int64, the rows that count, in the order wanted; all rows by default
+    scaling : what w refers to is the rows scaled so; the bias is not scaled
     """
 
     def __init__(
-        self, X: Any, *, bias: float | None = None, threads: int = 1, selection: NDArray[np.int64] | None = None
+        self,
+        X: Any,
+        *,
+        bias: float | None = None,
+        threads: int = 1,
+        selection: NDArray[np.int64] | None = None,
+        scaling: Scaling = NO_SCALING,
     ) -> None:
         self._sparse = sp.issparse(X)
         matrix: Any = X if self._sparse else np.asarray(X)
@@ -45,6 +55,11 @@ class Rows:
         self._threads = threads
         self._selection = np.arange(matrix.shape[0], dtype=np.int64) if selection is None else selection
         self._for_many_passes: Rows | None = None
+        self._scaling = scaling
+        self._factors: NDArray[np.float64] | None = None
+        if scaling.unit_rows:
+            norms = row_norms(self._X)
+            self._factors = 1.0 / np.where(norms > 0.0, norms, 1.0)
 
     @property
     def threads(self) -> int:
@@ -71,12 +86,22 @@ class Rows:
 
     @property
     def matrix(self) -> Any:
-        """The whole matrix, (n, features): a CSR matrix or a C-ordered dense array, float32 or float64."""
+        """The whole matrix, (n, features), unscaled: a CSR matrix or a C-ordered dense array, float32 or float64."""
         return self._X
+
+    def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
+        """Of the features of the selected rows, scaled; ``groups``: (m,), the rows' queries, see ``column_moments``."""
+        mean, variance = column_moments(self._X, self._selection, groups=groups, factors=self._factors)
+        scaling = self._scaling
+        if scaling.centre is not None:
+            mean = mean - scaling.centre
+        if scaling.divisors is not None:
+            mean, variance = mean / scaling.divisors, variance / scaling.divisors**2
+        return Moments(mean, variance)
 
     def select(self, which: NDArray[np.int64]) -> Rows:
         """The rows ``which`` (positions within this selection, int64), in that order; X is shared."""
-        return Rows(self._X, bias=self._bias, threads=self._threads, selection=self._selection[which])
+        return self._like(self._X, self._selection[which])
 
     def for_many_passes(self) -> Rows:
         """The same rows, stored densely if X is sparse and that takes hardly more bytes (``DENSE_IF``): passes over
@@ -93,18 +118,29 @@ class Rows:
         dense = X.shape[0] * X.shape[1] * X.dtype.itemsize
         if dense > DENSE_IF * (X.data.nbytes + X.indices.nbytes):
             return self
-        return Rows(X.toarray(), bias=self._bias, threads=self._threads, selection=self._selection)
+        return self._like(X.toarray(), self._selection)
+
+    def _like(self, X: Any, selection: NDArray[np.int64]) -> Rows:
+        """Other rows of X, or of its copy."""
+        rows = copy.copy(self)
+        rows._X, rows._sparse, rows._selection, rows._for_many_passes = X, sp.issparse(X), selection, None
+        return rows
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """w·x of every selected row: (m,) float64, for w (dimension,) float64; written to ``out`` if given."""
         X, d = self._X, self._X.shape[1]
         if out is None:
             out = np.empty(len(self))
-        features = np.ascontiguousarray(w[:d])
+        scaling = self._scaling
+        features = np.ascontiguousarray(w[:d] if scaling.divisors is None else w[:d] / scaling.divisors)
         if self._sparse:
             _kernels.scores_csr(X.indptr, X.indices, X.data, self._selection, features, out, self._threads)
         else:
             _kernels.scores_dense(X, self._selection, features, out, self._threads)
+        if self._factors is not None:
+            out *= self._factors[self._selection]
+        if scaling.centre is not None:
+            out -= scaling.centre @ features
         if self._bias is not None:
             out += self._bias * w[d]
         return out
@@ -113,10 +149,16 @@ class Rows:
         """Xᵀc: (dimension,) float64, for c (m,) float64. Only rows with a non-zero weight are touched."""
         X, d = self._X, self._X.shape[1]
         out = np.empty(self.dimension)
+        of_row = c if self._factors is None else c * self._factors[self._selection]
         if self._sparse:
-            _kernels.combine_csr(X.indptr, X.indices, X.data, self._selection, c, out[:d], self._threads)
+            _kernels.combine_csr(X.indptr, X.indices, X.data, self._selection, of_row, out[:d], self._threads)
         else:
-            _kernels.combine_dense(X, self._selection, c, out[:d], self._threads)
+            _kernels.combine_dense(X, self._selection, of_row, out[:d], self._threads)
+        scaling = self._scaling
+        if scaling.centre is not None:
+            out[:d] -= c.sum() * scaling.centre
+        if scaling.divisors is not None:
+            out[:d] /= scaling.divisors
         if self._bias is not None:
             out[d] = self._bias * c.sum()
         return out

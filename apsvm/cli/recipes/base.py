@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
@@ -19,6 +19,7 @@ from apsvm.cli.shared import BAD_DATA, Failure, one_ranker, read_any_model, thre
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.rows import Rows
+    from apsvm.data.scaling import Scaling
     from apsvm.model import LinearRanker, Model
     from apsvm.records import Log
 
@@ -38,6 +39,7 @@ class Common:
     max_features: int | None
     threads: int
     seed: int
+    scale: str
     warm_start: str | None
     log: str | None
     quiet: bool
@@ -48,8 +50,9 @@ class Common:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A training to be done: data, the shared options, the recipe's own by name, the log, and whether to stop. Where it
-    is one of several on the same data, these share ``rows()``, and the model to start from has been read."""
+    """A training to be done: data, the shared options, the recipe's own by name, the log, whether to stop, the scaling
+    of the features, learned by ``with_scaling``, and the rows to train on, (m,) int64 and ascending; None: all. Where
+    it is one of several on the same data, these share ``rows()``, and the model to start from has been read."""
 
     dataset: Dataset
     common: Common
@@ -58,15 +61,33 @@ class Job:
     should_stop: Callable[[], bool]
     shared: Rows | None = None
     start_from: LinearRanker | None = None
+    scaling: Scaling | None = None
+    selection: Any = None
 
-    def rows(self) -> Rows:
-        """The data's rows, with the constant feature where one was asked for."""
+    def with_scaling(self) -> Job:
+        """The job with what ``--scale`` asks for, learned from its rows."""
+        from apsvm.data.scaling import learn_scaling
+
+        return replace(self, scaling=learn_scaling(self.common.scale, self.dataset.X, self.selection))
+
+    def of_rows(self, values: Any) -> Any:
+        """Of ``values``, one a row of the data, those of the job's rows; None of None."""
+        return values if values is None or self.selection is None else values[self.selection]
+
+    def rows(self, selection: Any = None) -> Rows:
+        """The job's rows, or those of ``selection``, scaled, with the constant feature where one was asked for."""
         from apsvm.data.rows import Rows
+        from apsvm.data.scaling import NO_SCALING
 
-        if self.shared is not None:
+        if self.shared is not None and selection is None:
             return self.shared
-        bias = self.common.bias if self.common.bias >= 0 else None
-        return Rows(self.dataset.X, bias=bias, threads=thread_count(self.common.threads))
+        return Rows(
+            self.dataset.X,
+            bias=self.common.bias if self.common.bias >= 0 else None,
+            threads=thread_count(self.common.threads),
+            selection=self.selection if selection is None else selection,
+            scaling=self.scaling or NO_SCALING,
+        )
 
     def start(self) -> Any:
         """The weights of ``--warm-start``, one a column of ``rows()``, or None."""
@@ -80,10 +101,16 @@ class Job:
             raise Failure(BAD_DATA, f"{path}: its features and the data's count from different bases")
         if ranker.coef[width:].any():
             raise Failure(BAD_DATA, f"{path}: it has weights for {ranker.width} features, the data has {width}")
+        if ranker.unit_rows != (self.common.scale == "l2"):
+            raise Failure(BAD_DATA, f"{path}: of the model and this training, one divides rows by their length (l2)")
         start = np.zeros(width + (self.common.bias >= 0))
         start[: min(width, ranker.width)] = ranker.coef[:width]
+        constant = ranker.intercept
+        if self.scaling is not None:
+            start[:width], moved = self.scaling.scaled_weights(start[:width])
+            constant += moved
         if self.common.bias > 0:
-            start[width] = ranker.intercept / self.common.bias
+            start[width] = constant / self.common.bias
         return start
 
     def ranker(self, w: Any, header: Mapping[str, Any]) -> LinearRanker:
@@ -92,7 +119,11 @@ class Job:
 
         bias, width = self.common.bias, self.dataset.X.shape[1]
         intercept = bias * float(w[width]) if bias >= 0 else 0.0
-        return LinearRanker(w[:width].copy(), intercept, self.header(header))
+        coef = w[:width].copy()
+        if self.scaling is not None:
+            coef, constant = self.scaling.raw_weights(coef)
+            intercept += constant
+        return LinearRanker(coef, intercept, self.header(header))
 
     def header(self, header: Mapping[str, Any]) -> dict[str, Any]:
         """A model's header: how and of what it was made, to which the recipe adds ``header``. There is no date in it:
@@ -105,6 +136,7 @@ class Job:
             "loss": common.loss,
             "bias": common.bias,
             "seed": common.seed,
+            "scale": common.scale,
             "zero_based": dataset.zero_based,
             "positive_label": common.positive_label,
             "relevant_from": common.relevant_from,

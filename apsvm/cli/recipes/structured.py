@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import click
 
 from apsvm.cli.progress import Display
 from apsvm.cli.recipes.base import Common, Job, Made, Recipe
-from apsvm.cli.shared import BAD_DATA, Failure, Number, NumberList, given_by_user, reading, say
+from apsvm.cli.shared import BAD_DATA, Failure, Multiple, Number, NumberList, given_by_user, reading, say
 from apsvm.losses import LOSSES
 from apsvm.oracles import ORACLES
 from apsvm.registry import spelled
@@ -21,10 +21,18 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.losses.base import Loss
     from apsvm.model import LinearRanker
-    from apsvm.trainers.stage import Progress, Trained
+    from apsvm.trainers.stage import Progress, Trained, TrainingSet
 
 #: What ``--oracle`` offers: the oracles that serve a ranking loss, and the two-stage approximation.
 ORACLE_CHOICES = ["auto", *(name for name in ORACLES if name not in ("zero-one", "brute-force")), "appx"]
+
+
+class Fit(NamedTuple):
+    """What was trained for a value of C, and how this was given."""
+
+    given: float | Multiple
+    C: float
+    trained: Trained
 
 
 class Structured(Recipe):
@@ -41,12 +49,13 @@ class Structured(Recipe):
         ),
         click.Option(
             ["-C", "--C", "C"],
-            type=NumberList(0, open_low=True),
-            default="1",
+            type=NumberList(0, open_low=True, multiples=True),
+            default="auto",
             show_default=True,
             metavar="NUMBER[,NUMBER…]",
-            help="Weight of the risk against ½‖w‖². Several values: a model each, MODEL with .C<value> in its name; "
-            "each starts from those before.",
+            help="Weight of the risk against ½‖w‖². auto: told from the scale of the features; 10x: ten times that. "
+            "0.01:100:log10: decades from 0.01 to 100, log2: doublings. Several values: a model each, MODEL with "
+            ".C<value> in its name; each starts from those before.",
         ),
         click.Option(
             ["-e", "--epsilon"],
@@ -126,7 +135,7 @@ class Structured(Recipe):
     def models(self, own: Mapping[str, Any]) -> Sequence[str]:
         if len(own["C"]) == 1:
             return [""]
-        names = [f".C{C:g}" for C in own["C"]]
+        names = [f".C{shown_C(C)}" for C in own["C"]]
         if len(set(names)) < len(names):
             raise click.UsageError(f"values of C that give the same file name: {', '.join(names)}")
         return names
@@ -156,14 +165,25 @@ class Structured(Recipe):
             say(f"warning: {dataset.source}: cost: is used by --loss zero-one only; it is ignored here")
 
     def train(self, job: Job) -> Iterator[Made]:
+        relevant = _labels(job.dataset, job.common, job.own)[0]
+        for fit in self.fits(job):
+            yield _made(job, relevant, fit)
+
+    def fits(self, job: Job) -> Iterator[Fit]:
+        """What is trained for each value of C in turn, on the job's rows; fewer if it is stopped."""
         from apsvm.trainers.approximate import train_approximate
         from apsvm.trainers.stage import Settings, TrainingSet, Watch
         from apsvm.trainers.structured_svm import train_path
 
-        common, own = job.common, job.own
-        relevant, grades = _labels(job.dataset, common, own)
+        common, own, dataset = job.common, job.own, job.dataset
+        relevant, grades = _labels(dataset, common, own)
         training_set = TrainingSet(
-            job.rows(), relevant, job.dataset.groups, job.dataset.costs, _query_weights(own), grades
+            job.rows(),
+            job.of_rows(relevant),
+            job.of_rows(dataset.groups),
+            job.of_rows(dataset.costs),
+            _query_weights(own),
+            job.of_rows(grades),
         )
         settings = Settings(
             loss=common.loss,
@@ -177,26 +197,38 @@ class Structured(Recipe):
         )
         display = Display(verbose=common.verbose, quiet=common.quiet)
         watch = Watch(job.log, lambda progress: _show(display, progress), job.should_stop)
+        values = values_of_C(own["C"], training_set, common.loss)
         job.log.write(
             "start",
             loss=common.loss,
             oracle=own["oracle"],
-            C=own["C"][0] if len(own["C"]) == 1 else list(own["C"]),
+            C=values[0] if len(values) == 1 else values,
             epsilon=own["epsilon"],
             n_rows=len(training_set.rows),
-            n_features=job.dataset.X.shape[1],
-            sha256=job.dataset.fingerprint,
+            n_features=dataset.X.shape[1],
+            sha256=dataset.fingerprint,
         )
         results: Iterator[Trained]
         if own["oracle"] == "appx":
-            results = (
-                train_approximate(training_set, replace(settings, C=C), own["keep_easy"], watch) for C in own["C"]
-            )
+            results = (train_approximate(training_set, replace(settings, C=C), own["keep_easy"], watch) for C in values)
         else:
-            results = train_path(training_set, settings, own["C"], watch, job.start())
-        for C, trained in zip(own["C"], results, strict=False):
+            results = train_path(training_set, settings, values, watch, job.start())
+        for given, C, trained in zip(own["C"], values, results, strict=False):
             display.finish()
-            yield _made(job, relevant, C, trained)
+            yield Fit(given, C, trained)
+
+
+def shown_C(given: float | Multiple) -> str:
+    """As in names of files and in tables."""
+    return f"{given:g}" if isinstance(given, float) else str(given)
+
+
+def values_of_C(given: Sequence[float | Multiple], data: TrainingSet, loss: str) -> list[float]:
+    """What ``-C`` means for these rows."""
+    from apsvm.trainers.default_c import default_C
+
+    default = default_C(data, loss) if any(isinstance(C, Multiple) for C in given) else 1.0
+    return [C.factor * default if isinstance(C, Multiple) else C for C in given]
 
 
 def _loss(common: Common) -> Loss:
@@ -242,10 +274,11 @@ def _show(display: Display, progress: Progress) -> None:
     )
 
 
-def _made(job: Job, relevant: Any, C: float, trained: Trained) -> Made:
+def _made(job: Job, relevant: Any, fit: Fit) -> Made:
     from apsvm.solvers.state import State
 
-    ranker = job.ranker(trained.w, _header(job, relevant, C, trained))
+    given, C, trained = fit
+    ranker = job.ranker(trained.w, _header(job, relevant, fit))
     seconds: dict[str, float] = {}
     for stage in trained.stages:
         for part, span in stage.spans.items():
@@ -256,18 +289,27 @@ def _made(job: Job, relevant: Any, C: float, trained: Trained) -> Made:
         converged=trained.state is State.CONVERGED,
         interrupted=trained.state is State.INTERRUPTED,
         record={"C": C, **ranker.header["certificate"]},
-        summary=_summary(job.dataset, relevant, ranker, trained),
+        summary=[*_how_C_was_found(C, given), *_summary(job.dataset, relevant, ranker, trained)],
         seconds=seconds,
     )
 
 
-def _header(job: Job, relevant: Any, C: float, trained: Trained) -> dict[str, Any]:
+def _how_C_was_found(C: float, given: float | Multiple) -> list[str]:
+    if not isinstance(given, Multiple):
+        return []
+    times = "" if given.factor == 1.0 else f"{given.factor:g} times "
+    return [f"C = {C:.6g}, {times}what fits the scale of the features (-C auto)"]
+
+
+def _header(job: Job, relevant: Any, fit: Fit) -> dict[str, Any]:
+    given, C, trained = fit
     bounds = trained.solution.certificate
     own = job.own
     labels, positive = job.dataset.classes(~relevant), job.common.positive_label
     return {
         "oracle": " then ".join(stage.oracle for stage in trained.stages),
         "C": C,
+        "C_of_default": given.factor if isinstance(given, Multiple) else None,
         "epsilon": own["epsilon"],
         "keep_easy": own["keep_easy"] if own["oracle"] == "appx" else None,
         "solver": own["solver"],

@@ -125,6 +125,8 @@ class Warp(Recipe):
             parse_metric(_metric(own))
         except MetricError as error:
             raise click.UsageError(f"--validation-metric: {error}") from None
+        if common.scale != "none":
+            raise click.UsageError("--scale is not for --loss warp, whose steps read the rows as they are")
         if given_by_user("max_iterations"):
             raise click.UsageError("--max-iterations is not for --loss warp, which counts --epochs")
         if common.positive_label is not None and own["preference"]:

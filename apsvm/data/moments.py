@@ -1,0 +1,121 @@
+"""Means and variances of the columns of X over some of its rows, in blocks: O(nnz), and no copy of X.
+
+With queries the variances are about the queries' own means, since rows are compared within a query only:
+
+    s²_j = 1/n Σ_i (x_ij − mean of column j in i's query)² = 1/n ( Σ_i x_ij² − Σ_q (Σ_{i∈q} x_ij)² / n_q ).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+#: Values in a block of dense rows, at most; rows in one of sparse rows.
+BLOCK = 1 << 20
+#: A column whose standard deviation is at most this share of its root mean square counts as constant: what is left of
+#: it may be rounding.
+CONSTANT = 1e-6
+
+
+class Moments(NamedTuple):
+    """(d,) float64 each; the variance of a constant column is exactly 0, others' are above."""
+
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+
+
+def column_moments(
+    X: Any,
+    selection: NDArray[np.int64],
+    *,
+    groups: NDArray[np.int64] | None = None,
+    factors: NDArray[np.float64] | None = None,
+) -> Moments:
+    """Of the rows ``selection`` (m,) of X, CSR or dense. ``groups``: (m,), their queries; ``factors``: (n,), what each
+    row of X is multiplied by. Values beyond 1e154 make infinities, no warning."""
+    d = X.shape[1]
+    total, squares, explained = np.zeros(d), np.zeros(d), np.zeros(d)
+    starts = None
+    if groups is not None:
+        order = np.argsort(groups, kind="stable")
+        selection = selection[order]
+        starts = np.flatnonzero(np.r_[True, np.diff(groups[order]) != 0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for begin, end in _blocks(X, selection.size, starts):
+            which = selection[begin:end]
+            block = X[which].astype(np.float64)
+            if factors is not None:
+                block = _times(block, factors[which])
+            at = np.zeros(1, dtype=np.int64)
+            if starts is not None:
+                at = starts[np.searchsorted(starts, begin) : np.searchsorted(starts, end)] - begin
+            sizes = np.diff(np.r_[at, end - begin])
+            if sp.issparse(block):
+                squares += np.bincount(block.indices, block.data**2, minlength=d)
+                member = sp.csr_array((np.ones(end - begin), np.arange(end - begin), np.r_[at, end - begin]))
+                sums = (member @ block).tocoo()
+                total += np.bincount(sums.col, sums.data, minlength=d)
+                explained += np.bincount(sums.col, sums.data**2 / sizes[sums.row], minlength=d)
+            else:
+                squares += np.einsum("ij,ij->j", block, block)
+                sums = np.add.reduceat(block, at, axis=0)
+                total += sums.sum(axis=0)
+                explained += (sums**2 / sizes[:, None]).sum(axis=0)
+        n = selection.size
+        if starts is None:
+            explained = total**2 / n
+        variance = np.maximum((squares - explained) / n, 0.0)
+        variance[variance <= CONSTANT**2 * (squares / n)] = 0.0
+    return Moments(total / n, variance)
+
+
+def largest_magnitudes(X: Any, selection: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(d,): max |x_ij| of each column over the rows ``selection``."""
+    largest = np.zeros(X.shape[1])
+    for begin, end in _blocks(X, selection.size, None):
+        block = X[selection[begin:end]]
+        if sp.issparse(block):
+            np.maximum.at(largest, block.indices, np.abs(block.data))
+        else:
+            np.maximum(largest, np.abs(block).max(axis=0), out=largest)
+    return largest
+
+
+def row_norms(X: Any) -> NDArray[np.float64]:
+    """(n,): ‖x_i‖ of every row, whatever its magnitude."""
+    n = X.shape[0]
+    norms = np.zeros(n)
+    for begin, end in _blocks(X, n, None):
+        block = X[begin:end].astype(np.float64)
+        largest = np.asarray(abs(block).max(axis=1).todense() if sp.issparse(block) else np.abs(block).max(axis=1))
+        largest = largest.reshape(-1)
+        unit = _times(block, 1.0 / np.where(largest > 0.0, largest, 1.0))
+        square = unit.power(2).sum(axis=1) if sp.issparse(unit) else np.einsum("ij,ij->i", unit, unit)
+        norms[begin:end] = largest * np.sqrt(np.asarray(square).reshape(-1))
+    return norms
+
+
+def _times(block: Any, factors: NDArray[np.float64]) -> Any:
+    """Each row times its factor."""
+    if not sp.issparse(block):
+        return block * factors[:, None]
+    repeated = np.repeat(factors, np.diff(block.indptr))
+    return sp.csr_array((block.data * repeated, block.indices, block.indptr), shape=block.shape)
+
+
+def _blocks(X: Any, n: int, starts: NDArray[np.int64] | None) -> Iterator[tuple[int, int]]:
+    """Begins and ends of blocks of 0..n, no query (they begin at ``starts``) in two of them."""
+    rows = 1 << 16 if sp.issparse(X) else max(1, BLOCK // max(1, X.shape[1]))
+    begin = 0
+    while begin < n:
+        end = min(n, begin + rows)
+        if starts is not None and end < n:
+            after = int(np.searchsorted(starts, begin, side="right"))
+            until = max(after, int(np.searchsorted(starts, end, side="right")) - 1)
+            end = int(starts[until]) if until < starts.size else n
+        yield begin, end
+        begin = end
