@@ -60,7 +60,7 @@ class CvCommand(click.Command):
 @click.argument("data", metavar="DATA")
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="How many folds.")
 @click.option(
-    "-m", "--metric", "metrics", metavar="NAME", multiple=True, default=("AP",), show_default=True,
+    "-m", "--metric", metavar="NAME", multiple=True, default=("AP",), show_default=True,
     help="What settings are judged by, as apsvm eval names it; may be given more than once: the first one chooses.",
 )  # fmt: skip
 @click.option(
@@ -69,13 +69,13 @@ class CvCommand(click.Command):
     help="Weights of the risk to try: 1,10,100; 0.01:1e5:log10 (decades; log2: doublings); or multiples, 1x, of what "
     "fits the scale of the features of the fold's training rows (-C auto of apsvm train).",
 )  # fmt: skip
-@click.option("--loss", "losses", type=Several(LossName()), default="ap", show_default=True, help="Losses to try.")
+@click.option("--loss", type=Several(LossName()), default="ap", show_default=True, help="Losses to try.")
 @click.option(
-    "--bound", "bounds", type=Several(click.Choice(["hinge", "tight"])), default="hinge", show_default=True,
+    "--bound", type=Several(click.Choice(["hinge", "tight"])), default="hinge", show_default=True,
     help="Bounds on the loss to try.",
 )  # fmt: skip
 @click.option(
-    "-e", "--epsilon", "epsilons", type=NumberList(0, open_low=True), default="1e-3", show_default=True,
+    "-e", "--epsilon", type=NumberList(0, open_low=True), default="1e-3", show_default=True,
     metavar="NUMBER[,NUMBER…]", help="Gaps to try, in units of the loss: training stops at a gap of epsilon·C.",
 )  # fmt: skip
 @click.option(
@@ -83,7 +83,7 @@ class CvCommand(click.Command):
     help="Choose not the best C but the smallest whose mean is within one standard error of the best.",
 )  # fmt: skip
 @click.option("-o", "--output", metavar="MODEL", help="Train the chosen setting on all rows and write this model.")
-@click.option("--json", "as_json", metavar="FILE", help="Write all results, each fold's included; - for stdout.")
+@click.option("--json", metavar="FILE", help="Write all results, each fold's included; - for stdout.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(0, 1024), default=0, show_default=True,
     help="Paths trained at a time, in threads; 0: one a core. The result does not depend on it.",
@@ -195,16 +195,16 @@ class _Run:
         from apsvm.metrics import MetricError
         from apsvm.metrics.evaluate import parse_metrics
 
-        absent = {"loss": given["losses"][0], "threads": 1, "warm_start": None, "log": None}
+        absent = {"loss": given["loss"][0], "threads": 1, "warm_start": None, "log": None}
         common = Common(**{one.name: {**given, **absent}.get(one.name, False) for one in fields(Common)})
         own = {option.name: given.get(option.name) for option in Structured.options if option.name is not None}
         if common.positive_label is not None and common.relevant_from is not None:
             raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
         try:
-            metrics = parse_metrics(given["metrics"])
+            metrics = parse_metrics(given["metric"])
         except MetricError as error:
             raise click.UsageError(str(error)) from None
-        variants = [Variant(*names) for names in itertools.product(given["losses"], given["bounds"], given["epsilons"])]
+        variants = [Variant(*names) for names in itertools.product(given["loss"], given["bound"], given["epsilon"])]
         for variant in variants:
             recipe = recipe_of(variant.loss)
             if not isinstance(recipe, Structured):
@@ -219,7 +219,7 @@ class _Run:
         return run
 
     def _check_outputs(self) -> None:
-        outputs = [path for path in (self.output, self.given["as_json"]) if path is not None]
+        outputs = [path for path in (self.output, self.given["json"]) if path is not None]
         for path in outputs:
             check_output(path, data=self.data, **self.recipe.inputs(self.own), query_weights=self.own["query_weights"])
         places = ["-" if path == "-" else os.path.realpath(path) for path in outputs]
@@ -232,7 +232,7 @@ class _Run:
 
         common = self.common
         dataset = read_to_train(self.data, replace(common, threads=self.given["jobs"]), unlabelled=False)
-        for at, loss in enumerate(self.given["losses"]):
+        for at, loss in enumerate(self.given["loss"]):
             # What there is to say of the data, it says once.
             quiet = common.quiet or at > 0
             self.recipe.check_data(dataset, replace(common, loss=loss, quiet=quiet), {**self.own, "bound": "hinge"})
@@ -337,7 +337,7 @@ class _Run:
         """The table, on stdout or where something else goes there on stderr, and the JSON."""
         from apsvm.files import write_whole
 
-        as_json = self.given["as_json"]
+        as_json = self.given["json"]
         show = say if "-" in (as_json, self.output) else put
         if show is put or not self.common.quiet:
             for line in self._table(settings, chosen):

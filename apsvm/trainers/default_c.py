@@ -8,8 +8,8 @@ moving a feature's zero changes nothing, again as of the ranking. The geometric 
 covariance), so that a feature of huge scale does not decide alone: with a C that fits it, all others count for nothing.
 
 The factors, and that neither the number of positives nor their share comes in, were found on real data
-(``scripts/study_default_c.py``): 1000 for losses by query. A loss over rows weighs each row by 1/n, so that of the few
-positives of an imbalanced set is outvoted until C is large: 50 000. O(nnz), one pass over the rows.
+(``scripts/study_default_c.py``): 1000 for losses over rankings. Where each row weighs 1/n, as in the 0-1 loss and those
+over labellings, the few positives of an imbalanced set are outvoted until C is large: 50 000. O(nnz), one pass.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from apsvm.losses import make_loss
-from apsvm.losses.base import Loss
+from apsvm.losses.base import Loss, LossOverRankings
 from apsvm.trainers.stage import TrainingSet
 
 FACTOR = 1e3
@@ -36,6 +36,6 @@ def default_C(data: TrainingSet, loss: str | Loss = "ap") -> float:
     variance = variance[variance > 0.0]
     if variance.size == 0 or not np.isfinite(variance).all():
         return 1.0
-    factor = FACTOR if loss.by_query else FACTOR_OVER_ROWS
+    factor = FACTOR if isinstance(loss, LossOverRankings) else FACTOR_OVER_ROWS
     C = float(np.exp(np.log(factor) - np.log(variance.size) - np.log(variance).mean()))
     return C if 0.0 < C < np.inf else 1.0

@@ -236,7 +236,7 @@ def test_the_summary(training, digits, run):
 
 
 def test_the_summary_of_a_run_cut_short(cancer, run, tmp_path):
-    done = run("train", cancer.path, tmp_path / "m", "--max-iterations", 2, code=3)
+    done = run("train", cancer.path, tmp_path / "m", "-C", 1, "--max-iterations", 2, code=3)
     assert "apsvm: iteration limit after 2 iterations\n" in done.stderr
     assert " > 0.001 asked for" in done.stderr
 

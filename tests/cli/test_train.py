@@ -50,7 +50,7 @@ def test_primal_is_the_objective_over_all_rankings(C, run, info, tmp_path):
 
 
 def test_zero_one_is_the_hinge_of_the_rows(cancer, trained, info):
-    model = trained(cancer, "--loss", "zero-one", "--oracle", "auto")
+    model = trained(cancer, "--loss", "zero-one", "--oracle", "auto", "-C", "1")
     margins = cancer.labels * load_model(model).score(cancer.X)
     weights = load_model(model).coef
     objective = 0.5 * weights @ weights + np.maximum(0, 1 - margins).mean()
@@ -174,34 +174,34 @@ def test_a_bias_moves_no_ranking(cancer, trained, info):
 
 def test_keep_easy_bounds(cancer, trained, info):
     """All rows difficult: the exact problem. All easy rows kept: they keep their margins, and it costs."""
-    exact = info(trained(cancer))
-    none = info(trained(cancer, "--oracle", "appx", "--keep-easy", "0"))
-    everything = trained(cancer, "--oracle", "appx", "--keep-easy", "100")
+    exact = info(trained(cancer, "-C", "1"))
+    none = info(trained(cancer, "-C", "1", "--oracle", "appx", "--keep-easy", "0"))
+    everything = trained(cancer, "-C", "1", "--oracle", "appx", "--keep-easy", "100")
     tolerance = exact["certificate"]["tolerance"]
     assert none["certificate"]["primal"] == pytest.approx(exact["certificate"]["primal"], abs=tolerance)
     assert none["exact"] is False
     assert none["oracle"] == "zero-one then bucket"
     assert (none["keep_easy"], info(everything)["keep_easy"], exact["keep_easy"]) == (0.0, 100.0, None)
 
-    binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one")).score(cancer.X)
+    binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one", "-C", "1")).score(cancer.X)
     kept = binary >= 1
     assert 50 < kept.sum() < 569
     margins = cancer.labels * load_model(everything).score(cancer.X)
     assert margins[kept].min() >= 1 - 1e-9
-    plain_margins = cancer.labels * load_model(trained(cancer)).score(cancer.X)
+    plain_margins = cancer.labels * load_model(trained(cancer, "-C", "1")).score(cancer.X)
     assert plain_margins[kept].min() < 0.9
 
 
 def test_keep_easy_says_how_many(cancer, run, trained, tmp_path):
-    binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one")).score(cancer.X)
+    binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one", "-C", "1")).score(cancer.X)
     easy = round(0.25 * int((binary >= 1).sum()))
-    done = run("train", cancer.path, tmp_path / "m", "--oracle", "appx", "--keep-easy", 25)
+    done = run("train", cancer.path, tmp_path / "m", "-C", 1, "--oracle", "appx", "--keep-easy", 25)
     assert f"{easy} rows held easy, {569 - easy} difficult" in done.stderr
     assert "approximate" in done.stderr
 
 
 def test_qp_backends_certify_one_optimum(cancer, trained, info):
-    bounds = {qp: info(trained(cancer, "--qp", qp))["certificate"] for qp in BACKENDS}
+    bounds = {qp: info(trained(cancer, "-C", "1", "--qp", qp))["certificate"] for qp in BACKENDS}
     assert len(bounds) >= 3
     assert max(b["dual"] for b in bounds.values()) <= min(b["primal"] for b in bounds.values()) * (1 + 1e-12)
     for qp, b in bounds.items():

@@ -1,0 +1,200 @@
+"""``apsvm cv`` against folds trained one by one, and what it writes and refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+from sklearn.preprocessing import StandardScaler
+
+from apsvm import load_model
+from apsvm.cli.cv import make_folds
+from apsvm.cli.shared import Failure
+from apsvm.data.rows import Rows
+from apsvm.trainers.stage import Settings, TrainingSet, Watch
+from apsvm.trainers.structured_svm import train_structured_svm
+
+
+@pytest.fixture
+def hard(rng, write_rows, tmp_path):
+    """300 rows that no ranker orders well, a sixth positive, features of different scales: (path, X, positive)."""
+    X = np.round(rng.normal(size=(300, 6)) * np.array([1, 5, 0.2, 1, 3, 1]), 6)
+    positive = X @ np.array([1, 0.2, 0, 0, 0, 0.5]) + 2 * rng.normal(size=300) > 2
+    return write_rows(tmp_path / "hard.svm", X, np.where(positive, 1.0, -1.0)), X, positive
+
+
+def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
+    path, X, positive = hard
+    done = run(
+        "cv", path, "--folds", 3, "-C", "0.1:100:log10", "--scale", "standard", "-m", "AP", "-m", "AUC", "-e", 1e-5,
+        "--json", tmp_path / "j", "-o", tmp_path / "m", "--seed", 4,
+    )  # fmt: skip
+    found = json.loads((tmp_path / "j").read_text())
+    assert [setting["C"] for setting in found["settings"]] == [0.1, 1.0, 10.0, 100.0]
+    folds = make_folds(positive, None, 3, 4, "hard")
+    for setting in found["settings"]:
+        for at, fold in enumerate(folds):
+            scaler = StandardScaler().fit(X[fold.training])
+            data = TrainingSet(Rows(scaler.transform(X[fold.training])), positive[fold.training])
+            w = train_structured_svm(data, Settings(C=setting["C"], epsilon=1e-5), Watch()).w
+            expected = average_precision_score(positive[fold.test], scaler.transform(X[fold.test]) @ w)
+            assert setting["metrics"]["AP"]["folds"][at] == pytest.approx(expected, abs=0.005)
+        values = np.array(setting["metrics"]["AUC"]["folds"])
+        assert setting["metrics"]["AUC"]["mean"] == pytest.approx(values.mean())
+        assert setting["metrics"]["AUC"]["deviation"] == pytest.approx(values.std(ddof=1))
+        assert setting["states"] == ["converged"] * 3
+    means = [setting["metrics"]["AP"]["mean"] for setting in found["settings"]]
+    assert len(set(means)) > 1
+    assert [setting["chosen"] for setting in found["settings"]] == [mean == max(means) for mean in means]
+
+    chosen = next(setting for setting in found["settings"] if setting["chosen"])
+    table = done.stdout.splitlines()
+    assert len(table) == 5
+    row = next(line for line in table if line.endswith("chosen"))
+    assert row.split()[:4] == [
+        f"{chosen['C']:g}", f"{chosen['metrics']['AP']['mean']:.4f}", "±", f"{chosen['metrics']['AP']['deviation']:.4f}"
+    ]  # fmt: skip
+    # The model is an ordinary one, of all rows.
+    run("train", "-q", path, tmp_path / "same", "-C", chosen["C"], "--scale", "standard", "-e", 1e-5, "--seed", 4)
+    model = load_model(tmp_path / "m")
+    assert model.coef == pytest.approx(load_model(tmp_path / "same").coef, rel=1e-6, abs=1e-9)
+    assert model.header["selection"] == {
+        "folds": 3, "folds_of": "rows, stratified", "seed": 4, "metric": "AP", "rule": "highest mean", "settings": 4,
+        "C": chosen["C"], "mean": chosen["metrics"]["AP"]["mean"], "deviation": chosen["metrics"]["AP"]["deviation"],
+    }  # fmt: skip
+    assert run("predict", path, tmp_path / "m").stdout.count("\n") == 300
+
+
+def test_a_grid_whose_result_depends_on_no_thread(hard, run, tmp_path):
+    path, _, _ = hard
+    for jobs in (1, 3):
+        run(
+            "cv", path, "--folds", 3, "--loss", "ap,auc", "--bound", "hinge,tight", "-C", "0.1x:10x:log10", "-j", jobs,
+            "-q", "--json", tmp_path / f"j{jobs}",
+        )  # fmt: skip
+    found = [json.loads((tmp_path / name).read_text())["settings"] for name in ("j1", "j3")]
+    assert [(s["loss"], s["bound"], s["C"]) for s in found[0]] == [
+        (loss, bound, C) for loss in ("ap", "auc") for bound in ("hinge", "tight") for C in ("0.1x", "1x", "10x")
+    ]
+    for one, other in zip(*found, strict=True):
+        assert (one["metrics"], one["C_of_folds"]) == (other["metrics"], other["C_of_folds"])
+    hinge, tight = (next(s for s in found[0] if s["bound"] == bound) for bound in ("hinge", "tight"))
+    assert hinge["metrics"] != tight["metrics"]
+    assert sum(setting["chosen"] for setting in found[0]) == 1
+    # A multiple of what fits the fold's own rows.
+    assert len(set(hinge["C_of_folds"])) == 3
+
+
+def test_folds_of_queries(rng, run, write_rows, tmp_path):
+    X = rng.normal(size=(120, 3))
+    groups = np.repeat(np.arange(24), 5)
+    labels = np.where(X[:, 0] + 0.5 * rng.normal(size=120) > 0.3, 1.0, 0.0)
+    path = write_rows(tmp_path / "q.svm", X, labels, query_id=groups)
+    done = run("cv", path, "-m", "AP", "-m", "nDCG@3", "-C", "1,10", "--json", "-")
+    found = json.loads(done.stdout)
+    assert found["folds_of"] == "queries"
+    assert sum(found["data"]["test_rows"]) == 120
+    assert all(size % 5 == 0 for size in found["data"]["test_rows"])
+    assert "±" in done.stderr
+    assert 0.6 < found["settings"][0]["metrics"]["AP"]["mean"] < 1
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_make_folds(grouped, rng):
+    relevant = rng.random(203) < 0.2
+    groups = rng.integers(0, 40, size=203) if grouped else None
+    folds = make_folds(relevant, groups, 4, 0, "x")
+    assert (np.sort(np.concatenate([fold.test for fold in folds])) == np.arange(203)).all()
+    for fold in folds:
+        assert (np.sort(np.concatenate(fold)) == np.arange(203)).all()
+        if groups is None:
+            assert abs(fold.test.size - 203 / 4) <= 1
+            assert abs(relevant[fold.test].sum() - relevant.sum() / 4) < 1
+        else:
+            assert not np.isin(groups[fold.test], groups[fold.training]).any()
+            assert abs(np.unique(groups[fold.test]).size - np.unique(groups).size / 4) <= 1
+    other = make_folds(relevant, groups, 4, 1, "x")
+    assert any(
+        (one.test != two.test).any() for one, two in zip(folds, other, strict=True) if one.test.size == two.test.size
+    )
+    with pytest.raises(Failure, match="need at least 60"):
+        make_folds(relevant, groups, 60, 0, "x")
+
+
+def test_one_standard_error(hard, run, tmp_path):
+    path, _, _ = hard
+    options = ("-C", "1e-4:1e4:log10", "--folds", 4, "-q", "--scale", "standard")
+    run("cv", path, *options, "--json", tmp_path / "j")
+    run("cv", path, *options, "--json", tmp_path / "k", "--one-standard-error")
+    best, simple = (
+        next(s for s in json.loads((tmp_path / name).read_text())["settings"] if s["chosen"]) for name in ("j", "k")
+    )
+    least = best["metrics"]["AP"]["mean"] - best["metrics"]["AP"]["deviation"] / 2
+    settings = json.loads((tmp_path / "k").read_text())["settings"]
+    assert simple["C"] == min(s["C"] for s in settings if s["metrics"]["AP"]["mean"] >= least)
+    assert simple["C"] < best["C"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (("--folds", "1"), 2, "--folds"),
+        (("-m", "nonsense"), 2, "unknown metric"),
+        (("--loss", "ap,ap"), 2, "twice"),
+        (("--loss", "warp"), 2, "which it does not have"),
+        (("--loss", "ap,f1", "--bound", "hinge,tight"), 2, "--bound tight is for losses over rankings"),
+        (("-C", "1,1"), 2, "one value twice"),
+        (("-o", "m", "--json", "m"), 2, "same place"),
+        (("--folds", "150"), 65, "150 folds need at least 150 positive rows"),
+        (("-o", "nowhere/m"), 74, "cannot write"),
+        (("--time-limit", "0", "-C", "1e6"), 3, ""),
+    ],
+)
+def test_refused(options, code, message, hard, run, tmp_path):
+    done = run("cv", hard[0], *options, "-q", code=code, cwd=tmp_path)
+    assert message in done.stderr
+    assert not (tmp_path / "m").exists()
+
+
+def test_no_output_replaces_an_input(hard, run):
+    path = hard[0]
+    before = path.read_bytes()
+    for option in ("-o", "--json"):
+        assert "would be overwritten" in run("cv", path, option, path, code=2).stderr
+    assert path.read_bytes() == before
+
+
+def test_configuration_and_environment(hard, run, tmp_path):
+    (tmp_path / "c.toml").write_text(
+        'C = "1:10:log10"\nfolds = 3\nmetric = ["AUC", "AP"]\nloss = "auc"\none-standard-error = true\n'
+    )  # fmt: skip
+    done = run("cv", hard[0], "--config", tmp_path / "c.toml", "--json", "-", "-q", env={"APSVM_CV_FOLDS": "2"})
+    found = json.loads(done.stdout)
+    assert (found["folds"], found["metric"], found["rule"]) == (2, "AUC", "one standard error")
+    assert [(s["loss"], s["C"], *s["metrics"]) for s in found["settings"]] == [
+        ("auc", C, "AUC", "AP") for C in (1.0, 10.0)
+    ]
+
+
+def test_interrupted(digits, command, environment, tmp_path):
+    process = subprocess.Popen(
+        [*command, "cv", digits.path, "--positive-label", "8", "-C", "10,1e9", "-e", "1e-13", "-o", "m", "-j", "1"],
+        stderr=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", env=environment(), cwd=tmp_path,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.communicate(timeout=6)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130, said
+    assert "no model" in said or "nothing was finished" in said
+    assert "Traceback" not in said
+    assert os.listdir(tmp_path) == []

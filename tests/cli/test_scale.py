@@ -1,0 +1,88 @@
+"""``--scale``: the model takes rows as they are; and the default C."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
+
+from apsvm import load_model
+
+SCALERS = {"maxabs": MaxAbsScaler, "standard": StandardScaler, "l2": Normalizer}
+
+
+@pytest.fixture
+def wide(cancer, rng, write_rows, tmp_path):
+    """The columns of ``cancer`` in very different units and moved: (path, X)."""
+    X = np.round(cancer.X.toarray() * np.logspace(-2, 3, 30) + np.linspace(-3, 3, 30), 9)
+    return write_rows(tmp_path / "wide.svm", X, cancer.labels), X
+
+
+@pytest.mark.parametrize("name", SCALERS)
+def test_a_scaled_training_is_the_training_of_scaled_rows(name, wide, cancer, run, write_rows, info, scored, tmp_path):
+    path, X = wide
+    Z = SCALERS[name]().fit_transform(X)
+    by_hand = write_rows(tmp_path / "scaled.svm", Z, cancer.labels)
+    run("train", "-q", path, tmp_path / "m", "--scale", name, "-C", 10, "-e", 1e-5)
+    run("train", "-q", by_hand, tmp_path / "h", "-C", 10, "-e", 1e-5)
+    primal = [info(tmp_path / model)["certificate"]["primal"] for model in ("m", "h")]
+    assert primal[0] == pytest.approx(primal[1], rel=2e-4)
+    assert info(tmp_path / "m")["scale"] == name
+    ours, theirs = (
+        scored(run("predict", *pair).stdout) for pair in ((path, tmp_path / "m"), (by_hand, tmp_path / "h"))
+    )
+    assert np.corrcoef(ours, theirs)[0, 1] > 0.9999
+
+
+def test_an_intercept_and_signs_of_standardised_rows(wide, cancer, run, tmp_path):
+    path, X = wide
+    Z = StandardScaler().fit_transform(X)
+    run("train", "-q", path, tmp_path / "m", "--scale", "standard", "--loss", "zero-one", "-B", 1, "-C", 100)
+    model = load_model(tmp_path / "m")
+    w = model.coef * X.std(axis=0)
+    assert Z @ w + model.intercept + X.mean(axis=0) @ model.coef == pytest.approx(model.score(X), abs=1e-8)
+    assert ((model.score(X) > 0) == cancer.positive).mean() > 0.97
+
+
+def test_warm_start_between_scaled_models(wide, run, info, tmp_path):
+    """From its own solution a training starts at its objective, whatever the scaling."""
+    path, _ = wide
+    options = ("--scale", "standard", "-B", 2, "-C", 10, "--loss", "zero-one")
+    run("train", "-q", path, tmp_path / "m", *options, "-e", 1e-4)
+    done = run("train", path, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
+    first = done.stderr.splitlines()[1].split()
+    assert float(first[1]) == pytest.approx(info(tmp_path / "m")["certificate"]["primal"], rel=1e-5)
+    done = run("train", path, tmp_path / "n", "--scale", "l2", "--warm-start", tmp_path / "m", code=65)
+    assert "one divides rows by their length" in done.stderr
+
+
+def test_export(wide, run, tmp_path):
+    path, X = wide
+    run("train", "-q", path, tmp_path / "m", "--scale", "maxabs")
+    done = run("export", tmp_path / "m", "--format", "liblinear")
+    at = done.stdout.splitlines().index("w")
+    assert X @ np.array([float(w) for w in done.stdout.splitlines()[at + 1 :]]) == pytest.approx(
+        load_model(tmp_path / "m").score(X)
+    )
+    assert "warning" not in done.stderr
+    run("train", "-q", path, tmp_path / "m", "--scale", "l2")
+    assert "divides each row by its length" in run("export", tmp_path / "m", "--format", "liblinear").stderr
+
+
+def test_warp_is_not_scaled(cancer, run, tmp_path):
+    done = run("train", cancer.path, tmp_path / "m", "--loss", "warp", "--scale", "l2", code=2)
+    assert "--scale is not for --loss warp" in done.stderr
+
+
+def test_the_default_C_is_shown(cancer, run, info, tmp_path):
+    expected = 1000.0 / 30  # standardised features
+    done = run("train", cancer.path, tmp_path / "m")
+    assert f"apsvm: C = {expected:.6g}, what fits the scale of the features (-C auto)\n" in done.stderr
+    assert info(tmp_path / "m")["C"] == pytest.approx(expected, rel=1e-6)
+    assert info(tmp_path / "m")["C_of_default"] == 1.0
+    run("train", "-q", cancer.path, tmp_path / "p.model", "-C", "0.1x:10x:log10,3")
+    found = {path.name: info(path) for path in tmp_path.glob("p.*")}
+    assert {name: facts["C_of_default"] for name, facts in found.items()} == {
+        "p.C0.1x.model": 0.1, "p.C1x.model": 1.0, "p.C10x.model": 10.0, "p.C3.model": None,
+    }  # fmt: skip
+    assert found["p.C10x.model"]["C"] == pytest.approx(10 * expected, rel=1e-6)

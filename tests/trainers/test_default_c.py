@@ -1,0 +1,65 @@
+"""What the default C depends on, and what it must not depend on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from apsvm.data.rows import Rows
+from apsvm.data.scaling import learn_scaling
+from apsvm.trainers.default_c import FACTOR, FACTOR_OVER_ROWS, default_C
+from apsvm.trainers.stage import Settings, TrainingSet, Watch
+from apsvm.trainers.structured_svm import train_structured_svm
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(200, 5)) * np.array([1.0, 1.0, 10.0, 100.0, 1e-2])
+
+
+def data(X, groups=None, **more):
+    relevant = np.arange(X.shape[0]) % 7 == 0
+    return TrainingSet(Rows(X, **more), relevant, groups)
+
+
+def test_the_rule(X):
+    geometric = np.exp(np.log(X.var(axis=0)).mean())
+    assert default_C(data(X)) == pytest.approx(FACTOR / (5 * geometric))
+    assert default_C(data(sp.csr_array(X), bias=1.0)) == pytest.approx(default_C(data(X)))
+    for loss in ("zero-one", "f1"):
+        assert default_C(data(X), loss) == pytest.approx(FACTOR_OVER_ROWS / (5 * geometric))
+
+
+def test_units_and_zeros_of_features_do_not_matter(X):
+    """A change of unit leaves the ranking that is learned as it is; a constant feature counts for nothing."""
+    C = default_C(data(X))
+    assert default_C(data(30.0 * X)) == pytest.approx(C / 900.0)
+    assert default_C(data(X + 5.0)) == pytest.approx(C, rel=1e-6)
+    assert default_C(data(np.column_stack([X, np.full(200, 7.0)]))) == pytest.approx(C)
+    w = [train_structured_svm(data(a * X), Settings(C=default_C(data(a * X)), epsilon=1e-6), Watch()).w for a in (1, 8)]
+    assert 8 * w[1] == pytest.approx(w[0], rel=1e-3, abs=1e-3 * np.abs(w[0]).max())
+
+
+def test_of_scaled_rows(X):
+    scaling = learn_scaling("standard", X)
+    assert default_C(data(X, scaling=scaling)) == pytest.approx(FACTOR / 5)
+
+
+def test_within_queries(X):
+    """What all rows of a query share decides nothing between them; the 0-1 loss knows no queries."""
+    groups = np.arange(200) // 20
+    moved = X + 50.0 * groups[:, None]
+    assert default_C(data(moved, groups)) == pytest.approx(default_C(data(X, groups)), rel=1e-6)
+    assert default_C(data(moved, groups), "zero-one") < 0.1 * default_C(data(X, groups), "zero-one")
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_nothing_varies(value):
+    assert default_C(data(np.full((20, 3), value))) == 1.0
+
+
+def test_too_large_to_square():
+    X = np.ones((20, 2))
+    X[::2] = 1e200
+    assert default_C(data(X)) == 1.0
