@@ -257,8 +257,9 @@ def _whole(job: Job, at: int, trained: list[_Outcome], missing: list[_Outcome], 
         ],
         "classes_skipped": skipped,
     }
-    if "C" in each[0].record:
-        record["C"] = each[0].record["C"]
+    values_of_C = {made.record.get("C") for made in each}
+    if len(values_of_C) == 1 and None not in values_of_C:  # by default each class has its own
+        (record["C"],) = values_of_C
     return Made(
         model=model,
         state=next((state for state, made in zip(states, each, strict=True) if not made.converged), states[0]),
