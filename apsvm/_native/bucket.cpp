@@ -126,13 +126,6 @@ struct StripBins {
     }
 };
 
-struct Bin {
-    std::int64_t first;  // position of its first negative
-    std::int64_t count;
-    std::uint32_t name;
-    std::int32_t low, high;  // bounds on its ranks; equal: solved
-};
-
 // Bounds on one bin's ranks, which are known to lie in [low, high].
 template <class Bins>
 void bound_bin(const Task &task, const Bins &edges, Bin &bin, std::int32_t low, std::int32_t high) {
@@ -228,7 +221,7 @@ struct Pass {
 
     template <class Bins>
     std::int64_t run(const Bins &edges) {
-        auto &[bins, counts, weight_of_bin] = workspace;
+        auto &[bins, counts, weight_of_bin, filled] = workspace;
         if (bins.size() < n) bins.resize(n);
         const std::size_t chunks = std::clamp<std::size_t>(n / kPerThread, 1, threads);
         counts.assign(chunks * edges.count, 0);
@@ -241,7 +234,7 @@ struct Pass {
             }
         });
 
-        std::vector<Bin> filled;  // in descending order of score
+        filled.clear();
         std::int64_t position = 1;
         for (std::size_t name = edges.count; name-- > 0;) {
             std::int64_t count = 0;

@@ -103,11 +103,19 @@ struct Sink {
 std::int64_t rank_by_quicksort(const Task &task, const Sink &sink, std::int64_t j, Scored *begin, Scored *end,
                                std::int32_t low, std::int32_t high, bool sorted = false);
 
+struct Bin {
+    std::int64_t first;  // position of its first negative
+    std::int64_t count;
+    std::uint32_t name;
+    std::int32_t low, high;  // bounds on its ranks; equal: solved
+};
+
 // Memory for binning, kept from call to call.
 struct BinsWorkspace {
     std::vector<std::uint16_t> names;   // of each score's bin
     std::vector<std::int64_t> counts;   // chunk by chunk, of each bin
     std::vector<double> weights;        // of each bin's negatives, or −1: open
+    std::vector<Bin> filled;            // in descending order of score
 };
 
 // Ranks of sorted items[0, n) where each g_j is non-decreasing on 1..min(P, j): ranks grow with j, so from j = P on one
