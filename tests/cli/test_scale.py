@@ -7,6 +7,7 @@ import pytest
 from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 
 from apsvm import load_model
+from apsvm.model import load_any_model
 
 SCALERS = {"maxabs": MaxAbsScaler, "standard": StandardScaler, "l2": Normalizer}
 
@@ -86,3 +87,13 @@ def test_the_default_C_is_shown(cancer, run, info, tmp_path):
         "p.C0.1x.model": 0.1, "p.C1x.model": 1.0, "p.C10x.model": 10.0, "p.C3.model": None,
     }  # fmt: skip
     assert found["p.C10x.model"]["C"] == pytest.approx(10 * expected, rel=1e-6)
+
+
+def test_one_against_the_rest(digits, run, tmp_path):
+    """Each class's ranker is the one that it has alone."""
+    for name in ("l2", "standard"):
+        run("train", "-q", digits.path, tmp_path / "all", "--one-vs-rest", "--scale", name, "-C", 1)
+        run("train", "-q", digits.path, tmp_path / "eight", *digits.options, "--scale", name, "-C", 1)
+        scores = load_any_model(tmp_path / "all").score(digits.X)
+        assert scores[:, 8] == pytest.approx(load_model(tmp_path / "eight").score(digits.X), rel=1e-12)
+        assert np.ptp(scores[:, 8]) > 0.1
