@@ -33,7 +33,7 @@ constexpr double kFewViolate = 0.2;            // of the negatives
 constexpr std::size_t kSample = 4096;
 constexpr std::size_t kPerThread = 1u << 17;   // below this many scores a thread costs more than it saves
 constexpr std::size_t kBinsPerPositive = 24;  // a few are open for each change of rank
-constexpr std::size_t kMostPerBin = 16, kLeastPerBin = 4;
+constexpr std::size_t kMostPerBin = 32, kLeastPerBin = 4;
 constexpr std::size_t kMostBins = 1u << 16;     // what 16 bits name
 constexpr std::size_t kStrips = 64;            // 2^k
 constexpr std::size_t kBinsInAStrip = 128;
