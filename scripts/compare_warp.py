@@ -33,7 +33,7 @@ from apsvm.data.liked import hide, liked_items
 from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES
 from apsvm.metrics.evaluate import evaluate
-from apsvm.trainers import structured_svm, warp
+from apsvm.trainers import stage, structured_svm, warp
 from apsvm.trainers.item_factors import evaluate_lists, train_items
 
 METRICS = ["P@1", "P@10", "nDCG@10", "AP", "AUC"]
@@ -70,9 +70,9 @@ class Part:
 def exact(loss: str, C: float) -> Callable[[Part], np.ndarray]:
     def train(part: Part) -> np.ndarray:
         # The 0-1 loss needs the constant; the others ignore it.
-        data = structured_svm.TrainingSet(Rows(part.X, bias=1.0), part.relevant, part.groups)
-        settings = structured_svm.Settings(loss=loss, C=C)
-        return structured_svm.train_structured_svm(data, settings, structured_svm.Watch()).w
+        data = stage.TrainingSet(Rows(part.X, bias=1.0), part.relevant, part.groups)
+        settings = stage.Settings(loss=loss, C=C)
+        return structured_svm.train_structured_svm(data, settings, stage.Watch()).w
 
     return train
 

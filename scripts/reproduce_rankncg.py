@@ -33,11 +33,11 @@ from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
 from apsvm.data.rows import Rows
-from apsvm.losses import LOSSES
 from apsvm.solvers.state import State
-from apsvm.trainers import structured_svm
+from apsvm.trainers import stage
 from apsvm.trainers.preferences import Classes, classes_by_label, cut_into_classes, full
 from apsvm.trainers.rank_ncg import Settings, TrainingSet, Watch, train_rank_ncg
+from apsvm.trainers.structured_svm import train_structured_svm
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ Method = Callable[[Part, float], np.ndarray | None]
 
 def rank_ncg(**settings: object) -> Method:
     def train(part: Part, regularisation: float) -> np.ndarray:
-        classes = Classes(part.of_row, np.unique(part.of_row) * 1.0)
+        names, of_row = np.unique(part.of_row, return_inverse=True)  # a fold may lack a class
+        classes = Classes(of_row, names * 1.0)
         data = TrainingSet(Rows(part.X), classes, full(classes.names.size))
         trained = train_rank_ncg(data, Settings(regularisation=regularisation, **settings), Watch())
         if trained.state is not State.CONVERGED:
@@ -85,17 +86,15 @@ def logistic_regression(memory: float) -> Method:
     return train
 
 
-def auc_svm(part: Part, regularisation: float) -> np.ndarray | None:
-    if "auc" not in list(LOSSES):
-        return None
+def auc_svm(part: Part, regularisation: float) -> np.ndarray:
     edges = list(combinations(range(part.of_row.max() + 1), 2))
     members = [np.flatnonzero((part.of_row == low) | (part.of_row == high)) for low, high in edges]
     rows = np.concatenate(members)
     groups = np.repeat(np.arange(len(edges)), [which.size for which in members])
     relevant = np.concatenate([part.of_row[which] == high for which, (_, high) in zip(members, edges, strict=True)])
-    data = structured_svm.TrainingSet(Rows(part.X).select(rows), relevant, groups)
-    settings = structured_svm.Settings(loss="auc", C=1 / regularisation)
-    return structured_svm.train_structured_svm(data, settings, structured_svm.Watch()).w
+    data = stage.TrainingSet(Rows(part.X).select(rows), relevant, groups)
+    settings = stage.Settings(loss="auc", C=1 / regularisation)
+    return train_structured_svm(data, settings, stage.Watch()).w
 
 
 def wmw(scores: np.ndarray, of_row: np.ndarray) -> float:

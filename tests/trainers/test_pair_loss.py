@@ -8,7 +8,7 @@ from scipy.special import erfc
 
 from apsvm.data.rows import Rows
 from apsvm.trainers.pair_loss import NoPairsError, PairLoss, make_pair_loss
-from apsvm.trainers.preferences import GRAPHS, classes_by_label, from_edges
+from apsvm.trainers.preferences import GRAPHS, Classes, classes_by_label, from_edges, full
 
 C = np.sqrt(3.0) / (np.sqrt(2.0) * np.pi)
 
@@ -203,3 +203,8 @@ def test_scores_of_the_largest_magnitude(rng):
     slopes = np.empty(4)
     assert loss.loss(np.array([1e308, 0.0, 5.0, -1e308]), slopes) == np.inf
     np.testing.assert_allclose(slopes, [2.0, 1.0 + 1 / (1 + np.exp(5.0)), -1.0 - 1 / (1 + np.exp(5.0)), -2.0])
+
+
+def test_classes_that_nobody_named_are_refused():
+    with pytest.raises(ValueError, match=r"expected classes 0\.\.1, found 0\.\.2"):
+        make_pair_loss(Rows(np.ones((3, 1))), Classes(np.array([0, 2, 1]), np.array([0.0, 1.0])), full(2))
