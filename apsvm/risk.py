@@ -160,8 +160,11 @@ class Risk:
 
 def require_pairs(relevant: NDArray[np.bool_], groups: NDArray[np.int64] | None) -> None:
     """Raises NothingToRankError if no query has both a positive and a negative row."""
-    _, n_pos, n_neg = _queries_first(relevant, groups)
-    if not ((n_pos > 0) & (n_neg > 0)).any():
+    if groups is None:
+        fine = relevant.any() and not relevant.all()
+    else:
+        fine = np.intersect1d(groups[relevant], groups[~relevant]).size > 0
+    if not fine:
         raise NothingToRankError("no query has both a positive and a negative row")
 
 

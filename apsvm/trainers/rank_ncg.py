@@ -9,19 +9,19 @@ objective="erfc", summation="fourier", optimizer="prcg", normalize="none" (a sum
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.clock import Span
 from apsvm.data.rows import Rows
-from apsvm.records import Log, NoLog, span_fields
+from apsvm.records import span_fields
 from apsvm.solvers.smooth import SEARCHES, Evaluation, Iteration, Limits, Solution, minimise
 from apsvm.solvers.state import State
 from apsvm.trainers.pair_loss import make_pair_loss
 from apsvm.trainers.preferences import Classes, PreferenceGraph
+from apsvm.trainers.watch import Watcher
 
 #: ``Settings.tolerance`` where none is given: of exact sums, and of a Fourier series.
 TOLERANCE, TOLERANCE_OF_A_SERIES = 1e-5, 1e-3
@@ -64,13 +64,7 @@ class Settings:
         return TOLERANCE_OF_A_SERIES if self.summation == "fourier" else TOLERANCE
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """Who follows a training: the log, a progress display, and a way to stop it between evaluations."""
-
-    log: Log = field(default_factory=NoLog)
-    progress: Callable[[Iteration], None] = lambda iteration: None
-    should_stop: Callable[[], bool] = lambda: False
+Watch = Watcher[Iteration]
 
 
 @dataclass(frozen=True, slots=True)

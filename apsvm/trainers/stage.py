@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from apsvm.clock import Span
 from apsvm.data.rows import Rows
 from apsvm.losses.base import Loss
-from apsvm.records import Log, NoLog, span_fields
+from apsvm.records import Log, span_fields
 from apsvm.risk import Account, OracleCall, ScoreHinge
 from apsvm.solvers.cutting_plane import Constraints, Iteration, Solution, Solver
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter, ScoredRisk
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.state import State
+from apsvm.trainers.watch import Watcher
 
 #: Where the solver takes its planes, by the name of ``--solver``.
 CUTTERS: dict[str, Callable[[ScoredRisk[ScoreHinge]], Cutter]] = {
@@ -76,13 +77,7 @@ class Progress:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """Who follows a training: the log, a progress display, and a way to stop it between iterations."""
-
-    log: Log = field(default_factory=NoLog)
-    progress: Callable[[Progress], None] = lambda progress: None
-    should_stop: Callable[[], bool] = lambda: False
+Watch = Watcher[Progress]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.data.rows import Rows
-from apsvm.records import Log, NoLog
 from apsvm.registry import UnknownNameError
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending, Epoch, Pass, descend
+from apsvm.trainers.watch import Watcher
 
 #: What a rule's ``--learning-rate`` is unless it is given. adadelta finds its own; there the rate is a factor.
 LEARNING_RATES = {"adagrad": 0.05, "adadelta": 1.0, "sgd": 0.05}
@@ -77,13 +77,7 @@ class Settings:
         return LEARNING_RATES[self.rule] if self.learning_rate is None else self.learning_rate
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """Who follows a training: the log, a progress display, and a way to stop it, asked several times a second."""
-
-    log: Log = field(default_factory=NoLog)
-    progress: Callable[[Epoch], None] = lambda epoch: None
-    should_stop: Callable[[], bool] = lambda: False
+Watch = Watcher[Epoch]
 
 
 @dataclass(frozen=True, slots=True)
