@@ -31,6 +31,38 @@ struct SortWorkspace {
 void sort_scores(const double *scores, const std::int32_t *index, std::size_t n, std::vector<Scored> &items,
                  SortWorkspace &workspace);
 
+// What is found of one query. value: h = loss + weights·scores. evaluated: argmaxes computed. violating: negatives above
+// some positive; for a measure of labellings, rows labelled wrongly.
+struct Answer {
+    double value = 0.0, loss = 0.0;
+    std::int64_t evaluated = 0, violating = 0;
+
+    void add(const Answer &other, double coefficient) {
+        value += coefficient * other.value;
+        loss += coefficient * other.loss;
+        evaluated += other.evaluated;
+        violating += other.violating;
+    }
+};
+
+// The sum of the tasks [begin, end) of the same rows, by their coefficients: solve(task, own) writes a task's row weights
+// to own[0, rows); c becomes their sum. `spare` is room to work in.
+template <class Task, class Solve>
+Answer add_up(Task *begin, Task *end, std::size_t rows, double *c, std::vector<double> &spare, Solve solve) {
+    Answer total;
+    for (Task *task = begin; task != end; ++task) {
+        const bool first = task == begin;
+        if (!first && spare.size() < rows) spare.resize(rows);
+        double *const own = first ? c : spare.data();
+        total.add(solve(*task, own), task->coefficient);
+        if (!first)
+            for (std::size_t i = 0; i < rows; ++i) c[i] += task->coefficient * own[i];
+        else if (task->coefficient != 1.0)
+            for (std::size_t i = 0; i < rows; ++i) c[i] *= task->coefficient;
+    }
+    return total;
+}
+
 struct Task {
     const double *positives;  // descending
     std::int32_t n_pos;

@@ -85,7 +85,7 @@ Sink empty_sink(const Query &query, double scale, MeasureWorkspace &work) {
 // The positives' row weights, Δ and h of the ranks taken by `sink`; lost(k, p): what the k-th positive at the position
 // p adds to Δ.
 template <class Lost>
-Found answer(const Query &query, const Sink &sink, double scale, std::int64_t evaluated, const MeasureWorkspace &work,
+Answer answer(const Query &query, const Sink &sink, double scale, std::int64_t evaluated, const MeasureWorkspace &work,
              const Lost &lost) {
     double loss = 0.0, margin = 0.0;
     // Σc = 0: measuring the scores from the top positive keeps a common offset from eating the digits.
@@ -113,7 +113,7 @@ std::int64_t cutoff(const Query &query, double k) {
 }
 
 // The row weights, Δ and h of the labelling in which the a highest positives and the b highest negatives are positive.
-Found labelled(const Query &query, std::int32_t a, std::int32_t b, double loss, std::int64_t evaluated,
+Answer labelled(const Query &query, std::int32_t a, std::int32_t b, double loss, std::int64_t evaluated,
                const MeasureWorkspace &work) {
     const double share = 1.0 / (static_cast<double>(query.n_pos) + static_cast<double>(query.n_neg));
     double sum = 0.0;
@@ -133,7 +133,7 @@ Found labelled(const Query &query, std::int32_t a, std::int32_t b, double loss, 
 // The first drop, the one that breaks convexity, belongs to j = k = 1 alone. Where r_1 ≥ 2 all ranks are (they are
 // monotone), and no gain at k = 1 counts; where r_1 = 1 the other negatives have only drops from the second on: both
 // restricted problems are of the family. The better of the two is taken.
-Found ndcg_first_two(const Query &query, const double *discount, const double *drops, MeasureWorkspace &work) {
+Answer ndcg_first_two(const Query &query, const double *discount, const double *drops, MeasureWorkspace &work) {
     sort_both(query, work);
     const double scale = scale_of(query), unit = 1.0 / sum(discount, query.n_pos);
     const auto lost = [&](std::int64_t k, std::int64_t p) { return unit * (discount[k - 1] - discount[p - 1]); };
@@ -144,12 +144,12 @@ Found ndcg_first_two(const Query &query, const double *discount, const double *d
     Sink sink = empty_sink(query, scale, work);
     sink.take(*begin, 1);
     std::int64_t evaluated = rank_by_quicksort(task, sink, 2, begin + 1, end, 1, query.n_pos + 1, true);
-    const Found first = answer(query, sink, scale, evaluated, work, lost);
+    const Answer first = answer(query, sink, scale, evaluated, work, lost);
     work.other_weights.assign(query.weights_neg, query.weights_neg + query.n_neg);
 
     sink = empty_sink(query, scale, work);
     evaluated += rank_by_quicksort(task, sink, 1, begin, end, 2, query.n_pos + 1, true);
-    const Found second = answer(query, sink, scale, evaluated, work, lost);
+    const Answer second = answer(query, sink, scale, evaluated, work, lost);
     if (second.value >= first.value) return second;
 
     std::copy(work.other_weights.begin(), work.other_weights.end(), query.weights_neg);
@@ -163,7 +163,7 @@ Found ndcg_first_two(const Query &query, const double *discount, const double *d
 // by place: a positive gains D, a negative put before a positive of higher score (or the other way) loses their
 // difference; what follows the k-th place is in the order of the scores. The best path's value is a recurrence; its end
 // (a, b) known, the order of its first k is a problem of the family again, on a positives and b negatives.
-Found ndcg_at(const Query &query, double k, const double *discount, const double *drops, MeasureWorkspace &work) {
+Answer ndcg_at(const Query &query, double k, const double *discount, const double *drops, MeasureWorkspace &work) {
     sort_both(query, work);
     merge(query, work);
     const double scale = scale_of(query);
@@ -222,7 +222,7 @@ Found ndcg_at(const Query &query, double k, const double *discount, const double
 // The order of the scores has the most positives in the first k that can pay: more lose both Δ and margins. From there,
 // the lowest positive inside and the highest negative outside change places, one pair after another: Δ gains 1/k, and
 // the positives left out lose their differences against the negatives let in.
-Found precision_at(const Query &query, double k, MeasureWorkspace &work) {
+Answer precision_at(const Query &query, double k, MeasureWorkspace &work) {
     sort_both(query, work);
     merge(query, work);
     const double origin = work.scores_pos[0];
@@ -261,7 +261,7 @@ Found precision_at(const Query &query, double k, MeasureWorkspace &work) {
 
 // With a true positives, Δ = 1 − (1+β²) a / (a + b + β²P) is concave in the false positives b, and so is the sum of the
 // b highest scores: a bisection finds the best b for each a.
-Found f_measure(const Query &query, double beta, MeasureWorkspace &work) {
+Answer f_measure(const Query &query, double beta, MeasureWorkspace &work) {
     sort_both(query, work);
     add_up(query, 0.0, work);
     const double share = 1.0 / (static_cast<double>(query.n_pos) + static_cast<double>(query.n_neg));
@@ -298,7 +298,7 @@ Found f_measure(const Query &query, double beta, MeasureWorkspace &work) {
 
 // k fixes b = k − a, so only the k highest of each class need an order. The true labelling, Δ = 0, is always among the
 // candidates.
-Found labelled_at(const Query &query, double k, double unit, MeasureWorkspace &work) {
+Answer labelled_at(const Query &query, double k, double unit, MeasureWorkspace &work) {
     const std::int64_t depth = cutoff(query, k);
     sort_first(query.positives, query.n_pos, depth, work.positives, work.sort);
     sort_first(query.negatives, query.n_neg, depth, work.negatives, work.sort);
@@ -352,7 +352,7 @@ public:
 
     // (Σ coefficient·h, Σ coefficient·Δ, ranks evaluated, violating); fills the row weights.
     nb::tuple call(In<double> scores, Out<double> weights) {
-        Found total{0.0, 0.0, 0, 0};
+        Answer total;
         {
             nb::gil_scoped_release unlocked;
             // Below so many rows a thread costs more than it saves.
@@ -362,7 +362,7 @@ public:
             in_runs(queries_.size(), threads, [&](std::size_t q, std::size_t t) {
                 answers_[q] = answer(q, scores.data(), weights.data(), workspaces_[t]);
             });
-            for (const Found &found : answers_) add(total, found, 1.0);
+            for (const Answer &found : answers_) total.add(found, 1.0);
         }
         return as_tuple(total);
     }
@@ -372,7 +372,7 @@ public:
         const Query query{positives.data(),   static_cast<std::int32_t>(positives.size()),
                           negatives.data(),   static_cast<std::int32_t>(negatives.size()),
                           weights_pos.data(), weights_neg.data()};
-        Found found;
+        Answer found;
         {
             nb::gil_scoped_release unlocked;
             found = find(query, workspaces_[0]);
@@ -387,38 +387,22 @@ private:
         double coefficient;
     };
 
-    static nb::tuple as_tuple(const Found &found) {
-        return nb::make_tuple(found.value, found.loss, found.ranks_evaluated, found.violating);
+    static nb::tuple as_tuple(const Answer &found) {
+        return nb::make_tuple(found.value, found.loss, found.evaluated, found.violating);
     }
 
-    static void add(Found &total, const Found &found, double coefficient) {
-        total.value += coefficient * found.value;
-        total.loss += coefficient * found.loss;
-        total.ranks_evaluated += found.ranks_evaluated;
-        total.violating += found.violating;
+    Answer answer(std::size_t q, const double *scores, double *weights, MeasureWorkspace &work) const {
+        const Task *const begin = tasks_.data() + queries_[q];
+        const Task *const end = tasks_.data() + (q + 1 < queries_.size() ? queries_[q + 1] : tasks_.size());
+        const double *const s = scores + begin->first;
+        const auto rows = static_cast<std::size_t>(begin->n_pos) + static_cast<std::size_t>(begin->n_neg);
+        return add_up(begin, end, rows, weights + begin->first, work.own_weights,
+                      [&](const Task &task, double *own) {
+                          return find({s, task.n_pos, s + task.n_pos, task.n_neg, own, own + task.n_pos}, work);
+                      });
     }
 
-    Found answer(std::size_t q, const double *scores, double *weights, MeasureWorkspace &work) const {
-        Found total{0.0, 0.0, 0, 0};
-        const std::size_t begin = queries_[q], end = q + 1 < queries_.size() ? queries_[q + 1] : tasks_.size();
-        for (std::size_t t = begin; t < end; ++t) {
-            const Task &task = tasks_[t];
-            const double *const s = scores + task.first;
-            double *const c = weights + task.first;
-            const auto rows = static_cast<std::size_t>(task.n_pos) + static_cast<std::size_t>(task.n_neg);
-            if (t > begin) work.own_weights.resize(rows);
-            double *const own = t > begin ? work.own_weights.data() : c;
-            add(total, find({s, task.n_pos, s + task.n_pos, task.n_neg, own, own + task.n_pos}, work),
-                task.coefficient);
-            if (t > begin)
-                for (std::size_t i = 0; i < rows; ++i) c[i] += task.coefficient * own[i];
-            else if (task.coefficient != 1.0)
-                for (std::size_t i = 0; i < rows; ++i) c[i] *= task.coefficient;
-        }
-        return total;
-    }
-
-    Found find(const Query &query, MeasureWorkspace &work) const {
+    Answer find(const Query &query, MeasureWorkspace &work) const {
         const auto n_pos = static_cast<double>(query.n_pos);
         if (measure_ == "ndcg-chakrabarti") return ndcg_first_two(query, discount_.data(), drops_.data(), work);
         if (measure_ == "ndcg@k") return ndcg_at(query, parameter_, discount_.data(), drops_.data(), work);
@@ -436,7 +420,7 @@ private:
     std::vector<double> discount_, drops_;
     std::vector<Task> tasks_;
     std::vector<std::size_t> queries_;  // the first task of each
-    std::vector<Found> answers_;
+    std::vector<Answer> answers_;
     std::vector<MeasureWorkspace> workspaces_;
     std::size_t rows_ = 0;
 };

@@ -14,13 +14,6 @@ struct Query {
     double *weights_pos, *weights_neg;
 };
 
-// value: h = loss + weights·scores. ranks_evaluated: argmaxes computed. violating: negatives above some positive; for
-// a measure of labellings, rows labelled wrongly.
-struct Found {
-    double value, loss;
-    std::int64_t ranks_evaluated, violating;
-};
-
 // Memory kept from call to call; whatever the sizes of the queries.
 struct MeasureWorkspace {
     std::vector<Scored> positives, negatives;  // descending
@@ -36,19 +29,19 @@ struct MeasureWorkspace {
 
 // NDCG with D(1) = D(2): discount[p - 1] = D(p) and drops[p - 1] = D(p) − D(p+1) for p up to n_pos + n_neg, convex but
 // for the first drop. O(n log n), n = n_pos + n_neg.
-Found ndcg_first_two(const Query &query, const double *discount, const double *drops, MeasureWorkspace &work);
+Answer ndcg_first_two(const Query &query, const double *discount, const double *drops, MeasureWorkspace &work);
 
 // NDCG@k: `discount` and `drops` as above, convex, for p up to min(k, n_pos + n_neg). O(n log n + k²).
-Found ndcg_at(const Query &query, double k, const double *discount, const double *drops, MeasureWorkspace &work);
+Answer ndcg_at(const Query &query, double k, const double *discount, const double *drops, MeasureWorkspace &work);
 
 // P@k over rankings. O(n log n).
-Found precision_at(const Query &query, double k, MeasureWorkspace &work);
+Answer precision_at(const Query &query, double k, MeasureWorkspace &work);
 
 // F_β over labellings. O(n log n).
-Found f_measure(const Query &query, double beta, MeasureWorkspace &work);
+Answer f_measure(const Query &query, double beta, MeasureWorkspace &work);
 
 // Over the labellings with k positive labels: what the true positives among them fall short of min(k, P), by `unit`:
 // k for precision, P for recall. O(n + k log k).
-Found labelled_at(const Query &query, double k, double unit, MeasureWorkspace &work);
+Answer labelled_at(const Query &query, double k, double unit, MeasureWorkspace &work);
 
 }  // namespace apsvm

@@ -303,18 +303,6 @@ struct Tables {
     }
 };
 
-struct Answer {
-    double value = 0.0, loss = 0.0;
-    std::int64_t evaluated = 0, violating = 0;
-
-    void add(const Answer &other, double coefficient) {
-        value += coefficient * other.value;
-        loss += coefficient * other.loss;
-        evaluated += other.evaluated;
-        violating += other.violating;
-    }
-};
-
 // What one thread needs to solve one query after another.
 struct Workspace {
     std::vector<Scored> positives, items;
@@ -456,21 +444,13 @@ private:
         const Query &query = queries_[q];
         const double *const s = scores + query.first;
         double *const c = weights + query.first;
-        answers_[q] = {};
-        for (std::size_t t = query.begin; t < query.end; ++t) {
-            OneTask &task = tasks_[t];
-            const Tables &tables = tables_[task.tables];
-            const bool alone = t == query.begin;
-            if (!alone && workspace.weights.size() < query.rows) workspace.weights.resize(query.rows);
-            double *const own = alone ? c : workspace.weights.data();
-            answers_[q].add(solve(algorithm_, bisect_, tables, s, s + tables.n_pos, own, own + tables.n_pos,
-                                  task.violating, workspace, threads),
-                            task.coefficient);
-            if (!alone)
-                for (std::size_t i = 0; i < query.rows; ++i) c[i] += task.coefficient * own[i];
-            else if (task.coefficient != 1.0)
-                for (std::size_t i = 0; i < query.rows; ++i) c[i] *= task.coefficient;
-        }
+        OneTask *const tasks = tasks_.data();
+        answers_[q] = add_up(tasks + query.begin, tasks + query.end, query.rows, c, workspace.weights,
+                             [&](OneTask &task, double *own) {
+                                 const Tables &tables = tables_[task.tables];
+                                 return solve(algorithm_, bisect_, tables, s, s + tables.n_pos, own,
+                                              own + tables.n_pos, task.violating, workspace, threads);
+                             });
     }
 
     void answer_in_threads(const double *scores, double *weights) {
