@@ -1,8 +1,8 @@
 """The timing log: JSON Lines, one record an oracle call and one an iteration, flushed line by line.
 
-Every record has ``event``: ``start`` (what is trained), ``oracle``, ``iteration``, ``end`` (why it stopped). Times are
-nanoseconds, wall clock (``*_wall_ns``) and CPU of the whole process (``*_cpu_ns``). Where several classes are trained,
-a record says its ``class``; only the ``end`` is of all.
+Every record has ``event``: ``start`` (what is trained), ``oracle``, ``iteration``, ``step`` (of the tight bound's
+descent), ``end`` (why it stopped). Times are nanoseconds, wall clock (``*_wall_ns``) and CPU of the whole process
+(``*_cpu_ns``). Where several classes are trained, a record says its ``class``; only the ``end`` is of all.
 """
 
 from __future__ import annotations

@@ -137,8 +137,12 @@ class Risk:
 
     def cut(self, hinge: ScoreHinge) -> Evaluation:
         """The cutting plane of a hinge: one pass over the rows with a weight."""
+        return Evaluation(hinge.value, self.combine(hinge.weights), hinge.loss)
+
+    def combine(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Xᵀ·weights (dimension,) of row weights (m,) in the risk's own order."""
         with self._account.spans.time("gradient"):
-            return Evaluation(hinge.value, self.rows.combine(hinge.weights), hinge.loss)
+            return self.rows.combine(weights)
 
     def __call__(self, w: NDArray[np.float64]) -> Evaluation:
         """The risk and its plane at w (dimension,) float64."""

@@ -22,7 +22,7 @@ from apsvm.solvers.state import State
 ROUNDING = 16 * np.finfo(np.float64).eps
 
 
-class Problem(Protocol):
+class Scored(Protocol):
     """L and X. Results go to ``out`` (n_scores,) float64 where it is given."""
 
     @property
@@ -31,14 +31,18 @@ class Problem(Protocol):
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Xw: (n_scores,) float64."""
 
-    def slopes(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        """``out`` becomes c."""
-
     def loss(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> float:
         """L, and ``out`` becomes c."""
 
     def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
         """Xᵀc: (dimension,) float64."""
+
+
+class Problem(Scored, Protocol):
+    """One whose slopes are had without its value."""
+
+    def slopes(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        """``out`` becomes c."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, w
     trained = Trained(report.solution.w, [stage_one, report], False, risk.queries, risk.queries_skipped, notes)
     if settings.bound == "tight" and isinstance(risk, Risk) and trained.state is State.CONVERGED:
         # Another length of w would break the constraints.
-        bound = TightBound(stage, risk, settings, watch, may_scale=False)
+        bound = TightBound(stage, risk, settings, watch, may_leave=False)
         trained = bound.tighten(trained, settings.C, seconds_used=stage_one.solution.seconds + report.solution.seconds)
     return trained
 

@@ -17,6 +17,7 @@ from apsvm.risk import Account, OracleCall, ScoreHinge
 from apsvm.solvers.cutting_plane import Constraints, Iteration, Solution, Solver
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter, ScoredRisk
 from apsvm.solvers.qp import BACKENDS
+from apsvm.solvers.quasi_newton import Step
 from apsvm.solvers.state import State
 from apsvm.trainers.watch import Watcher
 
@@ -207,20 +208,7 @@ def _log_iteration(
     log: Log, stage: str, C: float, iteration: Iteration, calls: list[OracleCall], spans: Mapping[str, Span]
 ) -> None:
     where: dict[str, Any] = {"stage": stage, "C": C, "iteration": iteration.index}
-    for call in calls:
-        log.write(
-            "oracle",
-            **where,
-            oracle=call.oracle,
-            n_pos=call.n_pos,
-            n_neg=call.n_neg,
-            queries=call.queries,
-            ranks_evaluated=call.ranks_evaluated,
-            violating=call.violating,
-            risk=call.risk,
-            loss=call.loss,
-            **span_fields({"oracle": call.span}),
-        )
+    _log_calls(log, where, calls)
     log.write(
         "iteration",
         **where,
@@ -235,3 +223,36 @@ def _log_iteration(
         **span_fields(spans),
         seconds=iteration.seconds,
     )
+
+
+def log_step(
+    log: Log,
+    stage: str,
+    start: str,
+    C: float,
+    step: Step,
+    calls: list[OracleCall],
+    spans: Mapping[str, Span],
+    seconds: float,
+) -> None:
+    """A quasi-Newton step of the descent that began at ``start``, and its oracle calls."""
+    where: dict[str, Any] = {"stage": stage, "start": start, "C": C, "step": step.number}
+    _log_calls(log, where, calls)
+    log.write("step", **where, objective=step.objective, oracle_calls=len(calls), **span_fields(spans), seconds=seconds)
+
+
+def _log_calls(log: Log, where: Mapping[str, Any], calls: list[OracleCall]) -> None:
+    for call in calls:
+        log.write(
+            "oracle",
+            **where,
+            oracle=call.oracle,
+            n_pos=call.n_pos,
+            n_neg=call.n_neg,
+            queries=call.queries,
+            ranks_evaluated=call.ranks_evaluated,
+            violating=call.violating,
+            risk=call.risk,
+            loss=call.loss,
+            **span_fields({"oracle": call.span}),
+        )

@@ -3,8 +3,11 @@
     J(w) = ½‖w‖² + C·{ h(w) − g(w) },     h(w) = max_R [Δ(R*, R) + w·Ψ(R) − w·Ψ(R*)],   g(w) = max_R w·Ψ(R) − w·Ψ(R*)
 
 The ramp loss of structured estimation (Chapelle, Do, Le, Smola, Teo 2008): h − g lies between Δ of the ranking by score
-and the hinge h, and unlike h it gives a hopeless positive no more weight than its loss. The concave-convex procedure
-(Yuille and Rangarajan 2003): g(w) ≥ a·w, a = Xᵀc⁰ of the ranking by score at w_t, with equality there, so that
+and the hinge h, and unlike h it gives a hopeless positive no more weight than its loss.
+
+First down by quasi-Newton steps (``solvers.quasi_newton``), which pass over the many small kinks where the other way to
+go down would end. Then that way, the concave-convex procedure (Yuille and Rangarajan 2003): g(w) ≥ a·w, a = Xᵀc⁰ of the
+ranking by score at w_t, with equality there, so that
 
     J(w) ≤ ½‖w‖² + C·h(w) − C·a·w = ½‖w − C·a‖² + C·h(w) − ½‖C·a‖²,
 
@@ -14,29 +17,28 @@ Each round may only lower J. The last one proves w_t stationary: no point lowers
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.clock import Span
-from apsvm.risk import Risk
+from apsvm.risk import OracleCall, Risk
 from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.cutting_plane import Solution
+from apsvm.solvers.quasi_newton import Step, descend
 from apsvm.solvers.state import State
-from apsvm.trainers.stage import ConvexPart, Progress, Settings, Stage, StageReport, Trained, Watch
+from apsvm.trainers.stage import ConvexPart, Progress, Settings, Stage, StageReport, Trained, Watch, log_step
 
 #: A round ends when what its bounds leave open is at most this share of what it has gained.
 OPEN_SHARE = 0.5
 MOST_ROUNDS = 200
 #: A start is tried at its own length times these, and at the best of them times half and twice.
 LENGTHS = tuple(4.0**k for k in range(-4, 5))
-#: Shares of C to pass on the way to C, where no path does: at a small C there are few local minima, and following one
-#: to larger C ends lower than starting there.
-SMALLER = (0.001, 0.01, 0.1)
-#: How many times ε is enough on the way.
-SLACKNESS = 10.0
+#: Of ε·C, what a quasi-Newton step must gain.
+LEAST_GAIN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,118 +56,182 @@ class _Point:
         return self.objective + 0.5 * float(self.centre @ self.centre)
 
 
-class TightBound:
-    """Tightens what ``stage`` has trained on ``risk``; one for a whole path of C."""
+class _Ramp:
+    """h − g as a function of the scores (``solvers.smooth.Scored``), with what it took."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        risk: Risk,
-        settings: Settings,
-        watch: Watch,
-        *,
-        may_scale: bool = True,
-    ) -> None:
-        self._stage = stage
+    def __init__(self, risk: Risk) -> None:
         self._risk = risk
         self._by_score = risk.by_score()
+        self._slopes = np.empty(risk.n_scores)
+
+    @property
+    def n_scores(self) -> int:
+        return self._risk.n_scores
+
+    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        return self._risk.scores(w, out)
+
+    def loss(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> float:
+        hinge, order = self._risk.hinge(scores, out), self._by_score.hinge(scores, self._slopes)
+        np.subtract(hinge.weights, order.weights, out=out)
+        return hinge.value - order.value
+
+    def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._risk.combine(c)
+
+    def point(self, w: NDArray[np.float64], C: float) -> _Point:
+        scores = self._risk.scores(w)
+        hinge, order = self._risk.hinge(scores), self._by_score.hinge(scores)
+        objective = 0.5 * float(w @ w) + C * (hinge.value - order.value)
+        return _Point(w, objective, hinge.value, C * self._by_score.cut(order).plane)
+
+    def at_its_best_length(self, w: NDArray[np.float64], C: float) -> NDArray[np.float64]:
+        """``w`` at the length where J is lowest, of those tried: h − g is not indifferent to it."""
+        scores, slopes = self._risk.scores(w), np.empty(self.n_scores)
+        square = float(w @ w)
+
+        def objective(length: float) -> float:
+            return 0.5 * length**2 * square + C * self.loss(length * scores, slopes)
+
+        coarse = min(LENGTHS, key=objective)
+        return min((coarse, 0.5 * coarse, 2.0 * coarse), key=objective) * w
+
+    def account(self) -> tuple[list[OracleCall], dict[str, Span]]:
+        """The hinge's oracle calls since the last time, and the time of the parts."""
+        hinge, order = self._risk.account(), self._by_score.account()
+        spans = {
+            "scores": hinge.spans.parts.get("scores", Span()),
+            "oracle": sum((call.span for call in hinge.calls), Span()),
+            "by score": sum((call.span for call in order.calls), order.spans.parts.get("gradient", Span())),
+            "gradient": hinge.spans.parts.get("gradient", Span()),
+        }
+        return hinge.calls, spans
+
+
+class TightBound:
+    """Tightens what ``stage`` has trained on ``risk``; one for a whole path of C.
+
+    may_leave : False where the stage has constraints, which only its own solver keeps
+    """
+
+    def __init__(self, stage: Stage, risk: Risk, settings: Settings, watch: Watch, *, may_leave: bool = True) -> None:
+        self._stage = stage
+        self._ramp = _Ramp(risk)
         self._settings = settings
         self._watch = watch
-        self._may_scale = may_scale
-        self._last: tuple[float, NDArray[np.float64]] | None = None  # C and the solution before on the path
+        self._may_leave = may_leave
+        self._last: NDArray[np.float64] | None = None  # the solution for the C before on the path
 
     def tighten(
         self, hinge: Trained, C: float, start: NDArray[np.float64] | None = None, *, seconds_used: float = 0.0
     ) -> Trained:
-        """The best stationary point reached from the hinge's solution, from ``start``, and by way of smaller C."""
-        runs: list[_Run] = []
-        best: _Run | None = None
-
-        def descend(name: str, point: NDArray[np.float64], weight: float, slackness: float = 1.0) -> _Run:
-            run = _Run(self, f"tight, {name}", weight, seconds_used + sum(run.seconds for run in runs), slackness)
-            run.descend(self._scaled(point, weight) if self._may_scale else point)
-            runs.append(run)
-            return run
-
-        def stopped() -> bool:
-            return bool(runs) and runs[-1].state not in (State.CONVERGED, State.STALLED)
-
-        by_way, smaller = hinge.w, [C * factor for factor in SMALLER]
-        if self._last is not None and self._last[0] <= C:
-            by_way, smaller = self._last[1], [value for value in smaller if value > self._last[0]]
-        for value in smaller:
-            if not stopped():
-                by_way = descend("smaller C", by_way, value, SLACKNESS).best.w
-        for name, point in (("from smaller C", by_way), ("from the hinge", hinge.w), ("from the given start", start)):
-            if point is None or (best is not None and (stopped() or not point.any())):
-                continue
-            run = descend(name, point, C)
-            if best is None or run.best.objective < best.best.objective:
-                best = run
-        assert best is not None
-        self._last = C, best.best.w
-        report = best.report(runs)
+        """The stationary point below the lowest that is reached from the hinge's solution, that for the C before on a
+        path, and ``start``."""
+        spent = _Spent(seconds_used, time.perf_counter())
+        lowest = hinge.w
+        if self._may_leave:
+            starts = {"from the hinge": hinge.w, "from the C before": self._last, "from the given start": start}
+            reached = [
+                self._descend(f"tight, {name}", point, C, spent)
+                for name, point in starts.items()
+                if point is not None and (point is hinge.w or point.any())
+            ]
+            lowest = min(reached, key=lambda w: self._ramp.point(w, C).objective)
+        rounds = _Rounds(self._stage, self._ramp, self._settings, self._watch, C)
+        rounds.descend(lowest, spent)
+        self._last = rounds.best.w
+        report = rounds.report(spent)
         return replace(
             hinge,
-            w=best.best.w,
+            w=rounds.best.w,
             stages=[*hinge.stages, report],
             hinge_objective=hinge.solution.certificate.primal,
         )
 
-    def _scaled(self, point: NDArray[np.float64], C: float) -> NDArray[np.float64]:
-        """``point`` at the length where J is lowest, of those tried: h − g is not indifferent to it."""
-        scores = self._risk.scores(point)
-        beyond = self._by_score.hinge(scores).value
-        square = float(point @ point)
+    def _descend(self, name: str, point: NDArray[np.float64], C: float, spent: _Spent) -> NDArray[np.float64]:
+        """By quasi-Newton steps."""
+        began = spent.seconds
 
-        def objective(length: float) -> float:
-            return 0.5 * length**2 * square + C * (self._risk.hinge(length * scores).value - length * beyond)
+        def on_step(step: Step) -> None:
+            calls, spans = self._ramp.account()
+            spent.add(len(calls), spans)
+            spent.iterations += 1
+            seconds = spent.seconds - began
+            log_step(self._watch.log, "tight", name, C, step, calls, spans, seconds)
+            self._watch.progress(Progress(name, C, step.number, step.objective, -np.inf, np.inf, 0, seconds))
 
-        coarse = min(LENGTHS, key=objective)
-        return min((coarse, 0.5 * coarse, 2.0 * coarse), key=objective) * point
+        limit = self._settings.time_limit
+        return descend(
+            self._ramp,
+            C,
+            self._ramp.at_its_best_length(point, C),
+            enough=LEAST_GAIN * self._settings.epsilon * C,
+            max_iterations=self._settings.max_iterations,
+            on_step=on_step,
+            should_stop=lambda: self._watch.should_stop() or (limit is not None and spent.in_all >= limit),
+        )
 
 
-class _Run:
-    """One descent from one start."""
+@dataclass(slots=True)
+class _Spent:
+    """What a tightening has taken: ``before`` of the time limit were gone when it ``began``."""
 
-    def __init__(self, bound: TightBound, name: str, C: float, seconds_used: float, slackness: float) -> None:
-        self._bound = bound
-        self._name = name
-        self._slackness = slackness
+    before: float
+    began: float
+    oracle_calls: int = 0
+    iterations: int = 0
+    spans: dict[str, Span] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    @property
+    def in_all(self) -> float:
+        return self.before + self.seconds
+
+    def add(self, oracle_calls: int, spans: Mapping[str, Span]) -> None:
+        self.oracle_calls += oracle_calls
+        for part, span in spans.items():
+            self.spans[part] = self.spans.get(part, Span()) + span
+
+
+class _Rounds:
+    """The concave-convex procedure from one point."""
+
+    def __init__(self, stage: Stage, ramp: _Ramp, settings: Settings, watch: Watch, C: float) -> None:
+        self._stage = stage
+        self._ramp = ramp
+        self._settings = settings
+        self._watch = watch
         self._C = C
-        self._seconds_used = seconds_used
-        self._rounds: list[StageReport] = []
+        self._reports: list[StageReport] = []
         self.state = State.ITERATION_LIMIT
         self.best: _Point
         self._certificate: Certificate
 
-    @property
-    def seconds(self) -> float:
-        return sum(report.solution.seconds for report in self._rounds)
-
-    def descend(self, start: NDArray[np.float64]) -> None:
+    def descend(self, start: NDArray[np.float64], spent: _Spent) -> None:
         """Rounds from ``start`` until no round can gain more than ε·C, or the solver has to stop."""
-        bound, C = self._bound, self._C
-        tolerance = self._slackness * bound._settings.epsilon * C
-        bound._stage.restart(start)
-        self.best = here = self._point(start)
+        C, began = self._C, spent.seconds
+        self._stage.restart(start)
+        self.best = here = self._ramp.point(start, C)
         for index in range(1, MOST_ROUNDS + 1):
-            report = bound._stage.run(
-                C,
-                seconds_used=self._seconds_used + self.seconds,
-                convex=ConvexPart(here.centre, _gained_enough(here.majorant)),
+            report = self._stage.run(
+                C, seconds_used=spent.in_all, convex=ConvexPart(here.centre, _gained_enough(here.majorant))
             )
-            self._rounds.append(report)
+            self._reports.append(report)
             lower = report.solution.certificate.dual - 0.5 * float(here.centre @ here.centre)
-            self._certificate = Certificate(here.objective, min(lower, here.objective), tolerance)
-            bound._watch.progress(
-                Progress(self._name, C, index, here.objective, self._certificate.dual, self._certificate.gap,
-                         report.solution.planes, self.seconds)
+            bounds = self._certificate = Certificate(
+                here.objective, min(lower, here.objective), self._settings.epsilon * C
+            )
+            self._watch.progress(
+                Progress("tight", C, index, here.objective, bounds.dual, bounds.gap, report.solution.planes,
+                         spent.seconds - began)
             )  # fmt: skip
-            there = self._point(report.solution.w)
-            if self._certificate.reached:
+            if bounds.reached:
                 self.state = State.CONVERGED
                 return
+            there = self._ramp.point(report.solution.w, C)
             if there.objective < here.objective:
                 self.best = there
             if report.solution.state is not State.CONVERGED:
@@ -176,35 +242,24 @@ class _Run:
                 return
             here = there
 
-    def _point(self, w: NDArray[np.float64]) -> _Point:
-        risk, by_score, C = self._bound._risk, self._bound._by_score, self._C
-        scores = risk.scores(w)
-        hinge = risk.hinge(scores)
-        order = by_score.hinge(scores)
-        objective = 0.5 * float(w @ w) + C * (hinge.value - order.value)
-        return _Point(w, objective, hinge.value, C * by_score.cut(order).plane)
-
-    def report(self, runs: list[_Run]) -> StageReport:
-        """This run's solution, with what all of them took."""
-        rounds = [report for run in runs for report in run._rounds]
-        spans: dict[str, Span] = {}
-        for report in rounds:
-            for part, span in report.spans.items():
-                spans[part] = spans.get(part, Span()) + span
-        account = self._bound._by_score.account()
-        spans["by score"] = sum((call.span for call in account.calls), Span()) + account.spans.parts["gradient"]
-        last = self._rounds[-1]
+    def report(self, spent: _Spent) -> StageReport:
+        """The solution, with what it took from the hinge's on."""
+        calls, spans = self._ramp.account()
+        spent.add(len(calls), spans)
+        for report in self._reports:
+            spent.add(report.oracle_calls, report.spans)
+        last = self._reports[-1]
         solution = Solution(
             w=self.best.w,
             risk=self.best.risk,
             certificate=self._certificate,
             state=self.state,
-            iterations=sum(report.solution.iterations for report in rounds),
+            iterations=spent.iterations + sum(report.solution.iterations for report in self._reports),
             planes=last.solution.planes,
-            seconds=sum(report.solution.seconds for report in rounds),
+            seconds=spent.seconds,
         )
-        calls = sum(report.oracle_calls for report in rounds) + len(account.calls)
-        return StageReport("tight", last.oracle, calls, solution, spans, sum(report.qp_fallbacks for report in rounds))
+        fallbacks = sum(report.qp_fallbacks for report in self._reports)
+        return StageReport("tight", last.oracle, spent.oracle_calls, solution, spent.spans, fallbacks)
 
 
 def _gained_enough(majorant: float) -> Callable[[float, float], bool]:

@@ -86,7 +86,7 @@ class Structured(Recipe):
             show_default=True,
             help="What bounds the loss from above: the convex structured hinge, or the tighter ramp, from the hinge's "
             "minimiser (and --warm-start's model) to a stationary point: often better where some positives are "
-            "hopeless, for a few times the work.",
+            "hopeless, for about twice the work and a larger C.",
         ),
         click.Option(
             ["--query-weights"],
