@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.rows import Rows
+from apsvm.data.scaling import learn_scaling
 from apsvm.losses import LOSSES
 from apsvm.metrics import parse_metric
 from apsvm.oracles import make_oracle, serving
 from apsvm.oracles.base import Violation
 from apsvm.trainers.stage import Settings, TrainingSet, Watch
-from apsvm.trainers.structured_svm import train_structured_svm
+from apsvm.trainers.structured_svm import train_path, train_structured_svm
 
 Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -162,6 +163,31 @@ def iteration_table(
                 f"{seconds[1]:>9.4f} {seconds[1] / seconds[0]:>6.2f}"
             )
     yield f"  iterations: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, worst {max(ratios):.2f}"
+
+
+#: Eight values of C.
+PATH = tuple(10.0**power for power in range(-2, 6))
+
+
+def path_table(sets: Sequence[tuple[str, Any, NDArray[np.bool_]]], path: Sequence[float] = PATH) -> Iterator[str]:
+    """Lines of a table: a path of values of C in one go, against the dearest of them trained alone; features are
+    standardised; processor time."""
+    yield f"a path of C from {path[0]:g} to {path[-1]:g}, {len(path)} values, processor seconds; one thread"
+    yield f"  {'data':<28} {'path':>8} {'dearest':>8} {'ratio':>6}"
+    for name, X, relevant in sets:
+        data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), relevant)
+
+        def seconds(values: Sequence[float], data: TrainingSet = data) -> float:
+            def once() -> float:
+                began = time.process_time()
+                for _ in train_path(data, Settings(), values, Watch()):
+                    pass
+                return time.process_time() - began
+
+            return min(once() for _ in range(3))
+
+        whole, dearest = seconds(path), max(seconds([C]) for C in path)
+        yield f"  {name:<28} {whole:>8.3f} {dearest:>8.3f} {whole / dearest:>6.2f}"
 
 
 def parse_table(path: str, threads: Sequence[int]) -> Iterator[str]:

@@ -1,9 +1,10 @@
-"""The repository's training benchmark: iterations of both solvers, and AP-SVM against scikit-learn's classifiers.
+"""The repository's training benchmark: iterations of both solvers, AP-SVM against scikit-learn's classifiers, and paths
+of C.
 
     python scripts/bench_training.py DATA [DATA …] [--made]
 
-DATA are svmlight files with labels +1 and -1 (or 0). ``--made`` adds a made set of 200,000 x 100, dense, 1 % positive,
-a linear signal plus noise. One thread everywhere.
+DATA are svmlight files with labels +1 and -1 (or 0), or FILE@LABEL: that label against all others. ``--made`` adds a
+made set of 200,000 x 100, dense, 1 % positive, a linear signal plus noise. One thread everywhere.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
-from apsvm.benchmarks import iteration_table, train_table
+from apsvm.benchmarks import iteration_table, path_table, train_table
 
 
 def made(rng: np.random.Generator, w: np.ndarray, n: int = 200_000) -> tuple[np.ndarray, np.ndarray]:
@@ -32,10 +33,12 @@ def main() -> None:
     arguments = parser.parse_args()
     sets = []
     for path in arguments.data:
-        dataset = read_svmlight(path)
-        sets.append((Path(path).name, dataset.X, dataset.positives()))
+        file, _, label = path.partition("@")
+        dataset = read_svmlight(file)
+        sets.append((Path(path).name, dataset.X, dataset.positives(float(label) if label else None)))
     if sets:
         print("\n".join(iteration_table(sets, (10.0, 100.0, 1000.0))), end="\n\n")
+        print("\n".join(path_table(sets)), end="\n\n")
     ratios: list[float] = []
     for name, X, relevant in sets:
         fit, test = train_test_split(np.arange(relevant.size), test_size=1 / 3, stratify=relevant, random_state=0)

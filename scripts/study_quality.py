@@ -1,11 +1,15 @@
 """A study of what the bounds and losses are worth: test metrics on many binary sets, against common linear rivals.
 
-    python scripts/study_quality.py DATA [DATA …] [--folds 5] [--jobs 1] [--json FILE]
+    python scripts/study_quality.py DATA [DATA …] [--folds 5] [--inner 5] [--jobs 1] [--only METHOD,…] [--json FILE]
 
-DATA are svmlight files, plain or gzipped, or DATA@LABEL: that label against all others. In each of the folds features
-are standardised by the training rows; C is chosen on a third of them by the metric that is then reported (each method
-chooses once for every metric), and the method trained again on all. Printed: a table a metric, with mean ranks over the
-sets, Wilcoxon's signed-rank test of the bounds, and seconds of the final trainings (of the choice by AP).
+DATA are svmlight files, plain or gzipped, or DATA@LABEL: that label against all others. Nested cross-validation: in
+each fold features are standardised by the training rows; a method's setting (C; or the boosting rounds) is that of the
+best mean over the inner folds, by the metric that is then reported, and is trained again on all training rows. Inner
+folds are drawn anew, up to ten times, until 5,000 rows have been held out: small sets choose by chance otherwise. "ap
+cv" chooses the bound as well. Printed: a table a metric, with mean ranks over the sets, Friedman's test and Nemenyi's
+critical difference, Wilcoxon's signed-rank test of the bounds, and seconds of the trainings (of the choice by AP).
+
+FILE keeps the results by set and method: what it has is not done again.
 """
 
 from __future__ import annotations
@@ -21,10 +25,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import friedmanchisquare, rankdata, wilcoxon
+from scipy.stats import friedmanchisquare, rankdata, studentized_range, wilcoxon
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
@@ -36,8 +40,8 @@ from apsvm.trainers.stage import Settings, TrainingSet, Watch
 from apsvm.trainers.structured_svm import train_path
 
 METRICS = ("AP", "nDCG", "AUC")
-CHOICES = [1.0, 10.0, 100.0, 1e3, 1e4, 1e5]
-RIVAL_CHOICES = [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0]
+CHOICES = [10.0**k for k in range(-2, 9)]
+RIVAL_CHOICES = [10.0**k for k in range(-4, 3)]
 
 #: For each value of C: (name of the setting, scores of the test rows, seconds).
 Fits = Iterator[tuple[str, NDArray[np.float64], float]]
@@ -84,7 +88,7 @@ def boosted(X: NDArray[Any], relevant: NDArray[np.bool_], X_test: NDArray[Any]) 
 def methods() -> dict[str, Method]:
     found: dict[str, Method] = {
         "LR": rival(lambda C: LogisticRegression(C=C, max_iter=2000)),
-        "LinearSVC": rival(lambda C: LinearSVC(C=C, max_iter=5000)),
+        "LinearSVC": rival(lambda C: LinearSVC(C=C, max_iter=5000, dual="auto")),
     }
     for loss in ("ap", "ndcg", "auc"):
         for bound in ("hinge", "tight"):
@@ -98,49 +102,65 @@ def methods() -> dict[str, Method]:
     return found
 
 
+def short(spec: str) -> str:
+    return Path(spec).name.replace(".gz", "").replace(".svm", "")
+
+
 def load(spec: str) -> tuple[str, NDArray[Any], NDArray[np.bool_]]:
     path, _, label = spec.partition("@")
     dataset = read_svmlight(path)
-    name = Path(path).name.removesuffix(".gz").removesuffix(".svm")
     relevant = dataset.positives(float(label) if label else None)
-    return f"{name}@{label}" if label else name, np.asarray(dataset.X.todense()), relevant
+    return short(spec), np.asarray(dataset.X.todense()), relevant
 
 
-def one_fold(X, relevant, train, test, every: dict[str, Method]) -> dict[str, dict[str, tuple[float, float]]]:
-    """Method → metric → (value, seconds)."""
-    fit, valid = train_test_split(train, test_size=1 / 3, stratify=relevant[train], random_state=0)
-    inner, outer = StandardScaler().fit(X[fit]), StandardScaler().fit(X[train])
-    found: dict[str, dict[str, tuple[float, float]]] = {}
+#: Of each fold: metric → [value, seconds].
+Found = list[dict[str, list[float]]]
+
+
+def one_fold(X, relevant, train, test, every: dict[str, Method], inner: int) -> dict[str, dict[str, list[float]]]:
+    """Method → metric → [value, seconds]."""
+    repeats = min(10, -(-5000 // train.size))
+    folds = RepeatedStratifiedKFold(n_splits=inner, n_repeats=repeats, random_state=1)
+    splits = list(folds.split(train, relevant[train]))
+
+    def judged(method: Method, fit, held) -> dict[str, tuple[dict[str, float], float]]:
+        scale = StandardScaler().fit(X[fit])
+        return {
+            setting: (evaluate(METRICS, scores, relevant[held]).values, seconds)
+            for setting, scores, seconds in method(scale.transform(X[fit]), relevant[fit], scale.transform(X[held]))
+        }
+
+    settings: dict[str, dict[Any, tuple[dict[str, float], dict[str, float], float]]] = {}
     for name, method in every.items():
-        quality = {
-            setting: evaluate(METRICS, scores, relevant[valid]).values
-            for setting, scores, _ in method(inner.transform(X[fit]), relevant[fit], inner.transform(X[valid]))
+        within = [judged(method, train[fit], train[held]) for fit, held in splits]
+        settings[name] = {
+            setting: ({m: float(np.mean([of[setting][0][m] for of in within])) for m in METRICS}, values, seconds)
+            for setting, (values, seconds) in judged(method, train, test).items()
         }
-        final = {
-            setting: (evaluate(METRICS, scores, relevant[test]).values, seconds)
-            for setting, scores, seconds in method(outer.transform(X[train]), relevant[train], outer.transform(X[test]))
-        }
-        chosen = {metric: max(quality, key=lambda s: quality[s][metric]) for metric in METRICS}
-        found[name] = {metric: (final[chosen[metric]][0][metric], final[chosen[metric]][1]) for metric in METRICS}
+    if "ap hinge" in settings and "ap tight" in settings:
+        settings["ap cv"] = {(b, s): of for b in ("hinge", "tight") for s, of in settings[f"ap {b}"].items()}
+    found = {}
+    for name, of in settings.items():
+        chosen = {metric: of[max(of, key=lambda s: of[s][0][metric])] for metric in METRICS}
+        found[name] = {metric: [values[metric], seconds] for metric, (_, values, seconds) in chosen.items()}
     return found
 
 
-def one_set(spec: str, folds: int) -> tuple[str, list[dict[str, dict[str, tuple[float, float]]]]]:
+def one_set(spec: str, folds: int, inner: int, every: dict[str, Method]) -> dict[str, Found]:
     name, X, relevant = load(spec)
     print(f"{name}: {X.shape[0]} x {X.shape[1]}, {int(relevant.sum())} positive", file=sys.stderr, flush=True)
     splits = StratifiedKFold(folds, shuffle=True, random_state=0).split(X, relevant)
-    every = methods()
     with threadpool_limits(1):
-        return name, [one_fold(X, relevant, train, test, every) for train, test in splits]
+        done = [one_fold(X, relevant, train, test, every, inner) for train, test in splits]
+    return {method: [fold[method] for fold in done] for method in done[0]}
 
 
-def show(results: dict[str, list[dict[str, dict[str, tuple[float, float]]]]]) -> None:
-    names = list(next(iter(results.values()))[0])
+def show(results: dict[str, dict[str, Found]]) -> None:
+    """Of the methods that every set has."""
+    names = [name for name in next(iter(results.values())) if all(name in methods for methods in results.values())]
     linear = [name for name in names if name != "LightGBM"]
     for metric in METRICS:
-        means = np.array(
-            [[np.mean([fold[n][metric][0] for fold in folds]) for n in names] for folds in results.values()]
-        )
+        means = np.array([[np.mean([fold[metric][0] for fold in of[n]]) for n in names] for of in results.values()])
         print(f"\n{metric}, mean over the folds")
         print(f"{'set':<24} " + " ".join(f"{name:>10}" for name in names))
         for name, row in zip(results, means, strict=True):
@@ -149,13 +169,18 @@ def show(results: dict[str, list[dict[str, dict[str, tuple[float, float]]]]]) ->
                 f"{value:.4f}{'*' if value >= best and method in linear else ' '}"
                 for value, method in zip(row, names, strict=True)
             ]
-            print(f"{name:<24} " + " ".join(f"{cell:>10}" for cell in cells))
+            print(f"{short(name):<24} " + " ".join(f"{cell:>10}" for cell in cells))
         among = means[:, [names.index(name) for name in linear]]
         ranks = np.mean([rankdata(-row) for row in among], axis=0)
         print(f"{'mean rank (linear)':<24} " + " ".join(f"{rank:>9.2f} " for rank in ranks))
         if len(results) > 2:
-            print(f"Friedman's test of equal ranks: p = {friedmanchisquare(*among.T).pvalue:.2g}")
-        for loss in ("ap", "ndcg", "auc"):
+            k, n = len(linear), len(results)
+            difference = studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n))
+            print(
+                f"Friedman's test of equal ranks: p = {friedmanchisquare(*among.T).pvalue:.2g}; Nemenyi's critical "
+                f"difference of mean ranks, 5 %: {difference:.2f}"
+            )
+        for loss in both_bounds(names):
             tight, hinge = (means[:, names.index(f"{loss} {bound}")] for bound in ("tight", "hinge"))
             near = np.mean(tight >= among.max(axis=1) - 0.005)
             p = wilcoxon(tight, hinge).pvalue if np.any(tight != hinge) else 1.0
@@ -164,27 +189,46 @@ def show(results: dict[str, list[dict[str, dict[str, tuple[float, float]]]]]) ->
                 f"{np.mean(tight - hinge):+.4f} (wins {np.sum(tight > hinge)}, losses {np.sum(tight < hinge)}, "
                 f"Wilcoxon p = {p:.2g})"
             )
-    seconds = {n: np.array([np.sum([fold[n]["AP"][1] for fold in folds]) for folds in results.values()]) for n in names}
+    seconds = {n: np.array([np.sum([fold["AP"][1] for fold in of[n]]) for of in results.values()]) for n in names}
     print(f"\n{'seconds a set':<24} " + " ".join(f"{seconds[name].mean():>9.3f} " for name in names))
-    for loss in ("ap", "ndcg", "auc"):
+    for loss in both_bounds(names):
         ratio = np.exp(np.mean(np.log(seconds[f"{loss} tight"] / seconds[f"{loss} hinge"])))
         print(f"{loss}: tight takes {ratio:.1f} times the hinge's time (geometric mean)")
+
+
+def both_bounds(names: list[str]) -> list[str]:
+    return [loss for loss in ("ap", "ndcg", "auc") if {f"{loss} hinge", f"{loss} tight"} <= set(names)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="+")
     parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--inner", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--only", help="methods, separated by commas")
     parser.add_argument("--json")
     arguments = parser.parse_args()
     from joblib import Parallel, delayed
 
-    done = Parallel(arguments.jobs)(delayed(one_set)(spec, arguments.folds) for spec in arguments.data)
-    results = dict(done)
-    show(results)
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps(results))
+    every = methods()
+    if arguments.only:
+        every = {name: every[name] for name in arguments.only.split(",")}
+    kept = Path(arguments.json) if arguments.json else None
+    known: dict[str, dict[str, Found]] = json.loads(kept.read_text()) if kept is not None and kept.exists() else {}
+    missing = {
+        spec: {name: method for name, method in every.items() if name not in known.get(spec, {})}
+        for spec in arguments.data
+    }
+    missing = {spec: of for spec, of in missing.items() if of}
+    runs = Parallel(arguments.jobs, return_as="generator")(
+        delayed(one_set)(spec, arguments.folds, arguments.inner, of) for spec, of in missing.items()
+    )
+    for spec, found in zip(missing, runs, strict=True):
+        known.setdefault(spec, {}).update(found)
+        if kept is not None:
+            kept.write_text(json.dumps(known))
+    show({spec: known[spec] for spec in arguments.data})
 
 
 if __name__ == "__main__":
