@@ -97,7 +97,8 @@ class StageReport:
 class Trained:
     """w : (dimension,) float64, the bias weight last if there is one; stages : one report a stage, the last is w's;
     exact : False where the problem solved only approximates the loss's; queries, queries_skipped : of the risk;
-    notes : what the user should know of the data; hinge_objective : for the tight bound, the hinge's optimum."""
+    notes : what the user should know of the data; hinge_objective : for the tight bound, the hinge's
+    optimum, to ten times ε."""
 
     w: NDArray[np.float64]
     stages: list[StageReport]
@@ -153,9 +154,11 @@ class Stage:
         """The next run starts from ``point`` (dimension,)."""
         self._solver.restart(point)
 
-    def run(self, C: float, *, seconds_used: float = 0.0, convex: ConvexPart | None = None) -> StageReport:
-        """Minimise for this C; ``seconds_used`` of the time limit are gone already. ``convex``: one round of the tight
-        bound, which the log shows and the progress display does not."""
+    def run(
+        self, C: float, *, seconds_used: float = 0.0, slackness: float = 1.0, convex: ConvexPart | None = None
+    ) -> StageReport:
+        """Minimise for this C; ``seconds_used`` of the time limit are gone already, ``slackness`` times ε is enough.
+        ``convex``: one round of the tight bound, which the log shows and the progress display does not."""
         name = self._name if convex is None else "tight"
         spans: dict[str, Span] = {}
         fallbacks = calls = 0
@@ -193,7 +196,7 @@ class Stage:
         settings = self._settings
         solution = self._solver.minimise(
             C,
-            epsilon=settings.epsilon,
+            epsilon=slackness * settings.epsilon,
             max_iterations=settings.max_iterations,
             time_limit=None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_used),
             on_iteration=on_iteration,

@@ -16,7 +16,7 @@ from apsvm.oracles import make_oracle
 from apsvm.risk import make_risk
 from apsvm.solvers.state import State
 from apsvm.trainers.stage import Settings, Stage, Trained, TrainingSet, Watch
-from apsvm.trainers.tight_bound import TightBound
+from apsvm.trainers.tight_bound import HINGE_SLACKNESS, TightBound
 
 
 def train_structured_svm(
@@ -67,7 +67,7 @@ def train_path(
     tight = TightBound(solver, risk, settings, watch) if settings.bound == "tight" else None
     seconds_used = 0.0
     for C in values_of_C:
-        report = solver.run(C, seconds_used=seconds_used)
+        report = solver.run(C, seconds_used=seconds_used, slackness=1.0 if tight is None else HINGE_SLACKNESS)
         seconds_used += report.solution.seconds
         trained = Trained(report.solution.w, [report], oracle.exact, risk.queries, risk.queries_skipped)
         if tight is not None and trained.state is State.CONVERGED:

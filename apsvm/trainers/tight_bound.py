@@ -35,6 +35,8 @@ from apsvm.trainers.stage import ConvexPart, Progress, Settings, Stage, StageRep
 #: A round ends when what its bounds leave open is at most this share of what it has gained.
 OPEN_SHARE = 0.5
 MOST_ROUNDS = 200
+#: How many times ε is enough for the hinge's minimiser, where the descent begins.
+HINGE_SLACKNESS = 10.0
 #: A start is tried at its own length times these, and at the best of them times half and twice.
 LENGTHS = tuple(4.0**k for k in range(-4, 5))
 #: Of ε·C, what a quasi-Newton step must gain.
@@ -223,6 +225,17 @@ class _Rounds:
             lower = report.solution.certificate.dual - 0.5 * float(here.centre @ here.centre)
             bounds = self._certificate = Certificate(
                 here.objective, min(lower, here.objective), self._settings.epsilon * C
+            )
+            self._watch.log.write(
+                "round",
+                stage="tight",
+                C=C,
+                round=index,
+                objective=here.objective,
+                dual=bounds.dual,
+                gap=bounds.gap,
+                iterations=report.solution.iterations,
+                seconds=spent.seconds - began,
             )
             self._watch.progress(
                 Progress("tight", C, index, here.objective, bounds.dual, bounds.gap, report.solution.planes,

@@ -352,7 +352,7 @@ def _summary(dataset: Dataset, relevant: Any, ranker: LinearRanker, trained: Tra
     else:
         lines.append(
             f"certificate: stationary point of objective {bounds.primal:.6g}, from which the convex majorant can gain "
-            f"{bounds.gap:.3g} {sign} {bounds.tolerance:.3g} asked for; the hinge's optimum is "
+            f"{bounds.gap:.3g} {sign} {bounds.tolerance:.3g} asked for; the convex hinge came to "
             f"{trained.hinge_objective:.6g} ({kind})"
         )
     if trained.queries_skipped:
