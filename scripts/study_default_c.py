@@ -70,7 +70,7 @@ def folds_of(dataset, relevant, scale: str, options) -> list[Fold]:
         grades = dataset.relevance[fit] if options.relevant_from is not None else None
         rows = Rows(dataset.X, bias=bias, selection=fit, scaling=scaling)
         data = TrainingSet(rows, relevant[fit], groups, grades=grades)
-        default = default_C(data, options.loss)
+        default = default_C(data, options.loss, options.bound)
         tests = Rows(dataset.X, bias=bias, selection=test, scaling=scaling)
         settings = Settings(loss=options.loss, bound=options.bound, time_limit=options.time_limit)
         values = []

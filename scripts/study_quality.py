@@ -40,7 +40,7 @@ from apsvm.trainers.stage import Settings, TrainingSet, Watch
 from apsvm.trainers.structured_svm import train_path
 
 METRICS = ("AP", "nDCG", "AUC")
-CHOICES = [10.0**k for k in range(-2, 9)]
+CHOICES = {"hinge": [10.0**k for k in range(-3, 6)], "tight": [10.0**k for k in range(-1, 8)]}
 RIVAL_CHOICES = [10.0**k for k in range(-4, 3)]
 
 #: For each value of C: (name of the setting, scores of the test rows, seconds).
@@ -51,11 +51,8 @@ Method = Callable[[NDArray[Any], NDArray[np.bool_], NDArray[Any]], Fits]
 def structured(loss: str, bound: str) -> Method:
     def fits(X: NDArray[Any], relevant: NDArray[np.bool_], X_test: NDArray[Any]) -> Fits:
         began = time.perf_counter()
-        for C, trained in zip(
-            CHOICES,
-            train_path(TrainingSet(Rows(X), relevant), Settings(loss=loss, bound=bound), CHOICES, Watch()),
-            strict=True,
-        ):
+        data, settings = TrainingSet(Rows(X), relevant), Settings(loss=loss, bound=bound)
+        for C, trained in zip(CHOICES[bound], train_path(data, settings, CHOICES[bound], Watch()), strict=True):
             yield f"{C:g}", X_test @ trained.w, time.perf_counter() - began
             began = time.perf_counter()
 

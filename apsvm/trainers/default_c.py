@@ -8,8 +8,10 @@ moving a feature's zero changes nothing, again as of the ranking. The geometric 
 covariance), so that a feature of huge scale does not decide alone: with a C that fits it, all others count for nothing.
 
 The factors, and that neither the number of positives nor their share comes in, were found on real data
-(``scripts/study_default_c.py``): 1000 for losses over rankings. Where each row weighs 1/n, as in the 0-1 loss and those
-over labellings, the few positives of an imbalanced set are outvoted until C is large: 50 000. O(nnz), one pass.
+(``scripts/study_default_c.py``). For losses over rankings: 1000; for their tight bound, whose w must be long, a million;
+where there are queries, a hundredth and a ten-thousandth of that: many short rankings are fitted to their noise sooner
+than one long one. Where each row weighs 1/n, as in the 0-1 loss and those over labellings, the few positives of an
+imbalanced set are outvoted until C is large: 50 000. O(nnz), one pass.
 """
 
 from __future__ import annotations
@@ -20,22 +22,25 @@ from apsvm.losses import make_loss
 from apsvm.losses.base import Loss, LossOverRankings
 from apsvm.trainers.stage import TrainingSet
 
-FACTOR = 1e3
+#: By the bound; of one ranking and of several.
+FACTORS = {"hinge": (1e3, 10.0), "tight": (1e6, 100.0)}
 FACTOR_OVER_ROWS = 5e4
 
 
-def default_C(data: TrainingSet, loss: str | Loss = "ap") -> float:
-    """The rule's C for these rows and this loss; 1 where no feature varies, or one does beyond what float64 can square.
+def default_C(data: TrainingSet, loss: str | Loss = "ap", bound: str = "hinge") -> float:
+    """The rule's C for these rows, this loss and its bound; 1 where no feature varies, or one does beyond what float64 can square.
 
     Raises
     ------
     UnknownNameError, LossError : no such loss (both ValueErrors)
     """
     loss = make_loss(loss)
-    variance = data.rows.moments(data.groups if loss.by_query else None).variance
+    groups = data.groups if loss.by_query else None
+    variance = data.rows.moments(groups).variance
     variance = variance[variance > 0.0]
     if variance.size == 0 or not np.isfinite(variance).all():
         return 1.0
-    factor = FACTOR if isinstance(loss, LossOverRankings) else FACTOR_OVER_ROWS
+    several = groups is not None and bool((groups != groups[0]).any())
+    factor = FACTORS[bound][several] if isinstance(loss, LossOverRankings) else FACTOR_OVER_ROWS
     C = float(np.exp(np.log(factor) - np.log(variance.size) - np.log(variance).mean()))
     return C if 0.0 < C < np.inf else 1.0

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from apsvm.data.rows import Rows
 from apsvm.data.scaling import learn_scaling
-from apsvm.trainers.default_c import FACTOR, FACTOR_OVER_ROWS, default_C
+from apsvm.trainers.default_c import FACTOR_OVER_ROWS, FACTORS, default_C
 from apsvm.trainers.stage import Settings, TrainingSet, Watch
 from apsvm.trainers.structured_svm import train_structured_svm
 
@@ -25,7 +25,12 @@ def data(X, groups=None, **more):
 
 def test_the_rule(X):
     geometric = np.exp(np.log(X.var(axis=0)).mean())
-    assert default_C(data(X)) == pytest.approx(FACTOR / (5 * geometric))
+    groups = np.arange(200) // 20
+    for bound, (one, several) in FACTORS.items():
+        assert default_C(data(X), bound=bound) == pytest.approx(one / (5 * geometric))
+        assert default_C(data(X, np.full(200, 3)), bound=bound) == pytest.approx(one / (5 * geometric))
+        within = np.exp(np.log(X.reshape(10, 20, 5).var(axis=1).mean(axis=0)).mean())
+        assert default_C(data(X, groups), bound=bound) == pytest.approx(several / (5 * within))
     assert default_C(data(sp.csr_array(X), bias=1.0)) == pytest.approx(default_C(data(X)))
     for loss in ("zero-one", "f1"):
         assert default_C(data(X), loss) == pytest.approx(FACTOR_OVER_ROWS / (5 * geometric))
@@ -43,7 +48,7 @@ def test_units_and_zeros_of_features_do_not_matter(X):
 
 def test_of_scaled_rows(X):
     scaling = learn_scaling("standard", X)
-    assert default_C(data(X, scaling=scaling)) == pytest.approx(FACTOR / 5)
+    assert default_C(data(X, scaling=scaling)) == pytest.approx(FACTORS["hinge"][0] / 5)
 
 
 def test_within_queries(X):

@@ -197,7 +197,7 @@ class Structured(Recipe):
         )
         display = Display(verbose=common.verbose, quiet=common.quiet)
         watch = Watch(job.log, lambda progress: _show(display, progress), job.should_stop)
-        values = values_of_C(own["C"], training_set, common.loss)
+        values = values_of_C(own["C"], training_set, common.loss, own["bound"])
         job.log.write(
             "start",
             loss=common.loss,
@@ -223,11 +223,11 @@ def shown_C(given: float | Multiple) -> str:
     return f"{given:g}" if isinstance(given, float) else str(given)
 
 
-def values_of_C(given: Sequence[float | Multiple], data: TrainingSet, loss: str) -> list[float]:
+def values_of_C(given: Sequence[float | Multiple], data: TrainingSet, loss: str, bound: str) -> list[float]:
     """What ``-C`` means for these rows."""
     from apsvm.trainers.default_c import default_C
 
-    default = default_C(data, loss) if any(isinstance(C, Multiple) for C in given) else 1.0
+    default = default_C(data, loss, bound) if any(isinstance(C, Multiple) for C in given) else 1.0
     return [C.factor * default if isinstance(C, Multiple) else C for C in given]
 
 
