@@ -322,7 +322,7 @@ class APSVMClassifier(ClassifierMixin, _Structured):  # type: ignore[misc]
     certificate_ : ``primal`` ≥ the optimum ≥ ``dual``, their ``gap``, the ``tolerance`` asked for, ``reached``;
         for bound "tight" of the convex majorant at the stationary point
     exact_ : False where the problem solved only approximates the loss's (oracle "appx")
-    hinge_objective_ : for bound "tight", the hinge's optimum to 10·epsilon·C; else None
+    hinge_objective_ : for bound "tight", the hinge's optimum to 30·epsilon·C; else None
     n_queries_, n_queries_skipped_ : queries that were trained on, and those without anything to rank
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 

@@ -98,7 +98,7 @@ class Trained:
     """w : (dimension,) float64, the bias weight last if there is one; stages : one report a stage, the last is w's;
     exact : False where the problem solved only approximates the loss's; queries, queries_skipped : of the risk;
     notes : what the user should know of the data; hinge_objective : for the tight bound, the hinge's
-    optimum, to ten times ε."""
+    optimum, to thirty times ε."""
 
     w: NDArray[np.float64]
     stages: list[StageReport]

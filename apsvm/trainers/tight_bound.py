@@ -36,7 +36,7 @@ from apsvm.trainers.stage import ConvexPart, Progress, Settings, Stage, StageRep
 OPEN_SHARE = 0.5
 MOST_ROUNDS = 200
 #: How many times ε is enough for the hinge's minimiser, where the descent begins.
-HINGE_SLACKNESS = 10.0
+HINGE_SLACKNESS = 30.0
 #: A start is tried at its own length times these, and at the best of them times half and twice.
 LENGTHS = tuple(4.0**k for k in range(-4, 5))
 #: Of ε·C, what a quasi-Newton step must gain.

@@ -66,7 +66,7 @@ def test_tight_bound_and_queries_left_out(data):
     tight = APSVMClassifier(C=100, bound="tight").fit(data.X, data.relevant, qid=qid)
     assert (tight.n_queries_, tight.n_queries_skipped_) == (6, 2)
     assert hinge.hinge_objective_ is None
-    assert tight.hinge_objective_ == pytest.approx(hinge.certificate_.primal, rel=1e-2)
+    assert hinge.certificate_.dual <= tight.hinge_objective_ <= hinge.certificate_.primal + 0.03 * 100
     assert tight.certificate_.primal < tight.hinge_objective_
     back = APSVMClassifier.from_model(tight.to_model())
     assert (back.bound, back.hinge_objective_, back.n_queries_skipped_) == ("tight", tight.hinge_objective_, 2)

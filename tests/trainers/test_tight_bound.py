@@ -127,7 +127,7 @@ def test_it_falls_to_a_stationary_point(noisy, name, kind, rng):
     assert tight(data, name, w, C) == pytest.approx(certificate.primal, rel=1e-9)
     # Its start is the hinge's solution, whose own objective lies above.
     hinge = train_structured_svm(data, replace(settings, bound="hinge"), Watch())
-    assert 0.0 <= trained.hinge_objective - hinge.solution.certificate.dual <= 11 * epsilon * C
+    assert 0.0 <= trained.hinge_objective - hinge.solution.certificate.dual <= 31 * epsilon * C
     assert certificate.primal <= tight(data, name, hinge.w, C) + 1e-9 * C
     assert certificate.primal <= trained.hinge_objective + 1e-9 * C
     # The lower bound of the majorant that touches J at w holds everywhere.
