@@ -8,8 +8,9 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +39,7 @@ from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.state import State
 from apsvm.trainers.approximate import train_approximate
+from apsvm.trainers.default_c import default_C
 from apsvm.trainers.stage import CUTTERS, Progress, Settings, Trained, TrainingSet, Watch
 from apsvm.trainers.structured_svm import train_structured_svm
 
@@ -49,6 +51,7 @@ _BOUNDS = ("primal", "dual", "gap", "tolerance")
 class _Structured(LinearEstimator):
     """What both have."""
 
+    C_: float
     certificate_: Certificate
     exact_: bool
     hinge_objective_: float | None
@@ -59,7 +62,7 @@ class _Structured(LinearEstimator):
         self,
         loss: Any = "ap",
         *,
-        C: float = 1.0,
+        C: float | Literal["auto"] = "auto",
         epsilon: float = 1e-3,
         oracle: str = "auto",
         keep_easy: float = 50.0,
@@ -124,12 +127,14 @@ class _Structured(LinearEstimator):
             counted.query_weights,
             target_counted.grades,
         )
+        settings = replace(settings, C=default_C(data, loss, self.bound) if self.C == "auto" else float(self.C))
         with training(self.verbose):
             watch = Watch(progress=_tell)
             if self.oracle == "appx":
                 trained = train_approximate(data, settings, float(self.keep_easy), watch)
             else:
                 trained = train_structured_svm(data, settings, watch, self._start(X.shape[1], bias))
+        self.C_ = settings.C
         self._take(trained, X.shape[1], bias)
         if self.fit_intercept and not self._trains_level(loss):
             scores = data.rows.scores(trained.w)
@@ -181,7 +186,11 @@ class _Structured(LinearEstimator):
     # What they share.
 
     def _settings(self, loss: Loss) -> Settings:
-        for name in ("C", "epsilon", "intercept_scaling"):
+        if not isinstance(self.C, str):
+            check_number(self, "C", min_val=0, include_boundaries="neither")
+        elif self.C != "auto":
+            raise ValueError(f"C is a number > 0 or 'auto', found {self.C!r}")
+        for name in ("epsilon", "intercept_scaling"):
             check_number(self, name, min_val=0, include_boundaries="neither")
         check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
         check_number(self, "keep_easy", min_val=0, max_val=100)
@@ -191,7 +200,6 @@ class _Structured(LinearEstimator):
         return Settings(
             loss=loss,
             oracle="auto" if self.oracle == "appx" else self.oracle,
-            C=float(self.C),
             epsilon=float(self.epsilon),
             max_iterations=int(self.max_iter),
             time_limit=None if self.time_limit is None else float(self.time_limit),
@@ -240,7 +248,8 @@ class _Structured(LinearEstimator):
         return {
             "loss": make_loss(self.loss).name,
             "oracle": self._oracles,
-            "C": float(self.C),
+            "C": None if np.isnan(self.C_) else self.C_,
+            "C_of_default": 1.0 if self.C == "auto" else None,
             "epsilon": float(self.epsilon),
             "keep_easy": float(self.keep_easy) if appx else None,
             "solver": self.solver,
@@ -274,6 +283,7 @@ class _Structured(LinearEstimator):
         return found
 
     def _recall(self, header: Mapping[str, Any]) -> None:
+        self.C_ = float(header.get("C", np.nan))
         self._state = header.get("state", "unknown")
         self._oracles = header.get("oracle", "unknown")
         self.exact_ = bool(header.get("exact", False))
@@ -296,7 +306,8 @@ class APSVMClassifier(ClassifierMixin, _Structured):  # type: ignore[misc]
     loss : what is optimised: a name of ``apsvm train --loss`` ("ap", "auc", "ndcg", "ndcg@10", "mrr", "p@10",
         "rbp(0.8)", "f1", "zero-one" …), "package.module:Name", or an object or class with ``weights(n_pos)`` and a
         convex ``discount(n)``
-    C : weight of the risk, a number between 0 and about 1, against ½‖w‖²; what fits depends on the features' scale
+    C : weight of the risk, a number between 0 and about 1, against ½‖w‖². What fits depends on the features' scale:
+        "auto" is told from it (``trainers.default_c``)
     epsilon : the gap asked for is epsilon·C; in units of the loss
     oracle : how the most violated ranking is found; all but "appx" give the same model
     keep_easy : for oracle "appx": the percentage of the binary SVM's easy rows that stay easy
@@ -319,6 +330,7 @@ class APSVMClassifier(ClassifierMixin, _Structured):  # type: ignore[misc]
     classes_ : (2,) the two values
     coef_ : (1, n_features_in_) float64; intercept_ : (1,) float64
     n_iter_ : iterations
+    C_ : the C trained with
     certificate_ : ``primal`` ≥ the optimum ≥ ``dual``, their ``gap``, the ``tolerance`` asked for, ``reached``;
         for bound "tight" of the convex majorant at the stationary point
     exact_ : False where the problem solved only approximates the loss's (oracle "appx")
@@ -455,7 +467,7 @@ class APSVMRanker(_Structured, ScoresArePredictions):
         loss: Any = "ndcg",
         *,
         relevant_from: float | None = None,
-        C: float = 1.0,
+        C: float | Literal["auto"] = "auto",
         epsilon: float = 1e-3,
         oracle: str = "auto",
         keep_easy: float = 50.0,

@@ -8,10 +8,10 @@ moving a feature's zero changes nothing, again as of the ranking. The geometric 
 covariance), so that a feature of huge scale does not decide alone: with a C that fits it, all others count for nothing.
 
 The factors, and that neither the number of positives nor their share comes in, were found on real data
-(``scripts/study_default_c.py``). For losses over rankings: 1000; for their tight bound, whose w must be long, a million;
-where there are queries, a hundredth and a ten-thousandth of that: many short rankings are fitted to their noise sooner
-than one long one. Where each row weighs 1/n, as in the 0-1 loss and those over labellings, the few positives of an
-imbalanced set are outvoted until C is large: 50 000. O(nnz), one pass.
+(``scripts/study_default_c.py``). For losses over rankings: 1000; for their tight bound, whose w must be long, a
+million; where there are queries, a hundredth and a ten-thousandth of that: many short rankings are fitted to their
+noise sooner than one long one. Where each row weighs 1/n, as in the 0-1 loss and those over labellings, the few
+positives of an imbalanced set are outvoted until C is large: 50 000. O(nnz), one pass.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ FACTOR_OVER_ROWS = 5e4
 
 
 def default_C(data: TrainingSet, loss: str | Loss = "ap", bound: str = "hinge") -> float:
-    """The rule's C for these rows, this loss and its bound; 1 where no feature varies, or one does beyond what float64 can square.
+    """The rule's C for these rows, this loss and its bound; 1 where no feature varies, or one does beyond what float64
+    can square.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of an estimator: all of them, none expected to fail."""
+"""scikit-learn's own checks of an estimator: all of them, and none expected to fail but where it is said why."""
 
 from __future__ import annotations
 
@@ -19,11 +19,18 @@ ESTIMATORS = [
     WARPRanker(),
 ]
 
+#: Equal to 1e-7 whatever the rows' order: of the tight bound's many stationary points rounding chooses one.
+NOT_CONVEX = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "not convex: the order of the rows decides between minima"
+    for kind in ("dense", "sparse")
+}
+
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 @pytest.mark.filterwarnings("ignore")  # the checks try what warns
 def test_check_estimator(estimator, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or a check is skipped
-    done = check_estimator(estimator)
-    assert all(check["status"] == "passed" for check in done)
+    failing = NOT_CONVEX if getattr(estimator, "bound", None) == "tight" else {}
+    done = check_estimator(estimator, expected_failed_checks=failing)
+    assert {check["check_name"] for check in done if check["status"] != "passed"} == set(failing)
     assert len(done) >= (64 if is_classifier(estimator) else 42)

@@ -24,6 +24,8 @@ from apsvm.estimators.structured import break_even_intercept
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import make_risk
+from apsvm.trainers.default_c import default_C
+from apsvm.trainers.stage import TrainingSet
 
 
 class Own:
@@ -52,7 +54,7 @@ def test_the_certificate_is_of_what_it_says(data):
     assert 0 <= bounds.gap <= bounds.tolerance == 50 * 1e-3
     assert bounds.reached
     assert bounds.primal < 0.9 * objective(
-        model.__class__().fit(data.X, data.relevant), "ap", 50, data.X, data.relevant
+        model.__class__(C=1).fit(data.X, data.relevant), "ap", 50, data.X, data.relevant
     )
     graded = APSVMRanker("ndcg", C=50).fit(data.X, data.y, qid=data.qid)
     found = objective(graded, "ndcg", 50, data.X, data.y > 0, groups=data.qid, grades=data.y.astype(float))
@@ -242,6 +244,7 @@ def test_qid_of_any_type(data):
     ("parameters", "message"),
     [
         ({"C": 0}, "C == 0"),
+        ({"C": "large"}, "C is a number > 0 or 'auto', found 'large'"),
         ({"C": np.nan}, "C == nan"),
         ({"C": np.inf}, "C == inf"),
         ({"epsilon": -1.0}, "epsilon"),
@@ -421,3 +424,16 @@ def test_verbose(data, capsys, caplog, monkeypatch):
     shown = capsys.readouterr()
     assert (shown.out, shown.err.splitlines()[0].split()[:4]) == ("", ["train", "C=100", "iteration", "1:"])
     assert not logging.getLogger("apsvm").handlers
+
+
+def test_the_default_C(data):
+    """Told from the features' scale, as by the command; another unit of the features changes nothing but w's."""
+    rows = TrainingSet(Rows(data.X), data.relevant)
+    for bound in ("hinge", "tight"):
+        model = APSVMClassifier(bound=bound, epsilon=1e-4).fit(data.X, data.relevant)
+        assert pytest.approx(default_C(rows, "ap", bound)) == model.C_
+        assert APSVMClassifier(C=model.C_, bound=bound, epsilon=1e-4).fit(data.X, data.relevant).coef_ == pytest.approx(
+            model.coef_
+        )
+        assert APSVMClassifier.from_model(model.to_model()).C == model.C_
+    assert APSVMClassifier("zero-one").fit(data.X, data.relevant).C_ > APSVMClassifier().fit(data.X, data.relevant).C_
