@@ -5,7 +5,7 @@
 DATA are svmlight files, plain or gzipped, or DATA@LABEL: that label against all others. Nested cross-validation: in
 each fold features are standardised by the training rows; a method's setting (C; or the boosting rounds) is that of the
 best mean over the inner folds, by the metric that is then reported, and is trained again on all training rows. Inner
-folds are drawn anew, up to ten times, until 5,000 rows have been held out: small sets choose by chance otherwise. "ap
+folds are drawn anew, up to ten times, until 2,000 rows have been held out: small sets choose by chance otherwise. "ap
 cv" chooses the bound as well. Printed: a table a metric, with mean ranks over the sets, Friedman's test and Nemenyi's
 critical difference, Wilcoxon's signed-rank test of the bounds, and seconds of the trainings (of the choice by AP).
 
@@ -116,7 +116,7 @@ Found = list[dict[str, list[float]]]
 
 def one_fold(X, relevant, train, test, every: dict[str, Method], inner: int) -> dict[str, dict[str, list[float]]]:
     """Method → metric → [value, seconds]."""
-    repeats = min(10, -(-5000 // train.size))
+    repeats = min(10, -(-2000 // train.size))
     folds = RepeatedStratifiedKFold(n_splits=inner, n_repeats=repeats, random_state=1)
     splits = list(folds.split(train, relevant[train]))
 
