@@ -1,0 +1,92 @@
+"""What a picture is: data to be drawn, and its bytes as PNG or SVG."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from abc import ABC, abstractmethod
+from pathlib import PurePath
+from typing import TYPE_CHECKING, ClassVar
+
+from apsvm.files import write_whole
+from apsvm.pictures.style import INLINE, PAGE, Size, settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg")
+
+
+class PictureError(ValueError):
+    """Nothing that can be drawn so: the message says what was expected and what was found."""
+
+
+class Picture(ABC):
+    """Data to be drawn. ``name`` is that of ``apsvm plot``."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def height(self, size: Size) -> float:
+        """In inches, for this size."""
+
+    @abstractmethod
+    def draw(self, figure: Figure, size: Size) -> None:
+        """Draws into the empty ``figure``."""
+
+    def render(self, format: str, size: Size = PAGE) -> bytes:
+        """The picture as ``png`` or ``svg``; the same bytes every time.
+
+        Raises
+        ------
+        PictureError : another format
+        MissingMatplotlibError : (an ImportError) the extra ``plot`` is not installed
+        """
+        if format not in FORMATS:
+            raise PictureError(f"expected a picture as {' or '.join(FORMATS)}, found {format!r}")
+        with settings(size):
+            from matplotlib.figure import Figure
+
+            figure = Figure(figsize=(size.width, self.height(size)), layout="constrained")
+            self.draw(figure, size)
+            stream = io.BytesIO()
+            figure.savefig(stream, format=format, metadata={"Software": None} if format == "png" else {"Date": None})
+        return stream.getvalue()
+
+    def save(self, path: str | os.PathLike[str], size: Size = PAGE) -> None:
+        """Writes the picture whole or not at all, in the format that the name ends in; raises as ``render``, and
+        OSError."""
+        write_whole(path, self.render(format_of(path), size))
+
+    def inline(self, prefix: str, size: Size = PAGE) -> str:
+        """The picture as an ``<svg>`` element for a page, as wide as its place there. Colours are CSS variables
+        (``style.INLINE``), so that the page chooses them; ``prefix`` keeps its identifiers apart from other
+        pictures' on the page."""
+        text = self.render("svg", size).decode()
+        text = text[text.index("<svg") :]
+        text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+        for colour, variable in INLINE.items():
+            text = text.replace(colour, f"var({variable}, {colour})")
+        text = re.sub(r'\bid="', f'id="{prefix}-', text)
+        text = re.sub(r'href="#', f'href="#{prefix}-', text)
+        text = text.replace("url(#", f"url(#{prefix}-")
+        # As wide as the place it is given, no wider than it was drawn for twice over.
+        text = re.sub(
+            r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" role="img" class="picture">', text, count=1
+        )
+        return text.strip()
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """``png`` or ``svg``, by the name's end. Raises PictureError."""
+    found = PurePath(path).suffix.lower().removeprefix(".")
+    if found not in FORMATS:
+        raise PictureError(f"{os.fspath(path)}: expected a name that ends in .png or .svg")
+    return found
+
+
+def grid_of(n_panels: int, size: Size) -> tuple[int, int]:
+    """Rows and columns of panels."""
+    columns = min(size.columns, n_panels)
+    return -(-n_panels // columns), columns

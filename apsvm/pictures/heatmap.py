@@ -1,0 +1,130 @@
+"""The interleaving ranks of the negatives in the most violated ranking, iteration by iteration, as a heat map: Figure 1
+of Mohapatra, Jawahar and Kumar (NIPS 2014), whose AP-SVM-SELECT lives on what it shows.
+
+A row is an iteration (the last oracle call of it), a column a negative, from the highest score to the lowest; the
+colour is its rank, 1 (above every positive) to P + 1 (below them all, the deepest red). Ranks rise along a row, so that
+a row is given by how many negatives have each rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.pictures.base import Picture, PictureError
+from apsvm.pictures.style import HEAT, INK, PAGE, PAPER, Size, whole_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Pixels of the map, at most: columns stand for as many negatives as fit.
+MOST_COLUMNS, MOST_ROWS = 1600, 1200
+
+
+@dataclass(frozen=True, slots=True)
+class RankCounts:
+    """How many negatives have each interleaving rank: pairs (rank, count), ranks 1..P+1 and rising, counts ≥ 1."""
+
+    pairs: Sequence[tuple[int, int]]
+
+    def at(self, negatives: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The ranks of the ``negatives``, counted from 0 by falling score."""
+        ranks, counts = np.array(self.pairs, dtype=np.int64).reshape(-1, 2).T
+        found: NDArray[np.int64] = ranks[np.searchsorted(np.cumsum(counts), negatives, side="right")]
+        return found
+
+
+@dataclass(frozen=True)
+class Heatmap(Picture):
+    """rows : of the iterations, in order; n_pos, n_neg : of the one ranking; begins : row → what begins there (a stage
+    of the training); title : above it"""
+
+    name: ClassVar[str] = "heatmap"
+
+    rows: Sequence[RankCounts]
+    n_pos: int
+    n_neg: int
+    title: str = ""
+    begins: Mapping[int, str] | None = None
+
+    @classmethod
+    def of_log(cls, records: Sequence[Mapping[str, Any]], title: str = "") -> Heatmap:
+        """From the records of a log of ``apsvm train --log-ranks``, of one class.
+
+        Raises
+        ------
+        PictureError : no record has ranks, or the log is of several classes
+        """
+        calls = [record for record in records if record.get("event") == "oracle"]
+        if not calls:
+            raise PictureError("no oracle record: expected the log of a structured training (--loss ap, ndcg, auc, …)")
+        ranked = [call for call in calls if call.get("ranks") is not None]
+        if not ranked:
+            raise PictureError("its oracle records have no ranks: train with --log-ranks")
+        classes = {call.get("class") for call in ranked}
+        if len(classes) > 1:
+            raise PictureError(f"a log of {len(classes)} classes: choose one (--class)")
+        # Of a stage on other rows (appx) only those of the last one make one picture.
+        n_pos, n_neg = ranked[-1]["n_pos"], ranked[-1]["n_neg"]
+        rows: list[RankCounts] = []
+        begins: dict[int, str] = {}
+        before: tuple[Any, ...] = ()
+        for call in ranked:
+            if (call["n_pos"], call["n_neg"]) != (n_pos, n_neg):
+                continue
+            at = (call["stage"], call["C"], call["iteration"])
+            counts = RankCounts([(int(rank), int(count)) for rank, count in call["ranks"]])
+            if at == before:
+                rows[-1] = counts  # the last call of an iteration stands for it
+                continue
+            if at[:2] != before[:2]:
+                begins[len(rows)] = f"{at[0]} C={at[1]:g}"
+            rows.append(counts)
+            before = at
+        return cls(rows, n_pos, n_neg, title, begins if len(begins) > 1 else None)
+
+    def height(self, size: Size) -> float:
+        return 0.62 * size.width if size is PAGE else 0.85 * size.width
+
+    def pixels(self) -> NDArray[np.int64]:
+        """The map itself: (rows, columns) int64 of ranks, thinned out where there are more than pixels."""
+        columns = min(self.n_neg, MOST_COLUMNS)
+        negatives = ((np.arange(columns) + 0.5) * self.n_neg / columns).astype(np.int64)
+        which = np.arange(len(self.rows))
+        if which.size > MOST_ROWS:
+            which = ((np.arange(MOST_ROWS) + 0.5) * which.size / MOST_ROWS).astype(np.int64)
+        return np.stack([self.rows[row].at(negatives) for row in which.tolist()])
+
+    def draw(self, figure: Figure, size: Size) -> None:
+        axes = figure.add_subplot()
+        image = axes.imshow(
+            self.pixels(),
+            cmap=HEAT,
+            vmin=1,
+            vmax=self.n_pos + 1,
+            aspect="auto",
+            interpolation="nearest",
+            extent=(0.5, self.n_neg + 0.5, len(self.rows) + 0.5, 0.5),
+        )
+        axes.grid(visible=False)
+        whole_numbers(axes.xaxis)
+        whole_numbers(axes.yaxis)
+        axes.set_xlabel("negatives, highest score first")
+        axes.set_ylabel("iteration")
+        axes.set_title(self.title or f"{self.n_pos} positives, {self.n_neg} negatives")
+        for row, what in (self.begins or {}).items():
+            if row:
+                axes.axhline(row + 0.5, color=INK, linewidth=0.5)
+            axes.text(
+                0.99, row + 0.9, what, transform=axes.get_yaxis_transform(), ha="right", va="top",
+                fontsize=size.font - 2, color=PAPER,
+            )  # fmt: skip
+        bar = figure.colorbar(image, ax=axes, pad=0.02, fraction=0.05)
+        bar.outline.set_linewidth(0.4)
+        last = self.n_pos + 1
+        bar.set_ticks([1, last], labels=["1", "P+1"] if last > 2 else ["1", "2"])
+        bar.set_label("interleaving rank", labelpad=-10)
