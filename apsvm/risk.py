@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm import ranking
 from apsvm.clock import Span, Spans
 from apsvm.data.rows import Rows
-from apsvm.losses.base import Loss, RankingLoss
+from apsvm.losses.base import Loss, LossOverRankings, RankingLoss
 from apsvm.losses.graded import GradedLoss
 from apsvm.oracles import ORACLES
 from apsvm.oracles.base import Levels, Oracle, Queries, QueriesOracle
@@ -31,7 +32,8 @@ class NothingToRankError(ValueError):
 @dataclass(frozen=True, slots=True)
 class OracleCall:
     """What one call of the oracle counted, over all queries: rows, negatives whose rank was evaluated, negatives with
-    r ≤ P (for a loss over rows: rows that violate), the risk and the loss found, and the time it took."""
+    r ≤ P (for a loss over rows: rows that violate), the risk and the loss found, and the time it took; ``ranks``: how
+    many negatives have each interleaving rank (``ranking.rank_counts``), where that was asked for."""
 
     oracle: str
     n_pos: int
@@ -42,6 +44,7 @@ class OracleCall:
     risk: float
     loss: float
     span: Span
+    ranks: list[tuple[int, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ class Risk:
     queries_skipped: int
     _layout: Queries = field(repr=False)
     _most_violated: QueriesOracle = field(repr=False)
+    _counts_ranks: bool = False
     _account: Account = field(default_factory=Account, repr=False)
 
     @property
@@ -131,9 +135,13 @@ class Risk:
             risk=value,
             loss=loss,
             span=spans.parts["oracle"],
+            ranks=self._rank_counts(c) if self._counts_ranks else None,
         )
         self._account.calls.append(call)
         return ScoreHinge(value, c, loss)
+
+    def _rank_counts(self, c: NDArray[np.float64]) -> list[tuple[int, int]]:
+        return ranking.rank_counts(ranking.ranks(c[self.n_pos :], self.n_pos))
 
     def cut(self, hinge: ScoreHinge) -> Evaluation:
         """The cutting plane of a hinge: one pass over the rows with a weight."""
@@ -154,7 +162,9 @@ class Risk:
         Its value is max_R w·Ψ(R) − w·Ψ(R*) ≥ 0, by which the structured hinge exceeds the tighter bound."""
         oracle = ORACLES["bucket"]()
         order = oracle.bind_queries(NoLoss(), self._layout, threads=self.rows.threads)
-        return replace(self, loss=NoLoss(), oracle=oracle, _most_violated=order, _account=Account())
+        return replace(
+            self, loss=NoLoss(), oracle=oracle, _most_violated=order, _counts_ranks=False, _account=Account()
+        )
 
     def account(self) -> Account:
         """What was done since the last time this was asked."""
@@ -182,6 +192,7 @@ def make_risk(
     costs: NDArray[np.float64] | None = None,
     query_weights: Mapping[int, float] | None = None,
     grades: NDArray[np.float64] | None = None,
+    count_ranks: bool = False,
 ) -> Risk:
     """Bind data, loss and oracle together.
 
@@ -193,11 +204,14 @@ def make_risk(
     costs : (n,) float64 ≥ 0, for losses over rows; None: all one
     query_weights : weight ≥ 0 of each group in the mean, 1 where not named; None: all one
     grades : (n,) float64, for a graded loss, whose positives are then the rows above 0; None: a binary loss
+    count_ranks : its oracle calls say how many negatives have each interleaving rank, of one ranking of two classes;
+        a loss over rows or labellings has none
 
     Raises
     ------
     NothingToRankError : no query with a weight has both a positive and a negative row
     LossError : a grade without a finite gain
+    ValueError : ``count_ranks`` of several queries or of grades
     """
     by_query = groups if loss.by_query else None
     graded_loss = loss if isinstance(loss, GradedLoss) else None
@@ -220,6 +234,9 @@ def make_risk(
         kept = used[levels.query]
         levels = Levels((np.cumsum(used) - 1)[levels.query[kept]], levels.n_pos[kept], levels.weights[kept])
     shares = weights[used] / weights[used].sum()
+    count_ranks = count_ranks and isinstance(loss, LossOverRankings)
+    if count_ranks and (shares.size > 1 or levels is not None):
+        raise ValueError(f"ranks are counted of one ranking of two classes, found {_what(shares.size, levels)}")
     queries = Queries(
         n_pos[used], n_neg[used], shares, None if costs is None or loss.by_query else costs[members], levels
     )
@@ -233,7 +250,12 @@ def make_risk(
         queries_skipped=int((~to_rank).sum()),
         _layout=queries,
         _most_violated=oracle.bind_queries(loss, queries, threads=rows.threads),
+        _counts_ranks=count_ranks,
     )
+
+
+def _what(queries: int, levels: Levels | None) -> str:
+    return f"{queries} queries" if levels is None else "grades"
 
 
 def _queries_first(

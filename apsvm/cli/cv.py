@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.metrics import Metric
 
-_LISTED = {"C", "epsilon", "bound"}
+#: Lists here, or of no use without a log.
+_OTHERWISE = {"C", "epsilon", "bound", "log_ranks"}
 
 
 class CvCommand(click.Command):
@@ -53,7 +54,7 @@ class CvCommand(click.Command):
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.params += [option for option in Structured.options if option.name not in _LISTED]
+        self.params += [option for option in Structured.options if option.name not in _OTHERWISE]
 
 
 @click.command(name="cv", cls=CvCommand, context_settings={"auto_envvar_prefix": "APSVM_CV"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
@@ -120,12 +121,14 @@ def train(data: str, model: str | None, **given: Any) -> int:
         for name, made in zip(models, _trained(recipe, job), strict=False):
             with writing(name):
                 made.model.save(name)
-            log.write("end", state=made.state, model=name, **made.record)
+            seconds = _where_the_time_went(made, read_seconds, time.perf_counter() - began)
+            log.write("end", state=made.state, model=name, **made.record, seconds=seconds)
             finished &= made.converged
             if not common.quiet:
                 for line in made.summary:
                     say(line)
-                say(_where_the_time_went(made, read_seconds, time.perf_counter() - began))
+                parts = ", ".join(f"{part} {taken:.2f}" for part, taken in seconds.items())
+                say(f"{math.fsum(seconds.values()):.2f} s: {parts}")
                 say(f"model written to {'standard output' if name == '-' else name}")
             began, read_seconds = time.perf_counter(), 0.0
             if made.interrupted:
@@ -143,10 +146,10 @@ def _model_names(model: str, additions: Sequence[str]) -> list[str]:
     return [f"{stem}{addition}{model[len(stem) :]}" for addition in additions]
 
 
-def _where_the_time_went(made: Made, read_seconds: float, seconds: float) -> str:
+def _where_the_time_went(made: Made, read_seconds: float, seconds: float) -> dict[str, float]:
     parts = {"reading": read_seconds, **made.seconds}
     parts["other"] = max(0.0, seconds - sum(parts.values()))
-    return f"{seconds:.2f} s: " + ", ".join(f"{part} {taken:.2f}" for part, taken in parts.items())
+    return parts
 
 
 def _check_outputs(data: str, models: list[str], common: Common, inputs: Mapping[str, str | None]) -> None:

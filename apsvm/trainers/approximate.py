@@ -65,6 +65,7 @@ def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, w
             oracle,
             groups=groups,
             query_weights=data.query_weights,
+            count_ranks=settings.log_ranks,
         )
     except NothingToRankError:
         notes.append("the difficult rows hold no pair to rank; only the easy rows' constraints are left")

@@ -51,7 +51,7 @@ class TrainingSet:
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What is asked of a training; a name or an object for the loss (``losses.make_loss``), epsilon in units of the
-    loss, time_limit in seconds."""
+    loss, time_limit in seconds; log_ranks: the log's oracle records have the rankings (``make_risk``: count_ranks)."""
 
     loss: str | Loss = "ap"
     oracle: str = "auto"
@@ -62,6 +62,7 @@ class Settings:
     qp: str = "auto"
     solver: str = "line-search"
     bound: str = "hinge"
+    log_ranks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,5 +258,6 @@ def _log_calls(log: Log, where: Mapping[str, Any], calls: list[OracleCall]) -> N
             violating=call.violating,
             risk=call.risk,
             loss=call.loss,
+            **({} if call.ranks is None else {"ranks": call.ranks}),
             **span_fields({"oracle": call.span}),
         )

@@ -60,6 +60,7 @@ def train_path(
         costs=data.costs,
         query_weights=data.query_weights,
         grades=data.grades,
+        count_ranks=settings.log_ranks,
     )
     if settings.bound == "tight" and not isinstance(loss, LossOverRankings):
         raise LossError(f"the tight bound needs a loss over rankings, and {loss.name!r} is none; the hinge serves it")

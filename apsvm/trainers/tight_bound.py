@@ -226,6 +226,7 @@ class _Rounds:
             bounds = self._certificate = Certificate(
                 here.objective, min(lower, here.objective), self._settings.epsilon * C
             )
+            seconds = spent.seconds - began
             self._watch.log.write(
                 "round",
                 stage="tight",
@@ -235,12 +236,11 @@ class _Rounds:
                 dual=bounds.dual,
                 gap=bounds.gap,
                 iterations=report.solution.iterations,
-                seconds=spent.seconds - began,
+                seconds=seconds,
             )
             self._watch.progress(
-                Progress("tight", C, index, here.objective, bounds.dual, bounds.gap, report.solution.planes,
-                         spent.seconds - began)
-            )  # fmt: skip
+                Progress("tight", C, index, here.objective, bounds.dual, bounds.gap, report.solution.planes, seconds)
+            )
             if bounds.reached:
                 self.state = State.CONVERGED
                 return

@@ -89,6 +89,12 @@ class Structured(Recipe):
             "hopeless, for about twice the work and a larger C.",
         ),
         click.Option(
+            ["--log-ranks"],
+            is_flag=True,
+            help="Into the log with the most violated rankings (of one list, not of queries or grades): apsvm plot "
+            "heatmap draws them.",
+        ),
+        click.Option(
             ["--query-weights"],
             metavar="FILE",
             help="Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not named.",
@@ -125,6 +131,11 @@ class Structured(Recipe):
             raise click.UsageError(
                 f"--bound tight is for losses over rankings, and {common.loss} is none: leave it out"
             )
+        if own["log_ranks"]:
+            if common.log is None:
+                raise click.UsageError("--log-ranks needs a log to write to: --log FILE or --run-dir FOLDER")
+            if not isinstance(loss, LossOverRankings):
+                raise click.UsageError(f"--log-ranks is for losses over rankings, and {common.loss} is none")
         if own["query_weights"] is not None and not loss.by_query:
             raise click.UsageError(f"--query-weights: --loss {common.loss} takes all rows as one query")
         if own["oracle"] == "appx" and common.warm_start is not None:
@@ -144,6 +155,8 @@ class Structured(Recipe):
         relevant, grades = _labels(dataset, common, own)
         if own["query_weights"] is not None and dataset.groups is None:
             raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
+        if own["log_ranks"]:
+            self._check_one_ranking(dataset, relevant, grades)
         if _loss(common).by_query and grades is None:
             from apsvm.risk import NothingToRankError, require_pairs
 
@@ -163,6 +176,15 @@ class Structured(Recipe):
             say(f"warning: {dataset.source}: rows of labels up to {above:g}, above the positive one, are negatives")
         if dataset.costs is not None and common.loss != "zero-one":
             say(f"warning: {dataset.source}: cost: is used by --loss zero-one only; it is ignored here")
+
+    def _check_one_ranking(self, dataset: Dataset, relevant: Any, grades: Any) -> None:
+        import numpy as np
+
+        groups = dataset.groups
+        found = 1 if groups is None else np.intersect1d(groups[relevant], groups[~relevant]).size
+        if grades is not None or found > 1:
+            what = f"{found} queries" if grades is None else "grades (--relevant-from makes two classes of them)"
+            raise Failure(BAD_DATA, f"{dataset.source}: --log-ranks needs one ranking of two classes, found {what}")
 
     def train(self, job: Job) -> Iterator[Made]:
         relevant = _labels(job.dataset, job.common, job.own)[0]
@@ -194,6 +216,7 @@ class Structured(Recipe):
             qp=own["qp"],
             solver=own["solver"],
             bound=own["bound"],
+            log_ranks=own["log_ranks"],
         )
         display = Display(verbose=common.verbose, quiet=common.quiet)
         watch = Watch(job.log, lambda progress: _show(display, progress), job.should_stop)
