@@ -44,9 +44,11 @@ def normal_scores(rng: np.random.Generator, n_pos: int, n_neg: int, shift: float
     return rng.normal(size=n_pos) + shift, rng.normal(size=n_neg)
 
 
-def oracle_table(queries: Sequence[Scores], loss_name: str = "ap", threads: int = 1) -> Iterator[str]:
+def oracle_table(
+    queries: Sequence[Scores], loss_name: str = "ap", threads: int = 1, timings: list[dict[str, Any]] | None = None
+) -> Iterator[str]:
     """Lines of a table: milliseconds a call of every oracle that serves the loss, and how many times faster than the
-    first of them it is; the largest relative difference of their objectives."""
+    first of them it is; the largest relative difference of their objectives. ``timings`` gets each of them."""
     loss = LOSSES[loss_name]()
     names = [name for name in serving(loss) if name != "brute-force"]
     yield f"loss {loss_name}, {threads} thread(s); milliseconds a call (times faster than {names[0]})"
@@ -63,6 +65,18 @@ def oracle_table(queries: Sequence[Scores], loss_name: str = "ap", threads: int 
             baseline = baseline or seconds
             cells.append(f"{1e3 * seconds:>11.3f} ({baseline / seconds:>6.1f}x)")
             found.append(violation)
+            if timings is not None:
+                timings.append(
+                    {
+                        "oracle": name,
+                        "loss": loss_name,
+                        "threads": threads,
+                        "n_pos": n_pos,
+                        "n_neg": n_neg,
+                        "seconds": seconds,
+                        "violating": violation.violating,
+                    }
+                )
         values = [violation.value for violation in found]
         spread = (max(values) - min(values)) / (max(values) or 1.0)
         yield (

@@ -1,7 +1,8 @@
 """The command line: one file a command. Heavy imports wait inside the commands, so that ``--help`` is instant.
 
 Exit codes: 0 done (train: converged), 1 internal error, 2 usage, 3 stopped early with the model written, 65 bad data,
-66 no such input, 74 cannot write, 130/143 after SIGINT/SIGTERM, 141 when the reader of standard output went away.
+66 no such input, 69 an optional package is missing, 74 cannot write, 130/143 after SIGINT/SIGTERM, 141 when the reader
+of standard output went away.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from apsvm.cli.cv import cv
 from apsvm.cli.evaluate import evaluate
 from apsvm.cli.export import export
 from apsvm.cli.info import info
+from apsvm.cli.plot import plot
 from apsvm.cli.predict import predict
 from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, say
 from apsvm.cli.train import train
@@ -40,7 +42,7 @@ def commands() -> None:
     """
 
 
-for command in (train, cv, predict, evaluate, info, export, convert, bench):
+for command in (train, cv, predict, evaluate, info, export, convert, plot, bench):
     commands.add_command(command)
 
 

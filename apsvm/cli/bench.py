@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from apsvm.cli.shared import Number, how_to_read, put, read_model, read_rows, reading, score_rows
+from apsvm.cli.shared import Number, how_to_read, put, read_model, read_rows, reading, score_rows, writing
+from apsvm.cli.training import check_output
 
 
 def _print(lines: Iterable[str]) -> None:
@@ -21,7 +22,10 @@ def bench() -> None:
 
 
 @bench.command()
-@click.option("--positives", type=click.IntRange(1), default=1000, show_default=True, help="Made positives.")
+@click.option(
+    "--positives", type=click.IntRange(1), multiple=True, default=(1000,), show_default=True,
+    help="Made positives. May be given more than once.",
+)  # fmt: skip
 @click.option(
     "--negatives", type=click.IntRange(1), multiple=True, default=(1000, 10_000, 100_000, 1_000_000), show_default=True,
     help="Made negatives. May be given more than once.",
@@ -34,15 +38,17 @@ def bench() -> None:
 @click.option("--model", metavar="MODEL", help="… under this model.")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="Threads of apsvm.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the made scores.")
+@click.option("--json", metavar="FILE", help="Write the timings too, for apsvm plot scaling; - for stdout, alone.")
 @how_to_read
 def oracle(
-    positives: int,
+    positives: tuple[int, ...],
     negatives: tuple[int, ...],
     shift: tuple[float, ...],
     data: str | None,
     model: str | None,
     threads: int,
     seed: int,
+    json: str | None,
     **how: Any,
 ) -> None:
     """Milliseconds a call of every oracle for the AP loss, on the same scores."""
@@ -52,17 +58,43 @@ def oracle(
 
     from apsvm.benchmarks import normal_scores, oracle_table
 
+    if json is not None:
+        check_output(json, data=data, model=model)
+    show = _ignore if json == "-" else put
+    timings: list[dict[str, Any]] = []
     if data is not None and model is not None:
         ranker = read_model(model)
         dataset, scores = score_rows(ranker, data, ignore_unknown=False, **how)
         with reading(dataset.source):
             relevant = dataset.positives(ranker.positive_label)
-        _print(oracle_table([(scores[relevant], scores[~relevant])], threads=threads))
+        for line in oracle_table([(scores[relevant], scores[~relevant])], threads=threads, timings=timings):
+            show(line)
+        _write_timings(json, timings)
         return
     for distance in shift:
-        put(f"normal scores, the positives' shifted by {distance:g}")
+        show(f"normal scores, the positives' shifted by {distance:g}")
         rng = np.random.default_rng(seed)
-        _print(oracle_table([normal_scores(rng, positives, n, distance) for n in negatives], threads=threads))
+        made = [normal_scores(rng, n_pos, n_neg, distance) for n_pos in positives for n_neg in negatives]
+        found: list[dict[str, Any]] = []
+        for line in oracle_table(made, threads=threads, timings=found):
+            show(line)
+        timings += [{**timing, "shift": distance} for timing in found]
+    _write_timings(json, timings)
+
+
+def _ignore(line: str) -> None:
+    pass
+
+
+def _write_timings(path: str | None, timings: list[dict[str, Any]]) -> None:
+    if path is None:
+        return
+    import json
+
+    from apsvm.files import write_whole
+
+    with writing(path):
+        write_whole(path, (json.dumps({"timings": timings}, indent=1) + "\n").encode())
 
 
 @bench.command()

@@ -298,23 +298,36 @@ def _one_of_items(rankers: Mapping[str, Model], scores: tuple[str, ...]) -> Item
     return None
 
 
-def _of_data(
-    metrics: dict[str, Metric],
+@dataclass(frozen=True)
+class Scored:
+    """Rows and what models and files of scores give them, by path: (n,) float64, or of several ``classes`` (k,) float64
+    a column each, (n, k). Which rows are positive: as asked for, else as the models were trained."""
+
+    dataset: Dataset
+    scores: Mapping[str, Any]
+    classes: Mapping[str, Any]
+    positive_label: float | None
+    relevant_from: float | None
+
+    def labels(self, path: str) -> Any:
+        """(n, k) bool, whether the rows have the classes of ``path``."""
+        import numpy as np
+
+        return np.stack([self.dataset.have(label) for label in self.classes[path].tolist()], axis=1)
+
+
+def score_data(
     data: str,
     models: Mapping[str, LinearRanker | RankerSet],
     scores: tuple[str, ...],
-    ties: str,
     *,
     positive_label: float | None,
     relevant_from: float | None,
-    all_queries: bool,
     ignore_unknown: bool,
     dtype: str,
     sort_features: bool,
-) -> list[_Entry]:
-    from apsvm.metrics import MetricError
-    from apsvm.metrics.evaluate import Judgements, number_groups, summarise
-    from apsvm.metrics.significance import System
+) -> Scored:
+    """DATA read and scored by every model and file; failures end the command."""
     from apsvm.model import RankerSet
 
     read: dict[tuple[bool, int, bool], Dataset] = {}
@@ -349,22 +362,42 @@ def _of_data(
         found[path], columns = _scores_of(table, path, dataset, positive_label)
         if columns is not None:
             classes[path] = columns
-    if classes:
-        if len(classes) < len(found):
-            alone = next(path for path in found if path not in classes)
-            raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone} only one")
-        if relevant_from is not None or all_queries:
-            raise click.UsageError("--relevant-from and --all-queries are not for several classes")
-        return [_of_classes(metrics, dataset, path, found[path], classes[path], ties) for path in found]
-    if positive_label is None and relevant_from is None and labels:
+    if classes and len(classes) < len(found):
+        alone = next(path for path in found if path not in classes)
+        raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone} only one")
+    if not classes and positive_label is None and relevant_from is None and labels:
         if len(labels) > 1:
             raise click.UsageError(
                 "the models have different positive labels: choose by --positive-label or --relevant-from"
             )
         positive_label, relevant_from = labels.pop()
-    grades, threshold = judged(metrics, dataset, positive_label, relevant_from)
+    return Scored(dataset, found, classes, positive_label, relevant_from)
+
+
+def _of_data(
+    metrics: dict[str, Metric],
+    data: str,
+    models: Mapping[str, LinearRanker | RankerSet],
+    scores: tuple[str, ...],
+    ties: str,
+    *,
+    all_queries: bool,
+    relevant_from: float | None,
+    **how: Any,
+) -> list[_Entry]:
+    from apsvm.metrics import MetricError
+    from apsvm.metrics.evaluate import Judgements, number_groups, summarise
+    from apsvm.metrics.significance import System
+
+    scored = score_data(data, models, scores, relevant_from=relevant_from, **how)
+    dataset = scored.dataset
+    if scored.classes:
+        if relevant_from is not None or all_queries:
+            raise click.UsageError("--relevant-from and --all-queries are not for several classes")
+        return [_of_classes(metrics, scored, path, ties) for path in scored.scores]
+    grades, threshold = judged(metrics, dataset, scored.positive_label, scored.relevant_from)
     entries = []
-    for path, values in found.items():
+    for path, values in scored.scores.items():
         try:
             ids, codes = (None, None) if dataset.groups is None else number_groups(dataset.groups, values.size)
             rows = Judgements(grades, threshold, codes, ids)
@@ -375,10 +408,8 @@ def _of_data(
     return entries
 
 
-def _of_classes(
-    metrics: dict[str, Metric], dataset: Dataset, path: str, scores: Any, classes: Any, ties: str
-) -> _Entry:
-    """Every class's own ranking of the rows, column by column of ``scores`` (n, k); classes take the queries' place."""
+def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str) -> _Entry:
+    """Every class's own ranking of the rows, column by column of the scores (n, k); classes take the queries' place."""
     import numpy as np
 
     from apsvm.metrics import MetricError
@@ -386,7 +417,8 @@ def _of_classes(
     from apsvm.metrics.evaluate import Judgements
     from apsvm.metrics.significance import System
 
-    labels = np.stack([dataset.have(label) for label in classes.tolist()], axis=1)
+    dataset, scores, classes = scored.dataset, scored.scores[path], scored.classes[path]
+    labels = scored.labels(path)
     try:
         result = evaluate_classes(list(metrics.values()), scores, labels, classes, ties, groups=dataset.groups)
     except MetricError as error:

@@ -1,0 +1,379 @@
+"""``apsvm plot``: pictures of logs, models and results, one command a picture."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from apsvm.cli.evaluate import Scored, judged, score_data
+from apsvm.cli.shared import (
+    BAD_DATA,
+    MISSING,
+    Failure,
+    Number,
+    how_to_read,
+    read_any_model,
+    reading,
+    say,
+    writing,
+)
+from apsvm.cli.training import check_output
+from apsvm.pictures.style import PAGE, SIZES
+
+if TYPE_CHECKING:
+    from apsvm.metrics.curves import Steps
+    from apsvm.pictures.base import Picture
+    from apsvm.pictures.scaling import Timing
+    from apsvm.records import Record
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+#: More classes than this have no names in a picture.
+MOST_NAMED = 10
+
+
+@click.group()
+def plot() -> None:
+    """Draw a picture: of logs, of precision and recall, of apsvm cv's or apsvm bench's results.
+
+    \b
+    apsvm train data.svm --log log.jsonl --log-ranks
+    apsvm plot convergence log.jsonl -o convergence.png
+    apsvm plot heatmap log.jsonl -o ranks.svg
+
+    Needs matplotlib: pip install 'apsvm[plot]'.
+    """
+
+
+def _picture_options(command: CommandT) -> CommandT:
+    for option in (
+        click.option("--title", default="", help="A line above the picture.  [default: none]"),
+        click.option(
+            "--size",
+            type=click.Choice(list(SIZES)),
+            default=PAGE.name,
+            show_default=True,
+            help="As wide as a page (7.2 inches) or as a column (3.5).",
+        ),
+        click.option(
+            "-o", "--output", required=True, metavar="FILE", help="The picture to write: its name ends in .png or .svg."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@plot.command()
+@click.argument("logs", metavar="LOG…", nargs=-1, required=True)
+@_picture_options
+def convergence(logs: tuple[str, ...], output: str, size: str, title: str) -> None:
+    """Bounds and gap of trainings (or gradient, or estimated loss) against iterations and seconds.
+
+    LOG is what apsvm train --log wrote, or --run-dir's log.jsonl; a run that is still going on, or was killed, is drawn
+    as far as it has come. Where values of C differ, objectives are divided by C.
+    """
+    from apsvm.pictures.convergence import Convergence
+
+    _check(output, logs)
+    with drawing():
+        found = {name: read_records(path) for path, name in zip(logs, short_names(logs), strict=True)}
+        _write(Convergence.of_logs(found, title), output, size)
+
+
+@plot.command()
+@click.argument("log", metavar="LOG")
+@click.option("--class", "label", type=Number(), help="Of a log of several classes (--one-vs-rest): the label to draw.")
+@_picture_options
+def heatmap(log: str, label: float | None, output: str, size: str, title: str) -> None:
+    """The interleaving ranks of the negatives over the iterations (Figure 1 of the 2014 paper).
+
+    LOG is of apsvm train --log-ranks. A row is an iteration, a column a negative, from the highest score on; the
+    deepest red are negatives below every positive in the most violated ranking.
+    """
+    from apsvm.pictures.heatmap import Heatmap
+
+    _check(output, [log])
+    with drawing(log):
+        records = read_records(log)
+        if label is not None:
+            records = [record for record in records if record.get("class") == label]
+            if not records:
+                raise Failure(BAD_DATA, f"{log}: no record is of class {label:g}")
+        _write(Heatmap.of_log(records, title), output, size)
+
+
+@plot.command(name="pr")
+@click.argument("data", metavar="DATA")
+@click.option("--model", "models", metavar="MODEL", multiple=True, help="Score DATA with this model …")
+@click.option(
+    "--scores", metavar="FILE", multiple=True,
+    help="… or take one score a row from this file. Each may be given more than once: a curve each.",
+)  # fmt: skip
+@click.option("--positive-label", type=Number(), help="The label that is positive. [default: the model's]")
+@click.option(
+    "--relevant-from", type=Number(), metavar="GRADE", help="Rows of this label or a higher one are positive."
+)
+@click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
+@_picture_options
+@how_to_read
+def precision_recall(
+    data: str,
+    models: tuple[str, ...],
+    scores: tuple[str, ...],
+    positive_label: float | None,
+    relevant_from: float | None,
+    ignore_unknown: bool,
+    output: str,
+    size: str,
+    title: str,
+    **how: Any,
+) -> None:
+    """Precision against recall on DATA, as apsvm eval sees it: the area under a curve is its AP.
+
+    Rows of equal score are one block. With queries (qid:) it is the mean of the queries' curves; of a model of several
+    classes the mean of the classes', which are drawn too.
+    """
+    from apsvm.model import ItemRanker
+
+    if not models and not scores:
+        raise click.UsageError("give --model or --scores")
+    if [data, *models, *scores].count("-") > 1:
+        raise click.UsageError("only one of the files can be standard input")
+    _check(output, [data, *models, *scores])
+    rankers = {}
+    for path in models:
+        model = read_any_model(path)
+        if isinstance(model, ItemRanker):
+            raise Failure(BAD_DATA, f"{path}: it is {model.what}, which has no precision–recall curve of rows")
+        rankers[path] = model
+    scored = score_data(
+        data, rankers, scores,
+        positive_label=positive_label, relevant_from=relevant_from, ignore_unknown=ignore_unknown, **how,
+    )  # fmt: skip
+    if scored.classes and relevant_from is not None:
+        raise click.UsageError("--relevant-from is not for several classes")
+    with drawing(scored.dataset.source):
+        _write(curves_of(scored, title), output, size)
+
+
+@plot.command()
+@click.argument("results", metavar="RESULTS")
+@click.option("-m", "--metric", metavar="NAME", help="Which of its metrics.  [default: the first]")
+@_picture_options
+def path(results: str, metric: str | None, output: str, size: str, title: str) -> None:
+    """A metric against C, mean ± deviation of the folds, a line a loss, bound and ε.
+
+    RESULTS is what apsvm cv --json wrote.
+    """
+    from apsvm.pictures.path import Path
+
+    _check(output, [results])
+    with drawing(results):
+        _write(Path.of_results(_read_json(results), metric, title), output, size)
+
+
+@plot.command()
+@click.argument("files", metavar="FILE…", nargs=-1, required=True)
+@click.option(
+    "--against", type=click.Choice(["total", "negatives", "positives"]), default="total", show_default=True,
+    help="What time is drawn against: all rows, or those of one class.",
+)  # fmt: skip
+@_picture_options
+def scaling(files: tuple[str, ...], against: str, output: str, size: str, title: str) -> None:
+    """Milliseconds an oracle call takes against the number of rows, on logarithmic axes.
+
+    FILE is what apsvm bench oracle --json wrote, or the log of a training, whose median call is one point.
+    """
+    from apsvm.pictures.scaling import Scaling
+
+    _check(output, files)
+    with drawing():
+        timings = [timing for file in files for timing in _timings(file)]
+        _write(Scaling.of_timings(timings, against, title), output, size)
+
+
+@contextmanager
+def drawing(source: str | None = None) -> Iterator[None]:
+    """Turns what can go wrong with a picture of ``source`` into a ``Failure``."""
+    from apsvm.metrics import MetricError
+    from apsvm.pictures.base import PictureError
+    from apsvm.pictures.style import MissingMatplotlibError
+
+    try:
+        yield
+    except MissingMatplotlibError as error:
+        raise Failure(MISSING, str(error)) from None
+    except (PictureError, MetricError) as error:
+        raise Failure(BAD_DATA, str(error) if source is None else f"{source}: {error}") from None
+
+
+def read_records(path: str) -> Sequence[Record]:
+    """``records.read_log``; failures end the command, and a last line that is cut off is reported."""
+    from apsvm.records import LogError, read_log
+
+    with reading(path):
+        try:
+            found = read_log(path)
+        except LogError as error:
+            raise Failure(BAD_DATA, str(error)) from None
+    if found.cut_off:
+        say(f"warning: {path}: its last line is cut off; the {len(found.records)} records before it are used")
+    return found.records
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """As few last parts of each path as tell it from the others."""
+    parts = [os.path.abspath(path).split(os.sep) for path in paths]
+    names = [""] * len(paths)
+    for depth in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(part[-depth:]) for part in parts]
+        if len(set(names)) == len(set(paths)):
+            break
+    if len(set(names)) < len(names):
+        raise click.UsageError("the same file is given twice")
+    return names
+
+
+def curves_of(scored: Scored, title: str = "") -> Picture:
+    """A curve for each of ``scored``'s; of several classes their mean, and each of them if they are of one model.
+
+    Raises
+    ------
+    MetricError : no ranking with both a positive and a negative row
+    """
+    from apsvm.metrics.curves import mean_curve
+    from apsvm.pictures.precision_recall import Curve, PrecisionRecall
+
+    curves = []
+    rates = []
+    names = short_names([path if path != "-" else "stdin" for path in scored.scores])
+    for name, (path, scores) in zip(names, scored.scores.items(), strict=True):
+        if not scored.classes:
+            steps, ap, rate = _curve(scored, scores, *_judged(scored))
+            curves.append(Curve(f"{name}, AP {ap:.4f}", steps))
+            rates.append(rate)
+            continue
+        found = list(_curves_of_classes(scored, path))
+        mean = sum(ap for _, _, ap, _ in found) / len(found)
+        curves.append(
+            Curve(f"{name}, mean of {len(found)} classes, AP {mean:.4f}", mean_curve([s for _, s, _, _ in found]))
+        )
+        if len(scored.scores) == 1:
+            shown = len(found) <= MOST_NAMED
+            curves += [
+                Curve(f"class {label}, AP {ap:.4f}" if shown else "", steps, aside=True)
+                for label, steps, ap, _ in found
+            ]
+        rates.append(sum(rate for _, _, _, rate in found) / len(found))
+    return PrecisionRecall(curves, rates[0], title)
+
+
+def _judged(scored: Scored) -> tuple[Any, float | None]:
+    from apsvm.metrics.evaluate import parse_metrics
+
+    return judged(parse_metrics(["AP"]), scored.dataset, scored.positive_label, scored.relevant_from)
+
+
+def _curves_of_classes(scored: Scored, path: str) -> Iterator[tuple[str, Steps, float, float]]:
+    """Label, curve, AP and base rate of every class that has both kinds of rows."""
+    from apsvm.data.dataset import shown_label
+    from apsvm.metrics import MetricError
+
+    labels = scored.labels(path)
+    for at, label in enumerate(scored.classes[path].tolist()):
+        try:
+            yield shown_label(label), *_curve(scored, scored.scores[path][:, at], labels[:, at], None)
+        except MetricError:
+            continue  # eval leaves it out of the mean
+    if not labels.any(axis=0).any():
+        raise MetricError("no row has a label of the model's classes")
+
+
+def _curve(scored: Scored, scores: Any, grades: Any, threshold: float | None) -> tuple[Steps, float, float]:
+    """The curve, eval's AP, and the share of positives (the mean of the queries' shares)."""
+    from apsvm.metrics.curves import precision_recall
+    from apsvm.metrics.evaluate import Judgements, number_groups, parse_metrics, summarise
+
+    groups = scored.dataset.groups
+    ids, codes = (None, None) if groups is None else number_groups(groups, scores.size)
+    table = Judgements(grades, threshold, codes, ids).table(scores, "block")
+    ap = summarise(parse_metrics(["AP"]), table, ids, "block").values["AP"]
+    used = (table.n_positives > 0) & (table.n_negatives > 0)
+    return precision_recall(table), ap, float((table.n_positives / table.n_rows)[used].mean())
+
+
+def _read_json(path: str) -> Any:
+    from apsvm.files import standard_input
+
+    with reading(path):
+        if path == "-":
+            content = standard_input().read()
+        else:
+            with open(path, "rb") as stream:
+                content = stream.read()
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        raise Failure(BAD_DATA, f"{path}: not JSON: {error}") from None
+
+
+def _timings(path: str) -> list[Timing]:
+    from apsvm.pictures.base import PictureError
+    from apsvm.pictures.scaling import Timing, timings_of_log
+
+    try:
+        results = _read_json(path)
+    except Failure as failure:
+        if failure.exit_code != BAD_DATA or path == "-":
+            raise
+        results = None  # several lines of JSON: a log
+    try:
+        if not (isinstance(results, Mapping) and "timings" in results):
+            return timings_of_log(read_records(path))
+        return [
+            Timing(
+                timing["oracle"],
+                timing["n_pos"],
+                timing["n_neg"],
+                timing["seconds"],
+                f"shift {timing['shift']:g}" if "shift" in timing else "",
+            )
+            for timing in results["timings"]
+        ]
+    except PictureError as error:
+        raise Failure(BAD_DATA, f"{path}: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise Failure(
+            BAD_DATA, f"{path}: expected the results of apsvm bench oracle --json ({type(error).__name__}: {error})"
+        ) from None
+
+
+def _check(output: str, inputs: Sequence[str]) -> None:
+    """What would be found out only after the work."""
+    from apsvm.pictures.base import PictureError, format_of
+
+    require_matplotlib()
+    try:
+        format_of(output)
+    except PictureError as error:
+        raise click.UsageError(str(error)) from None
+    check_output(output, **{f"input {at}": path for at, path in enumerate(inputs, 1)})
+
+
+def require_matplotlib() -> None:
+    """Ends the command if there is none."""
+    from importlib.util import find_spec
+
+    from apsvm.pictures.style import MissingMatplotlibError
+
+    if find_spec("matplotlib") is None:
+        raise Failure(MISSING, str(MissingMatplotlibError()))
+
+
+def _write(picture: Picture, output: str, size: str) -> None:
+    with writing(output):
+        picture.save(output, SIZES[size])

@@ -1,0 +1,65 @@
+"""The precision–recall curve whose area is the average precision, of one ranking or the mean of many.
+
+    p(r) = P_i  for R_{i−1} < r ≤ R_i,      ∫₀¹ p(r) dr = Σ_i (R_i − R_{i−1}) P_i = AP
+
+with recall R_i and precision P_i after the i-th run of a `RankingTable`: a step function, under every tie rule that of
+`AP`. The mean of several rankings' step functions has the mean of their APs as its area. O(m log m).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.metrics.base import MetricError
+from apsvm.metrics.ranking_table import RankingTable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """recall : (m,) float64, rising, above 0; precision : (m,) float64, p between the recall before (first 0) and
+    this one"""
+
+    recall: NDArray[np.float64]
+    precision: NDArray[np.float64]
+
+    @property
+    def area(self) -> float:
+        return float(np.diff(self.recall, prepend=0.0) @ self.precision)
+
+
+def precision_recall(table: RankingTable) -> Steps:
+    """The curve of a table of one ranking, or the mean of the curves of those with a positive and a negative row, over
+    which AP is averaged. Raises `MetricError` if there are none."""
+    used = (table.n_positives > 0) & (table.n_negatives > 0)
+    if not used.any():
+        raise MetricError("no precision–recall curve: no ranking has both a positive and a negative row")
+    per_run = np.diff(table.run_bounds)
+    steps = np.repeat(used, per_run) & (table.gains > 0)
+    n_pos = np.repeat(table.n_positives, per_run)[steps]
+    ends, gains = table.hits[steps], table.gains[steps]
+    return _mean((ends - gains) / n_pos, ends / n_pos, table.precision[steps], int(used.sum()))
+
+
+def mean_curve(curves: Sequence[Steps]) -> Steps:
+    """Of several curves, at least one."""
+    begins = [np.concatenate([[0.0], curve.recall[:-1]]) for curve in curves]
+    return _mean(
+        np.concatenate(begins),
+        np.concatenate([curve.recall for curve in curves]),
+        np.concatenate([curve.precision for curve in curves]),
+        len(curves),
+    )
+
+
+def _mean(begins: NDArray[np.float64], ends: NDArray[np.float64], values: NDArray[np.float64], count: int) -> Steps:
+    """1/count of the sum of ``values`` between ``begins`` and ``ends``, each curve's steps end to end. Equal fractions
+    are equal numbers: division rounds correctly."""
+    if count == 1:
+        return Steps(ends, values)
+    recall, place = np.unique(np.concatenate([begins, ends]), return_inverse=True)
+    change = np.bincount(place, weights=np.concatenate([values, -values]), minlength=recall.size)
+    return Steps(recall[1:], np.cumsum(change)[:-1] / count)

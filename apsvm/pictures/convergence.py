@@ -1,0 +1,299 @@
+"""How a training went: bounds, gap, gradient or estimated loss, against iterations and against seconds.
+
+The structured SVM's log gives the primal and dual objective and their gap; stages, values of C and the rounds of the
+tight bound follow each other along the axes. RankNCG's gives the objective and the gradient's largest entry, WARP's the
+estimated loss of each epoch and the validation metric. Where values of C differ, objectives are divided by C, so that
+they are in units of the loss and the gap asked for is ε.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from apsvm.pictures.base import Picture, PictureError
+from apsvm.pictures.style import MUTED, PAGE, Size, colour, dash, legend_below, powers, whole_numbers
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Record = Mapping[str, Any]
+#: More lines than this have no names.
+MOST_NAMED = 12
+#: Fewer points than this are marked.
+MARKED = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """``values`` after so many ``steps`` and ``seconds``, NaN where there is none; ``series`` is its colour's number,
+    None: of no importance; ``dashed`` : a lower bound"""
+
+    name: str
+    steps: Sequence[float]
+    seconds: Sequence[float]
+    values: Sequence[float]
+    series: int | None = 0
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """label : of the values' axis; logarithmic : that axis; level : the value asked for, if there is one"""
+
+    label: str
+    lines: Sequence[Line]
+    logarithmic: bool = False
+    level: float | None = None
+
+
+@dataclass(frozen=True)
+class Convergence(Picture):
+    """panels : each is drawn twice, against steps and against seconds; step : what steps count"""
+
+    name: ClassVar[str] = "convergence"
+
+    panels: Sequence[Panel]
+    step: str = "iteration"
+    title: str = ""
+
+    @classmethod
+    def of_logs(cls, logs: Mapping[str, Sequence[Record]], title: str = "") -> Convergence:
+        """From logs of ``apsvm train``, by name, of one kind of training.
+
+        Raises
+        ------
+        PictureError : no iteration in one, or logs of different kinds
+        """
+        kinds = {name: _kind(name, records) for name, records in logs.items()}
+        first = next(iter(kinds.values()))
+        for name, kind in kinds.items():
+            if kind is not first:
+                raise PictureError(f"{name} is of another kind of training than {next(iter(kinds))}: draw them apart")
+        panels, step = first(logs)
+        return cls(panels, step, title)
+
+    def height(self, size: Size) -> float:
+        return (2.35 if size is PAGE else 2.0) * len(self.panels) * (1 if size is PAGE else 2) + 0.5
+
+    def draw(self, figure: Figure, size: Size) -> None:
+        columns = 2 if size is PAGE else 1
+        rows = len(self.panels) * 2 // columns
+        drawn = []
+        for at, panel in enumerate(self.panels):
+            for against in (0, 1):
+                axes = figure.add_subplot(rows, columns, 2 * at + against + 1)
+                self._draw(panel, axes, against)
+                drawn.append(axes)
+        if self.title:
+            drawn[0].set_title(self.title)
+        legend_below(figure, size, *drawn)
+
+    def _draw(self, panel: Panel, axes: Any, against: int) -> None:
+        named = len({line.name for line in panel.lines}) <= MOST_NAMED
+        for line in panel.lines:
+            x = line.seconds if against else line.steps
+            marker = "o" if len(x) < MARKED and line.series is not None else None
+            look = {"color": MUTED, "linewidth": 0.5} if line.series is None else {"color": colour(line.series)}
+            style = (0, (3, 2)) if line.dashed else dash(line.series or 0)
+            label = line.name if named and line.name else None
+            axes.plot(x, line.values, marker=marker, markersize=2.2, label=label, linestyle=style, **look)
+        if panel.level is not None and panel.level > 0:
+            axes.axhline(panel.level, color=MUTED, linewidth=0.9, linestyle=(0, (1, 2)), label="asked for")
+        if panel.logarithmic:
+            axes.set_yscale("log")
+            powers(axes.yaxis)
+        if against:
+            axes.set_xlabel("seconds")
+            axes.set_xlim(left=0)
+        else:
+            axes.set_xlabel(self.step)
+            whole_numbers(axes.xaxis)
+        axes.set_ylabel(panel.label)
+
+
+@dataclass(slots=True)
+class _Segment:
+    """One run of the cutting-plane solver, or one descent of the tight bound; ``way``: one to another C."""
+
+    run: str
+    label: float | None
+    stage: str
+    C: float
+    steps: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    primal: list[float] = field(default_factory=list)
+    dual: list[float] = field(default_factory=list)
+    gap: list[float] = field(default_factory=list)
+
+    @property
+    def way(self) -> bool:
+        return self.stage.endswith("smaller C") and "from" not in self.stage
+
+    def add(self, step: float, seconds: float, primal: float, dual: float, gap: float) -> None:
+        self.steps.append(step)
+        self.seconds.append(seconds)
+        self.primal.append(primal)
+        self.dual.append(dual)
+        self.gap.append(gap)
+
+
+def _kind(name: str, records: Sequence[Record]) -> Callable[[Mapping[str, Sequence[Record]]], tuple[list[Panel], str]]:
+    for record in records:
+        if record["event"] == "epoch":
+            return _of_epochs
+        if record["event"] == "iteration":
+            return _of_bounds if "primal" in record else _of_gradients
+    raise PictureError(f"{name}: no iteration in it: the training ended before the first")
+
+
+def _of_bounds(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
+    segments = [segment for run, records in logs.items() for segment in _segments(run, records)]
+    by_C = len({segment.C for segment in segments if not segment.way}) > 1
+    told: dict[str, bool] = {
+        "run": len(logs) > 1,
+        "label": len({segment.label for segment in segments}) > 1,
+        "stage": len({segment.stage for segment in segments if not segment.way}) > 1,
+        "C": by_C and len({segment.label for segment in segments}) == 1,
+    }
+    scaled = by_C or any(segment.way for segment in segments)
+    names = list(dict.fromkeys(_name(segment, told) for segment in segments if not segment.way))
+    bounds: list[Line] = []
+    gaps: list[Line] = []
+    for segment in segments:
+        unit = segment.C if scaled else 1.0
+        name = "on the way, smaller C" if segment.way else _name(segment, told)
+        series = None if segment.way else names.index(name)
+        primal, dual = ("primal", "dual") if len(names) == 1 and not segment.way else (name, "")
+        primal_values, dual_values = _over(segment.primal, unit), _over(segment.dual, unit)
+        bounds.append(Line(primal, segment.steps, segment.seconds, primal_values, series))
+        if not segment.way:
+            bounds.append(Line(dual, segment.steps, segment.seconds, dual_values, series, dashed=True))
+        gap = [value if value > 0 else np.nan for value in _over(segment.gap, unit)]
+        gaps.append(
+            Line("" if len(names) == 1 and not segment.way else name, segment.steps, segment.seconds, gap, series)
+        )
+    unit_name = " / C" if scaled else ""
+    several = " (dashed: dual)" if len(names) > 1 else ""
+    level = _asked(logs, scaled)
+    return [
+        Panel(f"objective{unit_name}{several}", bounds),
+        Panel(f"duality gap{unit_name}", gaps, logarithmic=True, level=level),
+    ], "iteration"
+
+
+def _over(values: Sequence[float], unit: float) -> list[float]:
+    return [value / unit for value in values]
+
+
+def _name(segment: _Segment, told: Mapping[str, bool]) -> str:
+    parts = [
+        segment.run if told["run"] else "",
+        f"class {segment.label:g}" if told["label"] and segment.label is not None else "",
+        segment.stage if told["stage"] else "",
+        f"C = {segment.C:g}" if told["C"] else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _asked(logs: Mapping[str, Sequence[Record]], scaled: bool) -> float | None:
+    """The gap asked for, if it is one."""
+    found = set()
+    for records in logs.values():
+        for record in records:
+            if record["event"] == "start" and "epsilon" in record:
+                C = record["C"]
+                found.add(record["epsilon"] * (1.0 if scaled or isinstance(C, list) else C))
+    return found.pop() if len(found) == 1 else None
+
+
+def _segments(run: str, records: Sequence[Record]) -> list[_Segment]:
+    """Cut where the iterations count anew; steps and seconds run on from segment to segment of a class."""
+    classes: dict[Any, _Track] = {}
+    for record in records:
+        label = record.get("class")
+        if record["event"] in ("iteration", "round"):
+            classes.setdefault(label, _Track(run, label)).add(record)
+    return [segment for track in classes.values() for segment in track.segments]
+
+
+class _Track:
+    """The segments of one class."""
+
+    def __init__(self, run: str, label: float | None) -> None:
+        self.segments: list[_Segment] = []
+        self._run = run
+        self._label = label
+        self._before = (0.0, 0.0)  # steps and seconds of earlier runs of the solver
+        self._here = (0.0, 0.0)
+        self._key: tuple[str, float] | None = None
+
+    def add(self, record: Record) -> None:
+        key = (record["stage"], record["C"])
+        if record["event"] == "round":
+            if record["round"] == 1:
+                self.segments.append(_Segment(self._run, self._label, *key))
+            # Of the objective itself; the majorants that a round minimises have constants of their own.
+            steps, seconds = (before + here for before, here in zip(self._before, self._here, strict=True))
+            self.segments[-1].add(steps, seconds, record["objective"], record["dual"], record["gap"])
+            return
+        is_round = record["stage"] == "tight"
+        if key != self._key or record["iteration"] <= self._here[0]:
+            self._before = (self._before[0] + self._here[0], self._before[1] + self._here[1])
+            self._key = key
+            if not is_round:
+                self.segments.append(_Segment(self._run, self._label, *key))
+        self._here = (record["iteration"], record["seconds"])
+        if not is_round:
+            self.segments[-1].add(
+                self._before[0] + self._here[0],
+                self._before[1] + self._here[1],
+                record["primal"],
+                record["dual"],
+                record["gap"],
+            )
+
+
+def _of_gradients(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
+    objective: list[Line] = []
+    gradient: list[Line] = []
+    asked = set()
+    for at, (run, records) in enumerate(logs.items()):
+        iterations = [record for record in records if record["event"] == "iteration"]
+        asked |= {record["asked"] for record in records if record["event"] == "end" and "asked" in record}
+        steps = [record["iteration"] for record in iterations]
+        seconds = [record["seconds"] for record in iterations]
+        name = run if len(logs) > 1 else ""
+        values = [np.nan if record["value"] is None else record["value"] for record in iterations]
+        if not np.isnan(values).all():
+            objective.append(Line(name, steps, seconds, values, at))
+        norms = [record["gradient_norm"] or np.nan for record in iterations]
+        gradient.append(Line(name, steps, seconds, norms, at))
+    panels = [Panel("objective", objective)] if objective else []
+    level = asked.pop() if len(asked) == 1 else None
+    return [*panels, Panel("gradient's largest entry", gradient, logarithmic=True, level=level)], "iteration"
+
+
+def _of_epochs(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
+    loss: list[Line] = []
+    validation: list[Line] = []
+    runs = {
+        (run, record.get("class")): [other for other in records if other.get("class") == record.get("class")]
+        for run, records in logs.items()
+        for record in records
+        if record["event"] == "epoch"
+    }
+    for at, ((run, label), records) in enumerate(runs.items()):
+        epochs = [record for record in records if record["event"] == "epoch"]
+        parts = [run if len(logs) > 1 else "", "" if label is None else f"class {label:g}"]
+        name = ", ".join(part for part in parts if part)
+        steps = [record["epoch"] for record in epochs]
+        seconds = [record["seconds"] for record in epochs]
+        loss.append(Line(name, steps, seconds, [record["loss"] for record in epochs], at))
+        if all(record["validation"] is not None for record in epochs):
+            validation.append(Line(name, steps, seconds, [record["validation"] for record in epochs], at))
+    panels = [Panel("estimated loss", loss)]
+    return panels + ([Panel("validation", validation)] if validation else []), "epoch"

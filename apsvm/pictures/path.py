@@ -1,0 +1,99 @@
+"""A metric against C, mean ± deviation over the folds, from what ``apsvm cv --json`` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from apsvm.pictures.base import Picture, PictureError
+from apsvm.pictures.style import COLUMN, Size, colour, dash, legend_below, powers
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """C, the metric's mean and deviation, and whether it was chosen."""
+
+    C: float
+    mean: float
+    deviation: float
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class Path(Picture):
+    """lines : name ("" if there is one) → points by rising C; metric : its name; x_label : what C is given in"""
+
+    name: ClassVar[str] = "path"
+
+    lines: Mapping[str, Sequence[Point]]
+    metric: str
+    x_label: str = "C"
+    title: str = ""
+
+    @classmethod
+    def of_results(cls, results: Any, metric: str | None = None, title: str = "") -> Path:
+        """From the results of ``apsvm cv --json``; ``metric``: the first one by default.
+
+        Raises
+        ------
+        PictureError : something else, or a metric that it does not have
+        """
+        try:
+            metric = str(results["metric"]) if metric is None else metric
+            settings = list(results["settings"])
+            if not settings:
+                raise PictureError("no settings: a run of apsvm cv that finished none")
+            known = {name.lower(): name for name in settings[0]["metrics"]}
+            if metric.lower() not in known:
+                raise PictureError(f"no metric {metric!r}: it has {', '.join(known.values())}")
+            metric = known[metric.lower()]
+            several = {part: len({setting[part] for setting in settings}) > 1 for part in ("loss", "bound", "epsilon")}
+            # Multiples of the default are a scale of their own, unless there are other values beside them.
+            multiples = all(isinstance(setting["C"], str) for setting in settings)
+            lines: dict[str, list[Point]] = {}
+            for setting in settings:
+                name = ", ".join(
+                    f"ε = {setting[part]:g}" if part == "epsilon" else str(setting[part])
+                    for part, told in several.items()
+                    if told
+                )
+                C = float(setting["C"].removesuffix("x")) if multiples else float(np.mean(setting["C_of_folds"]))
+                found = setting["metrics"][metric]
+                point = Point(C, float(found["mean"]), float(found["deviation"]), bool(setting["chosen"]))
+                lines.setdefault(name, []).append(point)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, PictureError):
+                raise
+            raise PictureError(f"expected the results of apsvm cv --json ({type(error).__name__}: {error})") from None
+        for points in lines.values():
+            points.sort(key=lambda point: point.C)
+        x_label = "C, in multiples of the default (-C auto)" if multiples else "C"
+        return cls(lines, metric, x_label, title)
+
+    def height(self, size: Size) -> float:
+        return (0.85 if size is COLUMN else 0.55) * size.width
+
+    def draw(self, figure: Figure, size: Size) -> None:
+        axes = figure.add_subplot(xscale="log")
+        for at, (name, points) in enumerate(self.lines.items()):
+            C, mean, deviation = (np.array([getattr(p, what) for p in points]) for what in ("C", "mean", "deviation"))
+            axes.fill_between(C, mean - deviation, mean + deviation, color=colour(at), alpha=0.13, linewidth=0)
+            label = f"{name}: {self.metric}" if name else f"{self.metric}, mean ± deviation of the folds"
+            axes.plot(C, mean, color=colour(at), linestyle=dash(at), marker="o", label=label)
+            for point in points:
+                if point.chosen:
+                    axes.plot(
+                        [point.C], [point.mean], marker="o", markersize=9, markerfacecolor="none", linestyle="none",
+                        markeredgecolor=colour(at), label=f"chosen: {self.metric} {point.mean:.4f}",
+                    )  # fmt: skip
+        axes.set_xlabel(self.x_label)
+        axes.set_ylabel(self.metric)
+        axes.set_title(self.title)
+        powers(axes.xaxis)
+        legend_below(figure, size, axes)
