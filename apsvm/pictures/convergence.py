@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from apsvm.pictures.base import Picture, PictureError
-from apsvm.pictures.style import MUTED, PAGE, Size, colour, dash, legend_below, powers, whole_numbers
+from apsvm.pictures.style import MUTED, Size, colour, dash, few_ticks, legend_below, powers, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Record = Mapping[str, Any]
 #: More lines than this have no names.
 MOST_NAMED = 12
+#: More lines than this are drawn without their lower bounds.
+MOST_WITH_BOUNDS = 4
 #: Fewer points than this are marked.
 MARKED = 25
 
@@ -77,10 +79,10 @@ class Convergence(Picture):
         return cls(panels, step, title)
 
     def height(self, size: Size) -> float:
-        return (2.35 if size is PAGE else 2.0) * len(self.panels) * (1 if size is PAGE else 2) + 0.5
+        return (2.35 if size.columns > 1 else 2.0) * len(self.panels) * (1 if size.columns > 1 else 2) + 0.5
 
     def draw(self, figure: Figure, size: Size) -> None:
-        columns = 2 if size is PAGE else 1
+        columns = size.columns
         rows = len(self.panels) * 2 // columns
         drawn = []
         for at, panel in enumerate(self.panels):
@@ -101,6 +103,8 @@ class Convergence(Picture):
             style = (0, (3, 2)) if line.dashed else dash(line.series or 0)
             label = line.name if named and line.name else None
             axes.plot(x, line.values, marker=marker, markersize=2.2, label=label, linestyle=style, **look)
+        if any(line.dashed and not line.name for line in panel.lines):
+            axes.plot([], [], color=MUTED, linestyle=(0, (3, 2)), label="dual")
         if panel.level is not None and panel.level > 0:
             axes.axhline(panel.level, color=MUTED, linewidth=0.9, linestyle=(0, (1, 2)), label="asked for")
         if panel.logarithmic:
@@ -109,6 +113,7 @@ class Convergence(Picture):
         if against:
             axes.set_xlabel("seconds")
             axes.set_xlim(left=0)
+            few_ticks(axes.xaxis)
         else:
             axes.set_xlabel(self.step)
             whole_numbers(axes.xaxis)
@@ -170,17 +175,16 @@ def _of_bounds(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
         primal, dual = ("primal", "dual") if len(names) == 1 and not segment.way else (name, "")
         primal_values, dual_values = _over(segment.primal, unit), _over(segment.dual, unit)
         bounds.append(Line(primal, segment.steps, segment.seconds, primal_values, series))
-        if not segment.way:
+        if not segment.way and len(names) <= MOST_WITH_BOUNDS:
             bounds.append(Line(dual, segment.steps, segment.seconds, dual_values, series, dashed=True))
         gap = [value if value > 0 else np.nan for value in _over(segment.gap, unit)]
         gaps.append(
             Line("" if len(names) == 1 and not segment.way else name, segment.steps, segment.seconds, gap, series)
         )
     unit_name = " / C" if scaled else ""
-    several = " (dashed: dual)" if len(names) > 1 else ""
     level = _asked(logs, scaled)
     return [
-        Panel(f"objective{unit_name}{several}", bounds),
+        Panel(f"objective{unit_name}", bounds),
         Panel(f"duality gap{unit_name}", gaps, logarithmic=True, level=level),
     ], "iteration"
 
@@ -194,7 +198,7 @@ def _name(segment: _Segment, told: Mapping[str, bool]) -> str:
         segment.run if told["run"] else "",
         f"class {segment.label:g}" if told["label"] and segment.label is not None else "",
         segment.stage if told["stage"] else "",
-        f"C = {segment.C:g}" if told["C"] else "",
+        f"C = {segment.C:.4g}" if told["C"] else "",
     ]
     return ", ".join(part for part in parts if part)
 
@@ -217,7 +221,8 @@ def _segments(run: str, records: Sequence[Record]) -> list[_Segment]:
         label = record.get("class")
         if record["event"] in ("iteration", "round"):
             classes.setdefault(label, _Track(run, label)).add(record)
-    return [segment for track in classes.values() for segment in track.segments]
+    ordered = sorted(classes.items(), key=lambda item: (item[0] is not None, item[0]))
+    return [segment for _, track in ordered for segment in track.segments]
 
 
 class _Track:

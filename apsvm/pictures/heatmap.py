@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.pictures.base import Picture, PictureError
-from apsvm.pictures.style import HEAT, INK, PAGE, PAPER, Size, whole_numbers
+from apsvm.pictures.style import HEAT, INK, PAPER, Size, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +88,7 @@ class Heatmap(Picture):
         return cls(rows, n_pos, n_neg, title, begins if len(begins) > 1 else None)
 
     def height(self, size: Size) -> float:
-        return 0.62 * size.width if size is PAGE else 0.85 * size.width
+        return (0.85 if size.columns == 1 else 0.62) * size.width
 
     def pixels(self) -> NDArray[np.int64]:
         """The map itself: (rows, columns) int64 of ranks, thinned out where there are more than pixels."""

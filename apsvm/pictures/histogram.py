@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.pictures.base import Picture
-from apsvm.pictures.style import COLUMN, Size, colour, legend_below
+from apsvm.pictures.style import Size, colour, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,7 +39,7 @@ class Histogram(Picture):
         return edges, {name: np.histogram(values, edges)[0] / values.size for name, values in self.values.items()}
 
     def height(self, size: Size) -> float:
-        return (0.75 if size is COLUMN else 0.45) * size.width
+        return (0.75 if size.columns == 1 else 0.45) * size.width
 
     def draw(self, figure: Figure, size: Size) -> None:
         from matplotlib.ticker import PercentFormatter

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from apsvm.pictures.base import Picture, PictureError
-from apsvm.pictures.style import COLUMN, Size, colour, dash, legend_below, powers
+from apsvm.pictures.style import Size, colour, dash, legend_below, powers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,7 +77,7 @@ class Path(Picture):
         return cls(lines, metric, x_label, title)
 
     def height(self, size: Size) -> float:
-        return (0.85 if size is COLUMN else 0.55) * size.width
+        return (0.85 if size.columns == 1 else 0.55) * size.width
 
     def draw(self, figure: Figure, size: Size) -> None:
         axes = figure.add_subplot(xscale="log")

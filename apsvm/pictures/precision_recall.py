@@ -10,7 +10,7 @@ import numpy as np
 
 from apsvm.metrics.curves import Steps
 from apsvm.pictures.base import Picture
-from apsvm.pictures.style import COLUMN, MUTED, Size, colour, dash, legend_below
+from apsvm.pictures.style import MUTED, Size, colour, dash, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +37,7 @@ class PrecisionRecall(Picture):
     title: str = ""
 
     def height(self, size: Size) -> float:
-        return (0.95 if size is COLUMN else 0.6) * size.width
+        return (0.95 if size.columns == 1 else 0.6) * size.width
 
     def draw(self, figure: Figure, size: Size) -> None:
         axes = figure.add_subplot(xlim=(0, 1), ylim=(0, 1.02))

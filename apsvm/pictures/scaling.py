@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from apsvm.pictures.base import Picture, PictureError
-from apsvm.pictures.style import COLUMN, MUTED, Size, colour, dash, legend_below, powers
+from apsvm.pictures.style import MUTED, Size, colour, dash, legend_below, powers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,17 +64,18 @@ class Scaling(Picture):
         other = {"negatives": "n_pos", "positives": "n_neg"}.get(against)
         letter = {"n_pos": "P", "n_neg": "N"}
         several = other is not None and len({getattr(timing, other) for timing in timings}) > 1
+        differ = len({timing.what for timing in timings}) > 1
         lines: dict[str, dict[int, float]] = {}
         for timing in timings:
             fixed = f"{letter[other]} = {getattr(timing, other):,}" if other is not None and several else ""
-            name = ", ".join(part for part in (timing.name, timing.what, fixed) if part)
+            name = ", ".join(part for part in (timing.name, timing.what if differ else "", fixed) if part)
             points = lines.setdefault(name, {})
             n = timing.size(against)
             points[n] = min(timing.seconds, points.get(n, np.inf))
         return cls({name: sorted(points.items()) for name, points in lines.items()}, AGAINST[against], title=title)
 
     def height(self, size: Size) -> float:
-        return (0.85 if size is COLUMN else 0.6) * size.width
+        return (0.85 if size.columns == 1 else 0.6) * size.width
 
     def draw(self, figure: Figure, size: Size) -> None:
         axes = figure.add_subplot(xscale="log", yscale="log")

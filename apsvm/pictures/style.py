@@ -52,6 +52,8 @@ class Size:
 PAGE = Size("page", 7.2, 9.0, 2, 150)
 COLUMN = Size("column", 3.5, 8.0, 1, 200)
 SIZES: Mapping[str, Size] = {size.name: size for size in (PAGE, COLUMN)}
+#: For a place in a web page that is 350 to 550 pixels wide.
+CARD = Size("card", 4.4, 8.5, 1, 150)
 
 
 class MissingMatplotlibError(ImportError):
@@ -156,10 +158,21 @@ def whole_numbers(axis: Axis) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, place: number(value)))
 
 
-def powers(axis: Axis) -> None:
-    """A logarithmic axis whose ticks are written out: 0.01, 1, 1,000."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+def few_ticks(axis: Axis) -> None:
+    """Ticks of this axis that leave room for one another."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+    axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, place: number(round(value, 12))))
+
+
+def powers(axis: Axis) -> None:
+    """A logarithmic axis, drawn upon already, whose ticks are written out: 0.01, 1, 1,000."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    if high < 30 * low:  # hardly a power of ten is in it
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, place: number(value)))
     axis.set_minor_formatter(NullFormatter())
 
