@@ -23,6 +23,7 @@ from apsvm.cli.export import export
 from apsvm.cli.info import info
 from apsvm.cli.plot import plot
 from apsvm.cli.predict import predict
+from apsvm.cli.report import report
 from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, say
 from apsvm.cli.train import train
 
@@ -42,7 +43,7 @@ def commands() -> None:
     """
 
 
-for command in (train, cv, predict, evaluate, info, export, convert, plot, bench):
+for command in (train, cv, predict, evaluate, info, export, convert, plot, report, bench):
     commands.add_command(command)
 
 

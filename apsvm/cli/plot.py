@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -26,8 +27,9 @@ from apsvm.cli.training import check_output
 from apsvm.pictures.style import PAGE, SIZES
 
 if TYPE_CHECKING:
-    from apsvm.metrics.curves import Steps
+    from apsvm.metrics.curves import Judged
     from apsvm.pictures.base import Picture
+    from apsvm.pictures.precision_recall import Curve
     from apsvm.pictures.scaling import Timing
     from apsvm.records import Record
 
@@ -245,65 +247,55 @@ def curves_of(scored: Scored, title: str = "") -> Picture:
     ------
     MetricError : no ranking with both a positive and a negative row
     """
-    from apsvm.metrics.curves import mean_curve
+    from apsvm.metrics.curves import judged_curve, mean_curve
+    from apsvm.metrics.evaluate import parse_metrics
     from apsvm.pictures.precision_recall import Curve, PrecisionRecall
 
-    curves = []
-    rates = []
+    dataset = scored.dataset
     names = short_names([path if path != "-" else "stdin" for path in scored.scores])
-    for name, (path, scores) in zip(names, scored.scores.items(), strict=True):
-        if not scored.classes:
-            steps, ap, rate = _curve(scored, scores, *_judged(scored))
-            curves.append(Curve(f"{name}, AP {ap:.4f}", steps))
-            rates.append(rate)
-            continue
-        found = list(_curves_of_classes(scored, path))
-        mean = sum(ap for _, _, ap, _ in found) / len(found)
-        curves.append(
-            Curve(f"{name}, mean of {len(found)} classes, AP {mean:.4f}", mean_curve([s for _, s, _, _ in found]))
-        )
+    if not scored.classes:
+        grades, threshold = judged(parse_metrics(["AP"]), dataset, scored.positive_label, scored.relevant_from)
+        found = [judged_curve(scores, grades, threshold, dataset.groups) for scores in scored.scores.values()]
+        curves = [Curve(f"{name}, AP {one.ap:.4f}", one.steps) for name, one in zip(names, found, strict=True)]
+        return PrecisionRecall(curves, found[0].base_rate, title)
+    curves, rates = [], []
+    for name, path in zip(names, scored.scores, strict=True):
+        of_class = _curves_of_classes(scored, path)
+        ap = math.fsum(one.ap for one in of_class.values()) / len(of_class)
+        steps = mean_curve([one.steps for one in of_class.values()])
+        curves.append(Curve(f"{name}, mean of {len(of_class)} classes, AP {ap:.4f}", steps))
+        rates.append(math.fsum(one.base_rate for one in of_class.values()) / len(of_class))
         if len(scored.scores) == 1:
-            shown = len(found) <= MOST_NAMED
-            curves += [
-                Curve(f"class {label}, AP {ap:.4f}" if shown else "", steps, aside=True)
-                for label, steps, ap, _ in found
-            ]
-        rates.append(sum(rate for _, _, _, rate in found) / len(found))
+            curves += curves_aside(of_class)
     return PrecisionRecall(curves, rates[0], title)
 
 
-def _judged(scored: Scored) -> tuple[Any, float | None]:
-    from apsvm.metrics.evaluate import parse_metrics
+def curves_aside(of_class: Mapping[str, Judged]) -> list[Curve]:
+    """The classes' curves beside their mean, without names where there are too many."""
+    from apsvm.pictures.precision_recall import Curve
 
-    return judged(parse_metrics(["AP"]), scored.dataset, scored.positive_label, scored.relevant_from)
+    named = len(of_class) <= MOST_NAMED
+    return [
+        Curve(f"class {label}, AP {one.ap:.4f}" if named else "", one.steps, aside=True)
+        for label, one in of_class.items()
+    ]
 
 
-def _curves_of_classes(scored: Scored, path: str) -> Iterator[tuple[str, Steps, float, float]]:
-    """Label, curve, AP and base rate of every class that has both kinds of rows."""
+def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
+    """By label, of every class that has both kinds of rows."""
     from apsvm.data.dataset import shown_label
     from apsvm.metrics import MetricError
+    from apsvm.metrics.curves import judged_curve
 
-    labels = scored.labels(path)
+    labels, found = scored.labels(path), {}
     for at, label in enumerate(scored.classes[path].tolist()):
-        try:
-            yield shown_label(label), *_curve(scored, scored.scores[path][:, at], labels[:, at], None)
-        except MetricError:
-            continue  # eval leaves it out of the mean
-    if not labels.any(axis=0).any():
-        raise MetricError("no row has a label of the model's classes")
-
-
-def _curve(scored: Scored, scores: Any, grades: Any, threshold: float | None) -> tuple[Steps, float, float]:
-    """The curve, eval's AP, and the share of positives (the mean of the queries' shares)."""
-    from apsvm.metrics.curves import precision_recall
-    from apsvm.metrics.evaluate import Judgements, number_groups, parse_metrics, summarise
-
-    groups = scored.dataset.groups
-    ids, codes = (None, None) if groups is None else number_groups(groups, scores.size)
-    table = Judgements(grades, threshold, codes, ids).table(scores, "block")
-    ap = summarise(parse_metrics(["AP"]), table, ids, "block").values["AP"]
-    used = (table.n_positives > 0) & (table.n_negatives > 0)
-    return precision_recall(table), ap, float((table.n_positives / table.n_rows)[used].mean())
+        # A class without both kinds of rows is left out of eval's mean too.
+        with suppress(MetricError):
+            column = scored.scores[path][:, at]
+            found[shown_label(label)] = judged_curve(column, labels[:, at], None, scored.dataset.groups)
+    if not found:
+        raise MetricError("none of the model's classes has both positive and negative rows")
+    return found
 
 
 def _read_json(path: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -269,6 +269,26 @@ def how_to_read(command: CommandT) -> CommandT:
     ):
         command = option(command)
     return command
+
+
+def how_it_is_read(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the options of ``how_to_read`` are set to, files by their whole names, as JSON values; ``given``: the
+    current command's."""
+    meta = click.get_current_context().meta
+    beside = {what: meta.get(f"apsvm.{what}") for what in _BESIDE_A_MATRIX}
+    return {
+        "dtype": given["dtype"],
+        "sort_features": given["sort_features"],
+        "multilabel": meta.get("apsvm.multilabel", False),
+        **{what: None if path is None else os.path.abspath(path) for what, path in beside.items()},
+    }
+
+
+def read_as(told: Mapping[str, Any]) -> None:
+    """What ``how_it_is_read`` told holds for the current command, as far as it was not said otherwise."""
+    meta = click.get_current_context().meta
+    for what in (*_BESIDE_A_MATRIX, "multilabel"):
+        meta[f"apsvm.{what}"] = meta.get(f"apsvm.{what}") or told.get(what)
 
 
 def given_by_user(name: str) -> bool:

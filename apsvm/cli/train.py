@@ -18,6 +18,7 @@ from apsvm.cli.config import config_option
 from apsvm.cli.one_vs_rest import OneVsRest
 from apsvm.cli.recipes import RECIPES, LossName, recipe_of
 from apsvm.cli.recipes.base import Common, Job, Made, Recipe
+from apsvm.cli.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
 from apsvm.cli.shared import (
     BAD_DATA,
     CANNOT_WRITE,
@@ -84,10 +85,15 @@ class TrainCommand(click.Command):
 )  # fmt: skip
 @click.option("--warm-start", metavar="MODEL", help="Start from the weights of this model.")
 @click.option("--log", metavar="FILE", help="Write a JSON line for each oracle call and iteration.")
+@click.option(
+    "--run-dir", metavar="FOLDER",
+    help=f"Write the model and the log into this folder, new or without a run, as {MODEL} and {LOG}: apsvm report "
+    "makes a page of them.",
+)  # fmt: skip
 @training_options
 @how_to_read
 @config_option
-def train(data: str, model: str | None, **given: Any) -> int:
+def train(data: str, model: str | None, run_dir: str | None, **given: Any) -> int:
     """Train a ranker on DATA and write MODEL.
 
     DATA is svmlight text, plain or compressed (gz, bz2, xz), - for stdin; a folder made by apsvm convert; or a .npz or
@@ -95,6 +101,11 @@ def train(data: str, model: str | None, **given: Any) -> int:
 
     MODEL defaults to the data file's name with .model added, in the current folder.
     """
+    if run_dir is not None:
+        if model is not None or given["log"] is not None:
+            raise click.UsageError("--run-dir has places for the model and the log: leave out MODEL and --log")
+        model, given["log"] = model_and_log(run_dir)
+        check_folder(run_dir, data)
     common = Common(**{field.name: given[field.name] for field in fields(Common)})
     recipe: Recipe = recipe_of(common.loss)
     refuse_options_of_others(recipe, common.loss)
@@ -106,7 +117,8 @@ def train(data: str, model: str | None, **given: Any) -> int:
             raise click.UsageError("DATA is standard input: name the MODEL to write")
         model = f"{os.path.basename(os.path.normpath(data))}.model"
     models = _model_names(model, recipe.models(own))
-    _check_outputs(data, models, common, recipe.inputs(own))
+    if run_dir is None:
+        _check_outputs(data, models, common, recipe.inputs(own))
     if common.positive_label is not None and common.relevant_from is not None:
         raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
     recipe.check(common, own)
@@ -116,7 +128,11 @@ def train(data: str, model: str | None, **given: Any) -> int:
     recipe.check_data(dataset, common, own)
     read_seconds = time.perf_counter() - began
     finished = True
+    if run_dir is not None:
+        make_folder(run_dir)
     with _open_log(common.log) as log, signals_caught() as signals:
+        if run_dir is not None:
+            log.write("run", **run_record(data, dataset, read_seconds))
         job = Job(dataset, common, own, log, lambda: bool(signals)).with_scaling()
         for name, made in zip(models, _trained(recipe, job), strict=False):
             with writing(name):

@@ -90,6 +90,11 @@ def read_data(
     return _as_float32(data) if np.dtype(dtype) == np.float32 else data
 
 
+def is_text(source: str | os.PathLike[str]) -> bool:
+    """Whether ``read_data`` would read it as svmlight text that can be read again. Raises OSError."""
+    return os.path.isfile(source) and _kind(source) == "text"
+
+
 def _kind(source: str | os.PathLike[str]) -> str:
     """folder, matrix or text. What is no regular file is text, and is not touched. Raises OSError."""
     if source == "-":

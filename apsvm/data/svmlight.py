@@ -26,7 +26,7 @@ from typing import BinaryIO, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, Dataset, one_or_several
@@ -151,6 +151,23 @@ def read_svmlight(
         unknown_features=unknown,
         label_sets=sets,
     )
+
+
+def line_numbers(source: str | os.PathLike[str]) -> NDArray[np.int64]:
+    """The line, from 1, of each row of a file that ``read_svmlight`` reads: (n,) int64. Lines that are empty, or hold a
+    comment only, are no rows. Raises DataError, OSError."""
+    name, opened = _open(source)
+    found: list[NDArray[np.int64]] = []
+    lines, rest = 0, b""
+    with opened as stream:
+        for block in itertools.chain(
+            _decompressed(_blocks(stream, _BLOCK, lambda block: None), _BLOCK, name), (b"\n",)
+        ):
+            *whole, rest = (rest + block).split(b"\n")
+            is_row = [line.lstrip(b" \t\r")[:1] not in (b"", b"#") for line in whole]
+            found.append(np.flatnonzero(is_row) + lines + 1)
+            lines += len(whole)
+    return np.concatenate(found).astype(np.int64, copy=False)
 
 
 def read_text(source: str | os.PathLike[str]) -> tuple[str, bytes]:

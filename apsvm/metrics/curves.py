@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.metrics.base import MetricError
+from apsvm.metrics.evaluate import Judgements, number_groups, parse_metrics, summarise
 from apsvm.metrics.ranking_table import RankingTable
 
 
@@ -29,6 +30,31 @@ class Steps:
     @property
     def area(self) -> float:
         return float(np.diff(self.recall, prepend=0.0) @ self.precision)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """A curve, its AP as `evaluate` gives it, and the share of positives, which is the precision of a random order (the
+    mean of the rankings' shares)."""
+
+    steps: Steps
+    ap: float
+    base_rate: float
+
+
+def judged_curve(
+    scores: NDArray[np.float64],
+    grades: NDArray[np.bool_] | NDArray[np.float64],
+    relevant_from: float | None = None,
+    groups: NDArray[np.int64] | None = None,
+) -> Judged:
+    """Of rows checked already: scores (n,) float64, finite; grades (n,) bool, or float64 with ``relevant_from``; groups
+    (n,) int64 or None. Rows of equal score are one block. Raises `MetricError` where AP is undefined."""
+    ids, codes = (None, None) if groups is None else number_groups(groups, scores.size)
+    table = Judgements(grades, relevant_from, codes, ids).table(scores, "block")
+    ap = summarise(parse_metrics(["AP"]), table, ids, "block").values["AP"]
+    used = (table.n_positives > 0) & (table.n_negatives > 0)
+    return Judged(precision_recall(table), ap, float((table.n_positives / table.n_rows)[used].mean()))
 
 
 def precision_recall(table: RankingTable) -> Steps:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BINS = 40
+#: More kinds than this are outlines.
+MOST_FILLED = 2
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Histogram(Picture):
         return edges, {name: np.histogram(values, edges)[0] / values.size for name, values in self.values.items()}
 
     def height(self, size: Size) -> float:
-        return (0.75 if size.columns == 1 else 0.45) * size.width
+        return (0.82 if size.columns == 1 else 0.45) * size.width
 
     def draw(self, figure: Figure, size: Size) -> None:
         from matplotlib.ticker import PercentFormatter
@@ -47,7 +49,8 @@ class Histogram(Picture):
         axes = figure.add_subplot()
         edges, shares = self.shares()
         for at, (name, share) in enumerate(shares.items()):
-            axes.stairs(share, edges, fill=True, color=colour(at), alpha=0.25, linewidth=0)
+            if len(shares) <= MOST_FILLED:
+                axes.stairs(share, edges, fill=True, color=colour(at), alpha=0.25, linewidth=0)
             axes.stairs(share, edges, color=colour(at), linewidth=1.2, label=name, baseline=None)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
         axes.set_ylim(bottom=0)

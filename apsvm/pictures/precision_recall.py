@@ -37,7 +37,7 @@ class PrecisionRecall(Picture):
     title: str = ""
 
     def height(self, size: Size) -> float:
-        return (0.95 if size.columns == 1 else 0.6) * size.width
+        return (0.82 if size.columns == 1 else 0.6) * size.width
 
     def draw(self, figure: Figure, size: Size) -> None:
         axes = figure.add_subplot(xlim=(0, 1), ylim=(0, 1.02))

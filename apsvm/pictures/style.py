@@ -52,8 +52,8 @@ class Size:
 PAGE = Size("page", 7.2, 9.0, 2, 150)
 COLUMN = Size("column", 3.5, 8.0, 1, 200)
 SIZES: Mapping[str, Size] = {size.name: size for size in (PAGE, COLUMN)}
-#: For a place in a web page that is 350 to 550 pixels wide.
-CARD = Size("card", 4.4, 8.5, 1, 150)
+#: For a place in a web page that is 320 to 500 pixels wide.
+CARD = Size("card", 3.8, 8.0, 1, 150)
 
 
 class MissingMatplotlibError(ImportError):

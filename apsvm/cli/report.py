@@ -1,0 +1,167 @@
+"""``apsvm report``: a run's log, model and data as one HTML page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from apsvm.cli.plot import drawing, read_records, require_matplotlib
+from apsvm.cli.run_folder import LOG
+from apsvm.cli.shared import (
+    BAD_DATA,
+    NO_INPUT,
+    Failure,
+    how_to_read,
+    read_any_model,
+    read_as,
+    read_rows,
+    reading,
+    reads_several_labels,
+    say,
+    writing,
+)
+from apsvm.cli.training import check_output
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.records import Record
+    from apsvm.report.run import Finished, Run
+
+PAGE = "report.html"
+
+
+@click.command()
+@click.argument("run_folder", metavar="RUN_DIR")
+@click.option(
+    "--data", metavar="DATA",
+    help="Judge the model on these rows.  [default: those it was trained on, where they were then]",
+)  # fmt: skip
+@click.option("-o", "--output", metavar="FILE", help=f"The page to write; - for stdout.  [default: RUN_DIR/{PAGE}]")
+@click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@how_to_read
+def report(
+    run_folder: str,
+    data: str | None,
+    output: str | None,
+    ignore_unknown: bool,
+    quiet: bool,
+    dtype: str,
+    sort_features: bool,
+) -> None:
+    """Make one self-contained HTML page of a run: what was trained, certificate and convergence, metrics, curves, the
+    most violating rows by their lines in the file, weights, and where the time went.
+
+    RUN_DIR is what apsvm train --run-dir wrote, also if the training was stopped or killed.
+
+    \b
+    apsvm train data.svm --run-dir run && apsvm report run        writes run/report.html
+    apsvm report run --data test.svm -o test.html
+    """
+    from apsvm.files import write_whole
+    from apsvm.report.build import report as page_of
+
+    require_matplotlib()
+    log = os.path.join(run_folder, LOG)
+    if not os.path.isfile(log):
+        raise Failure(NO_INPUT, f"{run_folder}: no {LOG} in it: expected a folder of apsvm train --run-dir")
+    output = os.path.join(run_folder, PAGE) if output is None else output
+    check_output(output, data=data, log=log)
+    records = read_records(log)
+    finished = _finished(run_folder, records)
+    run = _run(run_folder, records, finished)
+    how = {"dtype": dtype, "sort_features": sort_features, "ignore_unknown": ignore_unknown}
+    run = _with_rows(run, data, how)
+    if not quiet:
+        for note in run.notes:
+            say(f"warning: {note}")
+    with drawing(run_folder):
+        content = page_of(run)
+    with writing(output):
+        write_whole(output, content.encode(errors="replace"))
+    if not quiet and output != "-":
+        say(f"report written to {output}")
+
+
+def _run(folder: str, records: Sequence[Record], finished: Sequence[Finished]) -> Run:
+    from apsvm.report.run import Run
+
+    notes = []
+    last = records[-1]
+    if last["event"] != "end":
+        notes.append("the log has no end: the run was killed, or is still going on")
+    name = os.path.basename(os.path.abspath(folder))
+    return Run(name, records, False, finished, None, None, notes)
+
+
+def _finished(folder: str, records: Sequence[Record]) -> list[Finished]:
+    """The models that the log's ``end`` records name; the folder may have been moved."""
+    from apsvm.report.run import Finished
+
+    ends = [record for record in records if record["event"] == "end"]
+    found = []
+    for end in ends:
+        name = os.path.basename(str(end.get("model", "")))
+        path = os.path.join(folder, name)
+        if not name or not os.path.isfile(path):
+            raise Failure(BAD_DATA, f"{path}: the log says that this model was written, and it is not there")
+        model = read_any_model(path)
+        told = f"C = {end['C']:.4g}" if len(ends) > 1 and "C" in end else name if len(ends) > 1 else ""
+        found.append(Finished(told, model, end))
+    return found
+
+
+def _with_rows(run: Run, data: str | None, how: Mapping[str, Any]) -> Run:
+    """The run with the rows to judge it on, where there are any."""
+    from apsvm.model import ItemRanker
+
+    if not run.finished or isinstance(run.finished[0].model, ItemRanker):
+        return run
+    path = data
+    if path is None:
+        path = run.command.get("data")
+        if not path or path == "-" or not os.path.exists(path):
+            told = "were read from standard input" if path == "-" else f"are not at {path} any more"
+            return replace(run, notes=[*run.notes, f"the training rows {told}: the report is without them (--data)"])
+    notes = list(run.notes)
+    told = run.command.get("reading", {}) if data is None else {}
+    dataset = _read(run, path, told, how)
+    trained_on = run.finished[0].model.header["data"]
+    if dataset.fingerprint != trained_on["sha256"]:
+        notes.append(
+            f"{path}: these are not the rows it was trained on"
+            if data is not None
+            else f"{path}: the file has changed since the training"
+        )
+    return replace(run, dataset=dataset, lines=_lines(path, dataset), notes=notes)
+
+
+def _read(run: Run, path: str, told: Mapping[str, Any], how: Mapping[str, Any]) -> Dataset:
+    """The rows, as the training read them."""
+    read_as(told)
+    model = run.finished[0].model
+    return read_rows(
+        path,
+        dtype=told.get("dtype", how["dtype"]),
+        sort_features=how["sort_features"] or told.get("sort_features", False),
+        zero_based=model.zero_based,
+        n_features=model.width,
+        ignore_unknown=how["ignore_unknown"],
+        multilabel=reads_several_labels(model),
+    )
+
+
+def _lines(path: str, dataset: Dataset) -> Any:
+    """Where the rows stand in a file of text; None for what has no lines."""
+    from apsvm.data.reading import is_text
+    from apsvm.data.svmlight import line_numbers
+
+    if path == "-" or not is_text(path):
+        return None
+    with reading(path):
+        lines = line_numbers(path)
+    return lines if lines.size == dataset.X.shape[0] else None

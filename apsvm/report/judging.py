@@ -1,0 +1,191 @@
+"""Sections on a ranker and rows: metrics and curves, the most violating rows, the worst queries, the weights."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.dataset import Dataset, shown_label
+from apsvm.metrics import MetricError
+from apsvm.metrics.curves import judged_curve
+from apsvm.metrics.evaluate import Evaluation
+from apsvm.pictures.histogram import Histogram
+from apsvm.pictures.precision_recall import Curve, PrecisionRecall
+from apsvm.report import words
+from apsvm.report.page import Drawn, Markup, bar, element, pictures, section, table
+from apsvm.report.rows import misplaced
+from apsvm.report.run import Judged, weights
+from apsvm.report.words import share
+
+MOST_ROWS = 10
+MOST_FEATURES = 15
+MOST_QUERIES = 10
+MOST_KINDS = 5
+
+
+def evaluated(part: Judged) -> Evaluation | None:
+    try:
+        return part.evaluation()
+    except MetricError:
+        return None
+
+
+def metrics_of(part: Judged, drawn: Drawn) -> Markup:
+    try:
+        result = part.evaluation()
+    except MetricError as error:
+        return section("Metrics", element("p", f"None: {error}."))
+    mean = ""
+    if part.groups is not None:
+        mean = f" Each figure is the mean over {result.n_groups - result.groups_skipped:,} queries"
+        left_out = f"; {result.groups_skipped:,} without both kinds of rows are left out."
+        mean += left_out if result.groups_skipped else "."
+    if part.relevant_from is not None:
+        mean += f" Rows of grade {part.relevant_from:g} and above are relevant; nDCG and WMW read the grades."
+    told = f"As apsvm eval gives them, rows of equal score as one block.{mean}"
+    figures = table(["metric", "value"], [[name, f"{value:.6f}"] for name, value in result.values.items()])
+    curve = judged_curve(part.scores, part.judgements, part.relevant_from, part.groups)
+    picture = PrecisionRecall([Curve(f"AP {curve.ap:.4f}", curve.steps)], curve.base_rate)
+    shown = pictures(
+        drawn(picture, "Precision and recall" + (", mean of the queries" if part.groups is not None else "")),
+        drawn(Histogram(_kinds(part)), "Scores of the rows" + (" of all queries" if part.groups is not None else "")),
+    )
+    return section("Metrics", element("p", told), figures, shown)
+
+
+def _kinds(part: Judged) -> dict[str, NDArray[np.float64]]:
+    """Scores by kind of row: positive and negative, or by grade, the higher ones together if there are many."""
+    if part.grades is not None:
+        levels = np.unique(part.grades)
+        if levels.size <= MOST_KINDS:
+            return {f"grade {level:g}": part.scores[part.grades == level] for level in levels.tolist()}
+    relevant = part.relevant
+    return {"positive": part.scores[relevant], "negative": part.scores[~relevant]}
+
+
+def most_violating(part: Judged, lines: NDArray[np.int64] | None) -> Markup:
+    """The rows that stand the most on the wrong side."""
+    grades = part.relevant.astype(np.float64) if part.grades is None else part.grades
+    found = misplaced(part.scores, grades, part.groups)
+    groups = part.groups
+    where = np.arange(1, part.scores.size + 1) if lines is None else lines
+
+    def worst(wrong: NDArray[np.int64], of: NDArray[np.int64], towards: int) -> Markup | None:
+        # Where rows of many queries compete, the share counts: a query's size does not make its rows worse.
+        shares = wrong / np.maximum(of, 1)
+        order = np.lexsort((towards * part.scores, -wrong, -shares))[:MOST_ROWS]
+        order = order[wrong[order] > 0]
+        if order.size == 0:
+            return None
+        return table(
+            [
+                "row" if lines is None else "line",
+                *(["qid"] if groups is not None else []),
+                "label", "score", "place", "rows on the wrong side of it",
+            ],
+            [
+                [
+                    f"{where[row]}",
+                    *([str(groups[row])] if groups is not None else []),
+                    _label(part.dataset, row),
+                    f"{part.scores[row]:.6g}",
+                    f"{found.place[row]:,} of {found.size[row]:,}",
+                    bar(shares[row], f"{wrong[row]:,} of {of[row]:,} ({share(shares[row])})"),
+                ]
+                for row in order.tolist()
+            ],
+        )  # fmt: skip
+
+    if part.grades is None:
+        titles = "Positive rows that stand too low", "Negative rows that stand too high"
+    else:
+        titles = "Rows below lower grades", "Rows above higher grades"
+    content: list[object] = []
+    for title, shown in zip(
+        titles, (worst(found.above, found.lower, 1), worst(found.below, found.higher, -1)), strict=True
+    ):
+        content += [element("h3", title), rows or element("p", "None: not one stands on the wrong side.")]
+    pairs = int(found.above.sum())
+    all_pairs = int(found.lower.sum())
+    told = f"{pairs:,} of {all_pairs:,} pairs of rows ({share(pairs / max(1, all_pairs))}) stand the wrong way round. "
+    if lines is None:
+        told += "Rows are counted from 1."
+    else:
+        told += f"Lines are those of {part.dataset.source}, from 1."
+    return section("The most violating rows", element("p", told), *content)
+
+
+def _label(dataset: Dataset, row: int) -> str:
+    sets = dataset.label_sets
+    if sets is None:
+        return shown_label(float(dataset.relevance[row]))
+    own = sets.classes[sets.indices[sets.indptr[row] : sets.indptr[row + 1]]]
+    return ",".join(shown_label(label) for label in own.tolist()) or "–"
+
+
+def worst_queries(part: Judged) -> Markup:
+    result = evaluated(part)
+    if result is None or result.groups is None:
+        return Markup("")
+    key = "nDCG(exp)" if "nDCG(exp)" in result.values else "AP"
+    values = result.in_group[key]
+    order = np.argsort(values, kind="stable")  # NaN last
+    order = order[~np.isnan(values[order])][:MOST_QUERIES]
+    names = list(dict.fromkeys([key, "AP", "AUC", "nDCG"]))
+    groups = np.asarray(part.groups)
+    rows = [
+        [
+            str(result.groups[at]),
+            f"{int((groups == result.groups[at]).sum()):,}",
+            f"{int((groups == result.groups[at])[part.relevant].sum()):,}",
+            *(_or_dash(result.in_group[name][at]) for name in names),
+        ]
+        for at in order.tolist()
+    ]
+    return section(f"The queries of the lowest {key}", table(["qid", "rows", "positive", *names], rows))
+
+
+def _or_dash(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.6f}"
+
+
+def weights_of(part: Judged) -> Markup:
+    found = weights(part)
+    base = 0 if part.ranker.zero_based else 1
+    contribution = found.contribution
+    nonzero = int(np.count_nonzero(found.weight))
+
+    def largest(values: NDArray[np.float64], at: int) -> Markup:
+        """By ``values``, whose column, the ``at``-th, has the bars."""
+        order = np.argsort(-values, kind="stable")[:MOST_FEATURES]
+        most = float(values.max(initial=0.0)) or 1.0
+        rows = []
+        for j in order[values[order] > 0].tolist():
+            row: list[object] = [str(j + base), signed(found.weight[j])]
+            row += [f"{column[j]:.4g}" for column in (found.mean, found.deviation, contribution)]
+            row[at] = bar(values[j] / most, row[at])
+            rows.append(row)
+        return table(["feature", "weight", "mean", "deviation", "|weight| · deviation"], rows)
+
+    magnitude = np.abs(found.weight)
+    within = " within queries" if part.groups is not None else ""
+    told = (
+        f"{nonzero:,} of {found.weight.size:,} weights are not zero; their norm is "
+        f"{words.number(float(np.linalg.norm(found.weight)))}. A feature moves scores by its weight times its own "
+        f"deviation{within}, so that is the measure of what it does; a large weight may belong to a feature of tiny "
+        f"values. Features are counted from {base}."
+    )
+    if nonzero == 0:
+        return section("Weights", element("p", "All weights are zero: every row has the same score."))
+    by_contribution = largest(contribution, -1)
+    content: list[object] = [element("h3", "By contribution"), by_contribution]
+    few = MOST_FEATURES
+    if set(np.argsort(-magnitude, kind="stable")[:few]) != set(np.argsort(-contribution, kind="stable")[:few]):
+        content += [element("h3", "By weight"), largest(magnitude, 1)]
+    return section("Weights of the largest features", element("p", told), *content)
+
+
+def signed(value: float) -> str:
+    return f"{value:+.4g}".replace("-", "−")

@@ -1,0 +1,148 @@
+"""The page a report is: HTML in one file, without a script or anything from elsewhere, for a light or a dark scheme and
+windows from a telephone's width on. What is not ``Markup`` is escaped where it is put in."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+
+from apsvm.pictures.base import Picture
+from apsvm.pictures.style import CARD
+
+
+class Markup(str):
+    """HTML that may stand in the page as it is."""
+
+    __slots__ = ()
+
+
+def escaped(value: object) -> Markup:
+    """``value`` as text of the page."""
+    return value if isinstance(value, Markup) else Markup(html.escape(str(value)))
+
+
+def joined(parts: Iterable[object]) -> Markup:
+    return Markup("".join(escaped(part) for part in parts))
+
+
+def element(tag: str, *content: object, **attributes: str) -> Markup:
+    """``<tag …>content</tag>``; ``class_`` is the attribute ``class``."""
+    told = "".join(f' {name.rstrip("_")}="{html.escape(value)}"' for name, value in attributes.items())
+    return Markup(f"<{tag}{told}>{joined(content)}</{tag}>")
+
+
+def table(heading: Sequence[object], rows: Iterable[Sequence[object]], *, left: Sequence[int] = (0,)) -> Markup:
+    """A table; columns are flush right but those of ``left``."""
+
+    def cells(tag: str, row: Sequence[object]) -> Markup:
+        return joined(element(tag, cell, **({"class_": "left"} if at in left else {})) for at, cell in enumerate(row))
+
+    head = element("thead", element("tr", cells("th", heading)))
+    body = element("tbody", *(element("tr", cells("td", row)) for row in rows))
+    return element("div", element("table", head, body), class_="scroll")
+
+
+def facts(pairs: Iterable[tuple[object, object]]) -> Markup:
+    """A list of names and what they are."""
+    return element("dl", *(element("div", element("dt", name), element("dd", value)) for name, value in pairs))
+
+
+def tiles(pairs: Iterable[tuple[object, object, object]]) -> Markup:
+    """Figures that matter most: name, value, a word on it."""
+    return element(
+        "div",
+        *(
+            element("div", element("span", name), element("b", value), element("small", word), class_="tile")
+            for name, value, word in pairs
+        ),
+        class_="tiles",
+    )
+
+
+def pictures(*drawn: tuple[str, str]) -> Markup:
+    """``<svg>`` elements side by side where there is room, each with the words under it."""
+    return element(
+        "div",
+        *(element("figure", Markup(svg), element("figcaption", words)) for svg, words in drawn),
+        class_="pictures",
+    )
+
+
+class Drawn:
+    """Draws pictures for the page, each with identifiers of its own."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, picture: Picture, caption: str) -> tuple[str, str]:
+        self._count += 1
+        return picture.inline(f"p{self._count}", CARD), caption
+
+
+def bar(share: float, text: object) -> Markup:
+    """``text`` with a bar of this share (0..1) of the cell behind it."""
+    return element("span", text, class_="bar", style=f"--share:{min(max(share, 0.0), 1.0):.3f}")
+
+
+def section(title: str, *content: object) -> Markup:
+    return element("section", element("h2", title), *content)
+
+
+def folded(summary: object, *content: object, is_open: bool = False) -> Markup:
+    """What is shown when its summary is opened."""
+    opened = " open" if is_open else ""
+    return Markup(f"<details{opened}>{element('summary', summary)}{joined(content)}</details>")
+
+
+def page(title: str, *content: object) -> str:
+    """The whole file."""
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark">{element("title", title)}<style>{STYLE}</style>'
+    )
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body><main>{joined(content)}</main></body></html>\n'
+
+
+STYLE = """
+:root{--ink:#1f2430;--muted:#626a78;--grid:#dfe2e8;--paper:#fff;--back:#f4f5f8;--line:#e3e6ec;--good:#00704f;--bad:#b34700;
+--series-1:#0072b2;--series-2:#d55e00;--series-3:#009e73;--series-4:#cc79a7;--series-5:#e69f00;--series-6:#56b4e9;
+--series-7:#7a5195;--series-8:#6b6f76}
+@media (prefers-color-scheme:dark){:root{--ink:#e6e8ee;--muted:#9aa3b2;--grid:#343a46;--paper:#1b1f27;--back:#12151b;
+--line:#2b313c;--good:#4fc7a0;--bad:#ff9d5c;--series-1:#56a8e8;--series-2:#ff8a3d;--series-3:#3cc79a;--series-4:#e59cc4;
+--series-5:#f2b632;--series-6:#8fd0f7;--series-7:#b795d6;--series-8:#a3a8b0}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--back);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,
+"Helvetica Neue",Arial,sans-serif;-webkit-text-size-adjust:100%}
+main{max-width:1080px;margin:0 auto;padding:24px 16px 48px}
+h1{font-size:1.6rem;line-height:1.25;margin:0 0 4px;overflow-wrap:anywhere}
+h2{font-size:1.1rem;margin:0 0 10px}
+h3{font-size:1rem;margin:18px 0 6px}
+p{margin:0 0 10px;max-width:75ch;overflow-wrap:anywhere}
+small,.muted{color:var(--muted)}
+section,details,.note{background:var(--paper);border:1px solid var(--line);border-radius:8px;padding:16px;margin:14px 0}
+details section{border:0;padding:0;margin:14px 0}
+summary{cursor:pointer;font-weight:600}
+.note{border-left:4px solid var(--bad)}
+.state{display:inline-block;border-radius:999px;border:1px solid;padding:1px 10px;font-size:.85rem;font-weight:600}
+.good{color:var(--good)}.bad{color:var(--bad)}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:10px;margin:16px 0}
+.tile{background:var(--paper);border:1px solid var(--line);border-radius:8px;padding:10px 14px;display:flex;
+flex-direction:column}
+.tile span{color:var(--muted);font-size:.85rem}.tile b{font-size:1.35rem;font-variant-numeric:tabular-nums}
+dl{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,290px),1fr));gap:2px 28px;margin:0}
+dl div{display:flex;justify-content:space-between;gap:12px;border-bottom:1px solid var(--line);padding:4px 0}
+dt{color:var(--muted)}dd{margin:0;text-align:right;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}
+.scroll{overflow-x:auto;margin:6px 0 12px}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem;min-width:60%}
+th,td{padding:4px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
+th{color:var(--muted);font-weight:600}
+.left{text-align:left}
+.bar{display:block;min-width:110px;padding:0 4px;border-radius:3px;
+background:linear-gradient(to right,color-mix(in srgb,var(--series-1) 30%,transparent) calc(100%*var(--share)),
+transparent 0)}
+.pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:16px;margin:8px 0}
+figure{margin:0;max-width:520px}figcaption{color:var(--muted);font-size:.85rem;margin-top:2px}
+.picture{display:block;width:100%;height:auto}
+@media (max-width:600px){main{padding:16px 10px 32px}section,details,.note{padding:12px}th,td{padding:4px 6px}
+table{font-size:.85rem;min-width:100%}}
+"""
