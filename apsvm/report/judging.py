@@ -103,9 +103,8 @@ def most_violating(part: Judged, lines: NDArray[np.int64] | None) -> Markup:
     else:
         titles = "Rows below lower grades", "Rows above higher grades"
     content: list[object] = []
-    for title, shown in zip(
-        titles, (worst(found.above, found.lower, 1), worst(found.below, found.higher, -1)), strict=True
-    ):
+    shown = worst(found.above, found.lower, 1), worst(found.below, found.higher, -1)
+    for title, rows in zip(titles, shown, strict=True):
         content += [element("h3", title), rows or element("p", "None: not one stands on the wrong side.")]
     pairs = int(found.above.sum())
     all_pairs = int(found.lower.sum())
