@@ -287,8 +287,9 @@ def how_it_is_read(given: Mapping[str, Any]) -> dict[str, Any]:
 def read_as(told: Mapping[str, Any]) -> None:
     """What ``how_it_is_read`` told holds for the current command, as far as it was not said otherwise."""
     meta = click.get_current_context().meta
-    for what in (*_BESIDE_A_MATRIX, "multilabel"):
+    for what in _BESIDE_A_MATRIX:
         meta[f"apsvm.{what}"] = meta.get(f"apsvm.{what}") or told.get(what)
+    meta["apsvm.multilabel"] = meta.get("apsvm.multilabel", False) or told.get("multilabel", False)
 
 
 def given_by_user(name: str) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from apsvm.data.dataset import DataError
-from apsvm.metrics import MetricError
 from apsvm.metrics.curves import judged_curve, mean_curve
 from apsvm.model import ItemRanker
 from apsvm.pictures.precision_recall import Curve, PrecisionRecall
@@ -20,8 +19,8 @@ from apsvm.report.run import Judged, Run, judge
 from apsvm.report.training import convergence, data_of, time_by_part, what_was_trained
 from apsvm.report.words import in_seconds
 
-#: Classes whose rows and weights are shown, the worst first.
-MOST_CLASSES = 6
+#: Rankers whose rows and weights are shown, of classes the worst.
+MOST_PARTS = 6
 MOST_NAMED = 10
 
 
@@ -99,13 +98,7 @@ def _head(run: Run, judged: Sequence[Judged]) -> Markup:
 def _tiles(
     run: Run, judged: Sequence[Judged], headers: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> Iterator[tuple[str, str, str]]:
-    if judged:
-        found = [one for one in (_AP(part) for part in judged) if one is not None]
-        if found and len(judged) == 1:
-            queries = judged[0].groups is not None
-            yield "AP", f"{found[0]:.4f}", "mean over the queries" if queries else "on the rows below"
-        elif found:
-            yield "mean AP", f"{math.fsum(found) / len(found):.4f}", f"of {len(found)} rankers"
+    yield from _metric_tiles(run, judged)
     bounds = [(header["certificate"], header["C"]) for _, header in headers if "certificate" in header]
     if bounds:
         worst = max(found["gap"] / C for found, C in bounds)
@@ -119,46 +112,59 @@ def _tiles(
         yield "time", in_seconds(seconds), "reading included"
 
 
-def _AP(part: Judged) -> float | None:
-    try:
-        return judged_curve(part.scores, part.judgements, part.relevant_from, part.groups).ap
-    except MetricError:
-        return None
+def _metric_tiles(run: Run, judged: Sequence[Judged]) -> Iterator[tuple[str, str, str]]:
+    results = [result for result in map(evaluated, judged) if result is not None]
+    if not results:
+        return
+    if len(judged) == 1:
+        where = "on the rows below" if judged[0].groups is None else "mean over the queries"
+        for name in dict.fromkeys([judged[0].trained_metric, "AP"]):
+            yield name, f"{results[0].values[name]:.4f}", where
+        return
+    values = [result.values["AP"] for result in results]
+    if run.of_classes:
+        yield "mean AP", f"{math.fsum(values) / len(values):.4f}", f"of {len(values)} rankers"
+    else:
+        yield "best AP", f"{max(values):.4f}", f"of {len(values)} models, on the rows below"
 
 
 def _several(run: Run, judged: Sequence[Judged], drawn: Drawn) -> Iterator[Markup]:
-    """A table of all rankers, the curves of all, and of the worst ones all the rest."""
+    """A table of all rankers, the curves of all, and of the worst ones all the rest; of several values of C in the
+    order trained."""
     evaluations = [(part, evaluated(part)) for part in judged]
-    ordered = sorted(evaluations, key=lambda pair: math.inf if pair[1] is None else pair[1].values["AP"])
+    if run.of_classes:
+        evaluations.sort(key=lambda pair: math.inf if pair[1] is None else pair[1].values["AP"])
     names = ("AP", "AUC", "P@10", "nDCG", "F1")
     rows: list[list[object]] = []
-    for part, result in ordered:
+    for part, result in evaluations:
         values = ["–"] * len(names) if result is None else [f"{result.values[name]:.6f}" for name in names]
-        share = 0.0 if result is None else result.values["AP"]
-        rows.append([part.title, f"{int(part.relevant.sum()):,}", bar(share, values[0]), *values[1:]])
-    found = [(part, result) for part, result in ordered if result is not None]
-    means = [math.fsum(result.values[name] for _, result in found) / len(found) for name in names] if found else []
+        at = 0.0 if result is None else result.values["AP"]
+        rows.append([part.title, f"{int(part.relevant.sum()):,}", bar(at, values[0]), *values[1:]])
+    found = [(part, result) for part, result in evaluations if result is not None]
+    content: list[object] = []
     if found:
-        rows.append([element("b", "mean"), "", *(element("b", f"{value:.6f}") for value in means)])
-    content: list[object] = [table(["", "positives", *names], rows)]
-    if found:
-        judged_curves = [
-            judged_curve(part.scores, part.judgements, part.relevant_from, part.groups) for part, _ in found
+        curves = [judged_curve(part.scores, part.judgements, part.relevant_from, part.groups) for part, _ in found]
+        named = len(found) <= MOST_NAMED
+        shown = [
+            Curve(f"{part.title}, AP {one.ap:.4f}" if named else "", one.steps, aside=run.of_classes)
+            for (part, _), one in zip(found, curves, strict=True)
         ]
-        curves = [Curve(f"mean, AP {means[0]:.4f}", mean_curve([one.steps for one in judged_curves]))]
-        few = len(found) <= 10
-        curves += [
-            Curve(f"{part.title}, AP {one.ap:.4f}" if few else "", one.steps, aside=True)
-            for (part, _), one in zip(found, judged_curves, strict=True)
-        ]
-        rate = math.fsum(one.base_rate for one in judged_curves) / len(judged_curves)
-        content.append(pictures(drawn(PrecisionRecall(curves, rate), "Precision and recall; the area is the AP")))
-    yield section("Metrics, the lowest AP first", *content)
-    for at, (part, _) in enumerate(ordered[:MOST_CLASSES]):
+        if run.of_classes:
+            means = [math.fsum(result.values[name] for _, result in found) / len(found) for name in names]
+            rows.append([element("b", "mean"), "", *(element("b", f"{value:.6f}") for value in means)])
+            shown.insert(0, Curve(f"mean, AP {means[0]:.4f}", mean_curve([one.steps for one in curves])))
+        rate = math.fsum(one.base_rate for one in curves) / len(curves)
+        content = [pictures(drawn(PrecisionRecall(shown, rate), "Precision and recall; the area is the AP"))]
+    yield section(
+        "Metrics, the lowest AP first" if run.of_classes else "Metrics",
+        table(["", "positives", *names], rows),
+        *content,
+    )
+    for at, (part, _) in enumerate(evaluations[:MOST_PARTS]):
         inner = joined([metrics_of(part, drawn), *_details(part, run)])
         yield folded(f"{part.title}: metrics, rows, weights", inner, is_open=at == 0)
-    if len(ordered) > MOST_CLASSES:
-        others = len(ordered) - MOST_CLASSES
+    if len(evaluations) > MOST_PARTS:
+        others = len(evaluations) - MOST_PARTS
         yield element("p", f"Of the other {others} only the figures above are shown.", class_="muted")
 
 
@@ -180,7 +186,7 @@ def _weights_alone(run: Run) -> Markup:
     for finished in run.finished:
         if isinstance(finished.model, ItemRanker):
             continue
-        for title, ranker in list(finished.rankers())[:MOST_CLASSES]:
+        for title, ranker in list(finished.rankers())[:MOST_PARTS]:
             order = np.argsort(-np.abs(ranker.coef), kind="stable")[:MOST_FEATURES]
             base = 0 if ranker.zero_based else 1
             shown += [element("h3", title)] if title else []

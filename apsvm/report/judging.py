@@ -128,7 +128,7 @@ def worst_queries(part: Judged) -> Markup:
     result = evaluated(part)
     if result is None or result.groups is None:
         return Markup("")
-    key = "nDCG(exp)" if "nDCG(exp)" in result.values else "AP"
+    key = part.trained_metric
     values = result.in_group[key]
     order = np.argsort(values, kind="stable")  # NaN last
     order = order[~np.isnan(values[order])][:MOST_QUERIES]

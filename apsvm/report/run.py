@@ -13,6 +13,7 @@ from apsvm.data.dataset import Dataset, shown_label
 from apsvm.data.rows import Rows
 from apsvm.data.scaling import NO_SCALING, UNIT_ROWS
 from apsvm.metrics.evaluate import Evaluation, evaluate
+from apsvm.metrics.wilcoxon import PRESETS, WilcoxonMannWhitney
 from apsvm.model import ItemRanker, LinearRanker, Model, RankerSet
 from apsvm.records import Record
 
@@ -69,6 +70,11 @@ class Run:
                         found[part] = found.get(part, 0.0) + value / 1e9
         return found
 
+    @property
+    def of_classes(self) -> bool:
+        """Whether it trained a ranker a class (--one-vs-rest)."""
+        return any(isinstance(finished.model, RankerSet) for finished in self.finished)
+
     def headers(self) -> list[tuple[str, Mapping[str, Any]]]:
         """Name and header of every model, of several classes one each."""
         found: list[tuple[str, Mapping[str, Any]]] = []
@@ -103,12 +109,17 @@ class Judged:
         """What ``evaluate`` takes beside ``relevant_from``."""
         return self.relevant if self.grades is None else self.grades
 
+    @property
+    def trained_metric(self) -> str:
+        """Of those reported, what the loss is about."""
+        if self.ranker.header["loss"] == "wmw":
+            return _wmw(self.ranker.header)
+        return "AP" if self.grades is None else GRADED_METRICS[0]
+
     def evaluation(self) -> Evaluation:
         """The figures of ``apsvm eval``. Raises MetricError."""
-        names: list[str] = list(METRICS)
-        if self.ranker.header["loss"] == "wmw":
-            names.insert(0, _wmw(self.ranker.header))
-        elif self.grades is not None:
+        names = [self.trained_metric, *METRICS]
+        if self.grades is not None:
             names += GRADED_METRICS
         return evaluate(names, self.scores, self.judgements, self.groups, relevant_from=self.relevant_from)
 
@@ -140,8 +151,8 @@ def _wmw(header: Mapping[str, Any]) -> str:
     """The metric of the preference graph that the ranker was trained on."""
     graph = header["graph"]
     if graph["edges"]:
-        return f"WMW({','.join(f'{low!r}<{high!r}' for low, high in graph['edges'])})"
-    return {"full": "WMW", "adjacent": "WMW(adjacent)", "bipartite": "WMW(bipartite)"}.get(graph["name"], "WMW")
+        return WilcoxonMannWhitney(tuple((low, high) for low, high in graph["edges"])).name
+    return WilcoxonMannWhitney(graph["name"] if graph["name"] in PRESETS else "full").name
 
 
 @dataclass(frozen=True, slots=True)

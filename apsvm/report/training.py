@@ -16,7 +16,7 @@ from apsvm.pictures.base import PictureError
 from apsvm.pictures.convergence import Convergence
 from apsvm.pictures.heatmap import Heatmap
 from apsvm.report import words
-from apsvm.report.page import Drawn, Markup, bar, element, facts, pictures, section, table
+from apsvm.report.page import Drawn, Markup, bar, element, facts, joined, pictures, section, table
 from apsvm.report.run import Judged, Run
 from apsvm.report.words import in_seconds, share
 
@@ -189,24 +189,28 @@ def convergence(run: Run, drawn: Drawn) -> Markup:
 
 def _certificates(headers: Sequence[tuple[str, Mapping[str, Any]]]) -> Markup:
     if all("certificate" in header for _, header in headers):
-        return table(
-            ["", "state", "C", "primal", "dual", "gap / C", "asked for"],
-            [
-                [
-                    title,
-                    header["state"],
-                    f"{header['C']:.4g}",
-                    *(words.number(header["certificate"][name]) for name in ("primal", "dual")),
-                    *(f"{header['certificate'][name] / header['C']:.2g}" for name in ("gap", "tolerance")),
-                ]
-                for title, header in headers
-            ],
-            left=(0, 1),
-        )
+        return joined([element("p", words.of_several(headers[0][1])), _bounds(headers)])
     return table(
         ["", "state", "epochs", "estimated loss"],
         [
             [title, header["state"], _shown(header.get("epochs")), _shown(header.get("estimated_loss"))]
+            for title, header in headers
+        ],
+        left=(0, 1),
+    )
+
+
+def _bounds(headers: Sequence[tuple[str, Mapping[str, Any]]]) -> Markup:
+    return table(
+        ["", "state", "C", "primal", "dual", "gap / C", "asked for"],
+        [
+            [
+                title,
+                header["state"],
+                f"{header['C']:.4g}",
+                *(words.number(header["certificate"][name]) for name in ("primal", "dual")),
+                *(f"{header['certificate'][name] / header['C']:.2g}" for name in ("gap", "tolerance")),
+            ]
             for title, header in headers
         ],
         left=(0, 1),

@@ -55,6 +55,19 @@ def _bounds(header: Mapping[str, Any]) -> list[str]:
     return told
 
 
+def of_several(header: Mapping[str, Any]) -> str:
+    """A sentence on a table of bounds of models trained as this one."""
+    if header.get("hinge_objective") is not None:
+        return (
+            "Primal is the objective ½‖w‖² + C·(tight bound on the loss) of each model, a stationary point: no other "
+            "weights lower its convex majorant to less than dual."
+        )
+    return (
+        "Primal is the objective ½‖w‖² + C·risk of each model; no weights whatever have one below dual. The gap "
+        "between them, divided by C, is in units of the loss."
+    )
+
+
 def _gradient(header: Mapping[str, Any]) -> list[str]:
     found = header["result"]
     sign = "at most" if found["gradient_norm"] <= found["asked"] else "still above"
