@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 _Index: TypeAlias = NDArray[int32] | NDArray[int64]
 _Values: TypeAlias = NDArray[float32] | NDArray[float64]
 
+def build_info() -> dict[str, str | int]: ...
 def scores_csr(
     indptr: _Index,
     indices: _Index,

@@ -3,6 +3,7 @@
 
 NB_MODULE(_kernels, m) {
     m.doc() = "Native kernels of apsvm. Internal: arguments are trusted.";
+    bind_build(m);
     bind_measures(m);
     bind_oracles(m);
     bind_qp(m);

@@ -16,8 +16,10 @@ from click.shell_completion import shell_complete
 
 from apsvm import __version__
 from apsvm.cli.bench import bench
+from apsvm.cli.completion import complete_files
 from apsvm.cli.convert import convert
 from apsvm.cli.cv import cv
+from apsvm.cli.doctor import doctor
 from apsvm.cli.evaluate import evaluate
 from apsvm.cli.export import export
 from apsvm.cli.info import info
@@ -43,8 +45,9 @@ def commands() -> None:
     """
 
 
-for command in (train, cv, predict, evaluate, info, export, convert, plot, report, bench):
+for command in (train, cv, predict, evaluate, info, export, convert, plot, report, bench, doctor):
     commands.add_command(command)
+complete_files(commands)
 
 
 def main() -> None:

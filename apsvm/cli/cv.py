@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from apsvm.cli.completion import MetricName
 from apsvm.cli.config import config_option
 from apsvm.cli.evaluate import judged
 from apsvm.cli.recipes import LossName, recipe_of
@@ -61,7 +62,7 @@ class CvCommand(click.Command):
 @click.argument("data", metavar="DATA")
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="How many folds.")
 @click.option(
-    "-m", "--metric", metavar="NAME", multiple=True, default=("AP",), show_default=True,
+    "-m", "--metric", metavar="NAME", type=MetricName(), multiple=True, default=("AP",), show_default=True,
     help="What settings are judged by, as apsvm eval names it; may be given more than once: the first one chooses.",
 )  # fmt: skip
 @click.option(

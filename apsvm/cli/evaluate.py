@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from apsvm.cli.completion import MetricName
 from apsvm.cli.items import HIDE, evaluate_items
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -53,7 +54,7 @@ SWAPS = {"queries": 10_000, "one ranking": 1_000}
 @click.option("--run", "runs", metavar="FILE", multiple=True, help="… and retrieved documents; more than one may be.")
 @click.option("--complete", is_flag=True, help="Queries of the qrels that a run lacks count 0 (trec_eval -c).")
 @click.option(
-    "-m", "--metric", "metrics", metavar="NAME", multiple=True,
+    "-m", "--metric", "metrics", metavar="NAME", type=MetricName(), multiple=True,
     help="A metric to report in place of the usual ones; may be given more than once: AP, AP(voc2007), AP(voc2010), "
     "AUC, WMW, WMW(adjacent), WMW(0<1,0<2), P@5, R@100, Rprec, RR, RBP(0.8), bpref, nDCG, nDCG@10, nDCG(exp)@10, F1, "
     "F0.5.",

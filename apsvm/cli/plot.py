@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from apsvm.cli.completion import MetricName
 from apsvm.cli.evaluate import Scored, judged, score_data
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -164,7 +165,7 @@ def precision_recall(
 
 @plot.command()
 @click.argument("results", metavar="RESULTS")
-@click.option("-m", "--metric", metavar="NAME", help="Which of its metrics.  [default: the first]")
+@click.option("-m", "--metric", metavar="NAME", type=MetricName(), help="Which of its metrics.  [default: the first]")
 @_picture_options
 def path(results: str, metric: str | None, output: str, size: str, title: str) -> None:
     """A metric against C, mean ± deviation of the folds, a line a loss, bound and ε.
@@ -237,6 +238,9 @@ def short_names(paths: Sequence[str]) -> list[str]:
             break
     if len(set(names)) < len(names):
         raise click.UsageError("the same file is given twice")
+    files = {name.rpartition("/")[2] for name in names}
+    if len(files) == 1 < len(names):  # the folders alone tell
+        return [name.rpartition("/")[0] for name in names]
     return names
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from apsvm.files import standard_output
 
@@ -169,6 +170,11 @@ class Several(click.ParamType[tuple[Any, ...]]):
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
         metavar = self.one.get_metavar(param, ctx)
         return metavar and f"{metavar},…"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        before, comma, last = incomplete.rpartition(",")
+        found = self.one.shell_complete(ctx, param, last)
+        return [CompletionItem(f"{before}{comma}{item.value}") for item in found]
 
 
 def put(text: str) -> None:

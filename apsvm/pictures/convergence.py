@@ -31,14 +31,14 @@ MARKED = 25
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """``values`` after so many ``steps`` and ``seconds``, NaN where there is none; ``series`` is its colour's number,
-    None: of no importance; ``dashed`` : a lower bound"""
+    """``values`` after so many ``steps`` and ``seconds``, NaN where there is none; ``series`` is its colour's number;
+    ``dashed`` : a lower bound"""
 
     name: str
     steps: Sequence[float]
     seconds: Sequence[float]
     values: Sequence[float]
-    series: int | None = 0
+    series: int = 0
     dashed: bool = False
 
 
@@ -98,11 +98,12 @@ class Convergence(Picture):
         named = len({line.name for line in panel.lines}) <= MOST_NAMED
         for line in panel.lines:
             x = line.seconds if against else line.steps
-            marker = "o" if len(x) < MARKED and line.series is not None else None
-            look = {"color": MUTED, "linewidth": 0.5} if line.series is None else {"color": colour(line.series)}
-            style = (0, (3, 2)) if line.dashed else dash(line.series or 0)
+            marker = "o" if len(x) < MARKED else None
+            style = (0, (3, 2)) if line.dashed else dash(line.series)
             label = line.name if named and line.name else None
-            axes.plot(x, line.values, marker=marker, markersize=2.2, label=label, linestyle=style, **look)
+            axes.plot(
+                x, line.values, marker=marker, markersize=2.2, label=label, linestyle=style, color=colour(line.series)
+            )
         if any(line.dashed and not line.name for line in panel.lines):
             axes.plot([], [], color=MUTED, linestyle=(0, (3, 2)), label="dual")
         if panel.level is not None and panel.level > 0:
@@ -122,7 +123,8 @@ class Convergence(Picture):
 
 @dataclass(slots=True)
 class _Segment:
-    """One run of the cutting-plane solver, or one descent of the tight bound; ``way``: one to another C."""
+    """One run of the cutting-plane solver, or of the tight bound one descent, which has no bounds from below, or its
+    rounds. label : the class"""
 
     run: str
     label: float | None
@@ -134,11 +136,7 @@ class _Segment:
     dual: list[float] = field(default_factory=list)
     gap: list[float] = field(default_factory=list)
 
-    @property
-    def way(self) -> bool:
-        return self.stage.endswith("smaller C") and "from" not in self.stage
-
-    def add(self, step: float, seconds: float, primal: float, dual: float, gap: float) -> None:
+    def add(self, step: float, seconds: float, primal: float, dual: float = np.nan, gap: float = np.nan) -> None:
         self.steps.append(step)
         self.seconds.append(seconds)
         self.primal.append(primal)
@@ -157,35 +155,34 @@ def _kind(name: str, records: Sequence[Record]) -> Callable[[Mapping[str, Sequen
 
 def _of_bounds(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
     segments = [segment for run, records in logs.items() for segment in _segments(run, records)]
-    by_C = len({segment.C for segment in segments if not segment.way}) > 1
+    several_C = len({segment.C for segment in segments}) > 1
+    one_class = len({segment.label for segment in segments}) == 1
     told: dict[str, bool] = {
         "run": len(logs) > 1,
-        "label": len({segment.label for segment in segments}) > 1,
-        "stage": len({segment.stage for segment in segments if not segment.way}) > 1,
-        "C": by_C and len({segment.label for segment in segments}) == 1,
+        "label": not one_class,
+        "stage": len({segment.stage for segment in segments}) > 1,
+        "C": several_C and one_class,
     }
-    scaled = by_C or any(segment.way for segment in segments)
-    names = list(dict.fromkeys(_name(segment, told) for segment in segments if not segment.way))
+    names = list(dict.fromkeys(_name(segment, told) for segment in segments))
     bounds: list[Line] = []
     gaps: list[Line] = []
     for segment in segments:
-        unit = segment.C if scaled else 1.0
-        name = "on the way, smaller C" if segment.way else _name(segment, told)
-        series = None if segment.way else names.index(name)
-        primal, dual = ("primal", "dual") if len(names) == 1 and not segment.way else (name, "")
-        primal_values, dual_values = _over(segment.primal, unit), _over(segment.dual, unit)
-        bounds.append(Line(primal, segment.steps, segment.seconds, primal_values, series))
-        if not segment.way and len(names) <= MOST_WITH_BOUNDS:
-            bounds.append(Line(dual, segment.steps, segment.seconds, dual_values, series, dashed=True))
+        unit = segment.C if several_C else 1.0
+        name = _name(segment, told)
+        series = names.index(name)
+        primal, dual = ("primal", "dual") if len(names) == 1 else (name, "")
+        steps, seconds = segment.steps, segment.seconds
+        bounds.append(Line(primal, steps, seconds, _over(segment.primal, unit), series))
+        if np.isnan(segment.gap).all():
+            continue
+        if len(names) <= MOST_WITH_BOUNDS:
+            bounds.append(Line(dual, steps, seconds, _over(segment.dual, unit), series, dashed=True))
         gap = [value if value > 0 else np.nan for value in _over(segment.gap, unit)]
-        gaps.append(
-            Line("" if len(names) == 1 and not segment.way else name, segment.steps, segment.seconds, gap, series)
-        )
-    unit_name = " / C" if scaled else ""
-    level = _asked(logs, scaled)
+        gaps.append(Line("" if len(names) == 1 else name, steps, seconds, gap, series))
+    unit_name = " / C" if several_C else ""
     return [
         Panel(f"objective{unit_name}", bounds),
-        Panel(f"duality gap{unit_name}", gaps, logarithmic=True, level=level),
+        Panel(f"duality gap{unit_name}", gaps, logarithmic=True, level=_asked(logs, several_C)),
     ], "iteration"
 
 
@@ -219,7 +216,7 @@ def _segments(run: str, records: Sequence[Record]) -> list[_Segment]:
     classes: dict[Any, _Track] = {}
     for record in records:
         label = record.get("class")
-        if record["event"] in ("iteration", "round"):
+        if record["event"] in ("iteration", "step", "round"):
             classes.setdefault(label, _Track(run, label)).add(record)
     ordered = sorted(classes.items(), key=lambda item: (item[0] is not None, item[0]))
     return [segment for _, track in ordered for segment in track.segments]
@@ -232,34 +229,36 @@ class _Track:
         self.segments: list[_Segment] = []
         self._run = run
         self._label = label
-        self._before = (0.0, 0.0)  # steps and seconds of earlier runs of the solver
+        self._before = (0.0, 0.0)  # steps and seconds of the runs before
         self._here = (0.0, 0.0)
         self._key: tuple[str, float] | None = None
 
     def add(self, record: Record) -> None:
-        key = (record["stage"], record["C"])
-        if record["event"] == "round":
-            if record["round"] == 1:
-                self.segments.append(_Segment(self._run, self._label, *key))
+        event, C = record["event"], record["C"]
+        if event == "round":
             # Of the objective itself; the majorants that a round minimises have constants of their own.
-            steps, seconds = (before + here for before, here in zip(self._before, self._here, strict=True))
-            self.segments[-1].add(steps, seconds, record["objective"], record["dual"], record["gap"])
+            if record["round"] == 1:
+                self.segments.append(_Segment(self._run, self._label, "tight, rounds", C))
+            self.segments[-1].add(*self._place, record["objective"], record["dual"], record["gap"])
             return
-        is_round = record["stage"] == "tight"
-        if key != self._key or record["iteration"] <= self._here[0]:
-            self._before = (self._before[0] + self._here[0], self._before[1] + self._here[1])
-            self._key = key
+        is_step = event == "step"
+        number = record["step" if is_step else "iteration"]
+        key = (record["start"] if is_step else record["stage"], C)
+        is_round = record["stage"] == "tight" and not is_step
+        if key != self._key or number <= self._here[0]:
+            self._before, self._here, self._key = self._place, (0.0, 0.0), key
             if not is_round:
                 self.segments.append(_Segment(self._run, self._label, *key))
-        self._here = (record["iteration"], record["seconds"])
-        if not is_round:
-            self.segments[-1].add(
-                self._before[0] + self._here[0],
-                self._before[1] + self._here[1],
-                record["primal"],
-                record["dual"],
-                record["gap"],
-            )
+        self._here = (number, record["seconds"])
+        if is_step:
+            self.segments[-1].add(*self._place, record["objective"])
+        elif not is_round:
+            self.segments[-1].add(*self._place, record["primal"], record["dual"], record["gap"])
+
+    @property
+    def _place(self) -> tuple[float, float]:
+        """Steps and seconds in all."""
+        return self._before[0] + self._here[0], self._before[1] + self._here[1]
 
 
 def _of_gradients(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Pixels of the map, at most: columns stand for as many negatives as fit.
 MOST_COLUMNS, MOST_ROWS = 1600, 1200
+#: The share of the rows that a stage needs for its name.
+LEAST_NAMED = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +74,21 @@ class Heatmap(Picture):
         n_pos, n_neg = ranked[-1]["n_pos"], ranked[-1]["n_neg"]
         rows: list[RankCounts] = []
         begins: dict[int, str] = {}
+        at: tuple[str, float, int]
         before: tuple[Any, ...] = ()
         for call in ranked:
             if (call["n_pos"], call["n_neg"]) != (n_pos, n_neg):
                 continue
-            at = (call["stage"], call["C"], call["iteration"])
+            if "iteration" in call:
+                at = (call["stage"], call["C"], call["iteration"])
+            else:  # a step of the tight bound's descent
+                at = (call["start"], call["C"], call["step"])
             counts = RankCounts([(int(rank), int(count)) for rank, count in call["ranks"]])
             if at == before:
                 rows[-1] = counts  # the last call of an iteration stands for it
                 continue
             if at[:2] != before[:2]:
-                begins[len(rows)] = f"{at[0]} C={at[1]:g}"
+                begins[len(rows)] = f"{at[0]}, C = {at[1]:.4g}"
             rows.append(counts)
             before = at
         return cls(rows, n_pos, n_neg, title, begins if len(begins) > 1 else None)
@@ -116,15 +122,21 @@ class Heatmap(Picture):
         axes.set_xlabel("negatives, highest score first")
         axes.set_ylabel("iteration")
         axes.set_title(self.title or f"{self.n_pos} positives, {self.n_neg} negatives")
-        for row, what in (self.begins or {}).items():
-            if row:
-                axes.axhline(row + 0.5, color=INK, linewidth=0.5)
-            axes.text(
-                0.99, row + 0.9, what, transform=axes.get_yaxis_transform(), ha="right", va="top",
-                fontsize=size.font - 2, color=PAPER,
-            )  # fmt: skip
+        self._name_stages(axes, size)
         bar = figure.colorbar(image, ax=axes, pad=0.02, fraction=0.05)
         bar.outline.set_linewidth(0.4)
         last = self.n_pos + 1
         bar.set_ticks([1, last], labels=["1", "P+1"] if last > 2 else ["1", "2"])
         bar.set_label("interleaving rank", labelpad=-10)
+
+    def _name_stages(self, axes: Any, size: Size) -> None:
+        """Lines between the stages, and their names where there is room."""
+        begins = self.begins or {}
+        for row, end in zip(begins, [*begins, len(self.rows)][1:], strict=True):
+            if row:
+                axes.axhline(row + 0.5, color=INK, linewidth=0.5)
+            if end - row >= LEAST_NAMED * len(self.rows):
+                axes.text(
+                    0.99, (row + end + 1) / 2, begins[row], transform=axes.get_yaxis_transform(), ha="right",
+                    va="center", fontsize=size.font - 2, color=PAPER,
+                )  # fmt: skip

@@ -36,7 +36,7 @@ class Finished:
             yield self.name, self.model
         elif isinstance(self.model, RankerSet):
             for label in self.model.classes.tolist():
-                name = " ".join(part for part in (f"class {shown_label(label)}", self.name) if part)
+                name = ", ".join(part for part in (f"class {shown_label(label)}", self.name) if part)
                 yield name, self.model.ranker(label)
 
 
@@ -63,7 +63,7 @@ class Run:
         """Seconds of the parts of all iterations, by what their records say."""
         found: dict[str, float] = {}
         for record in self.records:
-            if record["event"] in ("iteration", "evaluation"):
+            if record["event"] in ("iteration", "evaluation", "step"):
                 for name, value in record.items():
                     if name.endswith("_wall_ns"):
                         part = name.removesuffix("_wall_ns")

@@ -16,11 +16,14 @@ from apsvm.pictures.base import PictureError
 from apsvm.pictures.convergence import Convergence
 from apsvm.pictures.heatmap import Heatmap
 from apsvm.report import words
-from apsvm.report.page import Drawn, Markup, bar, element, facts, joined, pictures, section, table
+from apsvm.report.page import Drawn, Markup, bar, element, facts, folded, joined, pictures, section, table
 from apsvm.report.run import Judged, Run
 from apsvm.report.words import in_seconds, share
 
-#: What a model's header tells of its training, in this order, and how it is called.
+#: More rows of a table than this are folded.
+MOST_OPEN = 20
+
+#: What a model's header, or without one the log's start, tells of its training, in this order, and how it is called.
 _TOLD = (
     ("loss", "loss"), ("bound", "bound"), ("oracle", "oracle"), ("C", "C"), ("C_of_default", "C, times the default"),
     ("epsilon", "ε, the gap asked for, / C"), ("solver", "solver"), ("keep_easy", "easy rows kept easy, %"),
@@ -33,7 +36,7 @@ _TOLD = (
 
 
 def what_was_trained(run: Run) -> Markup:
-    headers = run.headers()
+    headers = run.headers() or [("", record) for record in run.records if record["event"] == "start"][:1]
     told: list[tuple[object, object]] = []
     if headers:
         for key, name in _TOLD:
@@ -189,7 +192,10 @@ def convergence(run: Run, drawn: Drawn) -> Markup:
 
 def _certificates(headers: Sequence[tuple[str, Mapping[str, Any]]]) -> Markup:
     if all("certificate" in header for _, header in headers):
-        return joined([element("p", words.of_several(headers[0][1])), _bounds(headers)])
+        bounds = _bounds(headers)
+        if len(headers) > MOST_OPEN:
+            bounds = folded(f"The certificates of all {len(headers)}", bounds)
+        return joined([element("p", words.of_several(headers[0][1])), bounds])
     return table(
         ["", "state", "epochs", "estimated loss"],
         [

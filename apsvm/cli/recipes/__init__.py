@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from apsvm.cli.completion import names_that_fit
 from apsvm.cli.recipes.base import Recipe
 from apsvm.cli.recipes.rank_ncg import RankNCG
 from apsvm.cli.recipes.structured import Structured
@@ -52,5 +53,4 @@ class LossName(click.ParamType[str]):
         return f"[{'|'.join(names)}|package.module:Name]"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        names = [name for recipe in RECIPES for name in recipe.losses()]
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return names_that_fit([name for recipe in RECIPES for name in recipe.losses()], incomplete)

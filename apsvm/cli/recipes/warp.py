@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
+from apsvm.cli.completion import MetricName
 from apsvm.cli.progress import Display
 from apsvm.cli.recipes.base import Common, Job, Made, Recipe
 from apsvm.cli.shared import BAD_DATA, Failure, Number, given_by_user, read_rows, reading, say
@@ -76,7 +77,10 @@ class Warp(Recipe):
             help="Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is kept.",
         ),
         click.Option(
-            ["--validation-metric"], metavar="NAME", help="As apsvm eval names it. [default: AP; of users P@10]"
+            ["--validation-metric"],
+            type=MetricName(),
+            metavar="NAME",
+            help="As apsvm eval names it. [default: AP; of users P@10]",
         ),
         click.Option(
             ["--patience"],

@@ -1,0 +1,72 @@
+"""What the shell completes beside options and choices: losses, metrics, and names of files.
+
+``eval "$(_APSVM_COMPLETE=bash_source apsvm)"`` switches it on in bash (zsh_source, fish_source likewise).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+#: Where a form of a name has its parameter, an example of what one would write there.
+_EXAMPLES = {
+    "@k": "@10",
+    "(rho)": "(0.8)",
+    "(gain)": "(linear)",
+    "(beta)": "(0.5)",
+    "(graph)": "(adjacent)",
+    "Fβ": "F1",
+}
+_FILES = re.compile(r"\[?(DATA|MODEL|OUT|FILE|FILE\.toml|FOLDER|LOG|RESULTS|RUN_DIR)…?\]?")
+
+
+def names_that_fit(forms: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    """Of ``forms``, with examples in the place of their parameters, those that begin so, in any case."""
+    found = []
+    for form in forms:
+        name = form
+        for placeholder, example in _EXAMPLES.items():
+            name = name.replace(placeholder, example)
+        if name.lower().startswith(incomplete.lower()):
+            found.append(CompletionItem(name))
+    return found
+
+
+class MetricName(click.ParamType[str]):
+    """The name of a metric, as it is; what it means is found out where metrics are parsed."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from apsvm.metrics import METRICS
+
+        return names_that_fit(METRICS, incomplete)
+
+
+class FileName(click.ParamType[str]):
+    """The name of a file or folder, there or not."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
+def complete_files(command: click.Command) -> None:
+    """Arguments and options whose metavar says so take the names of files, in ``command`` and all below it."""
+    for param in command.params:
+        if param.type is click.STRING and _FILES.fullmatch(param.metavar or ""):
+            param.type = FileName()
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            complete_files(below)
