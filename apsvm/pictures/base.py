@@ -69,6 +69,7 @@ class Picture(ABC):
         for colour, variable in INLINE.items():
             text = text.replace(colour, f"var({variable}, {colour})")
         text = re.sub(r'\bid="', f'id="{prefix}-', text)
+        text = text.replace("xlink:href", "href")
         text = re.sub(r'href="#', f'href="#{prefix}-', text)
         text = text.replace("url(#", f"url(#{prefix}-")
         # As wide as the place it is given, no wider than it was drawn for twice over.

@@ -32,13 +32,15 @@ class Histogram(Picture):
 
     def shares(self) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
         """The edges (b + 1,) of bins that all kinds share, and for each kind the shares of its values in them (b,)."""
-        everything = np.concatenate(list(self.values.values()))
-        low, high = float(everything.min()), float(everything.max())
-        if not np.isfinite(high - low) or high - low <= 1e-9 * max(abs(low), abs(high)):
-            # Too near each other, or too far apart, for bins between them.
-            return np.array([low - 0.5, low + 0.5]), {name: np.ones(1) for name in self.values}
+        # Beyond these, sums of edges would be infinite.
+        within = {name: np.clip(values, -1e300, 1e300) for name, values in self.values.items()}
+        low = float(min(values.min() for values in within.values()))
+        high = float(max(values.max() for values in within.values()))
+        if high - low <= 1e-9 * max(abs(low), abs(high)):  # too near each other for bins between them
+            margin = max(0.5, 0.1 * abs(low))
+            return np.array([low - margin, high + margin]), {name: np.ones(1) for name in self.values}
         edges = np.linspace(low, high, BINS + 1)
-        return edges, {name: np.histogram(values, edges)[0] / values.size for name, values in self.values.items()}
+        return edges, {name: np.histogram(values, edges)[0] / values.size for name, values in within.items()}
 
     def height(self, size: Size) -> float:
         return (0.82 if size.columns == 1 else 0.45) * size.width
