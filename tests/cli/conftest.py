@@ -22,6 +22,7 @@ from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
 
 from apsvm import load_model
+from apsvm.cli import run as command_line
 
 SCRIPT = Path(sys.executable).with_name("apsvm")
 #: A hang is a failure, not a wait.
@@ -92,6 +93,20 @@ def run(command: list[str]) -> Run:
         stderr = done.stderr or ("" if text else b"")
         assert ("Traceback" if text else b"Traceback") not in stderr
         return done
+
+    return call
+
+
+@pytest.fixture
+def here(capfd: pytest.CaptureFixture[str]) -> Run:
+    """As ``run``, inside this process, which has loaded all that is slow to load."""
+
+    def call(*arguments: Any, code: int = 0) -> Done:
+        capfd.readouterr()
+        found = command_line([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        assert found == code, f"exit code {found}, not {code}: {err!r}"
+        return Done([*map(str, arguments)], found, out, err)
 
     return call
 

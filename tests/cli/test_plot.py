@@ -1,0 +1,260 @@
+"""``apsvm plot`` and ``train --log-ranks``: pictures of real runs, read as text, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from apsvm import load_model, most_violated_ranking, ranking
+from apsvm.pictures.heatmap import RankCounts
+
+
+def texts(path):
+    return ["".join(node.itertext()) for node in ElementTree.parse(path).iter() if node.tag.endswith("}text")]
+
+
+@pytest.fixture(scope="module")
+def logged(cancer, run, tmp_path_factory):
+    """A log with ranks, of a C that converges in some iterations."""
+    folder = tmp_path_factory.mktemp("plot")
+    path = folder / "log.jsonl"
+    run("train", "-q", cancer.path, folder / "m", "-C", 1, "--log", path, "--log-ranks")
+    return path
+
+
+@pytest.fixture(scope="module")
+def records(logged):
+    return [json.loads(line) for line in logged.read_text().splitlines()]
+
+
+def test_the_ranks_in_the_log(cancer, logged, records):
+    n_pos, n_neg = int(cancer.positive.sum()), int((~cancer.positive).sum())
+    calls = [record for record in records if record["event"] == "oracle"]
+    for call in calls:
+        ranks, counts = zip(*call["ranks"], strict=True)
+        assert sum(counts) == n_neg
+        assert list(ranks) == sorted(set(ranks))
+        assert min(counts) > 0
+        assert 1 <= ranks[0] <= ranks[-1] <= n_pos + 1
+        assert sum(count for rank, count in call["ranks"] if rank <= n_pos) == call["violating"]
+    assert calls[0]["ranks"] == [[1, n_neg]]  # at w = 0 every negative is above every positive
+    assert len({str(call["ranks"]) for call in calls}) > 3
+
+
+def test_the_ranks_are_those_of_the_oracle(rng):
+    scores = rng.integers(0, 9, size=60) / 4
+    relevant = np.arange(60) < 13
+    ranks = most_violated_ranking(scores, relevant).ranks
+    pairs = ranking.rank_counts(ranks)
+    by_score = ranks[np.argsort(-scores[~relevant], kind="stable")]
+    assert (RankCounts(pairs).at(np.arange(47)) == by_score).all()
+    assert len(pairs) > 2
+
+
+def test_every_oracle_logs_the_same_ranking_at_the_start(cancer, here):
+    found = set()
+    for oracle in ("greedy", "qs"):
+        options = ("--oracle", oracle, "--max-iterations", 2, "--log", "-", "--log-ranks")
+        lines = here("train", "-q", cancer.path, os.devnull, *options, code=3).stdout.splitlines()
+        found.add(str(next(record["ranks"] for record in map(json.loads, lines) if record["event"] == "oracle")))
+    assert len(found) == 1
+
+
+def test_convergence(logged, records, here, tmp_path):
+    out = tmp_path / "c.svg"
+    here("plot", "convergence", logged, "-o", out, "--title", "<the title>")
+    shown = texts(out)
+    assert {"primal", "dual", "asked for", "iteration", "seconds", "objective", "duality gap", "<the title>"} <= {
+        *shown
+    }
+    again = tmp_path / "again.svg"
+    here("plot", "convergence", logged, "-o", again, "--title", "<the title>")
+    assert again.read_bytes() == out.read_bytes()
+
+
+def test_runs_side_by_side_and_one_that_was_killed(logged, here, tmp_path):
+    content = logged.read_bytes()
+    whole, killed = tmp_path / "a" / "log.jsonl", tmp_path / "b" / "log.jsonl"
+    for path, part in ((whole, content), (killed, content[: len(content) * 2 // 3])):
+        path.parent.mkdir()
+        path.write_bytes(part)
+    done = here("plot", "convergence", whole, killed, "-o", tmp_path / "c.svg")
+    told = r"warning: .*b/log.jsonl: its last line is cut off; the \d+ records before it are used"
+    assert re.search(told, done.stderr)
+    assert {"a", "b"} <= {*texts(tmp_path / "c.svg")}
+
+
+def test_heatmap(logged, cancer, here, tmp_path):
+    here("plot", "heatmap", logged, "-o", tmp_path / "h.svg")
+    n_pos, n_neg = int(cancer.positive.sum()), int((~cancer.positive).sum())
+    assert f"{n_pos} positives, {n_neg} negatives" in texts(tmp_path / "h.svg")
+    assert 'href="data:image/png;base64,' in (tmp_path / "h.svg").read_text()
+    here("plot", "heatmap", logged, "-o", tmp_path / "h.PNG", "--size", "column")
+    assert (tmp_path / "h.PNG").read_bytes().startswith(b"\x89PNG")
+
+
+def test_precision_and_recall(digits, trained, here, tmp_path):
+    first, second = trained(digits), trained(digits, "--loss", "zero-one")
+    scores = tmp_path / "scores"
+    scores.write_text("".join(f"{score:.1f}\n" for score in load_model(first).score(digits.X)))  # with ties
+    sources = ("--model", first, "--model", second, "--scores", scores)
+    here("plot", "pr", digits.path, *sources, "-o", tmp_path / "pr.svg")
+    systems = json.loads(here("eval", digits.path, *sources, "--json").stdout)["systems"]
+    values = [system["metrics"]["AP"] for system in systems.values()]
+    assert len(set(values)) == 3
+    shown = texts(tmp_path / "pr.svg")
+    for path, value in zip(systems, values, strict=True):
+        assert f"{os.path.basename(path)}, AP {value:.4f}" in shown
+    assert f"random order, {digits.positive.mean():.3g}" in shown
+
+
+def test_precision_and_recall_of_queries_and_of_classes(digits, trained, here, write_rows, tmp_path):
+    queries = np.arange(len(digits.labels)) % 7
+    data = write_rows(tmp_path / "data", digits.X, digits.labels, query_id=queries)
+    model = trained(digits)
+    here("plot", "pr", data, "--model", model, "-o", tmp_path / "q.svg")
+    value = json.loads(here("eval", data, "--model", model, "--json").stdout)["metrics"]["AP"]
+    assert f"{model.name}, AP {value:.4f}" in texts(tmp_path / "q.svg")
+    here("train", "-q", digits.path, tmp_path / "set", "--one-vs-rest", "--max-iterations", 3, code=3)
+    here("plot", "pr", digits.path, "--model", tmp_path / "set", "-o", tmp_path / "c.svg")
+    found = json.loads(here("eval", digits.path, "--model", tmp_path / "set", "--json").stdout)
+    shown = texts(tmp_path / "c.svg")
+    assert f"set, mean of 10 classes, AP {found['metrics']['AP']:.4f}" in shown
+    for label, values in found["per_class"].items():
+        assert f"class {label}, AP {values['AP']:.4f}" in shown
+
+
+def test_path(cancer, here, tmp_path):
+    results = tmp_path / "cv.json"
+    settings = ("-C", "0.1,1,10", "--loss", "ap,auc", "-m", "AP", "-m", "AUC")
+    here("cv", "-q", cancer.path, "--json", results, "--folds", 3, *settings)
+    here("plot", "path", results, "-o", tmp_path / "p.svg")
+    shown = texts(tmp_path / "p.svg")
+    chosen = next(s for s in json.loads(results.read_text())["settings"] if s["chosen"])
+    assert {"ap: AP", "auc: AP", f"chosen: AP {chosen['metrics']['AP']['mean']:.4f}", "C", "AP"} <= {*shown}
+    here("plot", "path", results, "-o", tmp_path / "p.svg", "-m", "auc")
+    assert "ap: AUC" in texts(tmp_path / "p.svg")
+    assert "no metric 'F1'" in here("plot", "path", results, "-o", tmp_path / "p.svg", "-m", "F1", code=65).stderr
+
+
+def test_scaling(logged, here, tmp_path):
+    timings = tmp_path / "bench.json"
+    sizes = ("--positives", 20, "--positives", 40, "--negatives", 200, "--negatives", 400, "--shift", 1)
+    printed = here("bench", "oracle", *sizes, "--json", timings).stdout
+    assert printed.count("\n") == 3 + 4
+    found = json.loads(timings.read_text())["timings"]
+    oracles = {timing["oracle"] for timing in found}
+    assert len(found) == 4 * len(oracles)
+    assert oracles >= {"greedy", "qs", "bucket"}
+    assert all(timing["seconds"] > 0 for timing in found)
+    here("plot", "scaling", timings, "--against", "negatives", "-o", tmp_path / "s.svg")
+    assert {"negatives", "milliseconds a call", "qs, P = 20", "qs, P = 40"} <= {*texts(tmp_path / "s.svg")}
+    here("plot", "scaling", timings, logged, "-o", tmp_path / "s.svg")
+    assert {"rows", "bucket", "greedy, shift 1"} <= {*texts(tmp_path / "s.svg")}
+    assert json.loads(here("bench", "oracle", *sizes[:8], "--json", "-").stdout)["timings"]
+
+
+@pytest.mark.parametrize(
+    ("what", "content", "code", "message"),
+    [
+        ("convergence", b"", 65, "an empty log"),
+        ("convergence", b"1 1:2\n", 65, ":1: not a log of apsvm train"),
+        ("convergence", b'{"event": "start"}\n', 65, "no iteration in it"),
+        ("convergence", None, 66, "cannot read"),
+        ("heatmap", b'{"event": "oracle", "n_pos": 1}\n', 65, "train with --log-ranks"),
+        ("heatmap", b'{"event": "start"}\n', 65, "no oracle record"),
+        ("path", b'{"event": "start"}\n', 65, "apsvm cv --json"),
+        ("path", b"{", 65, "not JSON"),
+        ("scaling", b'{"timings": [{}]}', 65, "apsvm bench oracle --json"),
+        ("scaling", b'{"timings": []}', 65, "no timings"),
+    ],
+)
+def test_bad_input(what, content, code, message, here, tmp_path):
+    source, out = tmp_path / "in", tmp_path / "out.png"
+    if content is not None:
+        source.write_bytes(content)
+    out.write_bytes(b"of yesterday")
+    done = here("plot", what, source, "-o", out, code=code)
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert out.read_bytes() == b"of yesterday"
+
+
+def test_bad_output(logged, here, tmp_path):
+    assert "ends in .png or .svg" in here("plot", "convergence", logged, "-o", tmp_path / "a.pdf", code=2).stderr
+    assert "No such directory" in here("plot", "convergence", logged, "-o", tmp_path / "no" / "a.svg", code=74).stderr
+    link = tmp_path / "log.svg"
+    link.symlink_to(logged)
+    assert "would be overwritten" in here("plot", "convergence", logged, "-o", link, code=2).stderr
+    assert "given twice" in here("plot", "convergence", logged, logged, "-o", tmp_path / "a.svg", code=2).stderr
+
+
+def test_without_matplotlib(logged, run, tmp_path):
+    """A package of that name that cannot be imported is as good as none."""
+    (tmp_path / "matplotlib").mkdir()
+    (tmp_path / "matplotlib" / "__init__.py").write_text("raise ImportError")
+    env = {"PYTHONPATH": str(tmp_path)}
+    done = run("plot", "convergence", logged, "-o", tmp_path / "a.png", code=69, env=env)
+    assert "pip install 'apsvm[plot]'" in done.stderr
+    assert not (tmp_path / "a.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "data", "code", "message"),
+    [
+        (("--log-ranks",), "1 1:1\n-1 1:2\n", 2, "--log FILE or --run-dir"),
+        (("--log", "log", "--log-ranks", "--loss", "f1"), "1 1:1\n-1 1:2\n", 2, "losses over rankings"),
+        (("--log", "log", "--log-ranks", "--loss", "wmw"), "1 1:1\n-1 1:2\n", 2, "--log-ranks is not for --loss wmw"),
+        (
+            ("--log", "log", "--log-ranks"),
+            "1 qid:1 1:1\n-1 qid:1 1:2\n1 qid:2 1:1\n-1 qid:2 1:2\n",
+            65,
+            "found 2 queries",
+        ),
+        (("--log", "log", "--log-ranks", "--loss", "ndcg"), "2 1:1\n1 1:2\n0 1:3\n", 65, "found grades"),
+    ],
+)
+def test_log_ranks_that_cannot_be(options, data, code, message, here, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").write_text(data)
+    done = here("train", "data", "m", *options, code=code)
+    assert message in done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["data"]
+
+
+def test_ranks_of_the_one_query_that_can_be_ranked(here, tmp_path):
+    log = tmp_path / "log"
+    (tmp_path / "data").write_text("1 qid:1 1:1\n-1 qid:1 1:2\n1 qid:2 1:1\n")
+    here("train", "-q", tmp_path / "data", tmp_path / "m", "--log", log, "--log-ranks")
+    calls = [json.loads(line) for line in log.read_text().splitlines() if '"oracle"' in line]
+    assert calls[1]["ranks"] == [[1, 1]]
+
+
+def test_a_class_of_several(digits, here, write_rows, tmp_path):
+    few = digits.labels < 3
+    data, log = write_rows(tmp_path / "data", digits.X[few], digits.labels[few]), tmp_path / "log"
+    options = ("--one-vs-rest", "--max-iterations", 2, "--log", log, "--log-ranks")
+    here("train", "-q", data, tmp_path / "m", *options, code=3)
+    assert "a log of 3 classes: choose one" in here("plot", "heatmap", log, "-o", tmp_path / "h.svg", code=65).stderr
+    here("plot", "heatmap", log, "--class", 2, "-o", tmp_path / "h.svg")
+    assert "177 positives, 360 negatives" in texts(tmp_path / "h.svg")
+    assert "of class 77" in here("plot", "heatmap", log, "--class", 77, "-o", tmp_path / "h.svg", code=65).stderr
+    here("plot", "convergence", log, "-o", tmp_path / "c.svg")
+    assert {"class 0", "class 1", "class 2"} <= {*texts(tmp_path / "c.svg")}
+
+
+def test_the_tight_bound_and_its_rounds(cancer, here, tmp_path):
+    log = tmp_path / "log"
+    here("train", "-q", cancer.path, tmp_path / "m", "--bound", "tight", "-C", 10, "--log", log)
+    found = [json.loads(line) for line in log.read_text().splitlines()]
+    rounds = [record for record in found if record["event"] == "round"]
+    certificate = load_model(tmp_path / "m").header["certificate"]
+    assert [record["round"] for record in rounds] == list(range(1, len(rounds) + 1))
+    assert (rounds[-1]["dual"], rounds[-1]["gap"]) == (certificate["dual"], certificate["gap"])
+    here("plot", "convergence", log, "-o", tmp_path / "c.svg")
+    assert {"train", "tight, from the hinge", "tight, rounds"} <= {*texts(tmp_path / "c.svg")}
