@@ -1,0 +1,385 @@
+"""``train --run-dir`` and ``apsvm report``: the page's figures are eval's and the certificate's, its lines those of
+the file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from apsvm import load_model
+from apsvm.data.svmlight import line_numbers
+from apsvm.report.words import number
+
+
+class Reader(HTMLParser):
+    """The rows of all tables, names and values of the lists of facts, and the text of the page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.rows, self.facts, self.text, self.tags, self.open = [], {}, [], [], []
+        self.feed(page)
+        assert self.open == [], f"not closed: {self.open}"
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "path", "use", "rect", "br", "image"):
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+        elif tag == "dt":
+            self.facts[None] = ""
+            self.name = ""
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        if tag in ("path", "use", "rect", "image"):
+            return
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" in self.open:
+            return
+        self.text.append(data)
+        if self.rows and ("td" in self.open or "th" in self.open):
+            self.rows[-1][-1] += data
+        if "dt" in self.open:
+            self.name += data
+        elif "dd" in self.open:
+            self.facts[self.name] = self.facts.get(self.name, "") + data
+
+    def table(self, *heading):
+        """The rows below the heading that begins so, up to the next heading."""
+        at = next(i for i, row in enumerate(self.rows) if tuple(row[: len(heading)]) == heading)
+        found = []
+        for row in self.rows[at + 1 :]:
+            if len(row) != len(self.rows[at]):
+                break
+            found.append(row)
+        return found
+
+    @property
+    def all_text(self):
+        return " ".join(self.text)
+
+
+def read(path):
+    return Reader(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def digits_run(digits, run, tmp_path_factory):
+    """A file with comments and empty lines, so that lines are not rows; its run, and its page."""
+    folder = tmp_path_factory.mktemp("report")
+    lines = digits.path.read_text().splitlines()
+    lines[:0], lines[500:500] = ["# made by a test", ""], ["   ", "  # another comment"]
+    data = folder / "data.svm.gz"
+    data.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode()))
+    done = run("train", data, "--run-dir", folder / "run", *digits.options, "-C", 10, "--log-ranks")
+    assert f"model written to {folder / 'run' / 'ranker.model'}" in done.stderr
+    run("report", "-q", folder / "run")
+    return data, folder / "run", read(folder / "run" / "report.html")
+
+
+def test_a_run_folder(digits_run, digits):
+    data, folder, _ = digits_run
+    assert sorted(os.listdir(folder)) == ["log.jsonl", "ranker.model", "report.html"]
+    first, *records = map(json.loads, (folder / "log.jsonl").read_text().splitlines())
+    assert (first["event"], first["data"], first["rows"], first["features"]) == ("run", str(data), 1797, 64)
+    assert first["options"] == {"positive_label": 8.0, "C": [10.0], "log_ranks": True}
+    assert (records[0]["event"], records[-1]["event"]) == ("start", "end")
+    assert set(records[-1]["seconds"]) == {"reading", "scores", "oracle", "gradient", "qp", "other"}
+
+
+def test_the_metrics_are_evals(digits_run, here):
+    data, folder, page = digits_run
+    values = json.loads(here("eval", data, "--model", folder / "ranker.model", "--json").stdout)["metrics"]
+    assert dict(page.table("metric", "value")) == {name: f"{value:.6f}" for name, value in values.items()}
+    assert f"AP {values['AP']:.4f}" in page.text  # the curve's legend
+
+
+def test_the_certificate_in_words(digits_run):
+    _, folder, page = digits_run
+    header = load_model(folder / "ranker.model").header
+    found = header["certificate"]
+    assert f"converged after {header['iterations']} iterations" in page.all_text
+    for value in (found["primal"], found["dual"], found["gap"]):
+        assert number(value) in page.all_text
+    assert f"{found['gap'] / 10:.3g} in units of the loss, where 0.001 was asked for" in page.all_text
+    assert page.facts["C"] == "10"
+    assert page.facts["loss"] == "ap"
+
+
+def test_the_data(digits_run, digits):
+    page = digits_run[2]
+    assert page.facts["rows"] == "1,797"
+    assert page.facts["positive rows"] == "174 (9.7%)"
+    assert page.facts["features that never vary"] == str(int((digits.X.toarray().std(axis=0) == 0).sum()))
+    assert page.facts["values"].startswith(f"{digits.X.nnz:,} (")
+
+
+def test_the_most_violating_rows_by_their_lines(digits_run, digits):
+    data, folder, page = digits_run
+    scores = load_model(folder / "ranker.model").score(digits.X)
+    lines = gzip.decompress(data.read_bytes()).decode().splitlines()
+    tables = [i for i, row in enumerate(page.rows) if row[:1] == ["line"]]
+    assert len(tables) == 2
+    low, high = (page.rows[at + 1 : at + 11] for at in tables)
+    above = {i: int((scores[~digits.positive] > scores[i]).sum()) for i in np.flatnonzero(digits.positive)}
+    below = {i: int((scores[digits.positive] < scores[i]).sum()) for i in np.flatnonzero(~digits.positive)}
+    for shown, counts, total in ((low, above, 1623), (high, below, 174)):
+        expected = sorted(counts.values(), reverse=True)[:10]
+        assert [int(row[-1].split(" of ")[0].replace(",", "")) for row in shown] == expected
+        for line, label, score, place, wrong in shown:
+            text = lines[int(line) - 1]
+            assert float(text.split()[0]) == float(label)
+            row = int(np.flatnonzero(np.isclose(scores, float(score), rtol=1e-5, atol=0))[0])
+            assert digits.labels[row] == float(label)
+            assert place == f"{int((scores > scores[row]).sum()) + 1:,} of 1,797"
+            assert wrong.startswith(f"{counts[row]:,} of {total:,} (")
+
+
+def test_the_weights(digits_run, digits):
+    _, folder, page = digits_run
+    coef, deviation = load_model(folder / "ranker.model").coef, digits.X.toarray().std(axis=0)
+    rows = page.table("feature", "weight")
+    order = np.argsort(-np.abs(coef) * deviation)[:15]
+    assert [int(row[0]) for row in rows[:15]] == (order + 1).tolist()
+    for row, j in zip(rows, order, strict=False):
+        assert float(row[1].replace("−", "-")) == pytest.approx(coef[j], rel=1e-3)
+        assert float(row[3]) == pytest.approx(deviation[j], rel=1e-3)
+        assert float(row[4]) == pytest.approx(abs(coef[j]) * deviation[j], rel=1e-3)
+
+
+def test_one_file_that_asks_for_nothing(digits_run):
+    _, folder, page = digits_run
+    names = [tag for tag, _ in page.tags]
+    assert names.count("svg") == 5  # objective, gap, ranks, precision and recall, histogram
+    assert not {"script", "link", "iframe", "object"} & {*names}
+    for tag, attributes in page.tags:
+        for name in ("src", "href", "xlink:href"):
+            value = attributes.get(name) or "#"
+            assert value.startswith(("#", "data:image/png;base64,")), (tag, value)
+        assert not any(name.startswith("on") for name in attributes)
+    text = (folder / "report.html").read_text()
+    assert "@import" not in text
+    assert not re.search(r"url\((?!#)", text)
+    assert "prefers-color-scheme:dark" in text
+    assert '<meta name="viewport" content="width=device-width' in text
+    identifiers = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(identifiers) == len(set(identifiers)) > 20
+
+
+def test_the_page_is_the_same_every_time(digits_run, here, tmp_path):
+    _, folder, _ = digits_run
+    here("report", folder, "-o", tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_bytes() == (folder / "report.html").read_bytes()
+
+
+def test_a_run_that_was_moved_and_other_rows(digits_run, digits, here, tmp_path):
+    shutil.copytree(digits_run[1], tmp_path / "moved")
+    done = here("report", tmp_path / "moved", "--data", digits.path, "-o", tmp_path / "page.html")
+    assert "not the rows it was trained on" in done.stderr
+    page = read(tmp_path / "page.html")
+    assert "not the rows it was trained on" in page.all_text
+    assert page.table("metric", "value") == digits_run[2].table("metric", "value")
+
+
+def test_names_are_escaped(here, tmp_path):
+    name = "<script>alert('&')<"
+    data = tmp_path / name
+    data.write_text("1 1:1 2:0\n-1 1:0.5 2:1\n1 1:0.2\n-1 2:1\n")
+    folder = tmp_path / "run<b>"
+    here("train", "-q", data, "--run-dir", folder)
+    here("report", "-q", folder)
+    page = read(folder / "report.html")
+    assert f"ap on {name}" in page.text
+    assert page.facts["file"] == str(data)
+    assert "script" not in [tag for tag, _ in page.tags]
+    assert "b" not in [tag for tag, attributes in page.tags if tag == "b" and "tile" in str(attributes)]
+    assert "run<b>" in page.all_text
+    assert name not in (folder / "report.html").read_text()
+
+
+def test_queries_with_grades(rng, here, write_rows, tmp_path):
+    X = rng.normal(size=(200, 4))
+    grades = np.clip(np.rint(X[:, 0] + rng.normal(size=200)), 0, 3)
+    data = write_rows(tmp_path / "data", X, grades, query_id=np.sort(rng.integers(0, 12, size=200)))
+    here("train", "-q", data, "--run-dir", tmp_path / "run", "--loss", "ndcg", "-C", 1)
+    here("report", "-q", tmp_path / "run")
+    page = read(tmp_path / "run" / "report.html")
+    options = ("--model", tmp_path / "run" / "ranker.model", "--relevant-from", 1, "--json", "--per-query")
+    names = [name for row in page.table("metric", "value") for name in ("-m", row[0])]
+    found = json.loads(here("eval", data, *options, *names).stdout)
+    assert dict(page.table("metric", "value")) == {name: f"{value:.6f}" for name, value in found["metrics"].items()}
+    assert {"AP", "nDCG", "nDCG(exp)", "nDCG(exp)@10"} <= set(found["metrics"])
+    worst = page.table("qid", "rows", "positive", "nDCG(exp)")
+    by_query = {query: values["nDCG(exp)"] for query, values in found["per_query"].items()}
+    assert [row[0] for row in worst] == sorted(by_query, key=by_query.get)[:10]
+    assert page.facts["queries"] == "12"
+    assert page.table("line", "qid", "label")
+
+
+def test_classes_the_worst_first(digits, here, write_rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("apsvm.report.build.MOST_PARTS", 2)
+    few = digits.labels < 4
+    data = write_rows(tmp_path / "data", digits.X[few], digits.labels[few])
+    here("train", "-q", data, "--run-dir", tmp_path / "run", "--one-vs-rest", "--max-iterations", 2, code=3)
+    here("report", "-q", tmp_path / "run")
+    page = read(tmp_path / "run" / "report.html")
+    found = json.loads(here("eval", data, "--model", tmp_path / "run" / "ranker.model", "--json").stdout)
+    rows = page.table("", "positives", "AP", "AUC")
+    values = {f"class {label}": values["AP"] for label, values in found["per_class"].items()}
+    assert [(row[0], row[2]) for row in rows[:-1]] == [
+        (label, f"{values[label]:.6f}") for label in sorted(values, key=values.get)
+    ]
+    assert rows[-1][2] == f"{found['metrics']['AP']:.6f}"
+    folded = [row[0] for row in rows[:2]]
+    assert [text.split(":")[0] for text in page.text if text.endswith("metrics, rows, weights")] == folded
+    assert "Of the other 2 only the figures above are shown." in page.all_text
+    assert "iteration limit" in page.text
+
+
+def test_a_path_of_C_and_the_tight_bound(cancer, here, tmp_path):
+    here("train", "-q", cancer.path, "--run-dir", tmp_path / "run", "-C", "1,10", "--bound", "tight")
+    assert {"ranker.C1.model", "ranker.C10.model"} < {*os.listdir(tmp_path / "run")}
+    here("report", "-q", tmp_path / "run")
+    page = read(tmp_path / "run" / "report.html")
+    bounds = page.table("", "state", "C", "primal")
+    for row, name in zip(bounds[:2], ("ranker.C1.model", "ranker.C10.model"), strict=True):
+        header = load_model(tmp_path / "run" / name).header
+        primal = number(header["certificate"]["primal"])
+        assert row[:4] == [f"C = {header['C']:g}", "converged", f"{header['C']:g}", primal]
+    assert "stationary point" in page.all_text
+
+
+@pytest.mark.parametrize("loss", ["wmw", "warp"])
+def test_other_trainings(loss, cancer, here, tmp_path):
+    more = {"wmw": (), "warp": ("--epochs", 3, "--validation", cancer.path)}[loss]
+    here("train", "-q", cancer.path, "--run-dir", tmp_path / "run", "--loss", loss, *more)
+    here("report", "-q", tmp_path / "run")
+    page = read(tmp_path / "run" / "report.html")
+    names = [name for row in page.table("metric", "value") for name in ("-m", row[0])]
+    model = tmp_path / "run" / "ranker.model"
+    values = json.loads(here("eval", cancer.path, "--model", model, "--json", *names).stdout)
+    assert dict(page.table("metric", "value")) == {name: f"{value:.6f}" for name, value in values["metrics"].items()}
+    header = load_model(model).header
+    if loss == "wmw":
+        assert "WMW" in values["metrics"]
+        assert number(header["result"]["gradient_norm"]) in page.all_text
+    else:
+        assert "There is no certificate" in page.all_text
+        assert f"is {header['validation']['value']:.6f}." in page.all_text
+
+
+def test_a_ranker_of_items(here, tmp_path):
+    data = tmp_path / "likes"
+    data.write_text("".join(f"0 {i % 3 + 1}:1 {i % 3 + 4}:1 {i % 2 + 8}:1\n" for i in range(20)))
+    options = ("--loss", "warp", "--rows-as-users", "--factors", 2, "--epochs", 2)
+    here("train", "-q", data, "--run-dir", tmp_path / "run", *options)
+    here("report", "-q", tmp_path / "run")
+    page = read(tmp_path / "run" / "report.html")
+    assert (page.facts["users"], page.facts["likes"]) == ("20", "60")
+
+
+def test_a_run_that_was_interrupted(digits, command, environment, run, tmp_path):
+    arguments = ["train", "-q", str(digits.path), "--run-dir", str(tmp_path / "run"), *digits.options]
+    slow = ["-C", "1e6", "-e", "1e-12", "--solver", "cutting-plane"]
+    process = subprocess.Popen([*command, *arguments, *slow], env=environment(), stderr=subprocess.PIPE)
+    log = tmp_path / "run" / "log.jsonl"
+    limit = time.monotonic() + 30
+    while not (log.exists() and '"iteration"' in log.read_text()) and time.monotonic() < limit:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    run("report", tmp_path / "run")
+    page = read(tmp_path / "run" / "report.html")
+    assert "interrupted" in page.text
+    assert "this is the best model it had" in page.all_text
+    assert page.table("metric", "value")
+
+
+def test_a_run_that_was_killed(digits_run, here, tmp_path):
+    content = (digits_run[1] / "log.jsonl").read_bytes()
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "log.jsonl").write_bytes(content[: len(content) // 2])
+    done = here("report", folder)
+    assert "the log has no end" in done.stderr
+    assert "its last line is cut off" in done.stderr
+    page = read(folder / "report.html")
+    last = [json.loads(line) for line in content[: len(content) // 2].decode().splitlines()[:-1]]
+    last = [record for record in last if record["event"] == "iteration"][-1]
+    assert f"It came to iteration {last['iteration']} at C = 10" in page.all_text
+    assert f"gap {number(last['gap'])}" in page.all_text
+    assert page.facts["loss"] == "ap"
+
+
+def test_data_that_is_gone_or_has_changed(here, tmp_path):
+    data, folder = tmp_path / "data", tmp_path / "run"
+    data.write_text("1 1:1\n-1 1:0.5\n1 1:0.2\n")
+    here("train", "-q", data, "--run-dir", folder)
+    data.write_text("1 1:1\n-1 1:0.5\n1 1:0.3\n")
+    assert "the file has changed since the training" in here("report", folder).stderr
+    data.unlink()
+    assert "not at" in here("report", folder).stderr
+    page = read(folder / "report.html")
+    assert page.table("feature", "weight") == [["1", f"{load_model(folder / 'ranker.model').coef[0]:+.4g}"]]
+    data.write_text("1 2:1\n-1 1:0.5\n")
+    assert "feature 2 is unknown" in here("report", folder, "--data", data, code=65).stderr
+    data.write_text("3 1:1\n4 1:0.5\n")
+    here("report", folder, "--data", data)
+    assert "cannot be judged on these rows" in read(folder / "report.html").all_text
+
+
+def test_labels_beside_a_matrix_are_found_again(rng, here, tmp_path):
+    X = rng.normal(size=(30, 3))
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", np.where(X[:, 0] > 0.5, 1.0, -1.0))
+    here("train", "-q", tmp_path / "X.npy", "--labels", tmp_path / "y.npy", "--run-dir", tmp_path / "run")
+    here("report", "-q", tmp_path / "run")
+    page = read(tmp_path / "run" / "report.html")
+    assert page.table("metric", "value")
+    assert "Rows are counted from 1." in page.all_text
+
+
+def test_what_cannot_be(digits_run, cancer, here, tmp_path):
+    folder = digits_run[1]
+    (tmp_path / "file").touch()
+    assert "holds a run already" in here("train", cancer.path, "--run-dir", folder, code=2).stderr
+    assert "leave out MODEL" in here("train", cancer.path, "m", "--run-dir", tmp_path / "a", code=2).stderr
+    assert "would be overwritten" in here("train", cancer.path, "--run-dir", cancer.path, code=2).stderr
+    assert "Not a directory" in here("train", cancer.path, "--run-dir", tmp_path / "file", code=74).stderr
+    assert "No such directory" in here("train", cancer.path, "--run-dir", tmp_path / "a" / "b", code=74).stderr
+    bad = tmp_path / "bad"
+    bad.write_text("1 1:x\n")
+    here("train", bad, "--run-dir", tmp_path / "new", code=65)
+    assert not (tmp_path / "new").exists()
+    assert "expected a folder of apsvm train --run-dir" in here("report", tmp_path, code=66).stderr
+    assert "would be overwritten" in here("report", folder, "-o", folder / "log.jsonl", code=2).stderr
+    shutil.copytree(folder, tmp_path / "copy")
+    (tmp_path / "copy" / "ranker.model").unlink()
+    assert "is not there" in here("report", tmp_path / "copy", code=65).stderr
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_line_numbers(end, tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(end.join(["# c", "1 1:1", "", " \t", "-1 1:2 # 3", "  # 4", "1 1:1"]).encode())
+    assert line_numbers(path).tolist() == [2, 5, 7]
+    path.write_bytes(path.read_bytes() + end.encode())
+    assert line_numbers(path).tolist() == [2, 5, 7]
