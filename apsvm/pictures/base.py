@@ -6,6 +6,8 @@ import io
 import os
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,6 +22,15 @@ FORMATS = ("png", "svg")
 
 class PictureError(ValueError):
     """Nothing that can be drawn so: the message says what was expected and what was found."""
+
+
+@contextmanager
+def as_written_by_train() -> Iterator[None]:
+    """Turns what a record lacks into a PictureError."""
+    try:
+        yield
+    except (KeyError, TypeError) as error:
+        raise PictureError(f"a record is not as apsvm train writes it: {error!r}") from None
 
 
 class Picture(ABC):

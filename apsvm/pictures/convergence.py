@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from apsvm.pictures.base import Picture, PictureError
+from apsvm.pictures.base import Picture, PictureError, as_written_by_train
 from apsvm.pictures.style import MUTED, Size, colour, dash, few_ticks, legend_below, powers, whole_numbers
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ class Convergence(Picture):
         for name, kind in kinds.items():
             if kind is not first:
                 raise PictureError(f"{name} is of another kind of training than {next(iter(kinds))}: draw them apart")
-        panels, step = first(logs)
+        with as_written_by_train():
+            panels, step = first(logs)
         return cls(panels, step, title)
 
     def height(self, size: Size) -> float:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.pictures.base import Picture, PictureError
+from apsvm.pictures.base import Picture, PictureError, as_written_by_train
 from apsvm.pictures.style import HEAT, INK, PAPER, Size, whole_numbers
 
 if TYPE_CHECKING:
@@ -70,6 +70,11 @@ class Heatmap(Picture):
         classes = {call.get("class") for call in ranked}
         if len(classes) > 1:
             raise PictureError(f"a log of {len(classes)} classes: choose one (--class)")
+        with as_written_by_train():
+            return cls._of_calls(ranked, title)
+
+    @classmethod
+    def _of_calls(cls, ranked: Sequence[Mapping[str, Any]], title: str) -> Heatmap:
         # Of a stage on other rows (appx) only those of the last one make one picture.
         n_pos, n_neg = ranked[-1]["n_pos"], ranked[-1]["n_neg"]
         rows: list[RankCounts] = []

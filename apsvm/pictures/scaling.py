@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from apsvm.pictures.base import Picture, PictureError
+from apsvm.pictures.base import Picture, PictureError, as_written_by_train
 from apsvm.pictures.style import MUTED, Size, colour, dash, legend_below, powers
 
 if TYPE_CHECKING:
@@ -119,10 +119,11 @@ def timings_of_log(records: Sequence[Mapping[str, Any]]) -> list[Timing]:
     PictureError : no oracle record
     """
     calls: dict[tuple[str, int, int], list[int]] = {}
-    for record in records:
-        if record.get("event") == "oracle":
-            key = (record["oracle"], record["n_pos"], record["n_neg"])
-            calls.setdefault(key, []).append(record["oracle_wall_ns"])
+    with as_written_by_train():
+        for record in records:
+            if record["event"] == "oracle":
+                key = (record["oracle"], record["n_pos"], record["n_neg"])
+                calls.setdefault(key, []).append(record["oracle_wall_ns"])
     if not calls:
         raise PictureError("no oracle record: expected the log of a structured training (--loss ap, ndcg, auc, …)")
     return [Timing(name, n_pos, n_neg, median(spans) / 1e9) for (name, n_pos, n_neg), spans in calls.items()]

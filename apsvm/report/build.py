@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from apsvm.data.dataset import DataError
-from apsvm.metrics.curves import judged_curve, mean_curve
+from apsvm.metrics.curves import mean_curve
 from apsvm.model import ItemRanker
 from apsvm.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report import words
@@ -143,7 +143,7 @@ def _several(run: Run, judged: Sequence[Judged], drawn: Drawn) -> Iterator[Marku
     found = [(part, result) for part, result in evaluations if result is not None]
     content: list[object] = []
     if found:
-        curves = [judged_curve(part.scores, part.judgements, part.relevant_from, part.groups) for part, _ in found]
+        curves = [part.curve for part, _ in found]
         named = len(found) <= MOST_NAMED
         shown = [
             Curve(f"{part.title}, AP {one.ap:.4f}" if named else "", one.steps, aside=run.of_classes)

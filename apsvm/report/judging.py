@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset, shown_label
-from apsvm.metrics import MetricError
-from apsvm.metrics.curves import judged_curve
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.pictures.histogram import Histogram
 from apsvm.pictures.precision_recall import Curve, PrecisionRecall
@@ -26,17 +24,13 @@ MOST_KINDS = 5
 
 
 def evaluated(part: Judged) -> Evaluation | None:
-    try:
-        return part.evaluation()
-    except MetricError:
-        return None
+    return part.evaluation if isinstance(part.evaluation, Evaluation) else None
 
 
 def metrics_of(part: Judged, drawn: Drawn) -> Markup:
-    try:
-        result = part.evaluation()
-    except MetricError as error:
-        return section("Metrics", element("p", f"None: {error}."))
+    result = part.evaluation
+    if not isinstance(result, Evaluation):
+        return section("Metrics", element("p", f"None: {result}."))
     mean = ""
     if part.groups is not None:
         mean = f" Each figure is the mean over {result.n_groups - result.groups_skipped:,} queries"
@@ -46,8 +40,7 @@ def metrics_of(part: Judged, drawn: Drawn) -> Markup:
         mean += f" Rows of grade {part.relevant_from:g} and above are relevant; nDCG and WMW read the grades."
     told = f"As apsvm eval gives them, rows of equal score as one block.{mean}"
     figures = table(["metric", "value"], [[name, f"{value:.6f}"] for name, value in result.values.items()])
-    curve = judged_curve(part.scores, part.judgements, part.relevant_from, part.groups)
-    picture = PrecisionRecall([Curve(f"AP {curve.ap:.4f}", curve.steps)], curve.base_rate)
+    picture = PrecisionRecall([Curve(f"AP {part.curve.ap:.4f}", part.curve.steps)], part.curve.base_rate)
     shown = pictures(
         drawn(picture, "Precision and recall" + (", mean of the queries" if part.groups is not None else "")),
         drawn(Histogram(_kinds(part)), "Scores of the rows" + (" of all queries" if part.groups is not None else "")),

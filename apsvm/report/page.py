@@ -76,7 +76,8 @@ class Drawn:
 
     def __call__(self, picture: Picture, caption: str) -> tuple[str, str]:
         self._count += 1
-        return picture.inline(f"p{self._count}", CARD), caption
+        svg = picture.inline(f"p{self._count}", CARD)
+        return svg.replace('role="img"', f'role="img" aria-label="{escaped(caption)}"', 1), caption
 
 
 def bar(share: float, text: object) -> Markup:

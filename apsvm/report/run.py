@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from apsvm.data.dataset import Dataset, shown_label
 from apsvm.data.rows import Rows
 from apsvm.data.scaling import NO_SCALING, UNIT_ROWS
+from apsvm.metrics import MetricError
+from apsvm.metrics.curves import Judged as JudgedCurve
+from apsvm.metrics.curves import judged_curve
 from apsvm.metrics.evaluate import Evaluation, evaluate
 from apsvm.metrics.wilcoxon import PRESETS, WilcoxonMannWhitney
 from apsvm.model import ItemRanker, LinearRanker, Model, RankerSet
@@ -86,7 +90,7 @@ class Run:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Judged:
     """A linear ranker on the run's rows: scores (n,), which rows are relevant (n,) bool, and the grades (n,) float64
     that it was trained on, None if these two classes; ``relevant_from`` is the lowest relevant grade."""
@@ -116,12 +120,21 @@ class Judged:
             return _wmw(self.ranker.header)
         return "AP" if self.grades is None else GRADED_METRICS[0]
 
-    def evaluation(self) -> Evaluation:
-        """The figures of ``apsvm eval``. Raises MetricError."""
+    @cached_property
+    def evaluation(self) -> Evaluation | MetricError:
+        """The figures of ``apsvm eval``, or why there are none."""
         names = [self.trained_metric, *METRICS]
         if self.grades is not None:
             names += GRADED_METRICS
-        return evaluate(names, self.scores, self.judgements, self.groups, relevant_from=self.relevant_from)
+        try:
+            return evaluate(names, self.scores, self.judgements, self.groups, relevant_from=self.relevant_from)
+        except MetricError as error:
+            return error
+
+    @cached_property
+    def curve(self) -> JudgedCurve:
+        """Of precision and recall; MetricError where there is no ``evaluation``."""
+        return judged_curve(self.scores, self.judgements, self.relevant_from, self.groups)
 
 
 def judge(title: str, ranker: LinearRanker, end: Record, dataset: Dataset) -> Judged:
