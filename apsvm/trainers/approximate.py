@@ -34,11 +34,12 @@ BATCH = 10
 MARGIN_TOLERANCE = 1e-9
 
 
-def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, watch: Watch) -> Trained:
+def train_approximate(
+    data: TrainingSet, settings: Settings, keep_easy: float, watch: Watch, *, oracle: str = "auto"
+) -> Trained:
     """Train on ``data``; ``keep_easy`` is the seed's k, the percentage (0..100) of the easy rows that stay easy.
 
-    ``settings.oracle`` is ignored: the difficult rows are solved by the ``auto`` oracle. Raises as
-    ``train_structured_svm``.
+    The difficult rows are solved by ``oracle``; ``settings.oracle`` is ignored. Raises as ``train_structured_svm``.
     """
     loss = make_loss(settings.loss)
     if not isinstance(loss, RankingLoss):
@@ -53,7 +54,7 @@ def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, w
     easy = _easiest(margins, keep_easy)
     difficult = np.setdiff1d(np.arange(margins.size), easy)
 
-    oracle = make_oracle("auto", loss)
+    chosen = make_oracle(oracle, loss)
     notes = [f"{easy.size} rows held easy, {difficult.size} difficult"]
     groups = None if data.groups is None else data.groups[difficult]
     risk: Risk | NoRisk
@@ -62,7 +63,7 @@ def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, w
             data.rows.select(difficult),
             data.relevant[difficult],
             loss,
-            oracle,
+            chosen,
             groups=groups,
             query_weights=data.query_weights,
             count_ranks=settings.log_ranks,
@@ -79,7 +80,7 @@ def train_approximate(data: TrainingSet, settings: Settings, keep_easy: float, w
         data.rows.dimension,
         settings,
         watch,
-        oracle=oracle.name,
+        oracle=chosen.name,
         start=w0,
         constraints=constraints,
     )
