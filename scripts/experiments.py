@@ -63,15 +63,16 @@ class Problem:
 @dataclass(frozen=True)
 class Method:
     """How to train: a loss, its oracle, the solver; ``keep_easy``: AP-SVM-APPX with this k, and this oracle for the
-    difficult rows."""
+    difficult rows; ``log_ranks``: the log has the most violated rankings."""
 
     loss: str = "ap"
     oracle: str = "auto"
     solver: str = "cutting-plane"
     keep_easy: float | None = None
+    log_ranks: bool = False
 
     def settings(self, C: float) -> Settings:
-        return Settings(loss=self.loss, oracle=self.oracle, solver=self.solver, C=C)
+        return Settings(loss=self.loss, oracle=self.oracle, solver=self.solver, C=C, log_ranks=self.log_ranks)
 
     def train(self, data: TrainingSet, C: float, watch: Watch | None = None) -> Trained:
         watch = watch or Watch()
@@ -112,7 +113,7 @@ class Calls:
 
     def write(self, event: str, **fields: Any) -> None:
         if event == "oracle":
-            self.records.append(fields)
+            self.records.append({"event": event, **fields})
 
 
 def problems(paths: Sequence[str], *, splits: int = 1, quick: bool = False) -> list[Problem]:
@@ -280,6 +281,8 @@ def arguments(description: str | None, default_output: str) -> argparse.Argument
     parser.add_argument("--output", type=Path, default=Path(default_output), help="folder for figures")
     parser.add_argument("--splits", type=int, default=5, help="ways to halve the rows [default: 5]")
     parser.add_argument(
-        "--quick", action="store_true", help="two classes of each set, 600 rows, one split, two values of C"
+        "--quick",
+        action="store_true",
+        help="two classes of each set, 600 rows, one split, two values of C: times then mean little",
     )
     return parser
