@@ -1,4 +1,5 @@
-"""Independent references for the tests: definitions written out, sharing nothing with the package."""
+"""Independent references for the tests: definitions written out, sharing nothing with the package but, of losses that
+are not here, the two arrays that define them."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from math import log2
 
 import numpy as np
 from numpy.typing import NDArray
+
+from apsvm.losses import LOSSES
 
 #: A metric of the relevant rows of an order, top first.
 Metric = Callable[[NDArray[np.bool_]], float]
@@ -75,6 +78,22 @@ METRICS: dict[str, Metric] = {
     "ndcg-chakrabarti": chakrabarti_ndcg_of_order,
     "p@k": precision_at_of_order,
 }
+
+
+def definition(form: str) -> Metric:
+    """Of a loss in the registry: above; of a newcomer among the two-array losses −Δ as its two arrays say it,
+    Δ = Σ_k u_k [D(k) − D(place of the k-th positive)]."""
+    if form in METRICS:
+        return METRICS[form]
+    loss = LOSSES[form]()
+
+    def minus_loss(relevant_in_order: NDArray[np.bool_]) -> float:
+        n, n_pos = relevant_in_order.size, int(relevant_in_order.sum())
+        weights, discount = loss.weights(n_pos), loss.discount(n)
+        places = np.flatnonzero(relevant_in_order)
+        return -float(sum(weights[k] * (discount[k] - discount[places[k]]) for k in range(n_pos)))
+
+    return minus_loss
 
 
 def loss_of_order(metric: Metric, relevant_in_order: NDArray[np.bool_]) -> float:

@@ -1,7 +1,7 @@
 """What ``score`` returns: the metric that a loss is the shortfall of, of scores, with weights.
 
-Of several queries it is the weighted mean of those that have something to rank. A loss without a metric of its own (a
-user's, ``ndcg-chakrabarti``) gives 1 − Δ of the order of the scores, rows of equal score in the worst order.
+Of several queries it is the weighted mean of those that have something to rank. A loss that names no metric
+(``ndcg-chakrabarti``) gives 1 − Δ of the order of the scores, rows of equal score in the worst order.
 """
 
 from __future__ import annotations
@@ -12,44 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.estimators.rows import Counted, Target
-from apsvm.losses import LOSSES
 from apsvm.losses.base import Loss, LossError, LossOverLabellings, LossOverRankings
 from apsvm.losses.graded import GradedLoss
 from apsvm.metrics.evaluate import evaluate
-from apsvm.registry import UnknownNameError
-
-#: A loss's form → the name of the metric it is the shortfall of; {} stands for the loss's parameter.
-METRIC_OF = {
-    "ap": "AP",
-    "ndcg": "nDCG(exp)",
-    "ndcg(gain)": "nDCG",
-    "mrr": "RR",
-    "auc": "AUC",
-    "rbp(rho)": "RBP({})",
-    "ndcg@k": "nDCG(exp)@{}",
-    "p@k": "P@{}",
-    "f1": "F1",
-    "f(beta)": "F{}",
-    "set-p@k": "P@{}",
-    "set-r@k": "R@{}",
-    "prbep": "Rprec",
-}
-
-
-def metric_of(loss: Loss) -> str | None:
-    """The name of the metric that ``loss`` trains for, None if there is none.
-
-    >>> from apsvm.losses import make_loss
-    >>> metric_of(make_loss("f(0.5)"))
-    'F0.5'
-    """
-    try:
-        form, parameter = LOSSES.spelled(loss.name)
-    except UnknownNameError:
-        return None
-    if not isinstance(loss, LOSSES[form]) or form not in METRIC_OF:
-        return None
-    return METRIC_OF[form].format(parameter)
 
 
 def trained_measure(loss: Loss, scores: NDArray[np.float64], target: Target, counted: Counted) -> float:
@@ -57,12 +22,11 @@ def trained_measure(loss: Loss, scores: NDArray[np.float64], target: Target, cou
     if not loss.by_query:
         return float(np.average((scores > 0.0) == target.relevant, weights=counted.costs))
     scores, target = scores[counted.members], target.of(counted.members)
-    name = metric_of(loss)
-    if name is None:
+    if loss.metric is None:
         return _one_minus_loss(loss, scores, target, counted)
     grades = None if target.grades is None else np.maximum(target.grades, 0.0)
     found = evaluate(
-        [name],
+        [loss.metric],
         scores,
         target.relevant if grades is None else grades,
         counted.groups,

@@ -16,6 +16,7 @@ class AveragePrecision(RankingLoss):
     """One minus average precision."""
 
     name = "ap"
+    metric = "AP"
     unimodal = True
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:

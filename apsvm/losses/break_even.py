@@ -13,6 +13,7 @@ class BreakEven(LossOverLabellings):
     """One minus the break-even precision."""
 
     name = "prbep"
+    metric = "Rprec"
 
     def of_labelling(self, true_positives: int, false_positives: int, n_pos: int, n_neg: int) -> float:
         return 1.0 - true_positives / n_pos

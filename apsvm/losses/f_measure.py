@@ -21,6 +21,7 @@ class FMeasure(LossOverLabellings):
             raise LossError(f"loss f(beta) needs 0 < beta < 1e6, found {beta!r}")
         self.beta = float(beta)
         self.name = "f1" if beta == 1.0 else f"f({self.beta!r})"
+        self.metric = f"F{self.beta!r}".removesuffix(".0")
 
     def of_labelling(self, true_positives: int, false_positives: int, n_pos: int, n_neg: int) -> float:
         square = self.beta**2

@@ -32,6 +32,7 @@ class NDCG(RankingLoss, GradedLoss):
             raise LossError(f"loss ndcg(gain) needs one of {', '.join(GAINS)}, found {gain!r}")
         self.gain = gain
         self.name = "ndcg" if gain == "exponential" else f"ndcg({gain})"
+        self.metric = "nDCG(exp)" if gain == "exponential" else "nDCG"
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:
         return np.full(n_pos, 1.0 / self.ideal(n_pos))

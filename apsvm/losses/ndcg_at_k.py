@@ -31,6 +31,7 @@ class NDCGAtK(GradedLoss):
     def __init__(self, k: int = 10) -> None:
         self.k = check_cutoff("ndcg@k", k)
         self.name = f"ndcg@{k}"
+        self.metric = f"nDCG(exp)@{k}"
 
     def discount(self, n: int) -> NDArray[np.float64]:
         """D at the positions 1..min(n, k)."""

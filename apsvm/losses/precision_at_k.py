@@ -21,6 +21,7 @@ class PrecisionAtK(LossOverRankings):
     def __init__(self, k: int = 10) -> None:
         self.k = check_cutoff("p@k", k)
         self.name = f"p@{k}"
+        self.metric = f"P@{k}"
 
     def of_ranking(self, negatives_above: NDArray[np.int64], n_neg: int) -> float:
         n_pos = negatives_above.size

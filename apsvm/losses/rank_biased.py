@@ -24,6 +24,7 @@ class RankBiasedPrecision(RankingLoss):
             raise LossError(f"loss rbp(rho) needs a persistence 0 < rho < 1, found {rho!r}")
         self.rho = float(rho)
         self.name = f"rbp({self.rho!r})"
+        self.metric = f"RBP({self.rho!r})"
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:
         return np.full(n_pos, 1.0 - self.rho)

@@ -15,6 +15,7 @@ class ReciprocalRank(RankingLoss):
     """One minus the reciprocal of the first positive's position."""
 
     name = "mrr"
+    metric = "RR"
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:
         weights = np.zeros(n_pos)

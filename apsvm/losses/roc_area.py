@@ -16,6 +16,7 @@ class ROCArea(RankingLoss):
     """One minus the area under the ROC curve."""
 
     name = "auc"
+    metric = "AUC"
     unimodal = True
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:

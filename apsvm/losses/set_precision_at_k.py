@@ -20,6 +20,7 @@ class SetPrecisionAtK(LossOverLabellings):
     def __init__(self, k: int = 10) -> None:
         self.k = check_cutoff("set-p@k", k)
         self.name = f"set-p@{k}"
+        self.metric = f"P@{k}"
 
     def of_labelling(self, true_positives: int, false_positives: int, n_pos: int, n_neg: int) -> float:
         return (min(n_pos, self.k) - true_positives) / self.k

@@ -17,6 +17,7 @@ class SetRecallAtK(LossOverLabellings):
     def __init__(self, k: int = 10) -> None:
         self.k = check_cutoff("set-r@k", k)
         self.name = f"set-r@{k}"
+        self.metric = f"R@{k}"
 
     def of_labelling(self, true_positives: int, false_positives: int, n_pos: int, n_neg: int) -> float:
         return (min(n_pos, self.k) - true_positives) / n_pos

@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import accuracy_score, average_precision_score, f1_score, ndcg_score, roc_auc_score
 
 from apsvm import APSVMClassifier, APSVMRanker
-from apsvm.estimators.measure import METRIC_OF, metric_of
 from apsvm.losses import LOSSES, make_loss
+from apsvm.losses.average_precision import AveragePrecision
 from apsvm.metrics import parse_metric
 
 
@@ -23,21 +23,24 @@ class HalfTop:
 
 
 @pytest.mark.parametrize("form", LOSSES)
-def test_every_loss_has_a_metric_or_is_known_not_to(form):
-    name = metric_of(LOSSES[form]())
-    if name is None:
-        assert form in ("ndcg-chakrabarti", "zero-one", "ndcg(gain)")
-    else:
-        assert parse_metric(name).name == name
-        assert form in METRIC_OF or form == "ndcg(gain)"
-    assert metric_of(make_loss("ndcg(linear)")) == "nDCG"
-    assert metric_of(make_loss(HalfTop())) is None
+def test_every_loss_names_a_known_metric_or_none(form):
+    name = LOSSES[form]().metric
+    assert name is None or parse_metric(name).name == name
 
 
 def test_a_loss_of_a_known_name_is_not_taken_for_it():
     own = HalfTop()
     own.name = "ap"
-    assert metric_of(make_loss(own)) is None
+    assert make_loss(own).metric is None
+
+
+def test_a_loss_of_ones_own_may_name_its_metric(data):
+    class Own(AveragePrecision):
+        metric = "P@5"
+
+    model = APSVMClassifier(Own, C=10).fit(data.X, data.relevant)
+    top = data.relevant[np.argsort(-model.decision_function(data.X))][:5]
+    assert 0.0 < model.score(data.X, data.relevant) == pytest.approx(top.mean())
 
 
 @pytest.mark.parametrize(

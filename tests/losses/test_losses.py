@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from judge import METRICS, loss_of_order
+from judge import METRICS, definition, loss_of_order
 
 from apsvm import most_violated_ranking, ranking
 from apsvm.losses import LOSSES, make_loss
@@ -45,7 +45,7 @@ def test_loss_is_the_best_metric_minus_the_metric(name, rng):
         scores = np.concatenate([scores_pos, scores_neg])
         relevant = np.arange(scores.size) < n_pos
         order = np.argsort(-scores)
-        assert loss == pytest.approx(loss_of_order(METRICS[name], relevant[order]), abs=1e-12)
+        assert loss == pytest.approx(loss_of_order(definition(name), relevant[order]), abs=1e-12)
         if name in METRIC_OF:
             assert loss == pytest.approx(1.0 - parse_metric(METRIC_OF[name])(scores, relevant), abs=1e-12)
         np.testing.assert_array_equal(ranking.merged_order(ranks, scores_pos, scores_neg), order)

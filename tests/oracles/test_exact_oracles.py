@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from judge import METRICS, hinge_by_interleavings, hinge_by_permutations, hinge_of_ranks
+from judge import definition, hinge_by_interleavings, hinge_by_permutations, hinge_of_ranks
 
 from apsvm import most_violated_ranking
 from apsvm.losses import LOSSES
@@ -37,7 +37,7 @@ def test_equals_exhaustive_search_on_tiny_queries(loss, rng):
     made, tied, sizes = LOSSES[loss](), 0, set()
     for _ in range(1200):
         scores, relevant = tiny_query(rng)
-        judge = hinge_by_interleavings(scores, relevant, METRICS[loss])
+        judge = hinge_by_interleavings(scores, relevant, definition(loss))
         for oracle in [*(oracle for of, oracle in PAIRS if of == loss), "brute-force"]:
             found = most_violated_ranking(scores, relevant, loss=made, oracle=oracle)
             assert found.value == pytest.approx(judge, abs=1e-12), oracle
@@ -57,7 +57,7 @@ def test_equals_the_best_of_all_permutations(loss, rng):
             continue
         checked += 1
         found = most_violated_ranking(scores, relevant, loss=LOSSES[loss]())
-        judge = hinge_by_permutations(scores, relevant, METRICS[loss])
+        judge = hinge_by_permutations(scores, relevant, definition(loss))
         assert found.value == pytest.approx(judge, abs=1e-12)
 
 
@@ -66,7 +66,7 @@ def test_value_and_loss_are_those_of_the_returned_ranks(loss, oracle, rng):
     for _ in range(200):
         scores, relevant = tiny_query(rng)
         found = most_violated_ranking(scores, relevant, loss=LOSSES[loss](), oracle=oracle)
-        value, lost = hinge_of_ranks(scores, relevant, found.ranks, METRICS[loss])
+        value, lost = hinge_of_ranks(scores, relevant, found.ranks, definition(loss))
         assert found.value == pytest.approx(value, abs=1e-12)
         assert found.loss == pytest.approx(lost, abs=1e-12)
 
