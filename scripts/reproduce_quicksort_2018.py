@@ -79,6 +79,8 @@ FIGURES = {
 DRAWN = tuple(dict.fromkeys(name for names in FIGURES.values() for name in names))
 #: Of phoning.
 POSITIVES, NEGATIVES, NEGATIVES_A_POSITIVE = 227, 200, 10
+#: A second of greedy's.
+MOST_PAIRS = 1e9
 
 
 @dataclass(frozen=True)
@@ -173,9 +175,12 @@ class Curves:
                 yield path
 
 
-def sizes(most_pos: int, most_neg: int, count: int) -> Iterator[tuple[str, str, list[tuple[int, int]]]]:
-    """Against what, what is kept, and the (P, N) of a curve's points; at most so many of each."""
-    top = min(most_pos, most_neg // NEGATIVES_A_POSITIVE)
+def sizes(
+    most_pos: int, most_neg: int, most_pairs: float, count: int
+) -> Iterator[tuple[str, str, list[tuple[int, int]]]]:
+    """Against what, what is kept, and the (P, N) of a curve's points; at most so many of each, and of pairs, which
+    greedy looks at one by one."""
+    top = min(most_pos, most_neg // NEGATIVES_A_POSITIVE, int(np.sqrt(most_pairs / NEGATIVES_A_POSITIVE)))
     totals = _spread(max(2, top // 30), top, count)
     yield "rows", f"P:N = 1:{NEGATIVES_A_POSITIVE}", [(n, NEGATIVES_A_POSITIVE * n) for n in totals]
     n_pos, n_neg = min(POSITIVES, most_pos), min(NEGATIVES, most_neg)
@@ -278,8 +283,14 @@ def main() -> None:
         print(f"{problem.name}, split {problem.split} done", file=sys.stderr, flush=True)
     phoning = max(results, key=lambda result: int(result.problem.relevant.sum()))
     n_pos, n_rows = int(phoning.problem.relevant.sum()), phoning.problem.relevant.size
-    real = curves("a training", sizes(n_pos, n_rows - n_pos, points), partial(seconds_of_training, phoning, repeats))
-    made = curves("a call", sizes(largest, 10 * largest, points), partial(seconds_of_call, 0.1 if given.quick else 0.5))
+    real = curves(
+        "a training", sizes(n_pos, n_rows - n_pos, MOST_PAIRS, points), partial(seconds_of_training, phoning, repeats)
+    )
+    made = curves(
+        "a call",
+        sizes(largest, 10 * largest, MOST_PAIRS, points),
+        partial(seconds_of_call, 0.1 if given.quick else 0.5),
+    )
     print(
         "The data are not the paper's: PASCAL VOC 2011's poselet features are not to be had. In their place, one class"
     )
