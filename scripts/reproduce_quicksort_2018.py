@@ -15,6 +15,7 @@ no data here has, of one call on made scores (normal, the positives' shifted by 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -42,7 +43,7 @@ from experiments import (
 )
 from threadpoolctl import threadpool_limits
 
-from apsvm.benchmarks import fastest, normal_scores
+from apsvm.benchmarks import normal_scores
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.pictures.scaling import Scaling
@@ -213,7 +214,7 @@ def seconds_of_training(result: Result, repeats: int, name: str, n_pos: int, n_n
 
 
 def seconds_of_call(budget: float, name: str, n_pos: int, n_neg: int) -> float:
-    """On made scores, new ones for each call, as in a training: the median."""
+    """CPU time on made scores, new ones for each call, as in a training: the median."""
     method = METHODS[name]
     loss = make_loss(method.loss)
     rng = np.random.default_rng(0)
@@ -222,7 +223,9 @@ def seconds_of_call(budget: float, name: str, n_pos: int, n_neg: int) -> float:
     taken: list[float] = []
     while len(taken) < 3 or (sum(taken) < budget and len(taken) < 100):
         scores = normal_scores(rng, n_pos, n_neg, 1.0)
-        taken.append(fastest(partial(oracle, *scores, *out), budget=0.0, at_least=1)[0])
+        began = time.process_time()
+        oracle(*scores, *out)
+        taken.append(time.process_time() - began)
     return float(np.median(taken))
 
 
@@ -263,8 +266,8 @@ def verdict(results: Sequence[Result], made: Sequence[Curves]) -> str:
          f"{ratio('AP bucket', '0-1'):.1f} and {ratio('NDCG bucket', '0-1'):.1f}"),
         ("in some cases a training with QS takes less than one with the 0-1 loss, which needs more calls",
          any(sooner.values()), f"of {len(results)} trainings: " + ", ".join(f"{n} on {k}" for n, k in sooner.items())),
-        ("QS grows about as fast with the negatives as the 0-1 loss does",
-         max(growth["AP_QS"], growth["NDCG_QS"]) < 1.2,
+        ("QS's time grows no faster than linearly with the negatives, as the 0-1 loss's",
+         max(growth["AP_QS"], growth["NDCG_QS"]) < 1.15,
          "power of N, P kept: " + ", ".join(f"{name} {power:.2f}" for name, power in growth.items())),
     ]  # fmt: skip
     return verdicts(said)
@@ -275,7 +278,7 @@ def main() -> None:
     given.output.mkdir(parents=True, exist_ok=True)
     multiples, repeats = (QUICK_MULTIPLES, 1) if given.quick else (MULTIPLES, 3)
     points = 4 if given.quick else 8
-    largest = 10_000 if given.quick else 100_000
+    largest = 1000 if given.quick else 100_000
     print(f"{machine()}\n")
     results = []
     for problem in problems(given.data, splits=1 if given.quick else given.splits, quick=given.quick):

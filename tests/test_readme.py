@@ -1,0 +1,127 @@
+"""The README's Python runs, its commands have the options they use, and what it adds to apsvm works as it says."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sklearn
+
+from apsvm import most_violated_ranking
+from apsvm.cli import commands, run
+from apsvm.losses import LOSSES, make_loss
+from apsvm.losses.base import LossError
+from apsvm.oracles import ORACLES, serving
+
+TEXT = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
+PYTHON = [code for language, code in BLOCKS if language == "python"]
+FILES = [code for code in PYTHON if code.startswith('"""')]
+LINES = [re.fullmatch(r'\s+"(\S+)": "apsvm\.(losses|oracles)\.(\w+):(\w+)",\n', code) for code in PYTHON]
+SNIPPETS = [code for code, line in zip(PYTHON, LINES, strict=True) if code not in FILES and line is None]
+COMMANDS = [
+    command.split("#")[0].split("|")[0].strip()
+    for language, code in BLOCKS
+    if language == "console"
+    for line in re.findall(r"^\$ (.*)", code, flags=re.MULTILINE)
+    for command in line.split("&&")
+]
+
+
+def tiny_query(rng):
+    relevant = rng.permutation(np.repeat([True, False], rng.integers(1, 6, size=2)))
+    return rng.integers(-3, 4, size=relevant.size) / 4.0, relevant
+
+
+@pytest.fixture
+def added(tmp_path, monkeypatch):
+    """The README's files and lines, added."""
+    registries = {"losses": LOSSES, "oracles": ORACLES}
+    lines = [line for line in LINES if line is not None]
+    assert len(FILES) == len(lines) == 2
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for code, line in zip(FILES, lines, strict=True):
+        name, folder, module, kind = line.groups()
+        assert f"`apsvm/{folder}/{module}.py`" in TEXT
+        (tmp_path / f"readme_{module}.py").write_text(code)
+        monkeypatch.setitem(registries[folder]._places, name, f"readme_{module}:{kind}")
+    yield
+    for line in lines:
+        sys.modules.pop(f"readme_{line[3]}", None)
+
+
+@pytest.mark.usefixtures("added")
+def test_the_loss_is_what_it_says(rng):
+    loss = make_loss("half-life(3)")
+    assert serving(loss) == ["greedy", "select", "qs", "bucket", "brute-force", "isotonic"]
+    for _ in range(100):
+        scores, relevant = tiny_query(rng)
+        n_pos = int(relevant.sum())
+        found = {name: most_violated_ranking(scores, relevant, loss, name).value for name in serving(loss)}
+        assert list(found.values()) == pytest.approx([found["brute-force"]] * len(found), abs=1e-12)
+        in_order = rng.permutation(relevant)
+        utility, best = (
+            sum(2.0 ** (-(p - 1) / (3 - 1)) for p in places)
+            for places in (np.flatnonzero(in_order) + 1, range(1, n_pos + 1))
+        )
+        above = np.cumsum(~in_order)[in_order]
+        assert loss.of_ranking(above, relevant.size - n_pos) == pytest.approx(1.0 - utility / best, abs=1e-12)
+    with pytest.raises(LossError, match=r"needs a position 1 < h < ∞, found 1"):
+        make_loss("half-life(1)")
+
+
+@pytest.mark.usefixtures("added")
+def test_the_oracle_is_exact_and_breaks_ties_as_the_others(rng):
+    different = 0
+    for _ in range(300):
+        relevant = rng.permutation(np.repeat([True, False], [2, 4]))  # at these sizes nothing is rounded
+        scores = rng.integers(-4, 5, size=6) / 8.0
+        found, judge = (most_violated_ranking(scores, relevant, "ap", name) for name in ("isotonic", "greedy"))
+        assert found.value == pytest.approx(judge.value, abs=1e-12)
+        np.testing.assert_array_equal(found.ranks, judge.ranks)
+        different += np.unique(found.ranks).size > 1
+    assert different > 50
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch, rng):
+    """What the README's examples find in their folder."""
+    monkeypatch.chdir(tmp_path)
+    X = rng.normal(size=(90, 3))
+    labels = np.argmax(X + 0.5 * rng.normal(size=X.shape), axis=1)
+    for name, shown in [("test.svm", np.where(labels == 0, 1, -1)), ("classes.svm", labels)]:
+        rows = [
+            f"{label} " + " ".join(f"{at}:{value!r}" for at, value in enumerate(x, 1))
+            for label, x in zip(shown.tolist(), X.tolist(), strict=True)
+        ]
+        Path(name).write_text("\n".join(rows))
+    assert run(["train", "-q", "test.svm", "ap.model"]) == 0
+    assert run(["train", "-q", "--one-vs-rest", "classes.svm", "actions.model"]) == 0
+    return {"X": X, "y": labels == 0, "grades": labels, "qid": np.repeat(np.arange(15), 6)}
+
+
+@pytest.mark.parametrize("at", range(len(SNIPPETS)))
+def test_python_runs(at, files):
+    assert len(SNIPPETS) == 2
+    with sklearn.config_context():
+        exec(compile(SNIPPETS[at], "README.md", "exec"), files)
+    if "search" in files:
+        assert Path("ndcg.model").exists()
+
+
+@pytest.mark.usefixtures("added")
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command.startswith("apsvm ")])
+def test_commands_exist(command):
+    name, *arguments = shlex.split(command)[1:]
+    commands.commands[name].make_context(name, arguments)  # refuses what it does not know
+
+
+def test_the_rest_of_the_commands_are_scripts():
+    others = [command for command in COMMANDS if not command.startswith(("apsvm ", "pip "))]
+    assert others
+    for command in others:
+        assert (Path(__file__).parents[1] / command.split()[0]).exists(), command
