@@ -274,12 +274,17 @@ def describe(found: Sequence[Problem]) -> str:
     return "\n".join(lines)
 
 
+def formats(quick: bool) -> tuple[str, ...]:
+    """Of the figures."""
+    return ("svg",) if quick else ("png", "svg")
+
+
 def arguments(description: str | None, default_output: str) -> argparse.ArgumentParser:
     """The options that the scripts share."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="+", metavar="DATA", help="svmlight files; every label is taken against the rest")
     parser.add_argument("--output", type=Path, default=Path(default_output), help="folder for figures")
-    parser.add_argument("--splits", type=int, default=5, help="ways to halve the rows [default: 5]")
+    parser.add_argument("--splits", type=int, default=3, help="ways to halve the rows [default: 3]")
     parser.add_argument(
         "--quick",
         action="store_true",
