@@ -106,9 +106,10 @@ class Result:
         return self.runs[method].seconds
 
     def milliseconds(self, method: str) -> float:
-        """Of a call; of AP-SVM-APPX in its second stage."""
+        """Of a call; of AP-SVM-APPX in its second stage, 0 where that had no pair left to rank."""
         run = self.runs[method]
-        return float((run.of_stage("difficult") if "appx" in method else run.milliseconds).mean())
+        calls = run.of_stage("difficult") if "appx" in method else run.milliseconds
+        return float(calls.mean()) if calls.size else 0.0
 
 
 def name_of_C(method: str) -> str:
