@@ -57,7 +57,8 @@ def added(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("added")
 def test_the_loss_is_what_it_says(rng):
     loss = make_loss("half-life(3)")
-    assert serving(loss) == ["greedy", "select", "qs", "bucket", "brute-force", "isotonic"]
+    assert {"greedy", "select", "qs", "bucket", "isotonic", "brute-force"} <= set(serving(loss))
+    assert not {"search", "search-select"} & set(serving(loss))
     for _ in range(100):
         scores, relevant = tiny_query(rng)
         n_pos = int(relevant.sum())
