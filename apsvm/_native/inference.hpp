@@ -154,6 +154,20 @@ struct BinsWorkspace {
 // walk down the positives finds them all.
 std::int64_t rank_by_walking(const Task &task, const Sink &sink, Scored *items, std::size_t n);
 
+// Memory of the search against the loss, kept from call to call.
+struct AgainstLossWorkspace {
+    std::vector<std::size_t> ends;    // of each positive: the most negatives above it
+    std::vector<std::size_t> starts;  // of each positive, in is_best
+    std::vector<double> sums;         // of the first n scores, at [n]
+    std::vector<double> best;         // max_{m ≤ n} M_k(m) at [n]
+    std::vector<bool> is_best;        // whether M_k(n) is that maximum
+};
+
+// The ranking that maximises F − Δ, of items[0, n_neg) in order (against_loss.cpp); of equal maxima, the one with the
+// most negatives on top. Returns how many sums were compared.
+std::int64_t rank_against_loss(const Task &task, const double *discount, const Sink &sink, const Scored *items,
+                               std::size_t n_neg, AgainstLossWorkspace &work);
+
 // The bucket oracle (bucket.cpp) and its memory. `violating`: the negatives with r ≤ P in this query's last call, or −1;
 // becomes that of this call.
 class Bucket {

@@ -310,10 +310,11 @@ struct Workspace {
     std::vector<double> sorted;
     std::vector<std::int64_t> counts;
     Bucket bucket;
+    AgainstLossWorkspace against_loss;
     std::vector<double> weights;  // of a task that is not the first of its rows
 };
 
-enum class Algorithm { greedy, search, select, search_select, qs, bucket };
+enum class Algorithm { greedy, search, select, search_select, qs, bucket, against_loss };
 
 Algorithm algorithm_of(const std::string &name) {
     if (name == "greedy") return Algorithm::greedy;
@@ -322,6 +323,7 @@ Algorithm algorithm_of(const std::string &name) {
     if (name == "search-select") return Algorithm::search_select;
     if (name == "qs") return Algorithm::qs;
     if (name == "bucket") return Algorithm::bucket;
+    if (name == "against-loss") return Algorithm::against_loss;
     throw std::invalid_argument("unknown algorithm " + name);
 }
 
@@ -343,12 +345,12 @@ std::int64_t rank_negatives(Algorithm algorithm, const Task &task, const Sink &s
     }
 }
 
-// One query: its most violated ranking, whose row weights are written.
+// One query: its most violated ranking, whose row weights are written; or, against the loss, the one that maximises F − Δ.
 Answer solve(Algorithm algorithm, bool bisect, const Tables &tables, const double *positives, const double *negatives,
              double *weights_pos, double *weights_neg, std::int64_t &violating, Workspace &workspace,
              std::size_t threads) {
     const std::int32_t n_pos = tables.n_pos;
-    auto &[order, items, sort, sorted, counts, bucket, spare] = workspace;
+    auto &[order, items, sort, sorted, counts, bucket, against_loss, spare] = workspace;
     sort_scores(positives, nullptr, static_cast<std::size_t>(n_pos), order, sort);
     if (sorted.size() < static_cast<std::size_t>(n_pos)) sorted.resize(n_pos);
     for (std::int32_t k = 0; k < n_pos; ++k) sorted[k] = order[k].score;
@@ -356,8 +358,14 @@ Answer solve(Algorithm algorithm, bool bisect, const Tables &tables, const doubl
     counts.assign(n_pos + 2, 0);
     const Sink sink{weights_neg, tables.weight_of_rank.data(), counts.data()};
     Answer answer;
-    answer.evaluated =
-        rank_negatives(algorithm, task, sink, negatives, tables.n_neg, violating, workspace, threads);
+    if (algorithm == Algorithm::against_loss) {
+        sort_scores(negatives, nullptr, tables.n_neg, items, sort);
+        answer.evaluated =
+            rank_against_loss(task, tables.discount.data(), sink, items.data(), tables.n_neg, against_loss);
+    } else {
+        answer.evaluated =
+            rank_negatives(algorithm, task, sink, negatives, tables.n_neg, violating, workspace, threads);
+    }
     answer.violating = static_cast<std::int64_t>(tables.n_neg) - counts[n_pos + 1];
     std::int64_t above = 0;
     for (std::int32_t k = 1; k <= n_pos; ++k) {
@@ -367,7 +375,8 @@ Answer solve(Algorithm algorithm, bool bisect, const Tables &tables, const doubl
     }
     // Σc = 0: measuring the scores from the top positive keeps a common offset from eating the digits.
     const double top = sorted[0];
-    answer.value = answer.loss + dot(weights_pos, positives, top, static_cast<std::size_t>(n_pos), 1) +
+    answer.value = (algorithm == Algorithm::against_loss ? -answer.loss : answer.loss) +
+                   dot(weights_pos, positives, top, static_cast<std::size_t>(n_pos), 1) +
                    dot(weights_neg, negatives, top, tables.n_neg, threads);
     return answer;
 }
