@@ -98,7 +98,7 @@ class Risk:
     n_neg: int
     queries: int
     queries_skipped: int
-    _layout: Queries = field(repr=False)
+    layout: Queries = field(repr=False)
     _most_violated: QueriesOracle = field(repr=False)
     _counts_ranks: bool = False
     _account: Account = field(default_factory=Account, repr=False)
@@ -161,7 +161,7 @@ class Risk:
 
         Its value is max_R w·Ψ(R) − w·Ψ(R*) ≥ 0, by which the structured hinge exceeds the tighter bound."""
         oracle = ORACLES["bucket"]()
-        order = oracle.bind_queries(NoLoss(), self._layout, threads=self.rows.threads)
+        order = oracle.bind_queries(NoLoss(), self.layout, threads=self.rows.threads)
         return replace(
             self, loss=NoLoss(), oracle=oracle, _most_violated=order, _counts_ranks=False, _account=Account()
         )
@@ -248,7 +248,7 @@ def make_risk(
         n_neg=int(queries.n_neg.sum()),
         queries=shares.size,
         queries_skipped=int((~to_rank).sum()),
-        _layout=queries,
+        layout=queries,
         _most_violated=oracle.bind_queries(loss, queries, threads=rows.threads),
         _counts_ranks=count_ranks,
     )

@@ -26,7 +26,8 @@ import scipy.sparse as sp
 
 from apsvm.data.rows import Rows
 from apsvm.solvers.sgd import Epoch
-from apsvm.trainers.warp import Settings, Watch, train_warp
+from apsvm.trainers.stochastic import Watch
+from apsvm.trainers.warp import Settings, train_warp
 
 #: Seconds that the plain loop takes after an epoch, at least.
 PLAIN_SECONDS = 0.2

@@ -32,6 +32,7 @@ from apsvm.cli.shared import (
 )
 from apsvm.cli.training import (
     check_output,
+    owners_of_options,
     read_to_train,
     refuse_options_of_others,
     signals_caught,
@@ -47,16 +48,16 @@ class TrainCommand(click.Command):
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.params += [option for recipe in RECIPES for option in recipe.options]
+        # An option that several recipes share is one object.
+        self.params += {option.name: option for recipe in RECIPES for option in recipe.options}.values()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        theirs = {option.name: recipe for recipe in RECIPES for option in recipe.options}
-        sections: dict[str, list[tuple[str, str]]] = {"Options": [], **{recipe.title: [] for recipe in RECIPES}}
+        titles = {name: " and ".join(owner.title for owner in owners) for name, owners in owners_of_options().items()}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *titles.values())}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None:
-                recipe = theirs.get(param.name)
-                sections[recipe.title if recipe else "Options"].append(record)
+                sections[titles.get(param.name or "", "Options")].append(record)
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)

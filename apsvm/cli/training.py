@@ -81,12 +81,22 @@ def training_options(command: CommandT) -> CommandT:
 
 def refuse_options_of_others(recipe: Recipe, loss: str) -> None:
     """An option that the chosen loss has no use for is a mistake."""
-    for other in RECIPES:
-        if other is recipe:
-            continue
-        for option in other.options:
-            if option.name is not None and given_by_user(option.name):
-                raise click.UsageError(f"{option.opts[-1]} is not for --loss {loss}, but for {other.title}")
+    own = {option.name for option in recipe.options}
+    for name, owners in owners_of_options().items():
+        if name not in own and given_by_user(name):
+            option = next(option for option in owners[0].options if option.name == name)
+            titles = " and ".join(owner.title for owner in owners)
+            raise click.UsageError(f"{option.opts[-1]} is not for --loss {loss}, but for {titles}")
+
+
+def owners_of_options() -> dict[str, list[Recipe]]:
+    """The recipes that take it, by the name of each option that is not for all."""
+    owners: dict[str, list[Recipe]] = {}
+    for recipe in RECIPES:
+        for option in recipe.options:
+            if option.name is not None:
+                owners.setdefault(option.name, []).append(recipe)
+    return owners
 
 
 def check_output(output: str, **inputs: str | None) -> None:

@@ -23,7 +23,8 @@ from apsvm.estimators.base import (
 from apsvm.estimators.rows import number_queries
 from apsvm.metrics.evaluate import evaluate
 from apsvm.solvers.sgd import Epoch
-from apsvm.trainers.warp import ESTIMATORS, LEARNING_RATES, Settings, Trained, Watch, train_warp
+from apsvm.trainers.stochastic import Trained, Watch
+from apsvm.trainers.warp import ESTIMATORS, LEARNING_RATES, Settings, train_warp
 
 
 class WARPRanker(ScoresArePredictions):

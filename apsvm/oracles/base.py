@@ -89,6 +89,15 @@ class Queries:
         """(q,) int64: where each query begins."""
         return np.cumsum(self.n_pos + self.n_neg) - self.n_pos - self.n_neg
 
+    def of(self, which: NDArray[np.int64]) -> Queries:
+        """The queries ``which`` (m,) int64, ascending, with the rows of these alone; ranking losses only."""
+        levels = self.levels
+        if levels is not None:
+            kept = np.isin(levels.query, which)
+            query = np.searchsorted(which, levels.query[kept])
+            levels = Levels(query, levels.n_pos[kept], levels.weights[kept])
+        return Queries(self.n_pos[which], self.n_neg[which], self.shares[which], None, levels)
+
     @property
     def tasks(self) -> Tasks:
         if self.levels is None:

@@ -25,7 +25,8 @@ from apsvm.metrics.evaluate import evaluate
 from apsvm.model import ItemRanker
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending, Epoch, Pass, descend
-from apsvm.trainers.warp import Settings, Watch, follow, loss_of_rank, rule_memory, run_pass
+from apsvm.trainers.stochastic import Watch, follow
+from apsvm.trainers.warp import Settings, loss_of_rank, rule_memory, run_pass
 
 #: What implicit feedback asks of a model of items; ``evaluate_lists`` takes any other metrics too.
 METRICS = ("P@10", "AUC")

@@ -27,8 +27,8 @@ from apsvm._native import _kernels
 from apsvm.data.rows import Rows
 from apsvm.registry import UnknownNameError
 from apsvm.risk import NothingToRankError
-from apsvm.solvers.sgd import Ending, Epoch, Pass, descend
-from apsvm.trainers.watch import Watcher
+from apsvm.solvers.sgd import Pass, descend
+from apsvm.trainers.stochastic import Trained, Watch, follow, not_finite
 
 #: What a rule's ``--learning-rate`` is unless it is given. adadelta finds its own; there the rate is a factor.
 LEARNING_RATES = {"adagrad": 0.05, "adadelta": 1.0, "sgd": 0.05}
@@ -75,22 +75,6 @@ class Settings:
     @property
     def rate(self) -> float:
         return LEARNING_RATES[self.rule] if self.learning_rate is None else self.learning_rate
-
-
-Watch = Watcher[Epoch]
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """w : (dimension,) float64, after the best epoch; a bias weight, last, is 0: it moves no ranking."""
-
-    w: NDArray[np.float64]
-    epochs: list[Epoch]
-    best_epoch: int
-    ending: Ending
-    positives: int
-    queries: int
-    queries_skipped: int
 
 
 def loss_of_rank(tau: str, n: int) -> NDArray[np.float64]:
@@ -245,7 +229,7 @@ def train_warp(
         should_stop=watch.should_stop,
     )
     if not np.isfinite(rows.scores(outcome.best)).all():
-        raise _not_finite("scores")
+        raise not_finite("scores")
     return Trained(
         outcome.best,
         outcome.epochs,
@@ -295,33 +279,10 @@ def run_pass(
             break
     settle()
     if not np.isfinite(parameters).all():
-        raise _not_finite("weights")
+        raise not_finite("weights")
     draws = done if draws_of is None else int(draws_of[order[:done]].sum())
     penalty = 0.5 * settings.l2 * float(np.vdot(parameters, parameters))
     return Pass(draws, trials, updates, loss / draws + penalty, moved=updates > 0 or settings.l2 > 0.0)
-
-
-def follow(watch: Watch, epoch: Epoch) -> None:
-    """An epoch's record in the log, and on the display."""
-    watch.log.write(
-        "epoch",
-        epoch=epoch.number,
-        draws=epoch.passed.draws,
-        trials=epoch.passed.trials,
-        updates=epoch.passed.updates,
-        loss=epoch.passed.loss,
-        validation=epoch.validation,
-        best=epoch.best,
-        pass_seconds=epoch.seconds,
-        seconds=epoch.seconds_in_all,
-    )
-    watch.progress(epoch)
-
-
-def _not_finite(what: str) -> FloatingPointError:
-    return FloatingPointError(
-        f"the {what} are not finite: feature values or the learning rate are too large, scale them down"
-    )
 
 
 def _sorted(matrix: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The ranking that maximises F − Δ, against exhaustive search, a dynamic programme over places, and what theory says."""
+"""The ranking that maximises F − Δ, against exhaustive search, other dynamic programmes, and what theory says."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending
 from apsvm.trainers import warp
 from apsvm.trainers.item_factors import evaluate_lists, train_items
-from apsvm.trainers.warp import ESTIMATORS, LEARNING_RATES, Settings, Watch
+from apsvm.trainers.stochastic import Watch
+from apsvm.trainers.warp import ESTIMATORS, LEARNING_RATES, Settings
 
 
 def tastes(rng, users=300, items=60, kinds=3):

@@ -19,7 +19,8 @@ from apsvm.registry import UnknownNameError
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending
 from apsvm.trainers import warp
-from apsvm.trainers.warp import ESTIMATORS, LEARNING_RATES, Settings, WarpError, Watch, candidates, train_warp
+from apsvm.trainers.stochastic import Watch
+from apsvm.trainers.warp import ESTIMATORS, LEARNING_RATES, Settings, WarpError, candidates, train_warp
 
 TAUS = ("auc", "harmonic", "p@5", "p@1")
 

@@ -12,13 +12,14 @@ from click.shell_completion import CompletionItem
 
 from apsvm.cli.completion import names_that_fit
 from apsvm.cli.recipes.base import Recipe
+from apsvm.cli.recipes.direct_loss import DirectLoss
 from apsvm.cli.recipes.rank_ncg import RankNCG
 from apsvm.cli.recipes.structured import Structured
 from apsvm.cli.recipes.warp import Warp
 from apsvm.registry import Registry, UnknownNameError
 
 #: In the order of ``--help``.
-RECIPES: tuple[Recipe, ...] = (Structured(), RankNCG(), Warp())
+RECIPES: tuple[Recipe, ...] = (Structured(), RankNCG(), Warp(), DirectLoss())
 
 
 def recipe_of(loss: str) -> Recipe:

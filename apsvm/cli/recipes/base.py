@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from apsvm.cli.shared import BAD_DATA, Failure, one_ranker, read_any_model, thread_count
+from apsvm.cli.shared import BAD_DATA, Failure, one_ranker, read_any_model, reading, thread_count
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.rows import Rows
     from apsvm.data.scaling import Scaling
+    from apsvm.losses.base import Loss
     from apsvm.model import LinearRanker, Model
     from apsvm.records import Log
 
@@ -76,16 +77,20 @@ class Job:
 
     def rows(self, selection: Any = None) -> Rows:
         """The job's rows, or those of ``selection``, scaled, with the constant feature where one was asked for."""
+        if self.shared is not None and selection is None:
+            return self.shared
+        return self.like(self.dataset.X, self.selection if selection is None else selection)
+
+    def like(self, X: Any, selection: Any = None) -> Rows:
+        """Rows of another matrix of as many columns, scaled and with the constant feature as the job's own are."""
         from apsvm.data.rows import Rows
         from apsvm.data.scaling import NO_SCALING
 
-        if self.shared is not None and selection is None:
-            return self.shared
         return Rows(
-            self.dataset.X,
+            X,
             bias=self.common.bias if self.common.bias >= 0 else None,
             threads=thread_count(self.common.threads),
-            selection=self.selection if selection is None else selection,
+            selection=selection,
             scaling=self.scaling or NO_SCALING,
         )
 
@@ -173,8 +178,21 @@ class Made:
     seconds: Mapping[str, float]
 
 
+def labels(dataset: Dataset, common: Common, loss: Loss) -> tuple[Any, Any]:
+    """Which rows are positive (n,) bool, and the grades (n,) where the loss takes them and nobody said otherwise."""
+    from apsvm.losses.graded import GradedLoss
+
+    with reading(dataset.source):
+        if isinstance(loss, GradedLoss) and common.positive_label is None and common.relevant_from is None:
+            above = dataset.relevance > 0
+            if above.any():
+                return above, dataset.relevance
+        return dataset.positives(common.positive_label, common.relevant_from), None
+
+
 class Recipe(ABC):
-    """See the module. ``title`` heads its options in ``--help``; ``options`` must not share a name with another's."""
+    """See the module. ``title`` heads its options in ``--help``. Recipes whose options have a name in common share the
+    object, which means the same to each."""
 
     title: ClassVar[str]
     options: ClassVar[Sequence[click.Option]]

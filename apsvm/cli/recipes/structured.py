@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import click
 
 from apsvm.cli.progress import Display
-from apsvm.cli.recipes.base import Common, Job, Made, Recipe
+from apsvm.cli.recipes.base import Common, Job, Made, Recipe, labels
 from apsvm.cli.shared import BAD_DATA, Failure, Multiple, Number, NumberList, given_by_user, reading, say
 from apsvm.losses import LOSSES
 from apsvm.oracles import ORACLES
@@ -113,7 +113,7 @@ class Structured(Recipe):
         return list(LOSSES)
 
     def serves(self, loss: str) -> bool:
-        return ":" in loss or spelled(loss, LOSSES) is not None
+        return (":" in loss and not loss.endswith(")")) or spelled(loss, LOSSES) is not None
 
     def check(self, common: Common, own: Mapping[str, Any]) -> None:
         from apsvm.losses.base import LossOverRankings, RankingLoss
@@ -265,15 +265,10 @@ def _loss(common: Common) -> Loss:
 
 
 def _labels(dataset: Dataset, common: Common, own: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Which rows are positive (n,) bool, and the grades (n,) where the loss takes them and nobody said otherwise."""
-    from apsvm.losses.graded import GradedLoss
-
-    graded = isinstance(_loss(common), GradedLoss) and own["oracle"] != "appx"
+    """As ``labels``; the two-stage approximation looks at no grades."""
+    if own["oracle"] != "appx":
+        return labels(dataset, common, _loss(common))
     with reading(dataset.source):
-        if graded and common.positive_label is None and common.relevant_from is None:
-            above = dataset.relevance > 0
-            if above.any():
-                return above, dataset.relevance
         return dataset.positives(common.positive_label, common.relevant_from), None
 
 
@@ -328,7 +323,7 @@ def _header(job: Job, relevant: Any, fit: Fit) -> dict[str, Any]:
     given, C, trained = fit
     bounds = trained.solution.certificate
     own = job.own
-    labels, positive = job.dataset.classes(~relevant), job.common.positive_label
+    others, positive = job.dataset.classes(~relevant), job.common.positive_label
     return {
         "oracle": " then ".join(stage.oracle for stage in trained.stages),
         "C": C,
@@ -345,7 +340,7 @@ def _header(job: Job, relevant: Any, fit: Fit) -> dict[str, Any]:
         "labels": {
             "positive": float(job.dataset.relevance[relevant][0]) if positive is None else positive,
             # A regression target split by one value would list every other one.
-            "negative": labels[:100].tolist(),
+            "negative": others[:100].tolist(),
         },
         "data": {
             "positives": int(relevant.sum()),

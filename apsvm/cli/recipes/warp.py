@@ -8,17 +8,32 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from apsvm.cli.completion import MetricName
 from apsvm.cli.progress import Display
 from apsvm.cli.recipes.base import Common, Job, Made, Recipe
-from apsvm.cli.shared import BAD_DATA, Failure, Number, given_by_user, read_rows, reading, say
+from apsvm.cli.recipes.epochs import (
+    EPOCHS,
+    L2,
+    LEARNING_RATE,
+    PATIENCE,
+    VALIDATION,
+    VALIDATION_METRIC,
+    check_epochs,
+    ending_of_epochs,
+    header_of_epochs,
+    made_by_epochs,
+    read_validation,
+    training_metrics,
+    validator,
+)
+from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, reading, say
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
-    from apsvm.model import ItemRanker, Model
+    from apsvm.model import ItemRanker
     from apsvm.solvers.sgd import Epoch
     from apsvm.trainers.item_factors import TrainedItems
-    from apsvm.trainers.warp import Settings, Trained, Watch
+    from apsvm.trainers.stochastic import Trained, Watch
+    from apsvm.trainers.warp import Settings
 
 #: The share of a user's items that a validation hides and looks for.
 HIDDEN_SHARE = 0.2
@@ -56,39 +71,12 @@ class Warp(Recipe):
             show_default=True,
             help="How long a step is.",
         ),
-        click.Option(
-            ["--learning-rate"],
-            type=Number(0, open_low=True),
-            help="[default: 0.05; for adadelta, a factor of 1]",
-        ),
-        click.Option(
-            ["--l2"], type=Number(0), default=0.0, show_default=True, help="Weight of ½‖w‖² against the loss."
-        ),
-        click.Option(
-            ["--epochs"],
-            type=click.IntRange(1),
-            default=30,
-            show_default=True,
-            help="Passes over the positives.",
-        ),
-        click.Option(
-            ["--validation"],
-            metavar="FILE",
-            help="Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is kept.",
-        ),
-        click.Option(
-            ["--validation-metric"],
-            type=MetricName(),
-            metavar="NAME",
-            help="As apsvm eval names it. [default: AP; of users P@10]",
-        ),
-        click.Option(
-            ["--patience"],
-            type=click.IntRange(1),
-            default=5,
-            show_default=True,
-            help="Stop after this many epochs without a better validation.",
-        ),
+        LEARNING_RATE,
+        L2,
+        EPOCHS,
+        VALIDATION,
+        VALIDATION_METRIC,
+        PATIENCE,
         click.Option(
             ["--preference"],
             is_flag=True,
@@ -114,25 +102,13 @@ class Warp(Recipe):
         return ["warp"]
 
     def check(self, common: Common, own: Mapping[str, Any]) -> None:
-        from apsvm.metrics import MetricError, parse_metric
-
         try:
             _settings(common, own).check()
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-        for needed, option in ((own["validation"], "validation_metric"), (own["validation"], "patience")):
-            if needed is None and given_by_user(option):
-                raise click.UsageError(f"--{option.replace('_', '-')} is for --validation FILE")
-        if own["validation"] == "-":
-            raise click.UsageError("--validation is read once DATA has been: name a file")
-        try:
-            parse_metric(_metric(own))
-        except MetricError as error:
-            raise click.UsageError(f"--validation-metric: {error}") from None
+        check_epochs(common, own, _metric(own))
         if common.scale != "none":
             raise click.UsageError("--scale is not for --loss warp, whose steps read the rows as they are")
-        if given_by_user("max_iterations"):
-            raise click.UsageError("--max-iterations is not for --loss warp, which counts --epochs")
         if common.positive_label is not None and own["preference"]:
             raise click.UsageError("--positive-label names one label, and --preference is between grades")
         if own["rows_as_users"]:
@@ -180,7 +156,7 @@ class Warp(Recipe):
                 say(f"warning: {dataset.source}: {what} is not used here")
 
     def train(self, job: Job) -> Iterator[Made]:
-        from apsvm.trainers.warp import Watch
+        from apsvm.trainers.stochastic import Watch
 
         display = Display(verbose=job.common.verbose, quiet=job.common.quiet)
         heading = _heading(job.own)
@@ -251,49 +227,14 @@ def _check_memory(dataset: Dataset, own: Mapping[str, Any]) -> None:
         )
 
 
-def _read_validation(job: Job, *, unlabelled: bool) -> Dataset | None:
-    path = job.own["validation"]
-    if path is None:
-        return None
-    data = read_rows(
-        path,
-        dtype=job.common.dtype,
-        sort_features=job.common.sort_features,
-        zero_based=job.dataset.zero_based,
-        n_features=job.dataset.X.shape[1],
-        ignore_unknown=True,
-        threads=job.common.threads,
-        unlabelled=unlabelled,
-        multilabel=job.common.one_vs_rest,
-        second=True,
-    )
-    if data.unknown_features and not job.common.quiet:
-        say(f"{data.source}: {data.unknown_features} feature values that {job.dataset.source} lacks were ignored")
-    return data
-
-
 def _train_rows(job: Job, settings: Settings, watch: Watch) -> Made:
-    from apsvm.data.rows import Rows
-    from apsvm.metrics import MetricError
-    from apsvm.metrics.evaluate import evaluate
     from apsvm.trainers.warp import train_warp
 
     grades, relevant = _grades(job.dataset, job.common, job.own)
-    held_out = _read_validation(job, unlabelled=False)
-    validate: Callable[[Any], float] | None = None
+    held_out = read_validation(job, unlabelled=False)
+    validate = None
     if held_out is not None:
-        source, groups, wanted = held_out.source, held_out.groups, _grades(held_out, job.common, job.own)[1]
-        rows = Rows(held_out.X, threads=settings.threads)
-        name = _metric(job.own)
-
-        def validate(w: Any) -> float:
-            scores = rows.scores(w[: rows.features])
-            try:
-                (value,) = evaluate([name], scores, wanted, groups=groups).values.values()
-            except MetricError as error:
-                raise Failure(BAD_DATA, f"{source}: {error}") from None
-            return value
-
+        validate = validator(job, held_out, _grades(held_out, job.common, job.own)[1], _metric(job.own))
     trained = train_warp(
         job.rows(), grades, settings, watch, groups=job.dataset.groups, validate=validate, start=job.start()
     )
@@ -308,18 +249,8 @@ def _train_rows(job: Job, settings: Settings, watch: Watch) -> Made:
         summary.append(
             f"{trained.queries_skipped} queries without two grades were left out, {trained.queries} trained on"
         )
-    grouped = job.dataset.groups is not None and trained.queries > 1
-    try:
-        result = evaluate(
-            ["AP", "AUC"], ranker.score(job.dataset.X), relevant, groups=job.dataset.groups if grouped else None
-        )
-    except MetricError as error:
-        summary.append(f"training AP: {error}")
-    else:
-        values = ", ".join(f"{name} {value:.6f}" for name, value in result.values.items())
-        mean = f", mean of {result.n_groups - result.groups_skipped} queries" if grouped else ""
-        summary.append(f"training {values} ({result.n_positives} of {result.n_rows} rows positive{mean})")
-    return _made(ranker, trained, summary)
+    summary.append(training_metrics(job, ranker, relevant, trained.queries))
+    return made_by_epochs(ranker, trained, summary)
 
 
 def _train_items(job: Job, settings: Settings, watch: Watch) -> Made:
@@ -330,7 +261,7 @@ def _train_items(job: Job, settings: Settings, watch: Watch) -> Made:
     from apsvm.risk import NothingToRankError
     from apsvm.trainers.item_factors import evaluate_lists, train_items
 
-    held_out = _read_validation(job, unlabelled=True)
+    held_out = read_validation(job, unlabelled=True)
     validate: Callable[[ItemRanker], float] | None = None
     if held_out is not None:
         source, name = held_out.source, _metric(job.own)
@@ -354,7 +285,7 @@ def _train_items(job: Job, settings: Settings, watch: Watch) -> Made:
     if trained.users_skipped:
         summary.append(f"{trained.users_skipped} users of less than two items, or of all, were left out")
     summary.append(f"{ranker.width} items with {job.own['factors']} factors, from {lists.nnz} likes")
-    return _made(ranker, trained, summary)
+    return made_by_epochs(ranker, trained, summary)
 
 
 def _heading(own: Mapping[str, Any]) -> str:
@@ -380,15 +311,6 @@ def _header(
     held_out: Dataset | None,
     counts: Mapping[str, int],
 ) -> dict[str, Any]:
-    best = trained.epochs[trained.best_epoch - 1]
-    validation = None
-    if held_out is not None:
-        validation = {
-            "file": os.path.basename(held_out.source),
-            "sha256": held_out.fingerprint,
-            "metric": _metric(job.own),
-            "value": best.validation,
-        }
     return {
         "tau": settings.tau,
         "rank_estimator": settings.estimator,
@@ -398,11 +320,7 @@ def _header(
         "l2": settings.l2,
         "preference": job.own["preference"],
         "threads": settings.threads,
-        "state": str(trained.ending),
-        "epochs": len(trained.epochs),
-        "best_epoch": trained.best_epoch,
-        "estimated_loss": best.passed.loss,
-        "validation": validation,
+        **header_of_epochs(trained, held_out, _metric(job.own)),
         "data": dict(counts),
     }
 
@@ -410,33 +328,9 @@ def _header(
 def _summary(job: Job, trained: Trained | TrainedItems, held_out: Dataset | None) -> list[str]:
     """Why it stopped and what was kept, and how fast it went."""
     best = trained.epochs[trained.best_epoch - 1]
-    kept = ""
-    if held_out is not None:
-        kept = f"; kept epoch {best.number}, {_metric(job.own)} {best.validation:.6f} on {held_out.source}"
     trials = sum(epoch.passed.trials for epoch in trained.epochs)
     seconds = sum(epoch.seconds for epoch in trained.epochs)
     return [
-        f"{trained.ending} after {len(trained.epochs)} epochs{kept}",
+        ending_of_epochs(trained, held_out, _metric(job.own)),
         f"estimated loss {best.passed.loss:.6g}; {trials:,} trials, {trials / max(seconds, 1e-9):,.0f} a second",
     ]
-
-
-def _made(model: Model, trained: Trained | TrainedItems, summary: Sequence[str]) -> Made:
-    from apsvm.solvers.sgd import Ending
-
-    best, last = trained.epochs[trained.best_epoch - 1], trained.epochs[-1]
-    passes = sum(epoch.seconds for epoch in trained.epochs)
-    return Made(
-        model=model,
-        state=trained.ending,
-        converged=trained.ending.as_asked,
-        interrupted=trained.ending is Ending.INTERRUPTED,
-        record={
-            "epochs": len(trained.epochs),
-            "best_epoch": trained.best_epoch,
-            "loss": best.passed.loss,
-            "validation": best.validation,
-        },
-        summary=summary,
-        seconds={"passes": passes, "validation": last.seconds_in_all - passes},
-    )

@@ -1,0 +1,365 @@
+"""Direct loss minimisation (McAllester, Hazan, Keshet 2010; Song, Schwing, Zemel, Urtasun 2016) of a linear ranker, by
+steps along the gradient of one of
+
+    L₊(w) = (1/ε) { max_R [F(R) + ε Δ(R*, R)] − max_R F(R) }
+    L₋(w) = (1/ε) { max_R F(R) − max_R [F(R) − ε Δ(R*, R)] }
+
+with F(R) = w·Ψ(R)/σ(w). L₋ ≤ Δ(R*, R(w)) ≤ L₊ for the ranking R(w) by score, and the gradient of the expected Δ is the
+limit of either's at ε → 0, where scores have a density (the theorem). L₊, the positive update, is the tight bound; its
+first maximum is the separation oracle's at the scores divided by ε. That of L₋ is ``oracles.against_loss``.
+
+σ² is the variance of the scores within queries, plus l2·v̄·‖w‖² with v̄ the mean variance of a feature. Without σ, F
+grows with w and εΔ does not: a step would mean less and less as w grows, and an L2 penalty, which moves no ranking,
+would decide how near R± is to R(w). So ε is in deviations of the scores, L depends on the direction of w alone, and l2
+takes the place of the penalty: with it, directions in which the rows vary little count for less.
+
+A step takes whole queries of up to ``step_rows`` rows in all, or of a longer query a sample with its share of each
+class. Steps are Adam's (Kingma and Ba 2015): against the running mean of the gradients, each weight's over its running
+root mean square. The learning rate is what such a step changes the scores by, in deviations, were the features
+uncorrelated; it falls to 0 along a half cosine. A step costs two passes over its rows and O(n log n), for L₋ also
+O(swapped pairs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.rows import Rows
+from apsvm.losses import make_loss
+from apsvm.losses.base import Loss, LossError, LossOverRankings, RankingLoss
+from apsvm.oracles import make_oracle
+from apsvm.oracles.against_loss import AgainstLoss
+from apsvm.oracles.base import Oracle, Queries
+from apsvm.registry import UnknownNameError
+from apsvm.risk import NoLoss, Risk, make_risk
+from apsvm.solvers.sgd import Pass, descend
+from apsvm.trainers.stage import TrainingSet
+from apsvm.trainers.stochastic import Trained, Watch, follow, not_finite
+
+#: What ε is for each update unless it is given.
+PERTURBATIONS = {"positive": 0.1, "negative": 0.03}
+LEARNING_RATE = 0.03
+#: Where a pass over the rows takes fewer steps, an epoch is several passes.
+STEPS_AN_EPOCH = 10
+#: Shares of the running mean and of the running mean square of the gradients that a step keeps.
+MOMENTUM, MEMORY = 0.9, 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class DirectSettings:
+    """What is asked of a training.
+
+    loss : a loss over rankings, a name or an object (``losses.make_loss``); for the negative update, of two arrays
+    update : ``positive`` or ``negative``
+    perturbation : ε, in deviations of the scores; None: PERTURBATIONS
+    learning_rate : in deviations of the scores, see the module; None: LEARNING_RATE
+    l2 : ≥ 0, see the module
+    step_rows : rows of a step, at most, but for one of each class
+    time_limit : seconds
+    """
+
+    loss: str | Loss = "ap"
+    update: str = "positive"
+    perturbation: float | None = None
+    learning_rate: float | None = None
+    l2: float = 0.0
+    step_rows: int = 4096
+    epochs: int = 30
+    patience: int = 5
+    time_limit: float | None = None
+    seed: int = 0
+
+    def check(self) -> LossOverRankings:
+        """The loss; raises LossError or UnknownNameError (both ValueErrors)."""
+        if self.update not in PERTURBATIONS:
+            raise UnknownNameError(f"unknown update {self.update!r}: choose from {', '.join(PERTURBATIONS)}")
+        loss = make_loss(self.loss)
+        if not isinstance(loss, LossOverRankings):
+            raise LossError(f"direct loss minimisation is for losses over rankings, and {loss.name!r} is none")
+        if self.update == "negative" and not isinstance(loss, RankingLoss):
+            raise LossError(
+                f"the negative update is for losses of two arrays, weights and discount, and {loss.name!r} has none: "
+                "choose the positive update"
+            )
+        for what, value in (("perturbation", self.epsilon), ("learning rate", self.rate)):
+            if not (np.isfinite(value) and value > 0.0):
+                raise ValueError(f"the {what} must be above 0, found {value!r}")
+        return loss
+
+    @property
+    def epsilon(self) -> float:
+        return PERTURBATIONS[self.update] if self.perturbation is None else self.perturbation
+
+    @property
+    def rate(self) -> float:
+        return LEARNING_RATE if self.learning_rate is None else self.learning_rate
+
+
+def train_direct(
+    data: TrainingSet,
+    settings: DirectSettings,
+    watch: Watch,
+    *,
+    validate: Callable[[NDArray[np.float64]], float] | None = None,
+    start: NDArray[np.float64] | None = None,
+) -> Trained:
+    """A linear ranker; ``costs`` of the data are not used.
+
+    Parameters
+    ----------
+    validate : a metric of w (dimension,), higher is better, asked after each epoch
+    start : (dimension,) float64, the first w; by default, and where it gives all rows one score, the difference of the
+        classes' means within queries
+
+    Raises
+    ------
+    LossError, UnknownNameError, NothingToRankError : ValueErrors
+    FloatingPointError : scores or weights that are not finite
+    """
+    loss = settings.check()
+    risk = make_risk(
+        data.rows.for_many_passes(),
+        data.relevant,
+        loss,
+        make_oracle("auto", loss),
+        groups=data.groups,
+        query_weights=data.query_weights,
+        grades=data.grades,
+    )
+    descent = _Descent(risk, settings, np.random.default_rng(settings.seed), start)
+    with np.errstate(over="ignore", invalid="ignore"):
+        outcome = descend(
+            descent.one_pass,
+            descent.w.copy,
+            epochs=settings.epochs,
+            validate=None if validate is None else lambda: validate(descent.w),
+            patience=settings.patience,
+            time_limit=settings.time_limit,
+            on_epoch=lambda epoch: follow(watch, epoch),
+            should_stop=watch.should_stop,
+        )
+    return Trained(
+        outcome.best,
+        outcome.epochs,
+        outcome.best_epoch,
+        outcome.ending,
+        risk.n_pos,
+        risk.queries,
+        risk.queries_skipped,
+    )
+
+
+class Slope(NamedTuple):
+    """L at the scores; how it changes with each score, (m,) float64; and with ‖w‖²."""
+
+    value: float
+    of_scores: NDArray[np.float64]
+    of_length: float
+
+
+class Within:
+    """Moments of scores within the queries of ``layout``; a query counts by its share."""
+
+    def __init__(self, layout: Queries) -> None:
+        self._first = layout.first
+        self._sizes = layout.n_pos + layout.n_neg
+        #: (m,) float64: the share of each row, which add up to 1.
+        self.shares = np.repeat(layout.shares / layout.shares.sum() / self._sizes, self._sizes)
+
+    def deviations(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(m,) float64: the scores less their query's mean."""
+        means = np.add.reduceat(scores, self._first) / self._sizes
+        apart: NDArray[np.float64] = scores - np.repeat(means, self._sizes)
+        return apart
+
+    def variance(self, deviations: NDArray[np.float64]) -> float:
+        return float(self.shares @ np.square(deviations))
+
+
+class Lists:
+    """The queries of a step, whose rows stand as ``layout`` says: L, the sum over them by their shares, which need not
+    add up to 1, and its gradient."""
+
+    def __init__(self, layout: Queries, loss: Loss, settings: DirectSettings, *, threads: int = 1) -> None:
+        positive = settings.update == "positive"
+        perturbed: Oracle = make_oracle("auto", loss) if positive else AgainstLoss()
+        # Rows of one score: L₊ takes them in the best order, L₋ in the worst, so that both count them as wrong.
+        by_score: Oracle = make_oracle("bucket", NoLoss()) if positive else AgainstLoss()
+        self._perturbed = perturbed.bind_queries(loss, layout, threads=threads)
+        self._by_score = by_score.bind_queries(NoLoss(), layout, threads=threads)
+        self._sign, self._epsilon = 1.0 if positive else -1.0, settings.epsilon
+        self._within = Within(layout)
+        self._weights = np.empty((2, self._within.shares.size))
+
+    def slope(self, scores: NDArray[np.float64], ridge: float, square: float) -> Slope:
+        """For ``scores`` (m,) float64 of a w with ‖w‖² = ``square``; σ² is their variance plus ``ridge``·square.
+
+        Raises FloatingPointError for scores that are not finite."""
+        apart = self._within.deviations(scores)
+        sigma = np.sqrt(self._within.variance(apart) + ridge * square)
+        if not np.isfinite(sigma):  # the kernels rely on scores without NaN
+            raise not_finite("scores")
+        if sigma == 0.0:
+            sigma = 1.0
+        scale = sigma * self._epsilon
+        perturbed, by_score = self._weights
+        scaled = apart / scale
+        value = self._sign * (self._perturbed(scaled, perturbed).value - self._by_score(scaled, by_score).value)
+        slopes = (perturbed - by_score) * (self._sign / scale)
+        # σ moves with w too. Without this term the gradient would have a part along w, which moves no ranking.
+        pull = float(slopes @ apart) / sigma**2
+        return Slope(value, slopes - pull * self._within.shares * apart, -0.5 * pull * ridge)
+
+
+class _Batch(NamedTuple):
+    """What a step may take: all of ``rows``, or where there are ``blocks`` a sample, ``taken`` rows of each block."""
+
+    lists: Lists
+    rows: Rows
+    queries: int
+    blocks: list[tuple[int, int, int]]  # (first, size, taken)
+
+    def draw(self, rng: np.random.Generator) -> Rows:
+        if not self.blocks:
+            return self.rows
+        return self.rows.select(
+            np.concatenate(
+                [
+                    first + np.sort(rng.choice(size, taken, replace=False, shuffle=False))
+                    for first, size, taken in self.blocks
+                ]
+            )
+        )
+
+
+class _Descent:
+    """w on its way down."""
+
+    def __init__(
+        self,
+        risk: Risk,
+        settings: DirectSettings,
+        rng: np.random.Generator,
+        start: NDArray[np.float64] | None,
+    ) -> None:
+        rows, layout = risk.rows, risk.layout
+        queries = np.repeat(np.arange(layout.n_pos.size), layout.n_pos + layout.n_neg)
+        variance = rows.moments(queries).variance
+        if not np.isfinite(variance).all():
+            raise not_finite("variances of the features")
+        self._varies = np.flatnonzero(variance)
+        total = float(variance.sum())
+        self._ridge = settings.l2 * total / max(1, self._varies.size)
+        # Steps of 1 in every weight change the scores of uncorrelated features by √Σ variance.
+        self._unit = 1.0 / np.sqrt(total) if total > 0.0 else 0.0
+        self._settings, self._rng = settings, rng
+        self._batches = list(_batches(risk, settings, rng))
+        self._steps_a_pass = max(len(self._batches), STEPS_AN_EPOCH)
+        self._steps = 0
+        self.w = _first_weights(rows, layout, start)
+        self._mean, self._square = np.zeros(self._varies.size), np.zeros(self._varies.size)
+
+    def one_pass(self, stop: Callable[[], bool]) -> Pass:
+        order: list[int] = []
+        while len(order) < self._steps_a_pass:
+            order += self._rng.permutation(len(self._batches)).tolist()
+        draws = updates = queries = 0
+        value, sampled = 0.0, False
+        for at in order[: self._steps_a_pass]:
+            batch = self._batches[at]
+            rows = batch.draw(self._rng)
+            slope = batch.lists.slope(rows.scores(self.w), self._ridge, float(self.w @ self.w))
+            moves = bool(slope.of_scores.any())
+            # A step that sees nothing wrong goes on by momentum.
+            self._step(rows.combine(slope.of_scores) + 2.0 * slope.of_length * self.w)
+            draws, updates, queries = draws + len(rows), updates + moves, queries + batch.queries
+            value += slope.value * batch.queries
+            sampled |= bool(batch.blocks)
+            if stop():
+                break
+        if not np.isfinite(self.w).all():
+            raise not_finite("weights")
+        moved = (updates > 0 or sampled) and self._unit > 0.0
+        return Pass(draws, 0, updates, value / queries, moved=moved)
+
+    def _step(self, gradient: NDArray[np.float64]) -> None:
+        settings = self._settings
+        done = self._steps / (settings.epochs * self._steps_a_pass)
+        self._steps += 1
+        own = gradient[self._varies]
+        self._mean += (1.0 - MOMENTUM) * (own - self._mean)
+        self._square += (1.0 - MEMORY) * (own * own - self._square)
+        mean = self._mean / (1.0 - MOMENTUM**self._steps)
+        size = np.sqrt(self._square / (1.0 - MEMORY**self._steps))
+        length = settings.rate * self._unit * 0.5 * (1.0 + np.cos(np.pi * done))
+        self.w[self._varies] -= length * np.divide(mean, size, out=np.zeros_like(mean), where=size > 0.0)
+
+
+def _first_weights(rows: Rows, layout: Queries, start: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """``start``, or the difference of the classes' means, at the length that gives the scores deviation 1."""
+    within = Within(layout)
+    at_zero = np.empty(len(rows))
+    # At scores of 0 all negatives stand on top: each row's weight is 2 over the number of its class in its query.
+    AgainstLoss().bind_queries(NoLoss(), layout, threads=rows.threads)(np.zeros(len(rows)), at_zero)
+    for w in (start, -rows.combine(at_zero)):
+        if w is not None and w.any():
+            deviation = np.sqrt(within.variance(within.deviations(rows.scores(w))))
+            if not np.isfinite(deviation):
+                raise not_finite("scores")
+            if deviation > 0.0:
+                first: NDArray[np.float64] = w / deviation
+                return first
+    return np.zeros(rows.dimension)
+
+
+def _batches(risk: Risk, settings: DirectSettings, rng: np.random.Generator) -> Iterator[_Batch]:
+    """The queries in random order, as many to a batch as ``step_rows`` allows, one at least."""
+    layout, rows = risk.layout, risk.rows
+    first, sizes = layout.first, layout.n_pos + layout.n_neg
+    members: list[int] = []
+    held = 0
+    order = rng.permutation(sizes.size).tolist()
+    for position, query in enumerate(order):
+        members.append(query)
+        held += int(sizes[query])
+        following = int(sizes[order[position + 1]]) if position + 1 < len(order) else settings.step_rows
+        if held + following <= settings.step_rows:
+            continue
+        which = np.sort(np.array(members, dtype=np.int64))
+        part = layout.of(which)
+        # The mean over the batches of the sums over their queries is the mean over the queries.
+        part = replace(part, shares=part.shares * (sizes.size / which.size))
+        blocks: list[tuple[int, int, int]] = []
+        if held > settings.step_rows and which.size == 1:
+            part, blocks = _sampled(part, settings.step_rows)
+        positions = np.concatenate([np.arange(first[q], first[q] + sizes[q]) for q in which.tolist()])
+        yield _Batch(Lists(part, risk.loss, settings, threads=rows.threads), rows.select(positions), which.size, blocks)
+        members, held = [], 0
+
+
+def _sampled(query: Queries, step_rows: int) -> tuple[Queries, list[tuple[int, int, int]]]:
+    """A query of about ``step_rows`` rows in the place of a longer one, and how many rows each of its classes, or
+    grades, gives to it: its share, one at least."""
+    (n_pos,), (n_neg,) = query.n_pos.tolist(), query.n_neg.tolist()
+    size = n_pos + n_neg
+    ends = [n_pos, size] if query.levels is None else [*sorted(query.levels.n_pos.tolist()), size]
+    blocks: list[tuple[int, int, int]] = []
+    ends_of_sample: dict[int, int] = {}
+    begin = held = 0
+    for end in ends:
+        taken = max(1, round((end - begin) * step_rows / size))
+        blocks.append((begin, end - begin, taken))
+        held += taken
+        ends_of_sample[end] = held
+        begin = end
+    levels = query.levels
+    if levels is not None:
+        levels = replace(levels, n_pos=np.array([ends_of_sample[n] for n in levels.n_pos.tolist()]))
+        n_pos = sorted(ends_of_sample)[-2]
+    kept = ends_of_sample[n_pos]
+    return Queries(np.array([kept]), np.array([held - kept]), query.shares, None, levels), blocks

@@ -1,0 +1,50 @@
+"""What the trainers that go by epochs share: who watches, what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.solvers.sgd import Ending, Epoch
+from apsvm.trainers.watch import Watcher
+
+Watch = Watcher[Epoch]
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """w : (dimension,) float64, after the best epoch; a bias weight, last, moves no ranking: it stays 0, or what it was
+    at the start."""
+
+    w: NDArray[np.float64]
+    epochs: list[Epoch]
+    best_epoch: int
+    ending: Ending
+    positives: int
+    queries: int
+    queries_skipped: int
+
+
+def follow(watch: Watch, epoch: Epoch) -> None:
+    """An epoch's record in the log, and on the display."""
+    watch.log.write(
+        "epoch",
+        epoch=epoch.number,
+        draws=epoch.passed.draws,
+        trials=epoch.passed.trials,
+        updates=epoch.passed.updates,
+        loss=epoch.passed.loss,
+        validation=epoch.validation,
+        best=epoch.best,
+        pass_seconds=epoch.seconds,
+        seconds=epoch.seconds_in_all,
+    )
+    watch.progress(epoch)
+
+
+def not_finite(what: str) -> FloatingPointError:
+    return FloatingPointError(
+        f"the {what} are not finite: feature values or the learning rate are too large, scale them down"
+    )
