@@ -8,10 +8,10 @@ with F(R) = w·Ψ(R)/σ(w). L₋ ≤ Δ(R*, R(w)) ≤ L₊ for the ranking R(w) 
 limit of either's at ε → 0, where scores have a density (the theorem). L₊, the positive update, is the tight bound; its
 first maximum is the separation oracle's at the scores divided by ε. That of L₋ is ``oracles.against_loss``.
 
-σ² is the variance of the scores within queries, plus l2·v̄·‖w‖² with v̄ the mean variance of a feature. Without σ, F
-grows with w and εΔ does not: a step would mean less and less as w grows, and an L2 penalty, which moves no ranking,
-would decide how near R± is to R(w). So ε is in deviations of the scores, L depends on the direction of w alone, and l2
-takes the place of the penalty: with it, directions in which the rows vary little count for less.
+σ² = (variance of the scores within queries + l2·v̄·‖w‖²)/(1 + l2), v̄ the mean variance of a feature. Without σ, F grows
+with w and εΔ does not: R± would come nearer to R(w) as w grows, and an L2 penalty, which moves no ranking, would decide
+how near. So ε is in deviations of the scores, L depends on the direction of w alone, and l2 takes the place of the
+penalty: the larger, the less is gained in directions in which the rows vary little.
 
 A step takes whole queries of up to ``step_rows`` rows in all, or of a longer query a sample with its share of each
 class. Steps are Adam's (Kingma and Ba 2015): against the running mean of the gradients, each weight's over its running
@@ -131,8 +131,8 @@ def train_direct(
         query_weights=data.query_weights,
         grades=data.grades,
     )
-    descent = _Descent(risk, settings, np.random.default_rng(settings.seed), start)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
+        descent = _Descent(risk, settings, np.random.default_rng(settings.seed), start)
         outcome = descend(
             descent.one_pass,
             descent.w.copy,
@@ -155,7 +155,7 @@ def train_direct(
 
 
 class Slope(NamedTuple):
-    """L at the scores; how it changes with each score, (m,) float64; and with ‖w‖²."""
+    """L at the scores; how it changes with each score, (m,) float64; and with the length."""
 
     value: float
     of_scores: NDArray[np.float64]
@@ -177,8 +177,12 @@ class Within:
         apart: NDArray[np.float64] = scores - np.repeat(means, self._sizes)
         return apart
 
-    def variance(self, deviations: NDArray[np.float64]) -> float:
-        return float(self.shares @ np.square(deviations))
+    def spread(self, deviations: NDArray[np.float64]) -> float:
+        """The root of the variance, whatever the magnitude."""
+        largest = float(np.abs(deviations).max())
+        if largest == 0.0 or not np.isfinite(largest):
+            return largest
+        return largest * float(np.sqrt(self.shares @ np.square(deviations / largest)))
 
 
 class Lists:
@@ -192,16 +196,17 @@ class Lists:
         by_score: Oracle = make_oracle("bucket", NoLoss()) if positive else AgainstLoss()
         self._perturbed = perturbed.bind_queries(loss, layout, threads=threads)
         self._by_score = by_score.bind_queries(NoLoss(), layout, threads=threads)
-        self._sign, self._epsilon = 1.0 if positive else -1.0, settings.epsilon
+        self._sign, self._epsilon, self._l2 = 1.0 if positive else -1.0, settings.epsilon, settings.l2
         self._within = Within(layout)
         self._weights = np.empty((2, self._within.shares.size))
 
-    def slope(self, scores: NDArray[np.float64], ridge: float, square: float) -> Slope:
-        """For ``scores`` (m,) float64 of a w with ‖w‖² = ``square``; σ² is their variance plus ``ridge``·square.
+    def slope(self, scores: NDArray[np.float64], length: float) -> Slope:
+        """For ``scores`` (m,) float64 of a w with √v̄‖w‖ = ``length``, which the result's of_length is about.
 
         Raises FloatingPointError for scores that are not finite."""
         apart = self._within.deviations(scores)
-        sigma = np.sqrt(self._within.variance(apart) + ridge * square)
+        l2 = self._l2
+        sigma = np.hypot(self._within.spread(apart), np.sqrt(l2) * length) / np.sqrt(1.0 + l2)
         if not np.isfinite(sigma):  # the kernels rely on scores without NaN
             raise not_finite("scores")
         if sigma == 0.0:
@@ -212,8 +217,8 @@ class Lists:
         value = self._sign * (self._perturbed(scaled, perturbed).value - self._by_score(scaled, by_score).value)
         slopes = (perturbed - by_score) * (self._sign / scale)
         # σ moves with w too. Without this term the gradient would have a part along w, which moves no ranking.
-        pull = float(slopes @ apart) / sigma**2
-        return Slope(value, slopes - pull * self._within.shares * apart, -0.5 * pull * ridge)
+        pull = float(slopes @ (apart / sigma)) / (1.0 + l2)
+        return Slope(value, slopes - pull * self._within.shares * (apart / sigma), -pull * l2 * (length / sigma))
 
 
 class _Batch(NamedTuple):
@@ -254,14 +259,14 @@ class _Descent:
             raise not_finite("variances of the features")
         self._varies = np.flatnonzero(variance)
         total = float(variance.sum())
-        self._ridge = settings.l2 * total / max(1, self._varies.size)
+        self._root = np.sqrt(total / max(1, self._varies.size))
         # Steps of 1 in every weight change the scores of uncorrelated features by √Σ variance.
         self._unit = 1.0 / np.sqrt(total) if total > 0.0 else 0.0
         self._settings, self._rng = settings, rng
         self._batches = list(_batches(risk, settings, rng))
         self._steps_a_pass = max(len(self._batches), STEPS_AN_EPOCH)
         self._steps = 0
-        self.w = _first_weights(rows, layout, start)
+        self.w = _first_weights(rows, layout, start, variance > 0.0)
         self._mean, self._square = np.zeros(self._varies.size), np.zeros(self._varies.size)
 
     def one_pass(self, stop: Callable[[], bool]) -> Pass:
@@ -273,10 +278,14 @@ class _Descent:
         for at in order[: self._steps_a_pass]:
             batch = self._batches[at]
             rows = batch.draw(self._rng)
-            slope = batch.lists.slope(rows.scores(self.w), self._ridge, float(self.w @ self.w))
+            norm = float(np.linalg.norm(self.w))
+            slope = batch.lists.slope(rows.scores(self.w), self._root * norm)
             moves = bool(slope.of_scores.any())
             # A step that sees nothing wrong goes on by momentum.
-            self._step(rows.combine(slope.of_scores) + 2.0 * slope.of_length * self.w)
+            gradient = rows.combine(slope.of_scores)
+            if slope.of_length != 0.0:
+                gradient += slope.of_length * self._root * (self.w / norm)
+            self._step(gradient)
             draws, updates, queries = draws + len(rows), updates + moves, queries + batch.queries
             value += slope.value * batch.queries
             sampled |= bool(batch.blocks)
@@ -300,15 +309,19 @@ class _Descent:
         self.w[self._varies] -= length * np.divide(mean, size, out=np.zeros_like(mean), where=size > 0.0)
 
 
-def _first_weights(rows: Rows, layout: Queries, start: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def _first_weights(
+    rows: Rows, layout: Queries, start: NDArray[np.float64] | None, varies: NDArray[np.bool_]
+) -> NDArray[np.float64]:
     """``start``, or the difference of the classes' means, at the length that gives the scores deviation 1."""
     within = Within(layout)
     at_zero = np.empty(len(rows))
     # At scores of 0 all negatives stand on top: each row's weight is 2 over the number of its class in its query.
     AgainstLoss().bind_queries(NoLoss(), layout, threads=rows.threads)(np.zeros(len(rows)), at_zero)
-    for w in (start, -rows.combine(at_zero)):
+    means = np.zeros(rows.dimension)
+    means[: rows.features] = np.where(varies, -rows.combine(at_zero)[: rows.features], 0.0)
+    for w in (start, means):
         if w is not None and w.any():
-            deviation = np.sqrt(within.variance(within.deviations(rows.scores(w))))
+            deviation = within.spread(within.deviations(rows.scores(w)))
             if not np.isfinite(deviation):
                 raise not_finite("scores")
             if deviation > 0.0:
