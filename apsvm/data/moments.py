@@ -69,7 +69,7 @@ def column_moments(
         if starts is None:
             explained = total**2 / n
         variance = np.maximum((squares - explained) / n, 0.0)
-        variance[variance <= CONSTANT**2 * (squares / n)] = 0.0
+        variance[(variance <= CONSTANT**2 * (squares / n)) & np.isfinite(variance)] = 0.0
     return Moments(total / n, variance)
 
 

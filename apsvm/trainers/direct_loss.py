@@ -42,7 +42,7 @@ from apsvm.trainers.stage import TrainingSet
 from apsvm.trainers.stochastic import Trained, Watch, follow, not_finite
 
 #: What ε is for each update unless it is given.
-PERTURBATIONS = {"positive": 0.1, "negative": 0.03}
+PERTURBATIONS = {"positive": 0.1, "negative": 0.01}
 LEARNING_RATE = 0.03
 #: Where a pass over the rows takes fewer steps, an epoch is several passes.
 STEPS_AN_EPOCH = 10

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,25 +14,11 @@ import scipy.sparse as sp
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from apsvm import load_model, read_svmlight
-from apsvm.cli import run as run_here
 from apsvm.data.liked import hide, liked_items
 from apsvm.model import ItemRanker, load_any_model
 from apsvm.trainers.item_factors import evaluate_lists
 
 ROW = re.compile(r" +\d+ +\d+ +\d+ +[-+.e\d]+( +\d\.\d{6})? +\d+\.\d\d$")
-
-
-@pytest.fixture
-def here(capsys):
-    """``run`` without a process of its own, for what needs none."""
-
-    def call(*arguments, code=0):
-        assert run_here([str(argument) for argument in arguments]) == code
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return SimpleNamespace(stdout=out, stderr=err)
-
-    return call
 
 
 def records(path):

@@ -52,7 +52,7 @@ class DirectLoss(Recipe):
             ["--perturbation"],
             type=Number(0, open_low=True),
             help="ε, how much the loss counts when those rankings are looked for, in deviations of the scores. "
-            "[default: 0.1; of the negative update 0.03]",
+            "[default: 0.1; of the negative update 0.01]",
         ),
         click.Option(
             ["--step-rows"],
