@@ -42,8 +42,9 @@ from apsvm.trainers.stage import TrainingSet
 from apsvm.trainers.stochastic import Trained, Watch, follow, not_finite
 
 #: What ε is for each update unless it is given.
-PERTURBATIONS = {"positive": 0.1, "negative": 0.01}
+PERTURBATIONS = {"positive": 0.03, "negative": 0.01}
 LEARNING_RATE = 0.03
+L2_WEIGHT = 1.0
 #: Where a pass over the rows takes fewer steps, an epoch is several passes.
 STEPS_AN_EPOCH = 10
 #: Shares of the running mean and of the running mean square of the gradients that a step keeps.
@@ -67,7 +68,7 @@ class DirectSettings:
     update: str = "positive"
     perturbation: float | None = None
     learning_rate: float | None = None
-    l2: float = 0.0
+    l2: float = L2_WEIGHT
     step_rows: int = 4096
     epochs: int = 30
     patience: int = 5

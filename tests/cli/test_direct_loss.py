@@ -36,14 +36,14 @@ def test_train_predict_eval_info(cancer, here, tmp_path):
 
     start, *epochs, end = records(log)
     keys = ("event", "loss", "update", "perturbation", "learning_rate", "step_rows", "n_rows")
-    assert [start[key] for key in keys] == ["start", "direct(ap)", "positive", 0.1, 0.03, 4096, 569]
+    assert [start[key] for key in keys] == ["start", "direct(ap)", "positive", 0.03, 0.03, 4096, 569]
     assert [record["epoch"] for record in epochs] == list(range(1, 13))
     assert {record["draws"] for record in epochs} == {5690}
     assert (end["event"], end["state"], end["best_epoch"]) == ("end", "all epochs done", 12)
     header = load_model(model).header
     assert end["loss"] == header["estimated_loss"] == epochs[-1]["loss"] < epochs[0]["loss"]
     keys = ("loss", "update", "perturbation", "learning_rate", "l2", "exact", "epochs", "validation")
-    assert [header[key] for key in keys] == ["direct(ap)", "positive", 0.1, 0.03, 0.0, False, 12, None]
+    assert [header[key] for key in keys] == ["direct(ap)", "positive", 0.03, 0.03, 1.0, False, 12, None]
     assert "certificate" not in header
     shown = here("info", model).stdout.split()
     assert "direct(ap)" in shown

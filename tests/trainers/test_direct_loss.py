@@ -58,7 +58,7 @@ class TestBounds:
             epsilon = float(rng.choice([0.05, 0.5, 5.0]))
             scaled = scores / scores.std()
             found = [
-                Lists(one_query(n_pos, n_neg), loss, DirectSettings(update=update, perturbation=epsilon))
+                Lists(one_query(n_pos, n_neg), loss, DirectSettings(update=update, perturbation=epsilon, l2=0.0))
                 .slope(scores, 1.0)
                 .value
                 for update in UPDATES

@@ -52,7 +52,7 @@ class DirectLoss(Recipe):
             ["--perturbation"],
             type=Number(0, open_low=True),
             help="ε, how much the loss counts when those rankings are looked for, in deviations of the scores. "
-            "[default: 0.1; of the negative update 0.01]",
+            "[default: 0.03; of the negative update 0.01]",
         ),
         click.Option(
             ["--step-rows"],
@@ -174,14 +174,14 @@ class DirectLoss(Recipe):
 
 
 def _settings(common: Common, own: Mapping[str, Any]) -> DirectSettings:
-    from apsvm.trainers.direct_loss import DirectSettings
+    from apsvm.trainers.direct_loss import L2_WEIGHT, DirectSettings
 
     return DirectSettings(
         loss=common.loss[len(PREFIX) : -1],
         update=own["update"],
         perturbation=own["perturbation"],
         learning_rate=own["learning_rate"],
-        l2=own["l2"],
+        l2=L2_WEIGHT if own["l2"] is None else own["l2"],
         step_rows=own["step_rows"],
         epochs=own["epochs"],
         patience=own["patience"],

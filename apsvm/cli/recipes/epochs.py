@@ -25,9 +25,7 @@ LEARNING_RATE = click.Option(
 L2 = click.Option(
     ["--l2"],
     type=Number(0),
-    default=0.0,
-    show_default=True,
-    help="Weight of ½‖w‖² against the loss; of direct, of ‖w‖² against the scores' variance.",
+    help="Weight of ½‖w‖² against the loss; of direct, of ‖w‖² against the scores' variance. [default: 0; of direct 1]",
 )
 EPOCHS = click.Option(
     ["--epochs"],

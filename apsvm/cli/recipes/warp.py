@@ -191,7 +191,7 @@ def _settings(common: Common, own: Mapping[str, Any]) -> Settings:
         max_trials=own["max_trials"],
         rule=own["rule"],
         learning_rate=own["learning_rate"],
-        l2=own["l2"],
+        l2=own["l2"] or 0.0,
         epochs=own["epochs"],
         patience=own["patience"],
         time_limit=common.time_limit,
