@@ -59,8 +59,9 @@ class DirectSettings:
     update : ``positive`` or ``negative``
     perturbation : ε, in deviations of the scores; None: PERTURBATIONS
     learning_rate : in deviations of the scores, see the module; None: LEARNING_RATE
-    l2 : ≥ 0, see the module
+    l2 : see the module
     step_rows : rows of a step, at most, but for one of each class
+    epochs, patience : at least 1
     time_limit : seconds
     """
 
@@ -87,9 +88,13 @@ class DirectSettings:
                 f"the negative update is for losses of two arrays, weights and discount, and {loss.name!r} has none: "
                 "choose the positive update"
             )
-        for what, value in (("perturbation", self.epsilon), ("learning rate", self.rate)):
-            if not (np.isfinite(value) and value > 0.0):
-                raise ValueError(f"the {what} must be above 0, found {value!r}")
+        for what, value, low, high in (
+            ("perturbation", self.epsilon, 1e-9, 1e9),
+            ("learning rate", self.rate, 1e-300, 1e9),
+            ("weight l2", self.l2, 0.0, 1e9),
+        ):
+            if not low <= value <= high:
+                raise ValueError(f"the {what} must lie in {low:g}..{high:g}, found {value!r}")
         return loss
 
     @property

@@ -309,7 +309,7 @@ class TestBatches:
         )  # fmt: skip
         values = []
         for step_rows in (40, 5000):
-            batches = list(direct_loss._batches(risk, DirectSettings(step_rows=step_rows, l2=1e12), rng))
+            batches = list(direct_loss._batches(risk, DirectSettings(step_rows=step_rows, l2=1e9), rng))
             found = [
                 batch.queries * batch.lists.slope(batch.rows.scores(np.ones(2)), 10.0).value
                 for batch in batches
@@ -354,7 +354,9 @@ class TestWhatIsRefused:
             ({"update": "sideways"}, UnknownNameError, "positive, negative"),
             ({"learning_rate": 0.0}, ValueError, "learning rate"),
             ({"perturbation": 0.0}, ValueError, "perturbation"),
+            ({"perturbation": 1e-300}, ValueError, "perturbation"),
             ({"perturbation": float("nan")}, ValueError, "perturbation"),
+            ({"l2": -1.0}, ValueError, "l2"),
         ],
     )
     def test_settings(self, settings, error, words, rng):
