@@ -235,6 +235,11 @@ class _Batch(NamedTuple):
     queries: int
     blocks: list[tuple[int, int, int]]  # (first, size, taken)
 
+    @property
+    def steps(self) -> int:
+        """In a pass: together they take as many rows as there are."""
+        return max(1, round(len(self.rows) / sum(taken for *_, taken in self.blocks))) if self.blocks else 1
+
     def draw(self, rng: np.random.Generator) -> Rows:
         if not self.blocks:
             return self.rows
@@ -270,7 +275,8 @@ class _Descent:
         self._unit = 1.0 / np.sqrt(total) if total > 0.0 else 0.0
         self._settings, self._rng = settings, rng
         self._batches = list(_batches(risk, settings, rng))
-        self._steps_a_pass = max(len(self._batches), STEPS_AN_EPOCH)
+        self._turns = np.repeat(np.arange(len(self._batches)), [batch.steps for batch in self._batches])
+        self._steps_a_pass = max(self._turns.size, STEPS_AN_EPOCH)
         self._steps = 0
         self.w = _first_weights(rows, layout, start, variance > 0.0)
         self._mean, self._square = np.zeros(self._varies.size), np.zeros(self._varies.size)
@@ -278,7 +284,7 @@ class _Descent:
     def one_pass(self, stop: Callable[[], bool]) -> Pass:
         order: list[int] = []
         while len(order) < self._steps_a_pass:
-            order += self._rng.permutation(len(self._batches)).tolist()
+            order += self._rng.permutation(self._turns).tolist()
         draws = updates = queries = 0
         value, sampled = 0.0, False
         for at in order[: self._steps_a_pass]:

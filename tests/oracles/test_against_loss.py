@@ -34,7 +34,7 @@ def against(scores, relevant, loss, oracle=None):
 
 
 def tiny_query(rng):
-    n_pos, n_neg = rng.integers(1, 6, size=2)
+    n_pos, n_neg = rng.integers(1, 5, size=2)
     relevant = rng.permutation(np.repeat([True, False], [n_pos, n_neg]))
     scores = rng.integers(-3, 4, size=n_pos + n_neg) * rng.choice([0.05, 0.25, 1.0])
     return scores + rng.normal(size=scores.size) * (rng.random() < 0.2), relevant
@@ -43,7 +43,7 @@ def tiny_query(rng):
 @pytest.mark.parametrize("loss", RANKING_LOSSES)
 def test_equals_exhaustive_search_on_tiny_queries(loss, rng):
     made, tied, between = LOSSES[loss](), 0, 0
-    for _ in range(1200):
+    while tied < 1000:
         scores, relevant = tiny_query(rng)
         value, lost, ranks, weights = against(scores, relevant, made)
         assert value == pytest.approx(hinge_by_interleavings(scores, relevant, negated(loss)), abs=1e-12)
@@ -56,8 +56,7 @@ def test_equals_exhaustive_search_on_tiny_queries(loss, rng):
         assert value <= by_score[0] + 1e-12
         tied += np.unique(scores).size < scores.size
         between += by_score[1] == 0.0 and by_score[0] - value > 1e-6 and lost > 1e-6
-    assert tied > 800  # the generator does make ties
-    assert between > 20  # and rankings that are neither the best one nor that by score
+    assert between > 20  # rankings that are neither the best one nor that by score
 
 
 @pytest.mark.parametrize("loss", RANKING_LOSSES)

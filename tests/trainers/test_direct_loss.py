@@ -227,6 +227,14 @@ class TestDescent:
             w = train_direct(data, settings, Watch(), start=nothing).w
             np.testing.assert_allclose(w / w[0], means / means[0], rtol=1e-5)
 
+    @pytest.mark.parametrize(("step_rows", "rows", "steps"), [(600, 6000, 10), (150, 1500, 10), (20, 600, 30)])
+    def test_an_epoch_takes_every_row_about_once_and_ten_steps(self, step_rows, rows, steps, rng):
+        data, asked = noisy(rng), []
+        watch = Watch(should_stop=lambda: bool(asked.append(None)))
+        trained = train_direct(data, DirectSettings(step_rows=step_rows, epochs=2), watch)
+        assert [epoch.passed.draws for epoch in trained.epochs] == [rows, rows]
+        assert len(asked) == 2 * steps + 2  # and after each epoch
+
     def test_the_best_epoch_is_kept_and_patience_ends_it(self, rng):
         data, seen = noisy(rng), []
 
@@ -338,6 +346,7 @@ class TestBatches:
                 assert kept.size == 100
             assert (np.diff(grades[rows.selection]) <= 0).all()
             assert np.unique(rows.selection).size == kept.size
+            assert batch.steps == 10
             counts[rows.selection] += 1
         assert counts[100:].min() > 0  # every row has its turn
         assert np.isfinite(batch.lists.slope(batch.draw(rng).scores(np.ones(1)), 1.0).value)
