@@ -49,6 +49,9 @@ L2_WEIGHT = 1.0
 STEPS_AN_EPOCH = 10
 #: Shares of the running mean and of the running mean square of the gradients that a step keeps.
 MOMENTUM, MEMORY = 0.9, 0.999
+#: Of a class that is rare in a long query, a sample has as many rows as this, if there are: one positive in a list says
+#: little of its order.
+LEAST_OF_A_CLASS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class DirectSettings:
     perturbation : ε, in deviations of the scores; None: PERTURBATIONS
     learning_rate : in deviations of the scores, see the module; None: LEARNING_RATE
     l2 : see the module
-    step_rows : rows of a step, at most, but for one of each class
+    step_rows : rows of a step, at most, but for the least of each class
     epochs, patience : at least 1
     time_limit : seconds
     """
@@ -369,7 +372,7 @@ def _batches(risk: Risk, settings: DirectSettings, rng: np.random.Generator) -> 
 
 def _sampled(query: Queries, step_rows: int) -> tuple[Queries, list[tuple[int, int, int]]]:
     """A query of about ``step_rows`` rows in the place of a longer one, and how many rows each of its classes, or
-    grades, gives to it: its share, one at least."""
+    grades, gives to it: its share, but not too few."""
     (n_pos,), (n_neg,) = query.n_pos.tolist(), query.n_neg.tolist()
     size = n_pos + n_neg
     ends = [n_pos, size] if query.levels is None else [*sorted(query.levels.n_pos.tolist()), size]
@@ -377,7 +380,7 @@ def _sampled(query: Queries, step_rows: int) -> tuple[Queries, list[tuple[int, i
     ends_of_sample: dict[int, int] = {}
     begin = held = 0
     for end in ends:
-        taken = max(1, round((end - begin) * step_rows / size))
+        taken = max(min(LEAST_OF_A_CLASS, end - begin), round((end - begin) * step_rows / size))
         blocks.append((begin, end - begin, taken))
         held += taken
         ends_of_sample[end] = held

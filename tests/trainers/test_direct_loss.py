@@ -227,7 +227,7 @@ class TestDescent:
             w = train_direct(data, settings, Watch(), start=nothing).w
             np.testing.assert_allclose(w / w[0], means / means[0], rtol=1e-5)
 
-    @pytest.mark.parametrize(("step_rows", "rows", "steps"), [(600, 6000, 10), (150, 1500, 10), (20, 600, 30)])
+    @pytest.mark.parametrize(("step_rows", "rows", "steps"), [(600, 6000, 10), (150, 1500, 10), (55, 605, 11)])
     def test_an_epoch_takes_every_row_about_once_and_ten_steps(self, step_rows, rows, steps, rng):
         data, asked = noisy(rng), []
         watch = Watch(should_stop=lambda: bool(asked.append(None)))
@@ -326,6 +326,13 @@ class TestBatches:
         assert len(found) == 1
         assert values[0] == pytest.approx(values[1], rel=1e-3)
 
+    def test_a_rare_class_has_a_few_rows_in_a_sample(self, rng):
+        loss = make_loss("ap")
+        relevant = np.arange(2000) < 20
+        risk = make_risk(Rows(np.zeros((2000, 1))), relevant, loss, make_oracle("auto", loss))
+        (batch,) = direct_loss._batches(risk, DirectSettings(step_rows=100), rng)
+        assert relevant[batch.draw(rng).selection].sum() == 8
+
     @pytest.mark.parametrize("graded", [False, True])
     def test_a_sample_of_a_long_query(self, graded, rng):
         grades = np.repeat([3.0, 1.0, 0.0], [4, 96, 900])
@@ -340,7 +347,7 @@ class TestBatches:
             rows = batch.draw(rng)
             kept = grades[rows.selection]
             if graded:
-                assert np.unique(kept, return_counts=True)[1].tolist() == [90, 10, 1]
+                assert np.unique(kept, return_counts=True)[1].tolist() == [90, 10, 4]
             else:
                 assert (kept > 0).sum() == 10
                 assert kept.size == 100

@@ -59,7 +59,8 @@ class DirectLoss(Recipe):
             type=click.IntRange(2),
             default=4096,
             show_default=True,
-            help="Rows of a step: whole queries, or of a longer one a sample with its share of positives.",
+            help="Rows of a step: whole queries, or of a longer one a sample, its share of positives and "
+            "of negatives, eight or more.",
         ),
         LEARNING_RATE,
         L2,
