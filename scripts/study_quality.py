@@ -36,12 +36,17 @@ from threadpoolctl import threadpool_limits
 from apsvm import read_svmlight
 from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate
+from apsvm.trainers.direct_loss import DirectSettings, train_direct
 from apsvm.trainers.stage import Settings, TrainingSet, Watch
+from apsvm.trainers.stochastic import Watch as FollowEpochs
 from apsvm.trainers.structured_svm import train_path
 
 METRICS = ("AP", "nDCG", "AUC")
 CHOICES = {"hinge": [10.0**k for k in range(-3, 6)], "tight": [10.0**k for k in range(-1, 8)]}
-RIVAL_CHOICES = [10.0**k for k in range(-4, 3)]
+LR_CHOICES = [10.0**k for k in range(-4, 3)]
+SVC_CHOICES = [10.0**k for k in range(-5, 2)]
+#: Perturbations and epochs.
+DIRECT_CHOICES = [(epsilon, epochs) for epsilon in (0.03, 0.1, 0.3) for epochs in (5, 30)]
 
 #: For each value of C: (name of the setting, scores of the test rows, seconds).
 Fits = Iterator[tuple[str, NDArray[np.float64], float]]
@@ -59,9 +64,21 @@ def structured(loss: str, bound: str) -> Method:
     return fits
 
 
-def rival(make: Callable[[float], Any]) -> Method:
+def direct(loss: str, update: str) -> Method:
     def fits(X: NDArray[Any], relevant: NDArray[np.bool_], X_test: NDArray[Any]) -> Fits:
-        for C in RIVAL_CHOICES:
+        data = TrainingSet(Rows(X), relevant)
+        for epsilon, epochs in DIRECT_CHOICES:
+            began = time.perf_counter()
+            settings = DirectSettings(loss=loss, update=update, perturbation=epsilon, epochs=epochs)
+            w = train_direct(data, settings, FollowEpochs()).w
+            yield f"{epsilon:g}, {epochs}", X_test @ w, time.perf_counter() - began
+
+    return fits
+
+
+def rival(make: Callable[[float], Any], choices: list[float]) -> Method:
+    def fits(X: NDArray[Any], relevant: NDArray[np.bool_], X_test: NDArray[Any]) -> Fits:
+        for C in choices:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 began = time.perf_counter()
@@ -84,12 +101,13 @@ def boosted(X: NDArray[Any], relevant: NDArray[np.bool_], X_test: NDArray[Any]) 
 
 def methods() -> dict[str, Method]:
     found: dict[str, Method] = {
-        "LR": rival(lambda C: LogisticRegression(C=C, max_iter=2000)),
-        "LinearSVC": rival(lambda C: LinearSVC(C=C, max_iter=5000, dual="auto")),
+        "LR": rival(lambda C: LogisticRegression(C=C, max_iter=2000), LR_CHOICES),
+        "LinearSVC": rival(lambda C: LinearSVC(C=C, max_iter=5000, dual="auto"), SVC_CHOICES),
     }
     for loss in ("ap", "ndcg", "auc"):
         for bound in ("hinge", "tight"):
             found[f"{loss} {bound}"] = structured(loss, bound)
+    found["ap direct+"], found["ap direct-"] = direct("ap", "positive"), direct("ap", "negative")
     try:
         import lightgbm  # noqa: F401
 
