@@ -33,9 +33,11 @@ def metrics_of(part: Judged, drawn: Drawn) -> Markup:
         return section("Metrics", element("p", f"None: {result}."))
     mean = ""
     if part.groups is not None:
-        mean = f" Each figure is the mean over {result.n_groups - result.groups_skipped:,} queries"
-        left_out = f"; {result.groups_skipped:,} without both kinds of rows are left out."
-        mean += left_out if result.groups_skipped else "."
+        used = result.n_groups - result.groups_skipped
+        mean = f" AP is the mean over the {used:,} queries with both kinds of rows"
+        mean += f", of {result.n_groups:,}" if result.groups_skipped else ""
+        graded = ", and those that read the grades over the queries with different ones"
+        mean += f"; so are the others{graded if part.grades is not None else ''}."
     if part.relevant_from is not None:
         mean += f" Rows of grade {part.relevant_from:g} and above are relevant; nDCG and WMW read the grades."
     told = f"As apsvm eval gives them, rows of equal score as one block.{mean}"
@@ -76,16 +78,16 @@ def most_violating(part: Judged, lines: NDArray[np.int64] | None) -> Markup:
             [
                 "row" if lines is None else "line",
                 *(["qid"] if groups is not None else []),
-                "label", "score", "place", "rows on the wrong side of it",
+                "on the wrong side", "label", "score", "place",
             ],
             [
                 [
                     f"{where[row]}",
                     *([str(groups[row])] if groups is not None else []),
+                    bar(shares[row], f"{wrong[row]:,} of {of[row]:,} ({share(shares[row])})"),
                     _label(part.dataset, row),
                     f"{part.scores[row]:.6g}",
                     f"{found.place[row]:,} of {found.size[row]:,}",
-                    bar(shares[row], f"{wrong[row]:,} of {of[row]:,} ({share(shares[row])})"),
                 ]
                 for row in order.tolist()
             ],
@@ -102,6 +104,7 @@ def most_violating(part: Judged, lines: NDArray[np.int64] | None) -> Markup:
     pairs = int(found.above.sum())
     all_pairs = int(found.lower.sum())
     told = f"{pairs:,} of {all_pairs:,} pairs of rows ({share(pairs / max(1, all_pairs))}) stand the wrong way round. "
+    told += "Of each row below it is told how many others, of those it should stand above or below, do not let it. "
     if lines is None:
         told += "Rows are counted from 1."
     else:

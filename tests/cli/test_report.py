@@ -142,8 +142,8 @@ def test_the_most_violating_rows_by_their_lines(digits_run, digits):
     below = {i: int((scores[digits.positive] < scores[i]).sum()) for i in np.flatnonzero(~digits.positive)}
     for shown, counts, total in ((low, above, 1623), (high, below, 174)):
         expected = sorted(counts.values(), reverse=True)[:10]
-        assert [int(row[-1].split(" of ")[0].replace(",", "")) for row in shown] == expected
-        for line, label, score, place, wrong in shown:
+        assert [int(row[1].split(" of ")[0].replace(",", "")) for row in shown] == expected
+        for line, wrong, label, score, place in shown:
             text = lines[int(line) - 1]
             assert float(text.split()[0]) == float(label)
             row = int(np.flatnonzero(np.isclose(scores, float(score), rtol=1e-5, atol=0))[0])
@@ -230,7 +230,7 @@ def test_queries_with_grades(rng, here, write_rows, tmp_path):
     by_query = {query: values["nDCG(exp)"] for query, values in found["per_query"].items()}
     assert [row[0] for row in worst] == sorted(by_query, key=by_query.get)[:10]
     assert page.facts["queries"] == "12"
-    assert page.table("line", "qid", "label")
+    assert page.table("line", "qid", "on the wrong side", "label")
 
 
 def test_classes_the_worst_first(digits, here, write_rows, tmp_path, monkeypatch):
