@@ -88,14 +88,18 @@ def report(
 
 
 def _run(folder: str, records: Sequence[Record], finished: Sequence[Finished]) -> Run:
+    """The run without rows to judge it on."""
+    from apsvm.data.dataset import shown_label
     from apsvm.report.run import Run
 
-    notes = []
-    last = records[-1]
-    if last["event"] != "end":
+    notes = [
+        f"class {shown_label(skipped['label'])} was left out of the training: {skipped['reason']}"
+        for one in finished[:1]
+        for skipped in one.model.header.get("classes_skipped", [])
+    ]
+    if records[-1]["event"] != "end":
         notes.append("the log has no end: the run was killed, or is still going on")
-    name = os.path.basename(os.path.abspath(folder))
-    return Run(name, records, False, finished, None, None, notes)
+    return Run(os.path.basename(os.path.abspath(folder)), records, finished, None, None, notes)
 
 
 def _finished(folder: str, records: Sequence[Record]) -> list[Finished]:

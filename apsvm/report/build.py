@@ -67,8 +67,8 @@ def _name(run: Run) -> str:
     headers = run.headers()
     if headers:
         return f"{headers[0][1]['loss']} on {headers[0][1]['data']['file']}"
-    data = run.command.get("data", "")
-    return f"{run.command.get('options', {}).get('loss', 'ap')} on {data.rsplit('/', 1)[-1]}" if data else run.folder
+    data = run.command.get("data", "").rsplit("/", 1)[-1]
+    return f"{run.start['loss']} on {data}" if data and "loss" in run.start else run.folder
 
 
 def _head(run: Run, judged: Sequence[Judged]) -> Markup:

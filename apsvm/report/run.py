@@ -46,13 +46,12 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """folder : its name; records : of the log; cut_off : see ``records.ReadLog``; finished : its models, fewer than
-    were asked for, or none, if it was stopped; dataset : the rows to judge them on, and ``lines``, (n,) int64, where
-    they stand in the file, or None if they are no lines of text; notes : what the reader should know of all this"""
+    """folder : its name; records : of the log; finished : its models, fewer than were asked for, or none, if it was
+    stopped; dataset : the rows to judge them on, and ``lines``, (n,) int64, where they stand in the file, or None if
+    they are no lines of text; notes : what the reader should know of all this"""
 
     folder: str
     records: Sequence[Record]
-    cut_off: bool
     finished: Sequence[Finished]
     dataset: Dataset | None
     lines: NDArray[np.int64] | None
@@ -73,6 +72,11 @@ class Run:
                         part = name.removesuffix("_wall_ns")
                         found[part] = found.get(part, 0.0) + value / 1e9
         return found
+
+    @property
+    def start(self) -> Record:
+        """The first ``start`` record: what is trained."""
+        return next((record for record in self.records if record["event"] == "start"), {})
 
     @property
     def of_classes(self) -> bool:

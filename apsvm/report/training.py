@@ -36,16 +36,15 @@ _TOLD = (
 
 
 def what_was_trained(run: Run) -> Markup:
-    headers = run.headers() or [("", record) for record in run.records if record["event"] == "start"][:1]
+    headers = run.headers() or [("", run.start)]
     told: list[tuple[object, object]] = []
-    if headers:
-        for key, name in _TOLD:
-            values = list(dict.fromkeys(_shown(header.get(key)) for _, header in headers))
-            values = [value for value in values if value not in ("", "none")]
-            if key == "bias" and values == ["-1"]:
-                continue
-            if values:
-                told.append((name, values[0] if len(values) == 1 else _few(values)))
+    for key, name in _TOLD:
+        values = list(dict.fromkeys(_shown(header.get(key)) for _, header in headers))
+        values = [value for value in values if value not in ("", "none")]
+        if key == "bias" and values == ["-1"]:
+            continue
+        if values:
+            told.append((name, values[0] if len(values) == 1 else _few(values)))
     options = [
         f"--{name.replace('_', '-')}{'' if value is True else ' ' + _shown(value)}"
         for name, value in run.command.get("options", {}).items()
@@ -53,7 +52,7 @@ def what_was_trained(run: Run) -> Markup:
     ]
     if options:
         told.append(("options given", " ".join(options)))
-    versions = headers[0][1].get("versions", {}) if headers else run.command.get("versions", {})
+    versions = headers[0][1].get("versions") or run.command.get("versions", {})
     if versions:
         told.append(("versions", ", ".join(f"{name} {version}" for name, version in versions.items())))
     if run.command.get("machine"):

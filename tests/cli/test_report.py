@@ -236,7 +236,8 @@ def test_queries_with_grades(rng, here, write_rows, tmp_path):
 def test_classes_the_worst_first(digits, here, write_rows, tmp_path, monkeypatch):
     monkeypatch.setattr("apsvm.report.build.MOST_PARTS", 2)
     few = digits.labels < 4
-    data = write_rows(tmp_path / "data", digits.X[few], digits.labels[few])
+    data = write_rows(tmp_path / "data", digits.X[few], digits.labels[few], query_id=np.arange(few.sum()) % 3)
+    data.write_text(data.read_text() + "7 qid:99 1:1\n")  # a class whose positives are all a query has
     here("train", "-q", data, "--run-dir", tmp_path / "run", "--one-vs-rest", "--max-iterations", 2, code=3)
     here("report", "-q", tmp_path / "run")
     page = read(tmp_path / "run" / "report.html")
@@ -251,6 +252,7 @@ def test_classes_the_worst_first(digits, here, write_rows, tmp_path, monkeypatch
     assert [text.split(":")[0] for text in page.text if text.endswith("metrics, rows, weights")] == folded
     assert "Of the other 2 only the figures above are shown." in page.all_text
     assert "iteration limit" in page.text
+    assert "class 7 was left out of the training: " in page.all_text
 
 
 def test_a_path_of_C_and_the_tight_bound(cancer, here, tmp_path):
