@@ -7,21 +7,18 @@ import shutil
 import subprocess
 
 import pytest
+from click.shell_completion import BashComplete
 
+from apsvm.cli import commands
 from apsvm.cli.recipes import recipe_of
 from apsvm.metrics import parse_metric
 
 
-@pytest.fixture
-def completed(run):
-    """completed("apsvm train --lo") → the answers (kind, word)."""
-
-    def ask(line):
-        words = line.split(" ")
-        env = {"_APSVM_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-        return [tuple(answer.split(",", 1)) for answer in run(env=env).stdout.splitlines()]
-
-    return ask
+def completed(line):
+    """completed("apsvm train --lo") → the answers (kind, word), by what the script calls."""
+    _, *before, incomplete = line.split(" ")
+    shell = BashComplete(commands, {}, "apsvm", "_APSVM_COMPLETE")
+    return [(item.type, item.value) for item in shell.get_completions(before, incomplete)]
 
 
 def words(answers):
@@ -29,7 +26,7 @@ def words(answers):
     return [word for _, word in answers]
 
 
-def test_commands_and_options(completed):
+def test_commands_and_options():
     assert words(completed("apsvm pl")) == ["plot"]
     assert words(completed("apsvm plot h")) == ["heatmap"]
     assert words(completed("apsvm train --log-")) == ["--log-ranks"]
@@ -37,7 +34,7 @@ def test_commands_and_options(completed):
     assert words(completed("apsvm train --oracle se")) == ["search", "select", "search-select"]
 
 
-def test_losses(completed):
+def test_losses():
     found = words(completed("apsvm train --loss "))
     assert {"ap", "ndcg@10", "rbp(0.8)", "wmw", "warp", "f(0.5)"} <= set(found)
     for loss in found:
@@ -45,7 +42,7 @@ def test_losses(completed):
     assert words(completed("apsvm cv data --loss ap,M")) == ["ap,mrr"]
 
 
-def test_metrics(completed):
+def test_metrics():
     found = words(completed("apsvm eval -m "))
     assert {"AP", "nDCG@10", "RBP(0.8)", "F1"} <= set(found)
     assert [parse_metric(name).name for name in found] == found
@@ -56,11 +53,11 @@ def test_metrics(completed):
     "line",
     ["apsvm train da", "apsvm eval --model m", "apsvm plot pr x -o p", "apsvm report r", "apsvm train x --log l"],
 )
-def test_files(line, completed):
+def test_files(line):
     assert completed(line) == [("file", line.split(" ")[-1])]
 
 
-def test_in_bash(run, command, environment):
+def test_in_bash(command, environment):
     """The script that is sourced, as the README says, and its function called as bash calls it."""
     bash = shutil.which("bash")
     if bash is None:

