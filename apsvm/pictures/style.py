@@ -143,8 +143,9 @@ def legend_below(figure: Figure, size: Size, *panels: Axes, columns: int | None 
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(name, handle)
     if found:
-        longest = max(map(len, found)) + 5
-        fits = max(1, int(size.width * 72 / (0.56 * (size.font - 1) * longest)))
+        # In widths of an m: a letter's, and those of the line before a name and the room behind it.
+        widest = (size.font - 1) * (0.58 * max(map(len, found)) + 4.8)
+        fits = max(1, int(size.width * 72 / widest))
         figure.legend(
             list(found.values()), list(found), loc="outside lower center", ncols=min(columns or fits, fits, len(found))
         )

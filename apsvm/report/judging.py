@@ -34,10 +34,10 @@ def metrics_of(part: Judged, drawn: Drawn) -> Markup:
     mean = ""
     if part.groups is not None:
         used = result.n_groups - result.groups_skipped
-        mean = f" AP is the mean over the {used:,} queries with both kinds of rows"
+        mean = f" Figures are means over the {used:,} queries with both kinds of rows"
         mean += f", of {result.n_groups:,}" if result.groups_skipped else ""
-        graded = ", and those that read the grades over the queries with different ones"
-        mean += f"; so are the others{graded if part.grades is not None else ''}."
+        mean += "" if part.grades is None else ", of metrics that read grades over those with different grades"
+        mean += "."
     if part.relevant_from is not None:
         mean += f" Rows of grade {part.relevant_from:g} and above are relevant; nDCG and WMW read the grades."
     told = f"As apsvm eval gives them, rows of equal score as one block.{mean}"
@@ -104,7 +104,7 @@ def most_violating(part: Judged, lines: NDArray[np.int64] | None) -> Markup:
     pairs = int(found.above.sum())
     all_pairs = int(found.lower.sum())
     told = f"{pairs:,} of {all_pairs:,} pairs of rows ({share(pairs / max(1, all_pairs))}) stand the wrong way round. "
-    told += "Of each row below it is told how many others, of those it should stand above or below, do not let it. "
+    told += "Each row is listed with how many of the rows that it should stand above, or below, it does not. "
     if lines is None:
         told += "Rows are counted from 1."
     else:
