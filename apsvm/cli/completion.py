@@ -19,6 +19,7 @@ _EXAMPLES = {
     "(gain)": "(linear)",
     "(beta)": "(0.5)",
     "(graph)": "(adjacent)",
+    "(loss)": "(ap)",
     "Fβ": "F1",
 }
 _FILES = re.compile(r"\[?(DATA|MODEL|OUT|FILE|FILE\.toml|FOLDER|LOG|RESULTS|RUN_DIR)…?\]?")

@@ -29,6 +29,7 @@ _TOLD = (
     ("epsilon", "ε, the gap asked for, / C"), ("solver", "solver"), ("keep_easy", "easy rows kept easy, %"),
     ("objective", "objective"), ("summation", "summation"), ("optimizer", "optimizer"), ("lambda", "λ"),
     ("normalize", "loss is"), ("tolerance", "tolerance"), ("tau", "τ"), ("rank_estimator", "rank estimator"),
+    ("update", "update"), ("perturbation", "perturbation"), ("step_rows", "rows a step"),
     ("rule", "step rule"), ("learning_rate", "learning rate"), ("l2", "l2"), ("threads", "threads"),
     ("scale", "scaling"), ("bias", "constant feature"), ("positive_label", "positive label"),
     ("relevant_from", "relevant from grade"), ("seed", "seed"),

@@ -82,8 +82,8 @@ def _gradient(header: Mapping[str, Any]) -> list[str]:
 def _no_certificate(header: Mapping[str, Any]) -> list[str]:
     told = [
         f"The training ended as “{header['state']}” after {header['epochs']} epochs.",
-        "There is no certificate: WARP is stochastic, and its estimated loss is what its draws happened to show while "
-        "the weights moved.",
+        "There is no certificate: the steps are stochastic, and the estimated loss is what the draws happened to show "
+        "while the weights moved.",
     ]
     validation = header.get("validation")
     if validation is not None:

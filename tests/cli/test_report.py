@@ -275,9 +275,9 @@ def test_a_path_of_C_and_the_tight_bound(cancer, here, tmp_path):
     assert "stationary point" in page.all_text
 
 
-@pytest.mark.parametrize("loss", ["wmw", "warp"])
+@pytest.mark.parametrize("loss", ["wmw", "warp", "direct(ap)"])
 def test_other_trainings(loss, cancer, here, tmp_path):
-    more = {"wmw": (), "warp": ("--epochs", 3, "--validation", cancer.path)}[loss]
+    more = () if loss == "wmw" else ("--epochs", 3, "--validation", cancer.path)
     here("train", "-q", cancer.path, "--run-dir", tmp_path / "run", "--loss", loss, *more)
     here("report", "-q", tmp_path / "run")
     page = read(tmp_path / "run" / "report.html")
