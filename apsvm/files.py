@@ -1,4 +1,4 @@
-"""Output files: whole or not at all. ``-`` is standard output."""
+"""Files of the command line: ``-`` is standard input or output; written whole or not at all."""
 
 from __future__ import annotations
 
@@ -69,6 +69,14 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise FileNotFoundError(errno.ENOENT, "No such directory", str(folder))
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """All of a file, or of standard input for ``-``; OSError if it cannot be read."""
+    if os.fspath(path) == "-":
+        return standard_input().read()
+    with open(path, "rb") as stream:
+        return stream.read()
 
 
 def standard_input() -> BinaryIO:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TextIO
 
 from apsvm.clock import Span
-from apsvm.files import standard_input
+from apsvm.files import read_bytes
 
 Record = Mapping[str, Any]
 
@@ -77,12 +77,7 @@ def read_log(path: str | os.PathLike[str]) -> ReadLog:
     OSError : it cannot be read
     """
     name = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
-    if os.fspath(path) == "-":
-        content = standard_input().read()
-    else:
-        with open(path, "rb") as stream:
-            content = stream.read()
-    lines = content.split(b"\n")
+    lines = read_bytes(path).split(b"\n")
     records: list[Record] = []
     for number, line in enumerate(lines, 1):
         if number == len(lines) and not line:

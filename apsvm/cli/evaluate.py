@@ -26,7 +26,7 @@ from apsvm.cli.shared import (
     reads_several_labels,
     score_rows,
 )
-from apsvm.files import standard_input
+from apsvm.files import read_bytes
 from apsvm.metrics import TIE_RULES
 
 if TYPE_CHECKING:
@@ -636,11 +636,7 @@ def _read_scores(path: str) -> Any:
     import numpy as np
 
     with reading(path):
-        if path == "-":
-            content = standard_input().read()
-        else:
-            with open(path, "rb") as stream:
-                content = stream.read()
+        content = read_bytes(path)
     name = "<stdin>" if path == "-" else path
     rows: list[list[float]] = []
     lines = content.split(b"\n")

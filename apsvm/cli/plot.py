@@ -303,14 +303,10 @@ def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
 
 
 def _read_json(path: str) -> Any:
-    from apsvm.files import standard_input
+    from apsvm.files import read_bytes
 
     with reading(path):
-        if path == "-":
-            content = standard_input().read()
-        else:
-            with open(path, "rb") as stream:
-                content = stream.read()
+        content = read_bytes(path)
     try:
         return json.loads(content)
     except ValueError as error:

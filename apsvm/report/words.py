@@ -38,7 +38,7 @@ def _bounds(header: Mapping[str, Any]) -> list[str]:
     if header.get("hinge_objective") is not None:
         told.append(
             f"It is a stationary point of ½‖w‖² + C·(tight bound on the loss), whose value is {number(primal)}: no "
-            f"other weights lower its convex majorant by more than {off}. The hinge's own optimum is "
+            f"other weights lower its convex majorant by more than {off}. The convex hinge, where it began, came to "
             f"{number(header['hinge_objective'])}. The tight bound is not convex: there may be lower points."
         )
     else:
