@@ -1,7 +1,7 @@
 """Descend J(w) = ½‖w‖² + C·r(Xw) where r is neither smooth nor convex: L-BFGS with a weak Wolfe search.
 
-    d = −H g,   H from the last steps and changes of gradient (Nocedal 1980);   a by doubling and halving until
-    J(w + a d) ≤ J(w) + 10⁻⁴ a g·d   and   g(w + a d)·d ≥ 0.9 g·d
+    d = −H g,   H from the last steps and changes of gradient (Nocedal 1980), at first diagonal;
+    a by doubling and halving until   J(w + a d) ≤ J(w) + 10⁻⁴ a g·d   and   g(w + a d)·d ≥ 0.9 g·d
 
 Where J has kinks, quasi-Newton steps still head for a local minimum: the search stops beyond a kink, where the gradient
 is another, and H learns it (Lewis and Overton 2013). Along a direction the scores are known, so that a trial costs one
@@ -27,7 +27,7 @@ MOST_TRIALS = 40
 #: The first step, relative to the length of w.
 FIRST_STEP = 0.1
 #: Iterations in a row that gain too little, or restarts, before the end.
-PATIENCE = 3
+PATIENCE = 5
 
 
 class Step(NamedTuple):
@@ -44,21 +44,26 @@ def descend(
     w: NDArray[np.float64],
     *,
     enough: float,
+    curvature: NDArray[np.float64] | None = None,
     max_iterations: int = 10_000,
     on_step: Callable[[Step], None] = lambda step: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> NDArray[np.float64]:
-    """A point with J at most that of ``w`` (dimension,), from which steps gain less than ``enough``."""
+    """A point with J at most that of ``w`` (dimension,), from which steps gain less than ``enough``.
+
+    curvature : (dimension,) float64 > 0, how much J curves in each weight, up to a factor; None: alike
+    """
+    diagonal = np.ones(w.size) if curvature is None else 1.0 / curvature
     here = _Here(problem, C, w)
     history: deque[_Pair] = deque(maxlen=MEMORY)
     idle = 0
     for number in range(1, max_iterations + 1):
         if should_stop() or not here.gradient.any():
             break
-        direction = -_inverse_hessian(history, here.gradient)
+        direction = -_inverse_hessian(history, here.gradient, diagonal)
         if not history:
-            length, slope = float(np.linalg.norm(here.w)), float(np.linalg.norm(here.gradient))
-            direction *= FIRST_STEP * length / slope if length > 0.0 else 1.0 / C
+            length = float(np.linalg.norm(here.w))
+            direction *= FIRST_STEP * length / float(np.linalg.norm(direction)) if length > 0.0 else 1.0 / C
         before, gradient, objective = here.w, here.gradient, here.objective
         if not here.search(direction):
             idle += 1
@@ -89,17 +94,20 @@ class _Pair(NamedTuple):
         return cls(step, change, product) if product > 0.0 else None
 
 
-def _inverse_hessian(history: deque[_Pair], gradient: NDArray[np.float64]) -> NDArray[np.float64]:
-    """H g by the two loops."""
+def _inverse_hessian(
+    history: deque[_Pair], gradient: NDArray[np.float64], diagonal: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """H g by the two loops; without history H is ``diagonal``."""
     result = gradient.copy()
     shares = []
     for step, change, product in reversed(history):
         share = float(step @ result) / product
         result -= share * change
         shares.append(share)
+    result *= diagonal
     if history:
         _, change, product = history[-1]
-        result *= product / float(change @ change)
+        result *= product / float(change @ (diagonal * change))
     for (step, change, product), share in zip(history, reversed(shares), strict=True):
         result += (share - float(change @ result) / product) * step
     return result

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.clock import Span
+from apsvm.data.rows import Rows
 from apsvm.risk import OracleCall, Risk
 from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.cutting_plane import Solution
@@ -122,6 +123,7 @@ class TightBound:
         self._settings = settings
         self._watch = watch
         self._may_leave = may_leave
+        self._curvature = _curvature(risk.rows) if may_leave else None
         self._last: NDArray[np.float64] | None = None  # the solution for the C before on the path
 
     def tighten(
@@ -167,6 +169,7 @@ class TightBound:
             self._ramp,
             C,
             self._ramp.at_its_best_length(point, C),
+            curvature=self._curvature,
             enough=LEAST_GAIN * self._settings.epsilon * C,
             max_iterations=self._settings.max_iterations,
             on_step=on_step,
@@ -196,6 +199,15 @@ class _Spent:
         self.oracle_calls += oracle_calls
         for part, span in spans.items():
             self.spans[part] = self.spans.get(part, Span()) + span
+
+
+def _curvature(rows: Rows) -> NDArray[np.float64]:
+    """(dimension,) float64: how much the loss curves in each weight, as the variance of its feature."""
+    variance = rows.moments().variance
+    known = (variance > 0.0) & np.isfinite(variance)
+    found = np.full(rows.dimension, np.median(variance[known]) if known.any() else 1.0)
+    found[: variance.size][known] = variance[known]
+    return found
 
 
 class _Rounds:

@@ -99,3 +99,15 @@ def test_it_ends(rng):
     assert len(steps) == 3
     # At a stationary point there is nowhere to go.
     assert not descend(Scores(X, lambda s: (1.0, np.zeros(50))), 5.0, np.zeros(4), enough=1e-9).any()
+
+
+def test_features_of_different_scale(rng):
+    """Told how J curves, it goes where it goes with features of one scale."""
+    X, scale, C = rng.normal(size=(400, 20)), np.geomspace(1e-3, 1e3, 20), 1e6
+    targets = X @ rng.normal(size=20) + 0.5 * rng.normal(size=400)
+    values = []
+    for curvature in (None, scale**2):
+        w = descend(Scores(X * scale, absolute(targets)), C, np.zeros(20), enough=1e-3 * C, curvature=curvature)
+        values.append(absolute(targets)(X * scale @ w)[0])
+    lowest = absolute(targets)(X @ descend(Scores(X, absolute(targets)), C, np.zeros(20), enough=1e-3 * C))[0]
+    assert values[1] <= 1.01 * lowest < 0.9 * values[0]
