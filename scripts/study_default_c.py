@@ -29,20 +29,21 @@ from apsvm.trainers.default_c import default_C
 from apsvm.trainers.stage import Settings, TrainingSet, Watch
 from apsvm.trainers.structured_svm import train_path
 
-STEPS = np.arange(-4.0, 4.01, 0.5)  # log10 of the multiples
 NEAR = 0.02
 
 
 @dataclass
 class Fold:
-    """values : the metric at each multiple; statistics : what rules divide by, by their names."""
+    """steps : log10 of the multiples of the default; values : the metric at each; statistics : what rules divide by, by
+    their names."""
 
     default: float
+    steps: np.ndarray
     values: np.ndarray
     statistics: dict[str, float]
 
     def at(self, C: float) -> float:
-        return float(np.interp(np.log10(C / self.default), STEPS, self.values))
+        return float(np.interp(np.log10(C / self.default), self.steps, self.values))
 
 
 RULES: dict[str, Callable[[np.ndarray, np.ndarray, int], float]] = {
@@ -57,7 +58,7 @@ RULES: dict[str, Callable[[np.ndarray, np.ndarray, int], float]] = {
 }
 
 
-def folds_of(dataset, relevant, scale: str, options) -> list[Fold]:
+def folds_of(dataset, relevant, scale: str, steps: np.ndarray, options) -> list[Fold]:
     splitter = StratifiedKFold(options.folds, shuffle=True, random_state=0)
     splits = splitter.split(relevant, relevant)
     if dataset.groups is not None:
@@ -74,7 +75,7 @@ def folds_of(dataset, relevant, scale: str, options) -> list[Fold]:
         tests = Rows(dataset.X, bias=bias, selection=test, scaling=scaling)
         settings = Settings(loss=options.loss, bound=options.bound, time_limit=options.time_limit)
         values = []
-        for trained in train_path(data, settings, list(default * 10.0**STEPS), Watch()):
+        for trained in train_path(data, settings, list(default * 10.0**steps), Watch()):
             result = evaluate([options.metric], tests.scores(trained.w), relevant[test], groups=held_out)
             values.extend(result.values.values())
         mean, variance = rows.moments(groups)
@@ -82,7 +83,7 @@ def folds_of(dataset, relevant, scale: str, options) -> list[Fold]:
         statistics = {
             name: rule(mean[varies], variance[varies], int(relevant[fit].sum())) for name, rule in RULES.items()
         }
-        found.append(Fold(default, np.array(values), statistics))
+        found.append(Fold(default, steps, np.array(values), statistics))
     return found
 
 
@@ -102,19 +103,21 @@ def main() -> None:
     parser.add_argument("--relevant-from", type=float)
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--time-limit", type=float, default=300.0, help="seconds a path")
+    parser.add_argument("--decades", type=int, nargs=2, default=(-4, 4), help="multiples to try, powers of ten")
     options = parser.parse_args()
+    steps = np.arange(2 * options.decades[0], 2 * options.decades[1] + 1) / 2
     cases: dict[tuple[str, str], list[Fold]] = {}
     print(f"{'set':<28} {'scale':<9} {'default C':>10} {'at 1x':>7} {'best':>7} {'at':>7} {'behind':>7}")
     for path in options.data:
         dataset = read_svmlight(path)
         relevant = dataset.positives(relevant_from=options.relevant_from)
         for scale in options.scale.split(","):
-            folds = cases[path, scale] = folds_of(dataset, relevant, scale, options)
+            folds = cases[path, scale] = folds_of(dataset, relevant, scale, steps, options)
             means = np.mean([fold.values for fold in folds], axis=0)
-            at_default = means[STEPS.tolist().index(0.0)]
+            at_default = means[steps.tolist().index(0.0)]
             print(
                 f"{Path(path).name:<28} {scale:<9} {np.median([fold.default for fold in folds]):>10.3g} "
-                f"{at_default:>7.4f} {means.max():>7.4f} {10 ** STEPS[means.argmax()]:>6.3g}x "
+                f"{at_default:>7.4f} {means.max():>7.4f} {10 ** steps[means.argmax()]:>6.3g}x "
                 f"{means.max() - at_default:>7.4f}",
                 flush=True,
             )
