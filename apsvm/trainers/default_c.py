@@ -8,9 +8,10 @@ moving a feature's zero changes nothing, again as of the ranking. The geometric 
 covariance), so that a feature of huge scale does not decide alone: with a C that fits it, all others count for nothing.
 
 The factors, and that neither the number of positives nor their share comes in, were found on real data
-(``scripts/study_default_c.py``). For losses over rankings: 1000; for their tight bound, whose w must be long,
-300 000; where there are queries, 10 and 100: many short rankings are fitted to their noise sooner than one long one. Where each row weighs 1/n, as in the 0-1 loss and those over labellings, the few
-positives of an imbalanced set are outvoted until C is large: 50 000. O(nnz), one pass.
+(``scripts/study_default_c.py``). For losses over rankings: 1000; for their tight bound, whose w must be long, 300 000;
+where there are queries, 10 and 100: many short rankings are fitted to their noise sooner than one long one. Where each
+row weighs 1/n, as in the 0-1 loss and those over labellings, the few positives of an imbalanced set are outvoted until
+C is large: 50 000. O(nnz), one pass.
 """
 
 from __future__ import annotations
