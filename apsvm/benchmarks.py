@@ -179,6 +179,31 @@ def iteration_table(
     yield f"  iterations: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, worst {max(ratios):.2f}"
 
 
+def bound_table(
+    sets: Sequence[tuple[str, Any, NDArray[np.bool_]]], choices: Sequence[float], epsilon: float = 1e-3
+) -> Iterator[str]:
+    """Lines of a table: seconds and oracle calls to the hinge's minimiser and to the tight bound's stationary point;
+    features are standardised."""
+    yield f"the hinge and the tight bound, epsilon = {epsilon:g}; one thread"
+    yield f"  {'data':<28} {'C':>8} {'hinge s':>9} {'calls':>6} {'tight s':>9} {'calls':>6} {'ratio':>6}"
+    ratios = []
+    for name, X, relevant in sets:
+        data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), relevant)
+        for C in choices:
+            seconds, calls = [], []
+            for bound in ("hinge", "tight"):
+                settings = Settings(C=C, epsilon=epsilon, bound=bound)
+                taken, trained = fastest(partial(train_structured_svm, data, settings, Watch()), budget=0.3, at_least=1)
+                seconds.append(taken)
+                calls.append(sum(stage.oracle_calls for stage in trained.stages))
+            ratios.append(seconds[1] / seconds[0])
+            yield (
+                f"  {name:<28} {C:>8g} {seconds[0]:>9.4f} {calls[0]:>6} {seconds[1]:>9.4f} {calls[1]:>6} "
+                f"{ratios[-1]:>6.2f}"
+            )
+    yield f"  seconds: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, worst {max(ratios):.2f}"
+
+
 #: Eight values of C.
 PATH = tuple(10.0**power for power in range(-2, 6))
 

@@ -1,5 +1,5 @@
-"""The repository's training benchmark: iterations of both solvers, AP-SVM against scikit-learn's classifiers, and paths
-of C.
+"""The repository's training benchmark: iterations of both solvers, AP-SVM against scikit-learn's classifiers, the
+tight bound against the hinge, and paths of C.
 
     python scripts/bench_training.py DATA [DATA …] [--made]
 
@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
-from apsvm.benchmarks import iteration_table, path_table, train_table
+from apsvm.benchmarks import bound_table, iteration_table, path_table, train_table
 
 
 def made(rng: np.random.Generator, w: np.ndarray, n: int = 200_000) -> tuple[np.ndarray, np.ndarray]:
@@ -38,7 +38,8 @@ def main() -> None:
         sets.append((Path(path).name, dataset.X, dataset.positives(float(label) if label else None)))
     if sets:
         print("\n".join(iteration_table(sets, (10.0, 100.0, 1000.0))), end="\n\n")
-        print("\n".join(path_table(sets)), end="\n\n")
+        print("\n".join(bound_table(sets, (10.0, 1e3, 1e5, 1e7))), end="\n\n", flush=True)
+        print("\n".join(path_table(sets)), end="\n\n", flush=True)
     ratios: list[float] = []
     for name, X, relevant in sets:
         fit, test = train_test_split(np.arange(relevant.size), test_size=1 / 3, stratify=relevant, random_state=0)
