@@ -16,9 +16,9 @@ from apsvm.cli.shared import how_to_read, read_rows, reading, refuse_same_file, 
 @click.option(
     "--zero-based/--one-based", default=False, show_default=True, help="Whether feature indices count from 0 or 1."
 )
-@click.option("--max-features", type=click.IntRange(1), help="Refuse a file with a feature beyond this many.")
+@click.option("--max-features", type=click.IntRange(1, 2**62), help="Refuse a file with a feature beyond this many.")
 @click.option(
-    "--threads", type=click.IntRange(0), default=0, show_default=True,
+    "--threads", type=click.IntRange(0, 1024), default=0, show_default=True,
     help="Threads for the parsing; 0: as many as there are cores. The result does not depend on it.",
 )  # fmt: skip
 @click.option("--check", is_flag=True, help="Write nothing: DATA is such a folder; verify every byte of it.")

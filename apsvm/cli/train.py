@@ -55,7 +55,8 @@ class TrainCommand(click.Command):
         titles = {name: " and ".join(owner.title for owner in owners) for name, owners in owners_of_options().items()}
         sections: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *titles.values())}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
+            # An argument is told of in the usage line and the text; some versions of click have a record of it too.
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
                 sections[titles.get(param.name or "", "Options")].append(record)
         for title, records in sections.items():

@@ -149,6 +149,8 @@ def test_places(X: Any, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     write_text(X)
     os.mkdir("precious")
     assert run(["convert", "data.svm"]) == 2
+    for option in ("--max-features", "--threads"):
+        assert run(["convert", "data.svm", "out", option, str(10**20)]) == 2
     assert run(["convert", "data.svm", "data.svm"]) == 2
     assert run(["convert", "data.svm", "precious"]) == 74
     assert run(["convert", "none.svm", "out"]) == 66

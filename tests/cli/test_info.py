@@ -62,5 +62,10 @@ def test_the_help_of_train_lists_every_choice(run):
     assert "|".join(LOSSES) in shown
 
 
+def test_arguments_are_no_options_in_the_help_of_train(run):
+    options = run("train", "-h").stdout.partition("Options:\n")[2]
+    assert options.lstrip().startswith("--loss")
+
+
 def test_version(run):
     assert run("--version").stdout == f"apsvm, version {apsvm.__version__}\n"

@@ -86,7 +86,7 @@ class Structured(Recipe):
             show_default=True,
             help="What bounds the loss from above: the convex structured hinge, or the tighter ramp, from the hinge's "
             "minimiser (and --warm-start's model) to a stationary point: often better where some positives are "
-            "hopeless, for about twice the work and a larger C.",
+            "hopeless, for several times the work at the larger C that it wants.",
         ),
         click.Option(
             ["--log-ranks"],
@@ -125,7 +125,7 @@ class Structured(Recipe):
             fitting.append("appx")
         if own["oracle"] not in ("auto", *fitting):
             raise click.UsageError(
-                f"--oracle {own['oracle']} cannot serve --loss {common.loss}: choose {' or '.join(['auto', *fitting])}"
+                f"--oracle {own['oracle']} cannot serve --loss {common.loss}: choose {', '.join(['auto', *fitting])}"
             )
         if own["bound"] == "tight" and not isinstance(loss, LossOverRankings):
             raise click.UsageError(
