@@ -566,7 +566,8 @@ def _put_summary(entries: list[_Entry], names: list[str], confidence: float | No
             put(f"{'rows':<{first}} {whose if entry.extra else ''}{result.n_rows} ({result.n_positives} {of})")
             if result.n_groups:
                 put(f"{_EACH[entry.each]:<{first}} {whose if entry.extra else ''}{_queries(entry)}")
-        tied = f"{result.tied_rows} rows in {result.tied_blocks} blocks" if result.tied_blocks else "none"
+        blocks = f"{result.tied_blocks} block{'' if result.tied_blocks == 1 else 's'}"
+        tied = f"{result.tied_rows} rows in {blocks}" if result.tied_blocks else "none"
         put(f"{'ties':<{first}} {whose}{tied} of equal score across the classes; rule: {entry.rule}")
 
 

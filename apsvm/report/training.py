@@ -13,7 +13,7 @@ from apsvm.data.dataset import Dataset, shown_label
 from apsvm.data.rows import Rows
 from apsvm.model import RankerSet
 from apsvm.pictures.base import PictureError
-from apsvm.pictures.convergence import Convergence
+from apsvm.pictures.convergence import Convergence, loss_of_epochs
 from apsvm.pictures.heatmap import Heatmap
 from apsvm.report import words
 from apsvm.report.page import Drawn, Markup, bar, element, facts, folded, joined, pictures, section, table
@@ -28,7 +28,7 @@ _TOLD = (
     ("loss", "loss"), ("bound", "bound"), ("oracle", "oracle"), ("C", "C"), ("C_of_default", "C, times the default"),
     ("epsilon", "ε, the gap asked for, / C"), ("solver", "solver"), ("keep_easy", "easy rows kept easy, %"),
     ("objective", "objective"), ("summation", "summation"), ("optimizer", "optimizer"), ("lambda", "λ"),
-    ("normalize", "loss is"), ("tolerance", "tolerance"), ("tau", "τ"), ("rank_estimator", "rank estimator"),
+    ("normalize", "mean over"), ("tolerance", "tolerance"), ("tau", "τ"), ("rank_estimator", "rank estimator"),
     ("update", "update"), ("perturbation", "perturbation"), ("step_rows", "rows a step"),
     ("rule", "step rule"), ("learning_rate", "learning rate"), ("l2", "l2"), ("threads", "threads"),
     ("scale", "scaling"), ("bias", "constant feature"), ("positive_label", "positive label"),
@@ -197,7 +197,7 @@ def _certificates(headers: Sequence[tuple[str, Mapping[str, Any]]]) -> Markup:
             bounds = folded(f"The certificates of all {len(headers)}", bounds)
         return joined([element("p", words.of_several(headers[0][1])), bounds])
     return table(
-        ["", "state", "epochs", "estimated loss"],
+        ["", "state", "epochs", loss_of_epochs(headers[0][1])],
         [
             [title, header["state"], _shown(header.get("epochs")), _shown(header.get("estimated_loss"))]
             for title, header in headers

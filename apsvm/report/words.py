@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from apsvm.pictures.convergence import loss_of_epochs
 from apsvm.records import Record
 
 #: States that are what was asked for.
@@ -82,8 +83,8 @@ def _gradient(header: Mapping[str, Any]) -> list[str]:
 def _no_certificate(header: Mapping[str, Any]) -> list[str]:
     told = [
         f"The training ended as “{header['state']}” after {header['epochs']} epochs.",
-        "There is no certificate: the steps are stochastic, and the estimated loss is what the draws happened to show "
-        "while the weights moved.",
+        f"There is no certificate: the steps are stochastic, and the {loss_of_epochs(header)} is what the draws "
+        "happened to show while the weights moved.",
     ]
     validation = header.get("validation")
     if validation is not None:
@@ -102,7 +103,8 @@ def unfinished(records: Sequence[Record]) -> list[str]:
     if last is None:
         return [*told, "It has not finished an iteration."]
     if last["event"] == "epoch":
-        return [*told, f"It came to epoch {last['epoch']}, estimated loss {number(last['loss'])}."]
+        start = next((record for record in records if record["event"] == "start"), {})
+        return [*told, f"It came to epoch {last['epoch']}, {loss_of_epochs(start)} {number(last['loss'])}."]
     if "primal" in last:
         return [
             *told,
