@@ -126,6 +126,8 @@ def train(data: str, model: str | None, run_dir: str | None, **given: Any) -> in
         raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
     recipe.check(common, own)
 
+    import apsvm.data.reading  # noqa: F401  # loading scipy takes longer than reading most files: it is no part of it
+
     began = time.perf_counter()
     dataset = read_to_train(data, common, unlabelled=not recipe.needs_labels(own))
     recipe.check_data(dataset, common, own)
