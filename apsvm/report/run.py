@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from apsvm.data.dataset import Dataset, shown_label
 from apsvm.data.rows import Rows
 from apsvm.data.scaling import NO_SCALING, UNIT_ROWS
+from apsvm.losses import LOSSES, make_loss
 from apsvm.metrics import MetricError
 from apsvm.metrics.curves import Judged as JudgedCurve
 from apsvm.metrics.curves import judged_curve
@@ -20,6 +21,7 @@ from apsvm.metrics.evaluate import Evaluation, evaluate
 from apsvm.metrics.wilcoxon import PRESETS, WilcoxonMannWhitney
 from apsvm.model import ItemRanker, LinearRanker, Model, RankerSet
 from apsvm.records import Record
+from apsvm.registry import spelled
 
 #: What a report gives of every ranking, in the order of ``apsvm eval``.
 METRICS = ("AP", "AUC", "P@5", "P@10", "nDCG", "F1")
@@ -119,9 +121,14 @@ class Judged:
 
     @property
     def trained_metric(self) -> str:
-        """Of those reported, what the loss is about."""
-        if self.ranker.header["loss"] == "wmw":
+        """What the loss is the shortfall of; of a loss that names no metric, AP."""
+        loss = self.ranker.header["loss"]
+        if loss == "wmw":
             return _wmw(self.ranker.header)
+        if loss.startswith("direct("):
+            loss = loss[len("direct(") : -1]
+        if spelled(loss, LOSSES) is not None:  # the code of a user's own is not run
+            return make_loss(loss).metric or "AP"
         return "AP" if self.grades is None else GRADED_METRICS[0]
 
     @cached_property

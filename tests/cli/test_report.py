@@ -221,20 +221,22 @@ def test_names_are_escaped(here, tmp_path):
     assert name not in (folder / "report.html").read_text()
 
 
-def test_queries_with_grades(rng, here, write_rows, tmp_path, without_pictures):
+@pytest.mark.parametrize(("loss", "metric"), [("ndcg", "nDCG(exp)"), ("ndcg@5", "nDCG(exp)@5")])
+def test_queries_with_grades(loss, metric, rng, here, write_rows, tmp_path, without_pictures):
     X = rng.normal(size=(200, 4))
     grades = np.clip(np.rint(X[:, 0] + rng.normal(size=200)), 0, 3)
     data = write_rows(tmp_path / "data", X, grades, query_id=np.sort(rng.integers(0, 12, size=200)))
-    here("train", "-q", data, "--run-dir", tmp_path / "run", "--loss", "ndcg", "-C", 1)
+    here("train", "-q", data, "--run-dir", tmp_path / "run", "--loss", loss, "-C", 1)
     here("report", "-q", tmp_path / "run")
     page = read(tmp_path / "run" / "report.html")
+    assert page.table("metric", "value")[0][0] == metric
     options = ("--model", tmp_path / "run" / "ranker.model", "--relevant-from", 1, "--json", "--per-query")
     names = [name for row in page.table("metric", "value") for name in ("-m", row[0])]
     found = json.loads(here("eval", data, *options, *names).stdout)
     assert dict(page.table("metric", "value")) == {name: f"{value:.6f}" for name, value in found["metrics"].items()}
     assert {"AP", "nDCG", "nDCG(exp)", "nDCG(exp)@10"} <= set(found["metrics"])
-    worst = page.table("qid", "rows", "positive", "nDCG(exp)")
-    by_query = {query: values["nDCG(exp)"] for query, values in found["per_query"].items()}
+    worst = page.table("qid", "rows", "positive", metric)
+    by_query = {query: values[metric] for query, values in found["per_query"].items()}
     assert [row[0] for row in worst] == sorted(by_query, key=by_query.get)[:10]
     assert page.facts["queries"] == "12"
     assert page.table("line", "qid", "on the wrong side", "label")
@@ -275,12 +277,13 @@ def test_a_path_of_C_and_the_tight_bound(cancer, here, tmp_path):
     assert "stationary point" in page.all_text
 
 
-@pytest.mark.parametrize("loss", ["wmw", "warp", "direct(ap)"])
-def test_other_trainings(loss, cancer, here, tmp_path):
+@pytest.mark.parametrize(("loss", "metric"), [("wmw", "WMW"), ("warp", "AP"), ("direct(rbp(0.8))", "RBP(0.8)")])
+def test_other_trainings(loss, metric, cancer, here, tmp_path):
     more = () if loss == "wmw" else ("--epochs", 3, "--validation", cancer.path)
     here("train", "-q", cancer.path, "--run-dir", tmp_path / "run", "--loss", loss, *more)
     here("report", "-q", tmp_path / "run")
     page = read(tmp_path / "run" / "report.html")
+    assert page.table("metric", "value")[0][0] == metric
     names = [name for row in page.table("metric", "value") for name in ("-m", row[0])]
     model = tmp_path / "run" / "ranker.model"
     values = json.loads(here("eval", cancer.path, "--model", model, "--json", *names).stdout)
