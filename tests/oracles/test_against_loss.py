@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from judge import METRICS, hinge_by_interleavings, hinge_by_lattice, hinge_by_permutations, hinge_of_ranks
+from judge import definition, hinge_by_interleavings, hinge_by_lattice, hinge_by_permutations, hinge_of_ranks
 
 from apsvm import most_violated_ranking, ranking
 from apsvm.losses import LOSSES
@@ -19,7 +19,8 @@ RANKING_LOSSES = list({LOSSES[n]: n for n in reversed(list(LOSSES)) if issubclas
 
 def negated(loss):
     """The metric whose loss is −Δ."""
-    return lambda in_order: -METRICS[loss](in_order)
+    metric = definition(loss)
+    return lambda in_order: -metric(in_order)
 
 
 def against(scores, relevant, loss, oracle=None):
