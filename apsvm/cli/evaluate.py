@@ -168,9 +168,7 @@ def evaluate(
         elif runs:
             parsed = parse_metrics(RUN_METRICS)
         else:
-            parsed = parse_metrics(
-                [*(AP_NAMES[which] for which in ap), "AUC", *(f"P@{k}" for k in cutoffs), "nDCG", "F1"]
-            )
+            parsed = parse_metrics([*(AP_NAMES[which] for which in ap), "AUC", *(f"P@{k}" for k in cutoffs), "nDCG"])
     except MetricError as error:
         raise click.UsageError(str(error)) from None
     if qrels is not None:
@@ -182,9 +180,8 @@ def evaluate(
         rankers = {path: read_any_model(path) for path in models}
         of_items = _one_of_items(rankers, scores)
         if of_items is not None:
-            names = [name for name in parsed if metrics or name != "F1"]
             found = evaluate_items(
-                of_items, data, names, known=known, hide=hide, seed=seed,
+                of_items, data, list(parsed), known=known, hide=hide, seed=seed,
                 ignore_unknown=ignore_unknown, dtype=dtype, sort_features=sort_features,
             )  # fmt: skip
             _put_items(found, as_json=as_json)

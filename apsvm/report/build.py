@@ -134,7 +134,7 @@ def _several(run: Run, judged: Sequence[Judged], drawn: Drawn) -> Iterator[Marku
     evaluations = [(part, evaluated(part)) for part in judged]
     if run.of_classes:
         evaluations.sort(key=lambda pair: math.inf if pair[1] is None else pair[1].values["AP"])
-    names = ("AP", "AUC", "P@10", "nDCG", "F1")
+    names = ("AP", "AUC", "P@10", "nDCG")
     rows: list[list[object]] = []
     for part, result in evaluations:
         values = ["–"] * len(names) if result is None else [f"{result.values[name]:.6f}" for name in names]

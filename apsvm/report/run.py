@@ -24,7 +24,7 @@ from apsvm.records import Record
 from apsvm.registry import spelled
 
 #: What a report gives of every ranking, in the order of ``apsvm eval``.
-METRICS = ("AP", "AUC", "P@5", "P@10", "nDCG", "F1")
+METRICS = ("AP", "AUC", "P@5", "P@10", "nDCG")
 GRADED_METRICS = ("nDCG(exp)", "nDCG(exp)@10")
 
 

@@ -283,12 +283,14 @@ def _query_weights(own: Mapping[str, Any]) -> dict[int, float] | None:
 
 
 def _show(display: Display, progress: Progress) -> None:
+    # The descent of the tight bound has no lower bound to show.
+    known = progress.gap < math.inf
+    bounds = f"{progress.dual:>14.7g} {progress.gap:>11.4g} {progress.planes:>7d}" if known else f"{'':>34}"
     heading = f"{'iter':>6} {'primal':>14} {'dual':>14} {'gap':>11} {'planes':>7} {'seconds':>9}"
     display.line(
         f"{heading}  {progress.stage} C={progress.C:g}",
         progress.iteration,
-        f"{progress.iteration:>6d} {progress.primal:>14.7g} {progress.dual:>14.7g} {progress.gap:>11.4g} "
-        f"{progress.planes:>7d} {progress.seconds:>9.2f}",
+        f"{progress.iteration:>6d} {progress.primal:>14.7g} {bounds} {progress.seconds:>9.2f}",
     )
 
 
