@@ -7,6 +7,7 @@ for planes a_t·w + b_t ≤ risk(w) (soft) and, for hard constraints, a_t·w + b
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,11 @@ class Certificate:
     @property
     def reached(self) -> bool:
         return self.gap <= self.tolerance
+
+
+def tolerance_of(epsilon: float, C: float) -> float:
+    """ε·C, or the largest float64 if that is larger."""
+    return min(epsilon * C, sys.float_info.max)
 
 
 def feasible(alpha: NDArray[np.float64], soft: NDArray[np.bool_], C: float) -> NDArray[np.float64]:

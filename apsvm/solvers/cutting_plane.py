@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.clock import Span, Spans
-from apsvm.solvers.certificate import Certificate
+from apsvm.solvers.certificate import Certificate, tolerance_of
 from apsvm.solvers.line_search import Cutter
 from apsvm.solvers.qp.base import Backend
 from apsvm.solvers.qp.base import Solution as QPSolution
@@ -128,12 +128,13 @@ class Solver:
         """
         began = time.perf_counter()
         working_set = self._working_set
+        tolerance = tolerance_of(epsilon, C)
         working_set.C = C
         working_set.centre = np.zeros_like(self._start) if centre is None else centre
         w = self._start
         dual = 0.0  # α = 0, feasible since risk ≥ 0
         if self._best is not None:
-            _, w, lower = self._solve_qp(QP_SHARE * epsilon * C)
+            _, w, lower = self._solve_qp(QP_SHARE * tolerance)
             dual = max(dual, lower)
         primal = np.inf if self._best is None else self._objective(self._best, self._best_risk, C)
         unchanged = 0
@@ -146,16 +147,16 @@ class Solver:
             primal = self._objective(self._best, self._best_risk, C)
             spans = Spans()
             with spans.time("qp"):
-                qp, w, lower = self._solve_qp(QP_SHARE * epsilon * C)
+                qp, w, lower = self._solve_qp(QP_SHARE * tolerance)
                 planes = len(working_set)
                 working_set.forget_idle()
             dual = max(dual, lower)
-            certificate = Certificate(primal, dual, epsilon * C)
+            certificate = Certificate(primal, dual, tolerance)
             enough = certificate.reached or (good_enough is not None and good_enough(primal, dual))
             if enough:
                 self._best_risk = self._cutter.verified_risk(self._best)
                 primal = self._objective(self._best, self._best_risk, C)
-                certificate = Certificate(primal, dual, epsilon * C)
+                certificate = Certificate(primal, dual, tolerance)
                 enough = certificate.reached or (good_enough is not None and good_enough(primal, dual))
             seconds = time.perf_counter() - began
             if on_iteration is not None:
@@ -178,8 +179,12 @@ class Solver:
     def _solve_qp(self, tolerance: float) -> tuple[QPSolution, NDArray[np.float64], float]:
         """The working set's solution, its w, and the dual objective there."""
         working_set = self._working_set
-        qp = self._backend.solve(working_set.problem(), working_set.alpha, tolerance)
-        return qp, *working_set.accept(qp.alpha)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            qp = self._backend.solve(working_set.problem(), working_set.alpha, tolerance)
+            w, dual = working_set.accept(qp.alpha)
+        if not np.isfinite(qp.gap) or not np.isfinite(dual):
+            raise not_finite("dual objective")
+        return qp, w, dual
 
     def restart(self, point: NDArray[np.float64]) -> None:
         """Forgets the best point: the next run starts from ``point`` (dimension,), with the planes there are."""
@@ -204,11 +209,15 @@ class Solver:
             self._working_set.add(step.cut.plane, step.cut.offset, soft=True)
             here = self._objective(step.point, step.risk, C)
         if not np.isfinite(here) or not np.isfinite(self._working_set.problem().gram[-1]).all():
-            raise FloatingPointError(
-                "the objective is not finite: feature values, bias or costs are too large, scale them down"
-            )
+            raise not_finite("objective")
         if self._best is None or here < self._objective(self._best, self._best_risk, C):
             self._best, self._best_risk = step.point, step.risk
+
+
+def not_finite(what: str) -> FloatingPointError:
+    return FloatingPointError(
+        f"the {what} is not finite: feature values, bias, costs or C are too large, scale them down"
+    )
 
 
 def _state(

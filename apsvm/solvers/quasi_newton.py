@@ -133,7 +133,7 @@ class _Here:
     def search(self, direction: NDArray[np.float64]) -> bool:
         """Moves along ``direction`` to a lower J; False, and stays, if there is none."""
         slope = float(self.gradient @ direction)
-        if not slope < 0.0:
+        if not -np.inf < slope < 0.0:
             return False
         self._problem.scores(direction, self._change)
         square, linear, length = (float(a @ b) for a, b in ((self.w, self.w), (self.w, direction), (direction,) * 2))

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from apsvm.clock import Span
 from apsvm.data.rows import Rows
 from apsvm.risk import OracleCall, Risk
-from apsvm.solvers.certificate import Certificate
-from apsvm.solvers.cutting_plane import Solution
+from apsvm.solvers.certificate import Certificate, tolerance_of
+from apsvm.solvers.cutting_plane import Solution, not_finite
 from apsvm.solvers.quasi_newton import Step, descend
 from apsvm.solvers.state import State
 from apsvm.trainers.stage import ConvexPart, Progress, Settings, Stage, StageReport, Trained, Watch, log_step
@@ -86,7 +86,10 @@ class _Ramp:
         scores = self._risk.scores(w)
         hinge, order = self._risk.hinge(scores), self._by_score.hinge(scores)
         objective = 0.5 * float(w @ w) + C * (hinge.value - order.value)
-        return _Point(w, objective, hinge.value, C * self._by_score.cut(order).plane)
+        point = _Point(w, objective, hinge.value, C * self._by_score.cut(order).plane)
+        if not np.isfinite(point.majorant):
+            raise not_finite("objective")
+        return point
 
     def at_its_best_length(self, w: NDArray[np.float64], C: float) -> NDArray[np.float64]:
         """``w`` at the length where J is lowest, of those tried: h − g is not indifferent to it."""
@@ -132,17 +135,18 @@ class TightBound:
         """The stationary point below the lowest that is reached from the hinge's solution, that for the C before on a
         path, and ``start``."""
         spent = _Spent(seconds_used, time.perf_counter())
-        lowest = hinge.w
-        if self._may_leave:
-            starts = {"from the hinge": hinge.w, "from the C before": self._last, "from the given start": start}
-            reached = [
-                self._descend(f"tight, {name}", point, C, spent)
-                for name, point in starts.items()
-                if point is not None and (point is hinge.w or point.any())
-            ]
-            lowest = min(reached, key=lambda w: self._ramp.point(w, C).objective)
-        rounds = _Rounds(self._stage, self._ramp, self._settings, self._watch, C)
-        rounds.descend(lowest, spent)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
+            lowest = hinge.w
+            if self._may_leave:
+                starts = {"from the hinge": hinge.w, "from the C before": self._last, "from the given start": start}
+                reached = [
+                    self._descend(f"tight, {name}", point, C, spent)
+                    for name, point in starts.items()
+                    if point is not None and (point is hinge.w or point.any())
+                ]
+                lowest = min(reached, key=lambda w: self._ramp.point(w, C).objective)
+            rounds = _Rounds(self._stage, self._ramp, self._settings, self._watch, C)
+            rounds.descend(lowest, spent)
         self._last = rounds.best.w
         report = rounds.report(spent)
         return replace(
@@ -236,7 +240,7 @@ class _Rounds:
             self._reports.append(report)
             lower = report.solution.certificate.dual - 0.5 * float(here.centre @ here.centre)
             bounds = self._certificate = Certificate(
-                here.objective, min(lower, here.objective), self._settings.epsilon * C
+                here.objective, min(lower, here.objective), tolerance_of(self._settings.epsilon, C)
             )
             seconds = spent.seconds - began
             self._watch.log.write(

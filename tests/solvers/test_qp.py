@@ -118,3 +118,14 @@ def test_cvxpy_keeps_a_good_start(rng):
     problem = random_problem(rng, 10, 20, 5.0)
     good = ActiveSet().solve(problem, np.zeros(10), 1e-10).alpha
     np.testing.assert_array_equal(Cvxpy().solve(problem, good, 1e-6).alpha, good)
+
+
+@pytest.mark.parametrize(("scale", "C"), [(1e150, 1e10), (1.0, 1e300), (1e-140, 1e-300)])
+def test_beyond_floating_point(scale, C, rng):
+    """No backend fails where the problem, or a unit of it, overflows: the gap says what the solution is worth."""
+    problem = random_problem(rng, 3, 20, C, scale=scale)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for name in BACKENDS:
+            solution = BACKENDS[name]().solve(problem, np.zeros(3), 1e-6 * C)
+            assert (solution.alpha >= 0).all(), name
+            assert not np.isnan(solution.gap), name

@@ -194,3 +194,24 @@ def test_nothing_to_learn():
     trained = train_structured_svm(data, Settings(bound="tight", C=10.0), Watch())
     assert trained.state == "converged"
     assert not trained.w.any()
+
+
+@pytest.mark.parametrize("bound", ["hinge", "tight"])
+@pytest.mark.parametrize("epsilon", [1e-3, 1e300])
+@pytest.mark.parametrize("C", [1e-310, 1e-300, 1e300])
+@pytest.mark.parametrize("unit", [1e-150, 1e-70, 1.0, 1e70, 1e150])
+def test_at_the_ends_of_floating_point(bound, epsilon, C, unit, noisy):
+    """A certified model, an honest end, or an error that says what is too large; warnings fail the test."""
+    data = replace(noisy, rows=Rows(unit * noisy.rows.matrix))
+    settings = Settings(C=C, bound=bound, epsilon=epsilon, max_iterations=200)
+    try:
+        trained = train_structured_svm(data, settings, Watch())
+    except FloatingPointError as error:
+        assert "C are too large" in str(error)
+        assert C == 1e300
+        return
+    found = trained.solution.certificate
+    assert np.isfinite(trained.w).all()
+    assert np.isfinite([found.primal, found.dual, found.tolerance]).all()
+    assert found.dual <= found.primal
+    assert found.reached == (trained.state == "converged")

@@ -28,13 +28,14 @@ class Problem:
 
     def gap(self, alpha: NDArray[np.float64]) -> float:
         """How far ``alpha`` (t,), feasible, can be from optimal: the duality gap, and what the hard planes lack, priced
-        by their own multipliers' scale so that both are objective values."""
+        by their own multipliers' scale so that both are objective values; inf where float64 cannot hold it."""
         product = self.gram @ alpha
         gradient = self.offsets - product
         slack = max(0.0, float(gradient[self.soft].max(initial=0.0)))
         gap = float(alpha @ product) - float(self.offsets @ alpha) + self.C * slack
         lacking = float(gradient[~self.soft].max(initial=0.0))
-        return max(gap, 0.0) + max(lacking, 0.0) * max(self.C, float(alpha.sum()))
+        found = max(gap, 0.0) + max(lacking, 0.0) * max(self.C, float(alpha.sum()))
+        return np.inf if np.isnan(found) else found
 
     def rounding(self, alpha: NDArray[np.float64]) -> float:
         """The gap that rounding alone can show at ``alpha``: no solver can be asked for less."""

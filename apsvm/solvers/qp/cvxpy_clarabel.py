@@ -55,15 +55,19 @@ def _units(problem: Problem) -> list[NDArray[np.float64]]:
 
 
 def _interior_point(problem: Problem, unit: NDArray[np.float64], precision: float) -> NDArray[np.float64] | None:
-    """Clarabel's α, feasible only to its own ``precision``, or None where it gave up."""
+    """Clarabel's α, feasible only to its own ``precision``, or None where it gave up, or float64 does for these
+    units."""
     import cvxpy as cp
 
     linear = problem.offsets * unit
     curvature = problem.gram * np.outer(unit, unit)
     scale = max(float(np.abs(linear).max()), float(curvature.max())) or 1.0
+    linear, curvature, share = linear / scale, curvature / scale, (unit / problem.C)[problem.soft]
+    if not all(np.isfinite(array).all() for array in (linear, curvature, share)):
+        return None
     gamma = cp.Variable(problem.offsets.size, nonneg=True)
-    objective = cp.Maximize((linear / scale) @ gamma - 0.5 * cp.quad_form(gamma, cp.psd_wrap(curvature / scale)))
-    cap = [cp.sum(cp.multiply((unit / problem.C)[problem.soft], gamma[np.flatnonzero(problem.soft)])) <= 1.0]
+    objective = cp.Maximize(linear @ gamma - 0.5 * cp.quad_form(gamma, cp.psd_wrap(curvature)))
+    cap = [cp.sum(cp.multiply(share, gamma[np.flatnonzero(problem.soft)])) <= 1.0]
     program = cp.Problem(objective, cap if problem.soft.any() else [])
     with _ALONE, warnings.catch_warnings():
         # What "may be inaccurate" is worth, the caller's own certificate measures.
