@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TextIO
+from typing import Any, NamedTuple, Protocol, TextIO
 
 from apsvm.clock import Span
 from apsvm.files import read_bytes
@@ -51,6 +52,97 @@ class JsonLinesLog:
         self._stream.flush()
 
 
+class _Kind(NamedTuple):
+    """What a field must be, as a message says it."""
+
+    what: str
+    fits: Callable[[Any], bool]
+
+    def or_null(self) -> _Kind:
+        return _Kind(f"{self.what} or null", lambda value: value is None or self.fits(value))
+
+    def or_list(self) -> _Kind:
+        return _Kind(
+            f"{self.what} or a list of them",
+            lambda value: self.fits(value) or (isinstance(value, list) and all(map(self.fits, value))),
+        )
+
+
+def _is_number(value: Any) -> bool:
+    # NaN, infinity and integers beyond float64 are not between the bounds; true is an int to Python.
+    largest = sys.float_info.max
+    return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+
+
+def _are_ranks(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(map(_is_count, pair)) for pair in value
+    )
+
+
+_NUMBER = _Kind("a finite number", _is_number)
+_POSITIVE = _Kind("a finite number above 0", lambda value: _is_number(value) and value > 0)
+_COUNT = _Kind("a whole number, 0 or more", _is_count)
+_SIZE = _Kind("a whole number, 1 or more", lambda value: _is_count(value) and value > 0)
+_TEXT = _Kind("text", lambda value: isinstance(value, str))
+_OBJECT = _Kind("an object", lambda value: isinstance(value, dict))
+_PARTS = _Kind("an object of seconds", lambda value: isinstance(value, dict) and all(map(_is_number, value.values())))
+_RANKS = _Kind("pairs of a rank and a count", _are_ranks)
+
+#: What the fields that are read again must be, by event; "?": may be missing.
+_FIELDS: Mapping[str, Mapping[str, _Kind]] = {
+    "run": {
+        **dict.fromkeys(("data?", "began?", "machine?"), _TEXT),
+        **dict.fromkeys(("options?", "reading?", "versions?"), _OBJECT),
+        **dict.fromkeys(("rows?", "features?", "values?"), _COUNT),
+        "seconds?": _NUMBER,
+    },
+    "start": {"C?": _POSITIVE.or_list(), "epsilon?": _NUMBER, "loss?": _TEXT},
+    "oracle": {
+        **dict.fromkeys(("oracle", "stage?", "start?"), _TEXT),
+        **dict.fromkeys(("n_pos", "n_neg"), _SIZE),
+        **dict.fromkeys(("oracle_wall_ns", "iteration?", "step?"), _COUNT),
+        "C?": _POSITIVE,
+        "ranks?": _RANKS.or_null(),
+    },
+    "iteration": {
+        "iteration": _COUNT,
+        **dict.fromkeys(("seconds", "primal?", "dual?", "gap?"), _NUMBER),
+        "C?": _POSITIVE,
+        "stage?": _TEXT,
+        **dict.fromkeys(("value?", "gradient_norm?"), _NUMBER.or_null()),
+    },
+    "step": {"step": _COUNT, "start": _TEXT, "C": _POSITIVE, "objective": _NUMBER, "seconds": _NUMBER},
+    "round": {"round": _SIZE, "C": _POSITIVE, **dict.fromkeys(("objective", "dual", "gap", "seconds"), _NUMBER)},
+    "epoch": {"epoch": _COUNT, "loss": _NUMBER, "seconds": _NUMBER, "validation": _NUMBER.or_null()},
+    "end": {"model?": _TEXT, "C?": _POSITIVE, "asked?": _NUMBER, "seconds?": _PARTS},
+}
+
+
+def _misfit(record: Record) -> str | None:
+    """What of a record is not as it is written."""
+    event = record["event"]
+    kinds = {**_FIELDS.get(event, {}), "class?": _NUMBER}
+    kinds |= {f"{name}?": _COUNT for name in record if name.endswith("_wall_ns")}
+    for key, kind in kinds.items():
+        name = key.removesuffix("?")
+        if name not in record:
+            if name == key:
+                return f"expected {name!r} in a record of {event!r}"
+        elif not kind.fits(record[name]):
+            return f"expected {kind.what} as {name!r} of {event!r}, found {_shortened(record[name])}"
+    return None
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"
+
+
 def span_fields(spans: Mapping[str, Span]) -> dict[str, int]:
     """``{"scores_wall_ns": …, "scores_cpu_ns": …, …}`` for a record."""
     fields: dict[str, int] = {}
@@ -73,7 +165,7 @@ def read_log(path: str | os.PathLike[str]) -> ReadLog:
 
     Raises
     ------
-    LogError : no records, or a line before the last that is none
+    LogError : no records, a line before the last that is none, or one that lacks what its event has
     OSError : it cannot be read
     """
     name = "<stdin>" if os.fspath(path) == "-" else os.fspath(path)
@@ -84,12 +176,15 @@ def read_log(path: str | os.PathLike[str]) -> ReadLog:
             break
         try:
             record = json.loads(line)
-        except ValueError:  # neither JSON nor, cut in the middle of a letter, UTF-8
+        except (ValueError, RecursionError):  # neither JSON nor, cut in the middle of a letter, UTF-8
             if number == len(lines) and records:
                 return ReadLog(records, cut_off=True)
             record = None
         if not isinstance(record, dict) or not isinstance(record.get("event"), str):
             raise LogError(f"{name}:{number}: not a log of apsvm train: expected a JSON object with an event")
+        misfit = _misfit(record)
+        if misfit is not None:
+            raise LogError(f"{name}:{number}: not as apsvm train writes it: {misfit}")
         records.append(record)
     if not records:
         raise LogError(f"{name}: an empty log: expected a JSON object a line")

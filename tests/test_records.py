@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 
@@ -34,10 +35,31 @@ def test_a_last_line_that_is_cut_off(tmp_path):
         assert (found.records, found.cut_off) == ([{"event": "start"}], True)
 
 
+@pytest.mark.parametrize("field", ["primal", "iteration", "seconds", "C", "oracle_wall_ns"])
+@pytest.mark.parametrize("value", ["null", "true", '"x"', "[]", "{}", "NaN", "Infinity", "1e400", "9" * 400, "-1e400"])
+def test_a_field_of_another_kind(field, value, tmp_path):
+    path = tmp_path / "log"
+    fields = {"primal": "1.5", "iteration": "1", "seconds": "0.1", "C": "1.0", "oracle_wall_ns": "5"}
+    whole = {name: value if name == field else good for name, good in fields.items()}
+    record = '{"event": "iteration", ' + ", ".join(f'"{name}": {text}' for name, text in whole.items()) + "}\n"
+    path.write_text('{"event": "start"}\n' + record)
+    with pytest.raises(LogError, match=f":2: not as apsvm train writes it: expected .* as '{field}' of 'iteration'"):
+        read_log(path)
+
+
+@pytest.mark.parametrize("event", ["oracle", "iteration", "step", "round", "epoch"])
+def test_a_record_that_lacks_a_field(event, tmp_path):
+    path = tmp_path / "log"
+    path.write_text(json.dumps({"event": event}) + "\n")
+    with pytest.raises(LogError, match=f":1: not as apsvm train writes it: expected '.*' in a record of '{event}'"):
+        read_log(path)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"", "empty log"),
+        (b"[" * 200_000, ":1: not a log"),
         (b"1 1:2 3:4\n", ":1: not a log"),
         (b'{"event": "start"}\n{"event": 7}\n', ":2: not a log"),
         (b'{"event": "start"}\n{"eve\n{"event": "end"}\n', ":2: not a log"),

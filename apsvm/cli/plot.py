@@ -309,7 +309,7 @@ def _read_json(path: str) -> Any:
         content = read_bytes(path)
     try:
         return json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Failure(BAD_DATA, f"{path}: not JSON: {error}") from None
 
 
@@ -327,7 +327,7 @@ def _timings(path: str) -> list[Timing]:
         if not (isinstance(results, Mapping) and "timings" in results):
             return timings_of_log(read_records(path))
         return [
-            Timing(
+            Timing.checked(
                 timing["oracle"],
                 timing["n_pos"],
                 timing["n_neg"],

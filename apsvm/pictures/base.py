@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,7 +57,11 @@ class Picture(ABC):
         """
         if format not in FORMATS:
             raise PictureError(f"expected a picture as {' or '.join(FORMATS)}, found {format!r}")
-        with settings(size):
+        import numpy as np
+
+        # Axes of values near the ends of float64 overflow, and are drawn all the same.
+        with settings(size), np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
             from matplotlib.figure import Figure
 
             figure = Figure(figsize=(size.width, self.height(size)), layout="constrained")

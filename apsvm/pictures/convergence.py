@@ -25,6 +25,8 @@ Record = Mapping[str, Any]
 MOST_NAMED = 12
 #: More lines than this are drawn without their lower bounds.
 MOST_WITH_BOUNDS = 4
+#: An axis holds no more: its ends must have a difference.
+LARGEST = 1e300
 #: Fewer points than this are marked.
 MARKED = 25
 
@@ -102,8 +104,15 @@ class Convergence(Picture):
             marker = "o" if len(x) < MARKED else None
             style = (0, (3, 2)) if line.dashed else dash(line.series)
             label = line.name if named and line.name else None
+            values = np.clip(line.values, -LARGEST, LARGEST)
             axes.plot(
-                x, line.values, marker=marker, markersize=2.2, label=label, linestyle=style, color=colour(line.series)
+                np.clip(x, 0.0, LARGEST),
+                values,
+                marker=marker,
+                markersize=2.2,
+                label=label,
+                linestyle=style,
+                color=colour(line.series),
             )
         if any(line.dashed and not line.name for line in panel.lines):
             axes.plot([], [], color=MUTED, linestyle=(0, (3, 2)), label="dual")

@@ -89,6 +89,9 @@ class Heatmap(Picture):
             else:  # a step of the tight bound's descent
                 at = (call["start"], call["C"], call["step"])
             counts = RankCounts([(int(rank), int(count)) for rank, count in call["ranks"]])
+            found = sum(count for _, count in counts.pairs)
+            if found != n_neg:
+                raise PictureError(f"expected the ranks of {n_neg:,} negatives in a record, found {found:,}")
             if at == before:
                 rows[-1] = counts  # the last call of an iteration stands for it
                 continue

@@ -66,8 +66,10 @@ class Path(Picture):
                 C = float(setting["C"].removesuffix("x")) if multiples else float(np.mean(setting["C_of_folds"]))
                 found = setting["metrics"][metric]
                 point = Point(C, float(found["mean"]), float(found["deviation"]), bool(setting["chosen"]))
+                if not (0.0 < point.C < np.inf and np.isfinite([point.mean, point.deviation]).all()):
+                    raise ValueError(f"expected C above 0 and finite values of {metric}, found {point}")
                 lines.setdefault(name, []).append(point)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+        except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
             if isinstance(error, PictureError):
                 raise
             raise PictureError(f"expected the results of apsvm cv --json ({type(error).__name__}: {error})") from None

@@ -34,6 +34,17 @@ class Timing:
     seconds: float
     what: str = ""
 
+    @classmethod
+    def checked(cls, name: object, n_pos: object, n_neg: object, seconds: object, what: str = "") -> Timing:
+        """Of what a file says. Raises ValueError."""
+        if not (isinstance(name, str) and isinstance(n_pos, int) and isinstance(n_neg, int)):
+            raise ValueError(f"expected a name and two whole numbers, found {name!r}, {n_pos!r}, {n_neg!r}")
+        if not (0 < n_pos < 2**53 and 0 < n_neg < 2**53):
+            raise ValueError(f"expected rows of both classes, found {n_pos} and {n_neg}")
+        if not (isinstance(seconds, int | float) and 0.0 < seconds < 1e300):
+            raise ValueError(f"expected seconds above 0, found {seconds!r}")
+        return cls(name, n_pos, n_neg, float(seconds), what)
+
     def size(self, against: str) -> int:
         return {"total": self.n_pos + self.n_neg, "negatives": self.n_neg, "positives": self.n_pos}[against]
 

@@ -180,4 +180,4 @@ def powers(axis: Axis) -> None:
 
 def number(value: float) -> str:
     """As it is written on an axis: 1e-05, 0.01, 1, 10,000, 1e+06."""
-    return f"{value:,.0f}" if value == round(value) and 1.0 <= abs(value) < 1e6 else f"{value:g}"
+    return f"{value:,.0f}" if 1.0 <= abs(value) < 1e6 and value == round(value) else f"{value:g}"

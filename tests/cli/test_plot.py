@@ -18,6 +18,14 @@ def texts(path):
     return ["".join(node.itertext()) for node in ElementTree.parse(path).iter() if node.tag.endswith("}text")]
 
 
+CALL = b'"event": "oracle", "oracle": "qs", "n_pos": 1, "n_neg": 2, "oracle_wall_ns": 1'
+TIMINGS = b'{"timings": [{"oracle": "qs", "n_pos": 1, "n_neg": 2, "seconds": %s}]}'
+RESULTS = (
+    b'{"metric": "AP", "settings": [{"loss": "ap", "bound": "hinge", "epsilon": 0.001, "C": 1, "C_of_folds": [%s], '
+    b'"chosen": true, "metrics": {"AP": {"mean": %s, "deviation": 0.1}}}]}'
+)
+
+
 @pytest.fixture(scope="module")
 def logged(cancer, run, tmp_path_factory):
     """A log with ranks, of a C that converges in some iterations."""
@@ -166,7 +174,13 @@ def test_scaling(logged, here, tmp_path):
         ("convergence", b"1 1:2\n", 65, ":1: not a log of apsvm train"),
         ("convergence", b'{"event": "start"}\n', 65, "no iteration in it"),
         ("convergence", None, 66, "cannot read"),
-        ("heatmap", b'{"event": "oracle", "n_pos": 1}\n', 65, "train with --log-ranks"),
+        ("heatmap", b"{%s}\n" % CALL, 65, "train with --log-ranks"),
+        (
+            "heatmap",
+            b'{%s, "stage": "train", "C": 1, "iteration": 1, "ranks": [[1, 3]]}\n' % CALL,
+            65,
+            "of 2 negatives",
+        ),
         ("heatmap", b'{"event": "start"}\n', 65, "no oracle record"),
         ("convergence", b'{"event": "iteration", "primal": 1}\n', 65, "not as apsvm train writes it"),
         ("convergence", b'{"event": "epoch", "epoch": 1}\n', 65, "not as apsvm train writes it"),
@@ -174,6 +188,16 @@ def test_scaling(logged, here, tmp_path):
         ("scaling", b'{"event": "oracle", "oracle": "qs"}\n', 65, "not as apsvm train writes it"),
         ("path", b'{"event": "start"}\n', 65, "apsvm cv --json"),
         ("path", b"{", 65, "not JSON"),
+        ("path", b"[" * 200_000, 65, "not JSON"),
+        ("path", b'{"metric": "AP", "settings": [[]]}', 65, "apsvm cv --json"),
+        ("path", RESULTS % (b"1", b"NaN"), 65, "finite values of AP"),
+        ("path", RESULTS % (b"0", b"0.5"), 65, "C above 0"),
+        ("path", RESULTS % (b"9" * 400, b"0.5"), 65, "apsvm cv --json"),
+        ("convergence", b"[" * 200_000, 65, ":1: not a log"),
+        ("scaling", TIMINGS % b"-1", 65, "seconds above 0"),
+        ("scaling", TIMINGS % b'"x"', 65, "seconds above 0"),
+        ("scaling", TIMINGS % b'1, "n_pos": null', 65, "two whole numbers"),
+        ("scaling", TIMINGS % b'1, "n_neg": 0', 65, "rows of both classes"),
         ("scaling", b'{"timings": [{}]}', 65, "apsvm bench oracle --json"),
         ("scaling", b'{"timings": []}', 65, "no timings"),
     ],
@@ -262,3 +286,14 @@ def test_the_tight_bound_and_its_rounds(cancer, here, tmp_path):
     assert (rounds[-1]["dual"], rounds[-1]["gap"]) == (certificate["dual"], certificate["gap"])
     here("plot", "convergence", log, "-o", tmp_path / "c.svg")
     assert {"train", "tight, from the hinge", "tight, rounds"} <= {*texts(tmp_path / "c.svg")}
+
+
+def test_values_at_the_ends_of_floating_point_and_names_of_any_script(here, tmp_path):
+    """Drawn without a warning, which would fail the test."""
+    log = tmp_path / "log"
+    fields = {"stage": "train", "C": 1.0, "primal": 1.7e308, "gap": 1e308, "seconds": 1e300}
+    lines = [{"event": "iteration", "iteration": at, "dual": dual, **fields} for at, dual in ((1, -1.7e308), (2, 0.0))]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for name in ("out.png", "out.svg"):
+        here("plot", "convergence", log, "-o", tmp_path / name, "--title", "平均 <script>")
+    assert "平均 <script>" in texts(tmp_path / "out.svg")
