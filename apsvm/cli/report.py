@@ -21,6 +21,7 @@ from apsvm.cli.shared import (
     read_rows,
     reading,
     reads_several_labels,
+    refuse_same_file,
     say,
     writing,
 )
@@ -74,6 +75,14 @@ def report(
     records = read_records(log)
     finished = _finished(run_folder, records)
     run = _run(run_folder, records, finished)
+    told = run.command.get("reading", {})
+    refuse_same_file(
+        output,
+        training_data=run.command.get("data"),
+        labels=told.get("labels"),
+        groups=told.get("groups"),
+        **{f"model_{at}": _model_path(run_folder, one.end) for at, one in enumerate(finished, 1)},
+    )
     how = {"dtype": dtype, "sort_features": sort_features, "ignore_unknown": ignore_unknown}
     run = _with_rows(run, data, how)
     if not quiet:
@@ -109,14 +118,18 @@ def _finished(folder: str, records: Sequence[Record]) -> list[Finished]:
     ends = [record for record in records if record["event"] == "end"]
     found = []
     for end in ends:
-        name = os.path.basename(str(end.get("model", "")))
-        path = os.path.join(folder, name)
+        path = _model_path(folder, end)
+        name = os.path.basename(path)
         if not name or not os.path.isfile(path):
             raise Failure(BAD_DATA, f"{path}: the log says that this model was written, and it is not there")
         model = read_any_model(path)
         told = f"C = {end['C']:.4g}" if len(ends) > 1 and "C" in end else name if len(ends) > 1 else ""
         found.append(Finished(told, model, end))
     return found
+
+
+def _model_path(folder: str, end: Record) -> str:
+    return os.path.join(folder, os.path.basename(str(end.get("model", ""))))
 
 
 def _with_rows(run: Run, data: str | None, how: Mapping[str, Any]) -> Run:

@@ -397,3 +397,16 @@ def test_line_numbers(end, tmp_path):
     assert line_numbers(path).tolist() == [2, 5, 7]
     path.write_bytes(path.read_bytes() + end.encode())
     assert line_numbers(path).tolist() == [2, 5, 7]
+
+
+def test_what_the_run_is_made_of_is_not_overwritten(here, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = tmp_path / "rows.svm"
+    data.write_text("1 1:1\n-1 1:2\n1 1:3\n")
+    here("train", "-q", data, "--run-dir", "run", "-C", "1,2")
+    kept = {path: path.read_bytes() for path in (data, *(tmp_path / "run").iterdir())}
+    assert len(kept) == 4
+    for path in kept:
+        done = here("report", "run", "-o", path, code=2)
+        assert "would be overwritten" in done.stderr
+    assert {path: path.read_bytes() for path in kept} == kept
