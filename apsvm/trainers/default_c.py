@@ -43,5 +43,6 @@ def default_C(data: TrainingSet, loss: str | Loss = "ap", bound: str = "hinge") 
         return 1.0
     several = groups is not None and bool((groups != groups[0]).any())
     factor = FACTORS[bound][several] if isinstance(loss, LossOverRankings) else FACTOR_OVER_ROWS
-    C = float(np.exp(np.log(factor) - np.log(variance.size) - np.log(variance).mean()))
+    with np.errstate(over="ignore"):  # inf is told below
+        C = float(np.exp(np.log(factor) - np.log(variance.size) - np.log(variance).mean()))
     return C if 0.0 < C < np.inf else 1.0

@@ -285,3 +285,12 @@ def test_grades_above_the_positive_one_are_warned_of(run, tmp_path):
     assert "labels up to 2, above the positive one, are negatives" in done.stderr
     assert "warning" not in run("train", tmp_path / "graded.svm", tmp_path / "m", "--positive-label", 2).stderr
     assert run("train", "-q", tmp_path / "graded.svm", tmp_path / "m", "--positive-label", 1).stderr == ""
+
+
+@pytest.mark.parametrize(("C", "unit"), [("1e308x", 0.001), ("1e-323x", 1e9)])
+def test_a_multiple_of_the_default_beyond_floating_point(C, unit, run, tmp_path):
+    data = tmp_path / "tiny.svm"
+    data.write_text("".join(f"{label} 1:{at * unit}\n" for at, label in enumerate((1, -1, -1, 1))))
+    done = run("train", "-q", data, tmp_path / "m", "-C", C, code=2)
+    assert "is beyond float64" in done.stderr
+    assert not (tmp_path / "m").exists()

@@ -68,3 +68,8 @@ def test_too_large_to_square():
     X = np.ones((20, 2))
     X[::2] = 1e200
     assert default_C(data(X)) == 1.0
+
+
+def test_features_so_small_that_no_C_is_large_enough():
+    values = 1e-160 * np.arange(8.0)
+    assert default_C(TrainingSet(Rows(values[:, None]), np.arange(8) < 3)) == 1.0

@@ -251,7 +251,11 @@ def values_of_C(given: Sequence[float | Multiple], data: TrainingSet, loss: str,
     from apsvm.trainers.default_c import default_C
 
     default = default_C(data, loss, bound) if any(isinstance(C, Multiple) for C in given) else 1.0
-    return [C.factor * default if isinstance(C, Multiple) else C for C in given]
+    values = [C.factor * default if isinstance(C, Multiple) else C for C in given]
+    for C, value in zip(given, values, strict=True):
+        if not 0.0 < value < math.inf:
+            raise click.UsageError(f"-C {C}: {C} of C = {default:g}, the default for these rows, is beyond float64")
+    return values
 
 
 def _loss(common: Common) -> Loss:
