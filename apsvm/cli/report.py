@@ -141,7 +141,8 @@ def _with_rows(run: Run, data: str | None, how: Mapping[str, Any]) -> Run:
     path = data
     if path is None:
         path = run.command.get("data")
-        if not path or path == "-" or not os.path.exists(path):
+        # A pipe that it was read from has nothing more to say, and would be waited for.
+        if not path or path == "-" or not (os.path.isfile(path) or os.path.isdir(path)):
             told = "were read from standard input" if path == "-" else f"are not at {path} any more"
             return replace(run, notes=[*run.notes, f"the training rows {told}: the report is without them (--data)"])
     notes = list(run.notes)

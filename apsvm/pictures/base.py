@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg")
+#: What XML 1.0 has no room for: control characters, and bytes of file names that are no UTF-8.
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class PictureError(ValueError):
@@ -63,9 +65,12 @@ class Picture(ABC):
         with settings(size), np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
             from matplotlib.figure import Figure
+            from matplotlib.text import Text
 
             figure = Figure(figsize=(size.width, self.height(size)), layout="constrained")
             self.draw(figure, size)
+            for text in figure.findobj(Text):
+                text.set_text(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text.get_text()))
             stream = io.BytesIO()
             figure.savefig(stream, format=format, metadata={"Software": None} if format == "png" else {"Date": None})
         return stream.getvalue()

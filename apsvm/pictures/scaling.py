@@ -137,4 +137,5 @@ def timings_of_log(records: Sequence[Mapping[str, Any]]) -> list[Timing]:
                 calls.setdefault(key, []).append(record["oracle_wall_ns"])
     if not calls:
         raise PictureError("no oracle record: expected the log of a structured training (--loss ap, ndcg, auc, …)")
-    return [Timing(name, n_pos, n_neg, median(spans) / 1e9) for (name, n_pos, n_neg), spans in calls.items()]
+    # A coarse clock may see none pass; a logarithmic axis has no 0.
+    return [Timing(name, n_pos, n_neg, max(median(spans), 1) / 1e9) for (name, n_pos, n_neg), spans in calls.items()]

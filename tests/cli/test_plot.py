@@ -297,3 +297,16 @@ def test_values_at_the_ends_of_floating_point_and_names_of_any_script(here, tmp_
     for name in ("out.png", "out.svg"):
         here("plot", "convergence", log, "-o", tmp_path / name, "--title", "平均 <script>")
     assert "平均 <script>" in texts(tmp_path / "out.svg")
+
+
+@pytest.mark.parametrize("name", ["a\x01b\x00", "a\udcffb", "a\uffffb\n"])
+def test_what_a_picture_has_no_room_for_is_replaced(name, logged, here, tmp_path):
+    for out in ("out.png", "out.svg"):
+        here("plot", "convergence", logged, "-o", tmp_path / out, "--title", name)
+    assert any(text.startswith("a\N{REPLACEMENT CHARACTER}b") for text in texts(tmp_path / "out.svg"))
+
+
+def test_calls_too_short_for_the_clock(here, tmp_path):
+    log = tmp_path / "log"
+    log.write_bytes(b"{%s}\n" % CALL.replace(b'_ns": 1', b'_ns": 0'))
+    here("plot", "scaling", log, "-o", tmp_path / "out.svg")

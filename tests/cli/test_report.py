@@ -410,3 +410,13 @@ def test_what_the_run_is_made_of_is_not_overwritten(here, tmp_path, monkeypatch)
         done = here("report", "run", "-o", path, code=2)
         assert "would be overwritten" in done.stderr
     assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_rows_that_came_through_a_pipe_are_not_waited_for(run, tmp_path):
+    data = tmp_path / "rows.svm"
+    data.write_text("1 1:1\n-1 1:2\n1 1:3\n")
+    run("train", "-q", data, "--run-dir", tmp_path / "run", "-C", "1")
+    data.unlink()
+    os.mkfifo(data)
+    done = run("report", tmp_path / "run")
+    assert "the training rows are not at" in done.stderr
