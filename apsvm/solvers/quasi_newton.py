@@ -63,7 +63,12 @@ def descend(
         direction = -_inverse_hessian(history, here.gradient, diagonal)
         if not history:
             length = float(np.linalg.norm(here.w))
-            direction *= FIRST_STEP * length / float(np.linalg.norm(direction)) if length > 0.0 else 1.0 / C
+            largest = float(np.abs(direction).max())
+            if length > 0.0 and largest > 0.0:
+                direction /= largest  # whose squares may be too small for float64
+                direction *= FIRST_STEP * length / float(np.linalg.norm(direction))
+            else:
+                direction *= 1.0 / C
         before, gradient, objective = here.w, here.gradient, here.objective
         if not here.search(direction):
             idle += 1
