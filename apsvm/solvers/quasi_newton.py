@@ -112,7 +112,9 @@ def _inverse_hessian(
     result *= diagonal
     if history:
         _, change, product = history[-1]
-        result *= product / float(change @ (diagonal * change))
+        curved = float(change @ (diagonal * change))
+        if curved > 0.0:  # or it underflows
+            result *= product / curved
     for (step, change, product), share in zip(history, reversed(shares), strict=True):
         result += (share - float(change @ result) / product) * step
     return result
