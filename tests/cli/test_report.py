@@ -312,7 +312,13 @@ def test_a_ranker_of_items(here, tmp_path, without_pictures):
 def test_a_run_that_was_interrupted(digits, command, environment, run, tmp_path):
     arguments = ["train", "-q", str(digits.path), "--run-dir", str(tmp_path / "run"), *digits.options]
     slow = ["-C", "1e6", "-e", "1e-12", "--solver", "cutting-plane"]
-    process = subprocess.Popen([*command, *arguments, *slow], env=environment(), stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*command, *arguments, *slow],
+        env=environment(),
+        stderr=subprocess.PIPE,
+        # A SIGINT reaches it even if we ignore ours, as what a script starts in the background does.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     log = tmp_path / "run" / "log.jsonl"
     limit = time.monotonic() + 30
     while not (log.exists() and '"iteration"' in log.read_text()) and time.monotonic() < limit:
