@@ -71,6 +71,18 @@ class Job:
 
         return replace(self, scaling=learn_scaling(self.common.scale, self.dataset.X, self.selection))
 
+    def log_start(self, **settings: Any) -> None:
+        """The log's first record: what is trained, and on what."""
+        n_rows, n_features = self.dataset.X.shape
+        self.log.write(
+            "start",
+            loss=self.common.loss,
+            **settings,
+            n_rows=n_rows if self.selection is None else len(self.selection),
+            n_features=n_features,
+            sha256=self.dataset.fingerprint,
+        )
+
     def of_rows(self, values: Any) -> Any:
         """Of ``values``, one a row of the data, those of the job's rows; None of None."""
         return values if values is None or self.selection is None else values[self.selection]

@@ -125,20 +125,14 @@ class DirectLoss(Recipe):
         display = Display(verbose=common.verbose, quiet=common.quiet)
         heading = _heading(own)
         watch = Watch(job.log, lambda epoch: _show(display, heading, epoch), job.should_stop)
-        job.log.write(
-            "start",
-            loss=common.loss,
-            update=settings.update,
-            perturbation=settings.epsilon,
-            learning_rate=settings.rate,
-            l2=settings.l2,
-            step_rows=settings.step_rows,
-            epochs=settings.epochs,
-            seed=settings.seed,
-            n_rows=dataset.X.shape[0],
-            n_features=dataset.X.shape[1],
-            sha256=dataset.fingerprint,
-        )
+        told = {
+            "update": settings.update,
+            "perturbation": settings.epsilon,
+            "learning_rate": settings.rate,
+            "l2": settings.l2,
+            "step_rows": settings.step_rows,
+        }
+        job.log_start(**told, epochs=settings.epochs, seed=settings.seed)
         data = TrainingSet(job.rows(), job.of_rows(relevant), job.of_rows(dataset.groups), grades=job.of_rows(grades))
         try:
             trained = train_direct(data, settings, watch, validate=validate, start=job.start())
@@ -146,11 +140,7 @@ class DirectLoss(Recipe):
             raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
         display.finish()
         header = {
-            "update": settings.update,
-            "perturbation": settings.epsilon,
-            "learning_rate": settings.rate,
-            "l2": settings.l2,
-            "step_rows": settings.step_rows,
+            **told,
             "exact": False,
             **header_of_epochs(trained, held_out, _metric(own)),
             "data": {

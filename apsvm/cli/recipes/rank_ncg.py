@@ -178,16 +178,7 @@ class RankNCG(Recipe):
         )
         display = Display(verbose=common.verbose, quiet=common.quiet)
         watch = Watch(job.log, lambda iteration: _show(display, iteration), job.should_stop)
-        job.log.write(
-            "start",
-            loss=common.loss,
-            **_settings(settings),
-            graph=graph.name,
-            n_classes=classes.names.size,
-            n_rows=len(data.rows),
-            n_features=job.dataset.X.shape[1],
-            sha256=job.dataset.fingerprint,
-        )
+        job.log_start(**_settings(settings), graph=graph.name, n_classes=classes.names.size)
         trained = train_rank_ncg(data, settings, watch, job.start())
         display.finish()
         yield _made(job, settings, classes, graph, trained)

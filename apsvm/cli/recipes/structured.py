@@ -221,16 +221,7 @@ class Structured(Recipe):
         display = Display(verbose=common.verbose, quiet=common.quiet)
         watch = Watch(job.log, lambda progress: _show(display, progress), job.should_stop)
         values = values_of_C(own["C"], training_set, common.loss, own["bound"])
-        job.log.write(
-            "start",
-            loss=common.loss,
-            oracle=own["oracle"],
-            C=values[0] if len(values) == 1 else values,
-            epsilon=own["epsilon"],
-            n_rows=len(training_set.rows),
-            n_features=dataset.X.shape[1],
-            sha256=dataset.fingerprint,
-        )
+        job.log_start(oracle=own["oracle"], C=values[0] if len(values) == 1 else values, epsilon=own["epsilon"])
         results: Iterator[Trained]
         if own["oracle"] == "appx":
             results = (train_approximate(training_set, replace(settings, C=C), own["keep_easy"], watch) for C in values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,7 +24,7 @@ from apsvm.cli.recipes.epochs import (
     training_metrics,
     validator,
 )
-from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, reading, say
+from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, memory, reading, say
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -162,9 +161,7 @@ class Warp(Recipe):
         heading = _heading(job.own)
         watch = Watch(job.log, lambda epoch: _show(display, heading, epoch), job.should_stop)
         settings = _settings(job.common, job.own)
-        job.log.write(
-            "start",
-            loss=job.common.loss,
+        job.log_start(
             tau=settings.tau,
             rank_estimator=settings.estimator,
             rule=settings.rule,
@@ -173,9 +170,6 @@ class Warp(Recipe):
             epochs=settings.epochs,
             threads=settings.threads,
             seed=settings.seed,
-            n_rows=job.dataset.X.shape[0],
-            n_features=job.dataset.X.shape[1],
-            sha256=job.dataset.fingerprint,
         )
         made = (_train_items if job.own["rows_as_users"] else _train_rows)(job, settings, watch)
         display.finish()
@@ -219,7 +213,7 @@ def _grades(dataset: Dataset, common: Common, own: Mapping[str, Any]) -> tuple[A
 def _check_memory(dataset: Dataset, own: Mapping[str, Any]) -> None:
     # Factors, what the rule remembers of them, and the best of them so far: float32.
     needed = 4 * 4 * (2 * own["factors"] + 1) * dataset.X.shape[1]
-    if needed > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+    if needed > memory():
         raise Failure(
             BAD_DATA,
             f"{dataset.source}: {own['factors']} factors of {dataset.X.shape[1]:,} items need {needed:,} bytes, more "
