@@ -106,9 +106,3 @@ def format_of(path: str | os.PathLike[str]) -> str:
     if found not in FORMATS:
         raise PictureError(f"{os.fspath(path)}: expected a name that ends in .png or .svg")
     return found
-
-
-def grid_of(n_panels: int, size: Size) -> tuple[int, int]:
-    """Rows and columns of panels."""
-    columns = min(size.columns, n_panels)
-    return -(-n_panels // columns), columns
