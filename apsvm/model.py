@@ -19,7 +19,7 @@ import os
 import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -27,28 +27,23 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from apsvm.data.rows import Rows
-from apsvm.data.scaling import NO_SCALING, SCALINGS, UNIT_ROWS, Scaling
+from apsvm.data.scaling import NO_SCALING, UNIT_ROWS, Scaling
 from apsvm.files import standard_input, write_whole
+from apsvm.header import SCHEMA, Header, HeaderError, LabelKind, Labels
 
-SCHEMA = 1
 _HEADER = "header.npy"
 _DIGEST_LENGTH = 64
-_NEEDED: dict[str, type | tuple[type, ...]] = {
-    "schema": int,
-    "loss": str,
-    "width": int,
-    "zero_based": bool,
-    "positive_label": (int, float, type(None)),
-}
+#: What stands in a file's header beside the fields of ``apsvm.header.Header``: the shape of the model itself.
+_OF_THE_MODEL = ("kind", "width", "intercept", "factors")
 
 
 class ModelError(ValueError):
     """A file that is not a whole, undamaged apsvm model; the message names the file and what is wrong."""
 
 
-def _scaling_in(header: Mapping[str, Any]) -> Scaling:
+def _scaling_in(header: Header) -> Scaling:
     """Of rows to be scored: other scalings are in the weights."""
-    return UNIT_ROWS if header.get("scale") == UNIT_ROWS.name else NO_SCALING
+    return UNIT_ROWS if header.features.scale == UNIT_ROWS.name else NO_SCALING
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +52,7 @@ class LinearRanker:
 
     coef : (width,) float64; column j belongs to file index j, or j + 1 if not ``zero_based``
     intercept : float, the constant; it moves every score alike, so no ranking depends on it
-    header : JSON values that describe the training (loss, oracle, C, certificate, data …)
+    header : how, of what and how well it was made
     """
 
     kind: ClassVar[str] = "linear"
@@ -66,7 +61,7 @@ class LinearRanker:
 
     coef: NDArray[np.float64]
     intercept: float
-    header: Mapping[str, Any]
+    header: Header
 
     @property
     def width(self) -> int:
@@ -76,19 +71,7 @@ class LinearRanker:
     @property
     def zero_based(self) -> bool:
         """Whether the training file counted features from 0."""
-        return bool(self.header["zero_based"])
-
-    @property
-    def positive_label(self) -> float | None:
-        """The label taken as positive in training, or None where labels were +1 against −1 or 0."""
-        label = self.header["positive_label"]
-        return None if label is None else float(label)
-
-    @property
-    def relevant_from(self) -> float | None:
-        """The grade from which rows were positive in training, if it was one."""
-        grade = self.header.get("relevant_from")
-        return None if grade is None else float(grade)
+        return self.header.features.zero_based
 
     @property
     def unit_rows(self) -> bool:
@@ -107,72 +90,55 @@ class LinearRanker:
 
     def to_bytes(self) -> bytes:
         """The content of the model's file; the same model always gives the same bytes."""
-        header = {**self.header, "width": self.width, "intercept": self.intercept}
-        return _sealed(header, {"coef": self.coef.astype("<f8", copy=False)})
+        more = {"kind": self.kind, "width": self.width, "intercept": self.intercept}
+        return _sealed({**self.header.to_json(), **more}, {"coef": self.coef.astype("<f8", copy=False)})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model whole or not at all (OSError); ``-`` is standard output."""
         write_whole(path, self.to_bytes())
 
     @classmethod
-    def from_parts(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> LinearRanker:
+    def from_parts(cls, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> LinearRanker:
         """What ``to_bytes`` wrote. Raises ModelError."""
-        _check_field(header, "intercept", (int, float))
-        if not isinstance(header.get("relevant_from"), int | float | None):
-            raise ModelError(f"its header's 'relevant_from' is {header['relevant_from']!r}")
-        if header.get("scale", "none") not in SCALINGS:
-            raise ModelError(f"its header's 'scale' is {header['scale']!r}")
-        if not math.isfinite(header["intercept"]):
+        _check_field(content, "intercept", (int, float))
+        header = _header_in(content)
+        if not math.isfinite(content["intercept"]):
             raise ModelError("its constant is not finite")
         coef = arrays["coef"]
-        if coef.dtype != np.dtype("<f8") or coef.shape != (header["width"],):
-            raise ModelError(f"expected {header['width']} float64 weights, found {coef.dtype} of shape {coef.shape}")
+        if coef.dtype != np.dtype("<f8") or coef.shape != (content["width"],):
+            raise ModelError(f"expected {content['width']} float64 weights, found {coef.dtype} of shape {coef.shape}")
         if not np.isfinite(coef).all():
             raise ModelError("a weight is not finite")
-        return cls(np.ascontiguousarray(coef, dtype=np.float64), float(header["intercept"]), header)
+        return cls(np.ascontiguousarray(coef, dtype=np.float64), float(content["intercept"]), header)
 
 
-@dataclass(frozen=True, slots=True)
-class ItemRanker:
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemFactors:
     """Scores of items for users who are known by the items they like (WSABIE's two embeddings, of items both):
 
         score(y) = bias_y + output_y · h,      h = mean of input_i over the liked items i other than y
 
     A user need not have been seen in training. A user is a row; its liked items are its columns of positive value.
 
-    input, output : (width, factors) float32; bias : (width,) float32; row j belongs to file index j, or j + 1 if not
-        ``zero_based``
-    header : JSON values that describe the training
+    Attributes
+    ----------
+    input, output : (items, factors) float32
+    bias : (items,) float32
     """
-
-    kind: ClassVar[str] = "item-factors"
-    what: ClassVar[str] = "a ranker of items for users (--rows-as-users)"
-    arrays: ClassVar[tuple[str, ...]] = ("input", "output", "bias")
 
     input: NDArray[np.float32]
     output: NDArray[np.float32]
     bias: NDArray[np.float32]
-    header: Mapping[str, Any]
-
-    @property
-    def width(self) -> int:
-        """Number of items."""
-        return self.bias.size
-
-    @property
-    def zero_based(self) -> bool:
-        """Whether the training file counted items from 0."""
-        return bool(self.header["zero_based"])
 
     def score(self, X: Any) -> NDArray[np.float32]:
-        """The score of every item for each row of X, (n, width) CSR or dense: (n, width) float32. Those of liked items
+        """The score of every item for each row of X, (n, items) CSR or dense: (n, items) float32. Those of liked items
         are −inf: they are known.
 
         Raises
         ------
-        ValueError : X is not (n, width)
+        ValueError : X is not (n, items)
         """
-        _check_shape(X, self.width)
+        _check_shape(X, self.bias.size)
         liked = sp.csr_array(X) > 0
         users = liked.sum(axis=1)
         h = (liked @ self.input) / np.maximum(users, 1)[:, None]
@@ -181,35 +147,67 @@ class ItemRanker:
         scores[liked.nonzero()] = -np.inf
         return scores
 
+
+@dataclass(frozen=True, slots=True)
+class ItemRanker:
+    """The items that a user may like next; row j of the factors belongs to file index j, or j + 1 if not
+    ``zero_based``.
+
+    factors : of the items; header : how, of what and how well it was made
+    """
+
+    kind: ClassVar[str] = "item-factors"
+    what: ClassVar[str] = "a ranker of items for users (--rows-as-users)"
+    arrays: ClassVar[tuple[str, ...]] = ("input", "output", "bias")
+
+    factors: ItemFactors
+    header: Header
+
+    @property
+    def width(self) -> int:
+        """Number of items."""
+        return self.factors.bias.size
+
+    @property
+    def zero_based(self) -> bool:
+        """Whether the training file counted items from 0."""
+        return self.header.features.zero_based
+
+    def score(self, X: Any) -> NDArray[np.float32]:
+        """``ItemFactors.score``."""
+        return self.factors.score(X)
+
     def top(self, X: Any, k: int) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """For each row of X, (n, width): its up to k best items, known ones left out, best first, equal scores in the
         items' order, and their scores. Works through the rows in blocks; ValueError as ``score``."""
         _check_shape(X, self.width)
-        found = []
+        best = []
         block = max(1, 4_000_000 // max(1, self.width))
         rows = sp.csr_array(X)
         for at in range(0, rows.shape[0], block):
             for scores in self.score(rows[at : at + block]):
                 order = np.argsort(-scores, kind="stable")[:k]
                 order = order[scores[order] > -np.inf]
-                found.append((order, scores[order]))
-        return found
+                best.append((order, scores[order]))
+        return best
 
     def to_bytes(self) -> bytes:
         """The content of the model's file; the same model always gives the same bytes."""
-        header = {**self.header, "kind": self.kind, "width": self.width, "factors": self.input.shape[1]}
-        arrays = {"input": self.input, "output": self.output, "bias": self.bias}
-        return _sealed(header, {name: array.astype("<f4", copy=False) for name, array in arrays.items()})
+        factors = self.factors
+        more = {"kind": self.kind, "width": self.width, "factors": factors.input.shape[1]}
+        arrays = {"input": factors.input, "output": factors.output, "bias": factors.bias}
+        as_stored = {name: array.astype("<f4", copy=False) for name, array in arrays.items()}
+        return _sealed({**self.header.to_json(), **more}, as_stored)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model whole or not at all (OSError); ``-`` is standard output."""
         write_whole(path, self.to_bytes())
 
     @classmethod
-    def from_parts(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ItemRanker:
+    def from_parts(cls, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ItemRanker:
         """What ``to_bytes`` wrote. Raises ModelError."""
-        _check_field(header, "factors", int)
-        n, factors = header["width"], header["factors"]
+        _check_field(content, "factors", int)
+        n, factors = content["width"], content["factors"]
         for name, shape in (("input", (n, factors)), ("output", (n, factors)), ("bias", (n,))):
             array = arrays[name]
             if array.dtype != np.dtype("<f4") or array.shape != shape:
@@ -217,7 +215,7 @@ class ItemRanker:
             if not np.isfinite(array).all():
                 raise ModelError(f"a number of its {name} is not finite")
         parts = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in arrays.items()}
-        return cls(**parts, header=header)
+        return cls(ItemFactors(**parts), _header_in(content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +223,8 @@ class RankerSet:
     """A linear ranker a class, one against the rest: score_j(x) = coef_j·x + intercepts_j.
 
     coef : (k, width) float64; intercepts : (k,) float64; class j is the label ``classes[j]``, increasing
-    header : JSON values that hold for all classes alike
-    class_headers : what each class's ranker has beside them: its ``positive_label``, certificate …
+    header : what holds for the whole
+    headers : (k,) of each class's ranker, as if trained alone
     """
 
     kind: ClassVar[str] = "one-vs-rest"
@@ -235,19 +233,18 @@ class RankerSet:
 
     coef: NDArray[np.float64]
     intercepts: NDArray[np.float64]
-    header: Mapping[str, Any]
-    class_headers: Sequence[Mapping[str, Any]]
+    header: Header
+    headers: Sequence[Header]
 
     @classmethod
-    def of(cls, rankers: Sequence[LinearRanker], **more: Any) -> RankerSet:
-        """The set of ``rankers`` of one width, in the order of their positive labels; ``more`` is for its header."""
-        headers = [ranker.header for ranker in rankers]
-        common = {key: value for key, value in _common(headers).items() if key != "positive_label"}
+    def of(cls, rankers: Sequence[LinearRanker], header: Header) -> RankerSet:
+        """The set of ``rankers`` of one width, in the order of their labels. What ``header`` has in its mappings all
+        rankers' headers have."""
         return cls(
             coef=np.stack([ranker.coef for ranker in rankers]),
             intercepts=np.array([ranker.intercept for ranker in rankers]),
-            header={**common, "positive_label": None, **more},
-            class_headers=[_without(header, common) for header in headers],
+            header=header,
+            headers=[ranker.header for ranker in rankers],
         )
 
     @property
@@ -258,12 +255,12 @@ class RankerSet:
     @property
     def zero_based(self) -> bool:
         """Whether the training file counted features from 0."""
-        return bool(self.header["zero_based"])
+        return self.header.features.zero_based
 
     @property
     def classes(self) -> NDArray[np.float64]:
         """(k,) float64, increasing: the label of each ranker."""
-        return np.array([header["positive_label"] for header in self.class_headers], dtype=np.float64)
+        return np.array([header.labels.positive for header in self.headers], dtype=np.float64)
 
     def ranker(self, label: float) -> LinearRanker:
         """The ranker of a class, as if trained alone.
@@ -276,9 +273,7 @@ class RankerSet:
         if at.size == 0:
             raise KeyError(label)
         j = int(at[0])
-        alone = {key: value for key, value in self.header.items() if key not in _OF_A_SET}
-        header = _merged(alone, self.class_headers[j])
-        return LinearRanker(self.coef[j].copy(), float(self.intercepts[j]), header)
+        return LinearRanker(self.coef[j].copy(), float(self.intercepts[j]), self.headers[j])
 
     def score(self, X: Any, *, threads: int = 1) -> NDArray[np.float64]:
         """The scores of the rows of X, (n, width) CSR or dense, for each class: (n, k) float64. Column j has the bits
@@ -293,58 +288,45 @@ class RankerSet:
         return np.stack([rows.scores(w) for w in self.coef], axis=1) + self.intercepts
 
     def to_bytes(self) -> bytes:
-        """The content of the model's file; the same model always gives the same bytes."""
+        """The content of the model's file; the same model always gives the same bytes. Of a class it says only what
+        differs from the whole."""
+        whole = self.header.to_json()
         classes = [
-            {**header, "intercept": intercept}
-            for header, intercept in zip(self.class_headers, self.intercepts.tolist(), strict=True)
+            {**_without(header.to_json(), whole), "intercept": intercept}
+            for header, intercept in zip(self.headers, self.intercepts.tolist(), strict=True)
         ]
-        header = {**self.header, "kind": self.kind, "width": self.width, "classes": classes}
-        return _sealed(header, {"coef": self.coef.astype("<f8", copy=False)})
+        content = {**whole, "kind": self.kind, "width": self.width, "classes": classes}
+        return _sealed(content, {"coef": self.coef.astype("<f8", copy=False)})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model whole or not at all (OSError); ``-`` is standard output."""
         write_whole(path, self.to_bytes())
 
     @classmethod
-    def from_parts(cls, header: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> RankerSet:
+    def from_parts(cls, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> RankerSet:
         """What ``to_bytes`` wrote. Raises ModelError."""
-        _check_field(header, "classes", list)
-        classes, coef = header["classes"], arrays["coef"]
-        if coef.dtype != np.dtype("<f8") or coef.shape != (len(classes), header["width"]) or not classes:
-            expected = f"{header['width']} float64 weights for each of at least one class, {len(classes)} in all"
+        _check_field(content, "classes", list)
+        classes, coef = content["classes"], arrays["coef"]
+        if coef.dtype != np.dtype("<f8") or coef.shape != (len(classes), content["width"]) or not classes:
+            expected = f"{content['width']} float64 weights for each of at least one class, {len(classes)} in all"
             raise ModelError(f"expected {expected}, found {coef.dtype} of shape {coef.shape}")
+        whole = {key: value for key, value in content.items() if key != "classes"}
+        alone = {key: value for key, value in whole.items() if key != "classes_skipped"}
         rankers = []
         for own, row in zip(classes, coef, strict=True):
             if not isinstance(own, dict):
                 raise ModelError("a class in its header is not a JSON object")
-            _check_field(own, "positive_label", (int, float))
-            rankers.append(LinearRanker.from_parts(_merged(header, own), {"coef": row}))
-        labels = np.array([ranker.positive_label for ranker in rankers], dtype=np.float64)
+            rankers.append(LinearRanker.from_parts(_merged(alone, own), {"coef": row}))
+        labels = np.array([ranker.header.labels.positive for ranker in rankers], dtype=np.float64)
         if not (np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()):
             raise ModelError("its classes are not finite labels that increase")
-        shared = {key: value for key, value in header.items() if key != "classes"}
-        without = [{key: value for key, value in own.items() if key != "intercept"} for own in classes]
+        header = _header_in(whole)
+        if header.labels.kind is not LabelKind.CLASSES:  # schema 1 did not say so
+            header = replace(header, labels=Labels(kind=LabelKind.CLASSES, several=header.labels.several))
         intercepts = np.array([ranker.intercept for ranker in rankers])
-        return cls(np.ascontiguousarray(coef, dtype=np.float64), intercepts, shared, without)
-
-
-#: What the header of a set has and that of a single ranker has not.
-_OF_A_SET = ("kind", "schema", "width", "classes", "classes_skipped")
-
-
-def _common(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What all of the JSON objects have alike, also inside their objects."""
-    first, *others = values
-    found: dict[str, Any] = {}
-    for key, value in first.items():
-        all_of_it = [value, *(other[key] for other in others if key in other)]
-        if len(all_of_it) < len(values):
-            continue
-        if all(_same(value, their) for their in all_of_it):
-            found[key] = value
-        elif all(isinstance(each, Mapping) for each in all_of_it):
-            found[key] = _common(all_of_it)
-    return found
+        return cls(
+            np.ascontiguousarray(coef, dtype=np.float64), intercepts, header, [ranker.header for ranker in rankers]
+        )
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -354,21 +336,22 @@ def _same(a: Any, b: Any) -> bool:
 
 def _without(value: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
     """What ``value`` has beside ``common``: the two ``_merged`` are ``value`` again."""
-    found: dict[str, Any] = {}
+    beside: dict[str, Any] = {}
     for key, own in value.items():
         if key not in common:
-            found[key] = own
+            beside[key] = own
         elif not _same(own, common[key]):
-            found[key] = _without(own, common[key])
-    return found
+            both = isinstance(own, Mapping) and isinstance(common[key], Mapping) and common[key].keys() <= own.keys()
+            beside[key] = _without(own, common[key]) if both else own
+    return beside
 
 
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(common)
+    merged = dict(common)
     for key, value in own.items():
-        both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
-        found[key] = _merged(found[key], value) if both else value
-    return found
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _merged(merged[key], value) if both else value
+    return merged
 
 
 Model: TypeAlias = LinearRanker | ItemRanker | RankerSet
@@ -412,7 +395,7 @@ def _shown(path: str | os.PathLike[str]) -> str:
 
 
 def _sealed(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    text = json.dumps({**header, "schema": SCHEMA}, allow_nan=False, sort_keys=True, indent=1)
+    text = json.dumps(header, allow_nan=False, sort_keys=True, indent=1)
     members = {_HEADER: np.frombuffer(text.encode(), dtype=np.uint8)}
     members |= {f"{name}.npy": array for name, array in arrays.items()}
     buffer = io.BytesIO()
@@ -438,7 +421,7 @@ def _parse(content: bytes) -> Model:
             names = [info.filename for info in infos]
             if names[:1] != [_HEADER]:
                 raise ModelError(f"expected the members {_HEADER} and the model's arrays, found {', '.join(names)}")
-            text, *found = (
+            text, *arrays = (
                 np.lib.format.read_array(io.BytesIO(archive.read(info)), allow_pickle=False) for info in infos
             )
         if text.dtype != np.uint8 or text.ndim != 1:
@@ -452,21 +435,31 @@ def _parse(content: bytes) -> Model:
     expected = [f"{name}.npy" for name in kind.arrays]
     if names[1:] != expected:
         raise ModelError(f"expected the members {', '.join([_HEADER, *expected])}, found {', '.join(names)}")
-    return kind.from_parts(header, dict(zip(kind.arrays, found, strict=True)))
+    return kind.from_parts(header, dict(zip(kind.arrays, arrays, strict=True)))
 
 
-def _kind_of(header: Any) -> type[LinearRanker] | type[ItemRanker] | type[RankerSet]:
-    """The class of the model, its header being checked for what all kinds need."""
-    if not isinstance(header, dict):
+def _kind_of(content: Any) -> type[LinearRanker] | type[ItemRanker] | type[RankerSet]:
+    """The class of the model, which a file of schema 1 need not name where it is linear."""
+    if not isinstance(content, dict):
         raise ModelError("its header is not a JSON object")
-    if header.get("schema") != SCHEMA:
-        raise ModelError(f"schema {header.get('schema')!r} is not known to this version of apsvm (it knows {SCHEMA})")
-    for key, kinds in _NEEDED.items():
-        _check_field(header, key, kinds)
-    kind = header.get("kind", LinearRanker.kind)
+    _check_field(content, "schema", int)
+    if content["schema"] not in (1, SCHEMA):
+        raise ModelError(
+            f"schema {content['schema']!r} is not known to this version of apsvm (it knows 1 and {SCHEMA})"
+        )
+    _check_field(content, "width", int)
+    kind = content.get("kind", LinearRanker.kind)
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ModelError(f"kind {kind!r} is not known to this version of apsvm (it knows {', '.join(_KINDS)})")
     return _KINDS[kind]
+
+
+def _header_in(content: Mapping[str, Any]) -> Header:
+    """The header that a file's content holds beside the shape of the model."""
+    try:
+        return Header.from_json({key: value for key, value in content.items() if key not in _OF_THE_MODEL})
+    except HeaderError as error:
+        raise ModelError(f"its header is not a model's: {error}") from None
 
 
 def _check_field(header: Mapping[str, Any], key: str, kinds: type | tuple[type, ...]) -> None:

@@ -7,8 +7,11 @@ from typing import Any
 
 import click
 
-from apsvm.cli.shared import Number, how_to_read, put, read_model, read_rows, reading, score_rows, writing
+from apsvm.cli.parameters import Number
+from apsvm.cli.reading import how_to_read, read_model, read_rows, score_rows
+from apsvm.cli.shared import put, reading, writing
 from apsvm.cli.training import check_output
+from apsvm.data.read_options import ReadOptions
 
 
 def _print(lines: Iterable[str]) -> None:
@@ -49,7 +52,7 @@ def oracle(
     threads: int,
     seed: int,
     json: str | None,
-    **how: Any,
+    read: ReadOptions,
 ) -> None:
     """Milliseconds a call of every oracle for the AP loss, on the same scores."""
     if (data is None) != (model is None):
@@ -57,6 +60,7 @@ def oracle(
     import numpy as np
 
     from apsvm.benchmarks import normal_scores, oracle_table
+    from apsvm.data.labels import recall
 
     if json is not None:
         check_output(json, data=data, model=model)
@@ -64,9 +68,9 @@ def oracle(
     timings: list[dict[str, Any]] = []
     if data is not None and model is not None:
         ranker = read_model(model)
-        dataset, scores = score_rows(ranker, data, ignore_unknown=False, **how)
+        dataset, scores = score_rows(ranker, data, read)
         with reading(dataset.source):
-            relevant = dataset.positives(ranker.positive_label)
+            relevant = recall(dataset, ranker.header.labels).relevant
         for line in oracle_table([(scores[relevant], scores[~relevant])], threads=threads, timings=timings):
             show(line)
         _write_timings(json, timings)
@@ -75,10 +79,10 @@ def oracle(
         show(f"normal scores, the positives' shifted by {distance:g}")
         rng = np.random.default_rng(seed)
         made = [normal_scores(rng, n_pos, n_neg, distance) for n_pos in positives for n_neg in negatives]
-        found: list[dict[str, Any]] = []
-        for line in oracle_table(made, threads=threads, timings=found):
+        of_shift: list[dict[str, Any]] = []
+        for line in oracle_table(made, threads=threads, timings=of_shift):
             show(line)
-        timings += [{**timing, "shift": distance} for timing in found]
+        timings += [{**timing, "shift": distance} for timing in of_shift]
     _write_timings(json, timings)
 
 
@@ -102,7 +106,7 @@ def _write_timings(path: str | None, timings: list[dict[str, Any]]) -> None:
 @click.option("--positive-label", type=Number(), help="The label that is positive.")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="Threads of apsvm.")
 @how_to_read
-def train(data: str, positive_label: float | None, threads: int, **how: Any) -> None:
+def train(data: str, positive_label: float | None, threads: int, read: ReadOptions) -> None:
     """AP-SVM against scikit-learn's LinearSVC and LogisticRegression, on two thirds of DATA's rows.
 
     Each at the C of its best AP on the other third; training time only.
@@ -113,7 +117,7 @@ def train(data: str, positive_label: float | None, threads: int, **how: Any) -> 
 
     from apsvm.benchmarks import train_table
 
-    dataset = read_rows(data, zero_based=False, **how)
+    dataset = read_rows(data, read)
     with reading(dataset.source):
         relevant = dataset.positives(positive_label)
     if min(relevant.sum(), (~relevant).sum()) < 3:

@@ -12,6 +12,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from apsvm.cli.parameters import ParamType
+
 #: Where a form of a name has its parameter, an example of what one would write there.
 _EXAMPLES = {
     "@k": "@10",
@@ -27,17 +29,17 @@ _FILES = re.compile(r"\[?(DATA|MODEL|OUT|FILE|FILE\.toml|FOLDER|LOG|RESULTS|RUN_
 
 def names_that_fit(forms: Iterable[str], incomplete: str) -> list[CompletionItem]:
     """Of ``forms``, with examples in the place of their parameters, those that begin so, in any case."""
-    found = []
+    fitting = []
     for form in forms:
         name = form
         for placeholder, example in _EXAMPLES.items():
             name = name.replace(placeholder, example)
         if name.lower().startswith(incomplete.lower()):
-            found.append(CompletionItem(name))
-    return found
+            fitting.append(CompletionItem(name))
+    return fitting
 
 
-class MetricName(click.ParamType[str]):
+class MetricName(ParamType):
     """The name of a metric, as it is; what it means is found out where metrics are parsed."""
 
     name = "text"
@@ -51,7 +53,7 @@ class MetricName(click.ParamType[str]):
         return names_that_fit(METRICS, incomplete)
 
 
-class FileName(click.ParamType[str]):
+class FileName(ParamType):
     """The name of a file or folder, there or not."""
 
     name = "text"

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from apsvm.cli.shared import NO_INPUT, Failure, Number, NumberList
+from apsvm.cli.parameters import Number, NumberList
+from apsvm.cli.shared import NO_INPUT, Failure
 from apsvm.files import standard_input
 
 #: Where the context keeps the file's name.

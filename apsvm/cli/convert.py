@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-from apsvm.cli.shared import how_to_read, read_rows, reading, refuse_same_file, say, writing
+from apsvm.cli.reading import how_to_read_anew, read_rows
+from apsvm.cli.shared import reading, refuse_same_file, say, writing
+from apsvm.data.read_options import ReadOptions
 
 
 @click.command()
@@ -14,27 +16,20 @@ from apsvm.cli.shared import how_to_read, read_rows, reading, refuse_same_file, 
     "--dense", is_flag=True, help="Write all values, zeros too; without it if 60 % of them are stored in DATA."
 )
 @click.option(
-    "--zero-based/--one-based", default=False, show_default=True, help="Whether feature indices count from 0 or 1."
-)
-@click.option("--max-features", type=click.IntRange(1, 2**62), help="Refuse a file with a feature beyond this many.")
-@click.option(
     "--threads", type=click.IntRange(0, 1024), default=0, show_default=True,
     help="Threads for the parsing; 0: as many as there are cores. The result does not depend on it.",
 )  # fmt: skip
 @click.option("--check", is_flag=True, help="Write nothing: DATA is such a folder; verify every byte of it.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
-@how_to_read
+@how_to_read_anew
 def convert(
     data: str,
     out: str | None,
     dense: bool,
-    zero_based: bool,
-    max_features: int | None,
     threads: int,
     check: bool,
     quiet: bool,
-    dtype: str,
-    sort_features: bool,
+    read: ReadOptions,
 ) -> None:
     """Write DATA as the folder OUT, which may stand for DATA in every command and is not parsed but mapped into memory.
 
@@ -55,14 +50,7 @@ def convert(
     refuse_same_file(out, data=data)
     with writing(out):
         check_replaceable(out)
-    dataset = read_rows(
-        data,
-        dtype=dtype,
-        sort_features=sort_features,
-        zero_based=zero_based,
-        max_features=max_features,
-        threads=threads,
-    )
+    dataset = read_rows(data, read)
     with writing(out):
         write_folder(dataset, out, dense=True if dense else None)
     if not quiet:

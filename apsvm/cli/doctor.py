@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from apsvm.cli.shared import INTERNAL, memory, put, thread_count
+from apsvm.cli.shared import INTERNAL, put
+from apsvm.machine import memory, thread_count
 
 #: Packages that are needed, and what of the extras is there.
 NEEDED = ("numpy", "scipy", "scikit-learn", "click", "cvxpy", "clarabel", "joblib", "threadpoolctl")

@@ -11,26 +11,17 @@ import click
 
 from apsvm.cli.completion import MetricName
 from apsvm.cli.items import HIDE, evaluate_items
-from apsvm.cli.shared import (
-    BAD_DATA,
-    Failure,
-    Number,
-    given_by_user,
-    how_to_read,
-    one_ranker,
-    plain_float,
-    put,
-    read_any_model,
-    read_rows,
-    reading,
-    reads_several_labels,
-    score_rows,
-)
+from apsvm.cli.parameters import Number, plain_float
+from apsvm.cli.reading import how_to_read, one_ranker, read_any_model, read_rows, score_rows
+from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, put, reading
+from apsvm.data.read_options import ReadOptions
 from apsvm.files import read_bytes
 from apsvm.metrics import TIE_RULES
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
+    from apsvm.data.labels import LabelOptions, Target
+    from apsvm.header import Labels
     from apsvm.metrics import Metric
     from apsvm.metrics.significance import Difference, System
     from apsvm.model import ItemRanker, LinearRanker, Model, RankerSet
@@ -136,8 +127,7 @@ def evaluate(
     hide: float,
     ignore_unknown: bool,
     as_json: bool,
-    dtype: str,
-    sort_features: bool,
+    read: ReadOptions,
 ) -> None:
     """Evaluate rankings of the rows of DATA, or TREC runs: average precision, ROC area, precision at k, NDCG, …
 
@@ -157,6 +147,7 @@ def evaluate(
         raise click.UsageError("--known is another file than DATA and MODEL, and not standard input")
     if known is not None and given_by_user("hide"):
         raise click.UsageError("give either --known or --hide")
+    from apsvm.data.labels import LabelOptions
     from apsvm.metrics import MetricError
     from apsvm.metrics.evaluate import parse_metrics
     from apsvm.metrics.significance import differences, intervals
@@ -181,18 +172,17 @@ def evaluate(
         of_items = _one_of_items(rankers, scores)
         if of_items is not None:
             found = evaluate_items(
-                of_items, data, list(parsed), known=known, hide=hide, seed=seed,
-                ignore_unknown=ignore_unknown, dtype=dtype, sort_features=sort_features,
+                of_items, data, read, list(parsed), known=known, hide=hide, seed=seed, ignore_unknown=ignore_unknown
             )  # fmt: skip
             _put_items(found, as_json=as_json)
             return
         if known is not None or given_by_user("hide"):
             raise click.UsageError("--known and --hide are for a model of items (apsvm train --rows-as-users)")
+        options = LabelOptions(positive_label=positive_label, relevant_from=relevant_from)
         of_rows = {path: ranker for path, ranker in rankers.items() if not isinstance(ranker, ItemRanker)}
         entries = _of_data(
-            parsed, data, of_rows, scores, ties or "block",
-            positive_label=positive_label, relevant_from=relevant_from, all_queries=all_queries,
-            ignore_unknown=ignore_unknown, dtype=dtype, sort_features=sort_features,
+            parsed, data, of_rows, scores, ties or "block", options, read,
+            all_queries=all_queries, ignore_unknown=ignore_unknown,
         )  # fmt: skip
     first = entries[0]
     if per_query and first.each == "class":
@@ -248,11 +238,6 @@ def _check_usage(
     relevant_from: float | None,
     compare: bool,
 ) -> None:
-    ctx = click.get_current_context()
-
-    def said(option: str) -> bool:
-        return ctx.get_parameter_source(option) not in (None, click.core.ParameterSource.DEFAULT)
-
     if (qrels is None) != (not runs):
         raise click.UsageError("--qrels and --run go together")
     if (data is None) == (qrels is None):
@@ -268,13 +253,13 @@ def _check_usage(
         raise click.UsageError("only one of the files can be standard input")
     if compare and len(sources) < 2:
         raise click.UsageError("--compare needs at least two of --model, --scores or --run")
-    if metrics and (said("ap") or said("cutoffs")):
+    if metrics and (given_by_user("ap") or given_by_user("cutoffs")):
         raise click.UsageError("--metric says all there is to report: --ap and -k do not go with it")
     if qrels is None and (complete or ties == RUN_TIES):
         raise click.UsageError(f"--complete and --ties {RUN_TIES} are for --qrels and --run")
     if qrels is not None and ties == "file":
         raise click.UsageError(f"a run's order is that of its scores: --ties is {RUN_TIES}, block or pessimistic")
-    if qrels is not None and (positive_label is not None or said("ap") or said("cutoffs")):
+    if qrels is not None and (positive_label is not None or given_by_user("ap") or given_by_user("cutoffs")):
         raise click.UsageError("--positive-label, --ap and -k are for DATA; of runs see --relevant-from and --metric")
     if positive_label is not None and relevant_from is not None:
         raise click.UsageError("give either --positive-label or --relevant-from")
@@ -299,13 +284,13 @@ def _one_of_items(rankers: Mapping[str, Model], scores: tuple[str, ...]) -> Item
 @dataclass(frozen=True)
 class Scored:
     """Rows and what models and files of scores give them, by path: (n,) float64, or of several ``classes`` (k,) float64
-    a column each, (n, k). Which rows are positive: as asked for, else as the models were trained."""
+    a column each, (n, k). ``of_models`` : what labels mean to the models, if they agree."""
 
     dataset: Dataset
     scores: Mapping[str, Any]
     classes: Mapping[str, Any]
-    positive_label: float | None
-    relevant_from: float | None
+    options: LabelOptions
+    of_models: Labels | None
 
     def labels(self, path: str) -> Any:
         """(n, k) bool, whether the rows have the classes of ``path``."""
@@ -313,63 +298,74 @@ class Scored:
 
         return np.stack([self.dataset.have(label) for label in self.classes[path].tolist()], axis=1)
 
+    def target(self, metrics: Mapping[str, Metric]) -> Target:
+        """What the labels mean to the metrics: as asked for, else as to the models; failures end the command."""
+        from apsvm.data.labels import judge
+
+        graded = all(metric.graded for metric in metrics.values())
+        with reading(self.dataset.source):
+            return judge(self.dataset, self.options, self.of_models, graded_metrics=graded)
+
 
 def score_data(
     data: str,
     models: Mapping[str, LinearRanker | RankerSet],
     scores: tuple[str, ...],
+    options: LabelOptions,
+    read: ReadOptions,
     *,
-    positive_label: float | None,
-    relevant_from: float | None,
     ignore_unknown: bool,
-    dtype: str,
-    sort_features: bool,
 ) -> Scored:
     """DATA read and scored by every model and file; failures end the command."""
     from apsvm.model import RankerSet
 
-    read: dict[tuple[bool, int, bool], Dataset] = {}
-    found: dict[str, Any] = {}
+    read_already: dict[tuple[bool, int, bool], Dataset] = {}
+    columns_of: dict[str, Any] = {}
     classes: dict[str, Any] = {}
-    labels = set()
+    rankers: list[LinearRanker] = []
     for path, model in models.items():
-        ranker = model if positive_label is None else one_ranker(model, positive_label, path)
+        ranker = model if options.positive_label is None else one_ranker(model, options.positive_label, path)
         if isinstance(ranker, RankerSet):
             classes[path] = ranker.classes
         else:
-            labels.add((ranker.positive_label, ranker.relevant_from))
-        key = (ranker.zero_based, ranker.width, reads_several_labels(ranker))
-        if key in read:
-            found[path] = ranker.score(read[key].X)
+            rankers.append(ranker)
+        key = (ranker.zero_based, ranker.width, ranker.header.labels.several)
+        if key in read_already:
+            columns_of[path] = ranker.score(read_already[key].X)
             continue
-        if read and data == "-":
+        if read_already and data == "-":
             raise Failure(
                 BAD_DATA, f"{path}: it has other features than {next(iter(models))}, and standard input is read once"
             )
-        read[key], found[path] = score_rows(
-            ranker, data, ignore_unknown=ignore_unknown, dtype=dtype, sort_features=sort_features
-        )
+        read_already[key], columns_of[path] = score_rows(ranker, data, read, ignore_unknown=ignore_unknown)
     tables = {path: _read_scores(path) for path in scores}
-    if read:
-        dataset = next(iter(read.values()))
+    if read_already:
+        dataset = next(iter(read_already.values()))
     else:
-        # The features are not looked at: any index base will do.
         several = any(table.shape[1] > 1 for table in tables.values())
-        dataset = read_rows(data, dtype=dtype, sort_features=sort_features, zero_based=True, multilabel=several)
+        dataset = read_rows(data, read, multilabel=several, any_base=True)
     for path, table in tables.items():
-        found[path], columns = _scores_of(table, path, dataset, positive_label)
-        if columns is not None:
-            classes[path] = columns
-    if classes and len(classes) < len(found):
-        alone = next(path for path in found if path not in classes)
+        columns_of[path], labels = _scores_of(table, path, dataset, options.positive_label)
+        if labels is not None:
+            classes[path] = labels
+    if classes and len(classes) < len(columns_of):
+        alone = next(path for path in columns_of if path not in classes)
         raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone} only one")
-    if not classes and positive_label is None and relevant_from is None and labels:
-        if len(labels) > 1:
-            raise click.UsageError(
-                "the models have different positive labels: choose by --positive-label or --relevant-from"
-            )
-        positive_label, relevant_from = labels.pop()
-    return Scored(dataset, found, classes, positive_label, relevant_from)
+    return Scored(dataset, columns_of, classes, options, None if classes else _agreed(rankers, options))
+
+
+def _agreed(rankers: list[LinearRanker], options: LabelOptions) -> Labels | None:
+    """What labels mean to all of the rankers; None where there are none, or the user said so."""
+    from apsvm.data.labels import LabelOptions
+
+    if not rankers or options != LabelOptions():
+        return None
+    first, *others = (ranker.header.labels for ranker in rankers)
+    if not all(first.means_as(other) for other in others):
+        raise click.UsageError(
+            "the models have different positive labels: choose by --positive-label or --relevant-from"
+        )
+    return first
 
 
 def _of_data(
@@ -378,27 +374,28 @@ def _of_data(
     models: Mapping[str, LinearRanker | RankerSet],
     scores: tuple[str, ...],
     ties: str,
+    options: LabelOptions,
+    read: ReadOptions,
     *,
     all_queries: bool,
-    relevant_from: float | None,
-    **how: Any,
+    ignore_unknown: bool,
 ) -> list[_Entry]:
     from apsvm.metrics import MetricError
     from apsvm.metrics.evaluate import Judgements, number_groups, summarise
     from apsvm.metrics.significance import System
 
-    scored = score_data(data, models, scores, relevant_from=relevant_from, **how)
+    scored = score_data(data, models, scores, options, read, ignore_unknown=ignore_unknown)
     dataset = scored.dataset
     if scored.classes:
-        if relevant_from is not None or all_queries:
+        if options.relevant_from is not None or all_queries:
             raise click.UsageError("--relevant-from and --all-queries are not for several classes")
         return [_of_classes(metrics, scored, path, ties) for path in scored.scores]
-    grades, threshold = judged(metrics, dataset, scored.positive_label, scored.relevant_from)
+    target = scored.target(metrics)
     entries = []
     for path, values in scored.scores.items():
         try:
             ids, codes = (None, None) if dataset.groups is None else number_groups(dataset.groups, values.size)
-            rows = Judgements(grades, threshold, codes, ids)
+            rows = Judgements(target.judgements, target.lowest_relevant, codes, ids)
             result = summarise(metrics, rows.table(values, ties), ids, ties, all_groups=all_queries)
         except MetricError as error:
             raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
@@ -423,28 +420,6 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
         raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
     unranked = np.setdiff1d(dataset.classes(), classes)
     return _Entry(path, System(scores, Judgements(labels), result), ties, {"classes_unranked": unranked.size}, "class")
-
-
-def judged(
-    metrics: dict[str, Metric], dataset: Dataset, positive_label: float | None, relevant_from: float | None
-) -> tuple[Any, float | None]:
-    """Grades and the grade that is relevant, or relevance and None."""
-    import numpy as np
-
-    several = dataset.label_sets is not None
-    if (
-        not several
-        and relevant_from is None
-        and positive_label is None
-        and all(metric.graded for metric in metrics.values())
-    ):
-        levels = np.unique(dataset.relevance)
-        if levels.size > 2:  # nothing but the count of positives depends on it
-            return dataset.relevance, float(levels[1])
-    if not several and relevant_from is not None:
-        return dataset.relevance, relevant_from
-    with reading(dataset.source):
-        return dataset.positives(positive_label, relevant_from), None
 
 
 def _of_runs(

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.shared import BAD_DATA, Failure, Number, one_ranker, read_any_model, refuse_same_file, say, writing
+from apsvm.cli.parameters import Number
+from apsvm.cli.reading import one_ranker, read_any_model
+from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
 
 if TYPE_CHECKING:
     from apsvm.model import LinearRanker, RankerSet
@@ -33,24 +35,27 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
     from apsvm.model import RankerSet
 
     refuse_same_file(out, model=model)
-    found = read_any_model(model)
-    if found.zero_based:
+    stored = read_any_model(model)
+    if stored.zero_based:
         say("warning: the model counts features from 0; the exported one counts the same features from 1")
-    if found.header.get("scale") == "l2":
+    if stored.header.features.scale == "l2":
         say("warning: the model divides each row by its length (--scale l2); give the exported one such rows")
     # With two classes LIBLINEAR has one column of weights.
     whole = layout == "liblinear" and positive_label is None
-    if isinstance(found, RankerSet) and whole and found.classes.size > 2:
-        text = _liblinear_classes(found, model)
+    if isinstance(stored, RankerSet) and whole and stored.classes.size > 2:
+        text = _liblinear_classes(stored, model)
     else:
-        ranker = one_ranker(found, positive_label, model)
+        ranker = one_ranker(stored, positive_label, model)
         text = _liblinear(ranker) if layout == "liblinear" else _svmlight(ranker)
     with writing(out):
         write_whole(out, text.encode())
 
 
 def _liblinear(ranker: LinearRanker) -> str:
-    label = ranker.positive_label
+    from apsvm.header import LabelKind
+
+    labels = ranker.header.labels
+    label = labels.positive if labels.kind is LabelKind.ONE_LABEL else None
     # LIBLINEAR's labels are C ints; the negative side may have been many labels.
     positive = int(label) if label is not None and label.is_integer() and abs(label) < 2**31 else 1
     negative = -1 if positive != -1 else 1
@@ -96,7 +101,7 @@ def _svmlight(ranker: LinearRanker) -> str:
             "1 # kernel parameter -r",
             "empty# kernel parameter -u",
             f"{ranker.width} # highest feature index",
-            f"{ranker.header.get('data', {}).get('rows', 0)} # number of training documents",
+            f"{ranker.header.data.rows} # number of training documents",
             "2 # number of support vectors plus 1",
             f"{-ranker.intercept!r} # threshold b, each following line is a SV (starting with alpha*y)",
             " ".join(["1", *entries, "#"]),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from apsvm.cli.shared import put, read_any_model
+from apsvm.cli.reading import read_any_model
+from apsvm.cli.shared import put
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,27 +21,29 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 def info(model: str, as_json: bool) -> None:
     """Print how MODEL was trained, on what, and its certificate; of a model of several classes, a line for each."""
-    from apsvm.model import RankerSet
+    from apsvm.model import LinearRanker, RankerSet
 
     ranker = read_any_model(model)
-    facts: dict[str, Any] = dict(ranker.header)
+    facts: dict[str, Any] = {**ranker.header.to_json(), "kind": ranker.kind, "width": ranker.width}
     if isinstance(ranker, RankerSet):
         facts["classes"] = [
-            {**own, "intercept": intercept, "weights": _weights(coef)}
-            for own, intercept, coef in zip(ranker.class_headers, ranker.intercepts.tolist(), ranker.coef, strict=True)
+            {**own.to_json(), "intercept": intercept, "weights": _weights(coef)}
+            for own, intercept, coef in zip(ranker.headers, ranker.intercepts.tolist(), ranker.coef, strict=True)
         ]
+    elif isinstance(ranker, LinearRanker):
+        facts |= {"intercept": ranker.intercept, "weights": _weights(ranker.coef)}
     else:
-        facts["weights"] = _weights(*(getattr(ranker, name) for name in ranker.arrays))
+        factors = ranker.factors
+        facts["weights"] = _weights(factors.input, factors.output, factors.bias)
     if as_json:
         put(json.dumps(facts, indent=1, sort_keys=True))
         return
-    # Of a single model "classes" are what it was trained on.
-    each = facts.pop("classes") if isinstance(ranker, RankerSet) else []
+    each = facts.pop("classes", [])
     _put_table([[name, str(value)] for name, value in _flatten(facts)])
     if each:
         columns = [dict(_flatten(own)) for own in each]
         names = [name for name in columns[0] if all(_is_short(column.get(name)) for column in columns)]
-        names.sort(key="positive_label".__ne__)
+        names.sort(key="labels.positive".__ne__)
         put("")
         _put_table([names, *([_shown(column[name]) for name in names] for column in columns)])
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from apsvm.cli.shared import BAD_DATA, Failure, rows_for
+from apsvm.cli.reading import rows_for
+from apsvm.cli.shared import BAD_DATA, Failure
+from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from apsvm.model import ItemRanker
@@ -17,14 +19,10 @@ TOP = 10
 HIDE = 20.0
 
 
-def best_items(
-    ranker: ItemRanker, path: str, k: int, *, ignore_unknown: bool, dtype: str, sort_features: bool
-) -> list[str]:
+def best_items(ranker: ItemRanker, path: str, read: ReadOptions, k: int, *, ignore_unknown: bool) -> list[str]:
     """For each row of ``path`` its k best items, ``item:score`` with items as the file numbers them, best first; the
     items that the row has are left out."""
-    data = rows_for(
-        ranker, path, ignore_unknown=ignore_unknown, unlabelled=True, dtype=dtype, sort_features=sort_features
-    )
+    data = rows_for(ranker, path, read, ignore_unknown=ignore_unknown, unlabelled=True)
     first = 0 if ranker.zero_based else 1
     return [
         " ".join(f"{item + first}:{score!s}" for item, score in zip(items.tolist(), scores, strict=True))
@@ -35,14 +33,13 @@ def best_items(
 def evaluate_items(
     ranker: ItemRanker,
     path: str,
+    read: ReadOptions,
     metrics: Sequence[str],
     *,
     known: str | None,
     hide: float,
     seed: int,
     ignore_unknown: bool,
-    dtype: str,
-    sort_features: bool,
 ) -> ListEvaluation:
     """How well the model finds what rows of ``path`` like: given the rows of ``known``, or given what is left of their
     own items when ``hide`` % of them, drawn by ``seed``, are hidden."""
@@ -54,23 +51,15 @@ def evaluate_items(
     from apsvm.risk import NothingToRankError
     from apsvm.trainers.item_factors import evaluate_lists
 
-    def lists(name: str, *, second: bool) -> tuple[str, Any]:
-        data = rows_for(
-            ranker,
-            name,
-            ignore_unknown=ignore_unknown,
-            unlabelled=True,
-            second=second,
-            dtype=dtype,
-            sort_features=sort_features,
-        )
+    def lists(name: str, how: ReadOptions) -> tuple[str, Any]:
+        data = rows_for(ranker, name, how, ignore_unknown=ignore_unknown, unlabelled=True)
         return data.source, liked_items(data.X)
 
-    source, hidden = lists(path, second=False)
+    source, hidden = lists(path, read)
     if known is None:
         given, hidden, _ = hide_some(hidden, hide / 100.0, np.random.default_rng(seed))
     else:
-        known_source, given = lists(known, second=True)
+        known_source, given = lists(known, read.of_a_second_file())
         if given.shape != hidden.shape:
             raise Failure(
                 BAD_DATA,

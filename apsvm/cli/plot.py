@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from apsvm.cli.completion import MetricName
-from apsvm.cli.evaluate import Scored, judged, score_data
+from apsvm.cli.evaluate import Scored, score_data
+from apsvm.cli.parameters import Number
+from apsvm.cli.reading import how_to_read, read_any_model
 from apsvm.cli.shared import (
     BAD_DATA,
     MISSING,
     Failure,
-    Number,
-    how_to_read,
-    read_any_model,
     reading,
     say,
     writing,
 )
 from apsvm.cli.training import check_output
+from apsvm.data.read_options import ReadOptions
 from apsvm.pictures.style import PAGE, SIZES
 
 if TYPE_CHECKING:
@@ -133,13 +133,14 @@ def precision_recall(
     output: str,
     size: str,
     title: str,
-    **how: Any,
+    read: ReadOptions,
 ) -> None:
     """Precision against recall on DATA, as apsvm eval sees it: the area under a curve is its AP.
 
     Rows of equal score are one block. With queries (qid:) it is the mean of the queries' curves; of a model of several
     classes the mean of the classes', which are drawn too.
     """
+    from apsvm.data.labels import LabelOptions
     from apsvm.model import ItemRanker
 
     if not models and not scores:
@@ -153,10 +154,8 @@ def precision_recall(
         if isinstance(model, ItemRanker):
             raise Failure(BAD_DATA, f"{path}: it is {model.what}, which has no precision–recall curve of rows")
         rankers[path] = model
-    scored = score_data(
-        data, rankers, scores,
-        positive_label=positive_label, relevant_from=relevant_from, ignore_unknown=ignore_unknown, **how,
-    )  # fmt: skip
+    options = LabelOptions(positive_label=positive_label, relevant_from=relevant_from)
+    scored = score_data(data, rankers, scores, options, read, ignore_unknown=ignore_unknown)
     if scored.classes and relevant_from is not None:
         raise click.UsageError("--relevant-from is not for several classes")
     with drawing(scored.dataset.source):
@@ -258,10 +257,13 @@ def curves_of(scored: Scored, title: str = "") -> Picture:
     dataset = scored.dataset
     names = short_names([path if path != "-" else "stdin" for path in scored.scores])
     if not scored.classes:
-        grades, threshold = judged(parse_metrics(["AP"]), dataset, scored.positive_label, scored.relevant_from)
-        found = [judged_curve(scores, grades, threshold, dataset.groups) for scores in scored.scores.values()]
-        curves = [Curve(f"{name}, AP {one.ap:.4f}", one.steps) for name, one in zip(names, found, strict=True)]
-        return PrecisionRecall(curves, found[0].base_rate, title)
+        target = scored.target(parse_metrics(["AP"]))
+        judged = [
+            judged_curve(scores, target.judgements, target.lowest_relevant, dataset.groups)
+            for scores in scored.scores.values()
+        ]
+        curves = [Curve(f"{name}, AP {one.ap:.4f}", one.steps) for name, one in zip(names, judged, strict=True)]
+        return PrecisionRecall(curves, judged[0].base_rate, title)
     curves, rates = [], []
     for name, path in zip(names, scored.scores, strict=True):
         of_class = _curves_of_classes(scored, path)

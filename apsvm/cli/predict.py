@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from apsvm.cli.items import TOP, best_items
-from apsvm.cli.shared import how_to_read, read_any_model, refuse_same_file, score_rows, writing
+from apsvm.cli.reading import how_to_read, read_any_model, score_rows
+from apsvm.cli.shared import refuse_same_file, writing
+from apsvm.data.read_options import ReadOptions
 
 
 @click.command()
@@ -27,8 +27,7 @@ def predict(
     ignore_unknown: bool,
     header: bool,
     top: int | None,
-    dtype: str,
-    sort_features: bool,
+    read: ReadOptions,
 ) -> None:
     """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
 
@@ -51,15 +50,14 @@ def predict(
     with writing(out):
         check_writable(out)
     ranker = read_any_model(model)
-    how: dict[str, Any] = {"ignore_unknown": ignore_unknown, "dtype": dtype, "sort_features": sort_features}
     if header and not isinstance(ranker, RankerSet):
         raise click.UsageError(f"--header names the classes, and {model} is {ranker.what}")
     if top is not None and not isinstance(ranker, ItemRanker):
         raise click.UsageError(f"--top is for a model of items, and {model} is {ranker.what}")
     if isinstance(ranker, ItemRanker):
-        lines = list(best_items(ranker, data, top or TOP, **how))
+        lines = list(best_items(ranker, data, read, top or TOP, ignore_unknown=ignore_unknown))
     else:
-        scores = score_rows(ranker, data, unlabelled=True, **how)[1]
+        scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)[1]
         if isinstance(ranker, RankerSet):
             named = ["\t".join(map(shown_label, ranker.classes.tolist()))] if header else []
             lines = [*named, *("\t".join(map(repr, row)) for row in scores.tolist())]

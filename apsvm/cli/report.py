@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from apsvm.cli.plot import drawing, read_records, require_matplotlib
+from apsvm.cli.reading import how_to_read, read_any_model, read_rows
 from apsvm.cli.run_folder import LOG
 from apsvm.cli.shared import (
     BAD_DATA,
     NO_INPUT,
     Failure,
-    how_to_read,
-    read_any_model,
-    read_as,
-    read_rows,
     reading,
-    reads_several_labels,
     refuse_same_file,
     say,
     writing,
 )
 from apsvm.cli.training import check_output
+from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -51,8 +48,7 @@ def report(
     output: str | None,
     ignore_unknown: bool,
     quiet: bool,
-    dtype: str,
-    sort_features: bool,
+    read: ReadOptions,
 ) -> None:
     """Make one self-contained HTML page of a run: what was trained, certificate and convergence, metrics, curves, the
     most violating rows by their lines in the file, weights, and where the time went.
@@ -75,16 +71,15 @@ def report(
     records = read_records(log)
     finished = _finished(run_folder, records)
     run = _run(run_folder, records, finished)
-    told = run.command.get("reading", {})
+    recorded = run.command.get("reading", {})
     refuse_same_file(
         output,
         training_data=run.command.get("data"),
-        labels=told.get("labels"),
-        groups=told.get("groups"),
+        labels=recorded.get("labels"),
+        groups=recorded.get("groups"),
         **{f"model_{at}": _model_path(run_folder, one.end) for at, one in enumerate(finished, 1)},
     )
-    how = {"dtype": dtype, "sort_features": sort_features, "ignore_unknown": ignore_unknown}
-    run = _with_rows(run, data, how)
+    run = _with_rows(run, data, read, ignore_unknown=ignore_unknown)
     if not quiet:
         for note in run.notes:
             say(f"warning: {note}")
@@ -102,9 +97,9 @@ def _run(folder: str, records: Sequence[Record], finished: Sequence[Finished]) -
     from apsvm.report.run import Run
 
     notes = [
-        f"class {shown_label(skipped['label'])} was left out of the training: {skipped['reason']}"
+        f"class {shown_label(skipped.label)} was left out of the training: {skipped.reason}"
         for one in finished[:1]
-        for skipped in one.model.header.get("classes_skipped", [])
+        for skipped in one.model.header.classes_skipped
     ]
     if records[-1]["event"] != "end":
         notes.append("the log has no end: the run was killed, or is still going on")
@@ -132,7 +127,7 @@ def _model_path(folder: str, end: Record) -> str:
     return os.path.join(folder, os.path.basename(str(end.get("model", ""))))
 
 
-def _with_rows(run: Run, data: str | None, how: Mapping[str, Any]) -> Run:
+def _with_rows(run: Run, data: str | None, read: ReadOptions, *, ignore_unknown: bool) -> Run:
     """The run with the rows to judge it on, where there are any."""
     from apsvm.model import ItemRanker
 
@@ -146,31 +141,24 @@ def _with_rows(run: Run, data: str | None, how: Mapping[str, Any]) -> Run:
             told = "were read from standard input" if path == "-" else f"are not at {path} any more"
             return replace(run, notes=[*run.notes, f"the training rows {told}: the report is without them (--data)"])
     notes = list(run.notes)
-    told = run.command.get("reading", {}) if data is None else {}
-    dataset = _read(run, path, told, how)
-    trained_on = run.finished[0].model.header["data"]
-    if dataset.fingerprint != trained_on["sha256"]:
+    if data is None:
+        read = read.completed(run.command.get("reading", {}))
+    model = run.finished[0].model
+    dataset = read_rows(
+        path,
+        read,
+        zero_based=model.zero_based,
+        n_features=model.width,
+        ignore_unknown=ignore_unknown,
+        multilabel=model.header.labels.several,
+    )
+    if dataset.fingerprint != model.header.data.sha256:
         notes.append(
             f"{path}: these are not the rows it was trained on"
             if data is not None
             else f"{path}: the file has changed since the training"
         )
     return replace(run, dataset=dataset, lines=_lines(path, dataset), notes=notes)
-
-
-def _read(run: Run, path: str, told: Mapping[str, Any], how: Mapping[str, Any]) -> Dataset:
-    """The rows, as the training read them."""
-    read_as(told)
-    model = run.finished[0].model
-    return read_rows(
-        path,
-        dtype=told.get("dtype", how["dtype"]),
-        sort_features=how["sort_features"] or told.get("sort_features", False),
-        zero_based=model.zero_based,
-        n_features=model.width,
-        ignore_unknown=how["ignore_unknown"],
-        multilabel=reads_several_labels(model),
-    )
 
 
 def _lines(path: str, dataset: Dataset) -> Any:

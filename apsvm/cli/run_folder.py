@@ -8,7 +8,10 @@ from typing import Any
 
 import click
 
-from apsvm.cli.shared import Multiple, given_by_user, how_it_is_read, refuse_same_file, writing
+from apsvm.cli.shared import given_by_user, refuse_same_file, writing
+from apsvm.data.read_options import ReadOptions
+from apsvm.machine import cores
+from apsvm.trainers.settings import Multiple
 
 MODEL = "ranker.model"
 LOG = "log.jsonl"
@@ -42,7 +45,7 @@ def make_folder(folder: str) -> None:
         os.makedirs(folder, exist_ok=True)
 
 
-def run_record(data: str, dataset: Any, read_seconds: float) -> dict[str, Any]:
+def run_record(data: str, dataset: Any, read: ReadOptions, read_seconds: float) -> dict[str, Any]:
     """The fields of the log's ``run`` record: what a report needs and the model does not tell."""
     import platform
     import time
@@ -53,18 +56,18 @@ def run_record(data: str, dataset: Any, read_seconds: float) -> dict[str, Any]:
     return {
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "data": data if data == "-" else os.path.abspath(data),
-        "reading": how_it_is_read(given),
-        "options": {name: _as_json(value) for name, value in given.items() if _is_told(name)},
+        "reading": read.to_json(),
+        "options": {name: _as_json(value) for name, value in given.items() if _is_recorded(name)},
         "rows": int(X.shape[0]),
         "features": int(X.shape[1]),
         "values": dataset.n_values,
         "seconds": read_seconds,
-        "machine": f"{platform.system()} {platform.machine()}, {len(os.sched_getaffinity(0))} cores",
+        "machine": f"{platform.system()} {platform.machine()}, {cores()} cores",
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("apsvm", "numpy")}},
     }
 
 
-def _is_told(name: str) -> bool:
+def _is_recorded(name: str) -> bool:
     return name not in ("data", "model", "log", "run_dir") and given_by_user(name)
 
 

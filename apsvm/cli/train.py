@@ -9,15 +9,14 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import fields
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from apsvm.cli.config import config_option
-from apsvm.cli.one_vs_rest import OneVsRest
-from apsvm.cli.recipes import RECIPES, LossName, recipe_of
-from apsvm.cli.recipes.base import Common, Job, Made, Recipe
+from apsvm.cli.progress import Display
+from apsvm.cli.reading import one_ranker, read_any_model, read_rows
 from apsvm.cli.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -26,30 +25,49 @@ from apsvm.cli.shared import (
     STOPPED_EARLY,
     TERMINATED,
     Failure,
-    how_to_read,
+    reading,
+    refuse_if_given,
     say,
     writing,
 )
-from apsvm.cli.training import (
-    check_output,
+from apsvm.cli.trainer_options import (
+    LossName,
     owners_of_options,
-    read_to_train,
+    planned,
     refuse_options_of_others,
+    trainer_options,
+    usage_errors,
+)
+from apsvm.cli.training import (
+    bad_data,
+    check_data,
+    check_inputs,
+    check_output,
+    feature_options,
+    label_options,
+    read_to_train,
     signals_caught,
     training_options,
 )
+from apsvm.data.read_options import ReadOptions
+from apsvm.trainers.base import Trainer, Watch
+from apsvm.trainers.families.one_vs_rest import OneVsRest
 
 if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.data.labels import LabelOptions, Target
+    from apsvm.model import Model
     from apsvm.records import Log
+    from apsvm.trainers.base import Outcome
+    from apsvm.trainers.fitting import FeatureOptions, Fit
 
 
 class TrainCommand(click.Command):
-    """``apsvm train`` with the options of all recipes, each recipe's under a heading of its own in ``--help``."""
+    """``apsvm train`` with the options of all trainers, each trainer's under a heading of its own in ``--help``."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        # An option that several recipes share is one object.
-        self.params += {option.name: option for recipe in RECIPES for option in recipe.options}.values()
+        self.params += trainer_options()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         titles = {name: " and ".join(owner.title for owner in owners) for name, owners in owners_of_options().items()}
@@ -94,9 +112,8 @@ class TrainCommand(click.Command):
     "makes a page of them.",
 )  # fmt: skip
 @training_options
-@how_to_read
 @config_option
-def train(data: str, model: str | None, run_dir: str | None, **given: Any) -> int:
+def train(data: str, model: str | None, read: ReadOptions, **given: Any) -> int:
     """Train a ranker on DATA and write MODEL.
 
     DATA is svmlight text, plain or compressed (gz, bz2, xz), - for stdin; a folder made by apsvm convert; or a .npz or
@@ -104,59 +121,227 @@ def train(data: str, model: str | None, run_dir: str | None, **given: Any) -> in
 
     MODEL defaults to the data file's name with .model added, in the current folder.
     """
-    if run_dir is not None:
-        if model is not None or given["log"] is not None:
-            raise click.UsageError("--run-dir has places for the model and the log: leave out MODEL and --log")
-        model, given["log"] = model_and_log(run_dir)
-        check_folder(run_dir, data)
-    common = Common(**{field.name: given[field.name] for field in fields(Common)})
-    recipe: Recipe = recipe_of(common.loss)
-    refuse_options_of_others(recipe, common.loss)
-    own = {option.name: given[option.name] for option in recipe.options if option.name is not None}
-    if common.one_vs_rest:
-        recipe = OneVsRest(recipe)
-    if model is None:
-        if data == "-":
-            raise click.UsageError("DATA is standard input: name the MODEL to write")
-        model = f"{os.path.basename(os.path.normpath(data))}.model"
-    models = _model_names(model, recipe.models(own))
-    if run_dir is None:
-        _check_outputs(data, models, common, recipe.inputs(own))
-    if common.positive_label is not None and common.relevant_from is not None:
-        raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
-    recipe.check(common, own)
+    run = _Run.of_options(data, model, read, given)
+    dataset, read_seconds = run.read()
+    return run.train(dataset, read_seconds)
 
-    import apsvm.data.reading  # noqa: F401  # loading scipy takes longer than reading most files: it is no part of it
 
-    began = time.perf_counter()
-    dataset = read_to_train(data, common, unlabelled=not recipe.needs_labels(own))
-    recipe.check_data(dataset, common, own)
-    read_seconds = time.perf_counter() - began
-    finished = True
-    if run_dir is not None:
-        make_folder(run_dir)
-    with _open_log(common.log) as log, signals_caught() as signals:
-        if run_dir is not None:
-            log.write("run", **run_record(data, dataset, read_seconds))
-        job = Job(dataset, common, own, log, lambda: bool(signals)).with_scaling()
-        for name, made in zip(models, _trained(recipe, job), strict=False):
-            with writing(name):
-                made.model.save(name)
-            seconds = _where_the_time_went(made, read_seconds, time.perf_counter() - began)
-            log.write("end", state=made.state, model=name, **made.record, seconds=seconds)
-            finished &= made.converged
-            if not common.quiet:
-                for line in made.summary:
-                    say(line)
-                parts = ", ".join(f"{part} {taken:.2f}" for part, taken in seconds.items())
-                say(f"{math.fsum(seconds.values()):.2f} s: {parts}")
-                say(f"model written to {'standard output' if name == '-' else name}")
-            began, read_seconds = time.perf_counter(), 0.0
-            if made.interrupted:
-                return TERMINATED if signal.SIGTERM in signals else INTERRUPTED
-        if log.failed:
-            return CANNOT_WRITE
-    return 0 if finished else STOPPED_EARLY
+@dataclass(frozen=True)
+class _Run:
+    """What was asked for, checked before anything is read.
+
+    models : the files to write, one for each of the trainer's names
+    """
+
+    data: str
+    models: Sequence[str]
+    read_options: ReadOptions
+    trainer: Trainer[Any]
+    labels: LabelOptions
+    features: FeatureOptions
+    given: Mapping[str, Any]
+
+    @classmethod
+    def of_options(cls, data: str, model: str | None, read: ReadOptions, given: dict[str, Any]) -> _Run:
+        if given["run_dir"] is not None:
+            if model is not None or given["log"] is not None:
+                raise click.UsageError("--run-dir has places for the model and the log: leave out MODEL and --log")
+            model, given["log"] = model_and_log(given["run_dir"])
+            check_folder(given["run_dir"], data)
+        trainer = _plan(given)
+        if model is None:
+            if data == "-":
+                raise click.UsageError("DATA is standard input: name the MODEL to write")
+            model = f"{os.path.basename(os.path.normpath(data))}.model"
+        labels = label_options(given, trainer)
+        run = cls(
+            data, _model_names(model, trainer.names), read, trainer, labels, feature_options(given, trainer), given
+        )
+        run._check()
+        return run
+
+    def _check(self) -> None:
+        """Finds out now what would otherwise be found out after the work."""
+        given, trainer = self.given, self.trainer
+        if given["warm_start"] is not None and trainer.warm_start_refusal is not None:
+            raise click.UsageError(f"{trainer.warm_start_refusal}: --warm-start does not apply")
+        if given["log_ranks"] and given["log"] is None:
+            raise click.UsageError("--log-ranks needs a log to write to: --log FILE or --run-dir FOLDER")
+        if given["query_weights"] is not None and not trainer.uses_queries:
+            raise click.UsageError(f"--query-weights: --loss {given['loss']} takes all rows as one query")
+        if given["validation"] is None:
+            refuse_if_given(("validation_metric", "patience"), "is for --validation FILE")
+        if given["validation"] == "-":
+            raise click.UsageError("--validation is read once DATA has been: name a file")
+        inputs = {**trainer.inputs(), **{name: given[name] for name in ("validation", "query_weights")}}
+        if given["run_dir"] is None:
+            self._check_outputs(inputs)
+        check_inputs(trainer)
+        if not given["quiet"]:
+            for warning in trainer.warnings():
+                say(f"warning: {warning}")
+
+    def _check_outputs(self, inputs: Mapping[str, str | None]) -> None:
+        log = self.given["log"]
+        for output in (*self.models, log):
+            if output is not None:
+                # A model may replace the one it was started from.
+                started_from = self.given["warm_start"] if output == log else None
+                check_output(output, data=self.data, warm_start=started_from, **inputs)
+        places = ["-" if output == "-" else os.path.realpath(output) for output in (*self.models, log or "")]
+        if places[-1] in places[:-1]:
+            raise click.UsageError("the log and the model cannot go to the same place")
+
+    def read(self) -> tuple[Dataset, float]:
+        """The rows, and the seconds that took."""
+        from apsvm.data.labels import Takes
+
+        began = time.perf_counter()
+        takes = self.trainer.takes
+        dataset = read_to_train(
+            self.data,
+            self.read_options,
+            unlabelled=takes is Takes.NOTHING,
+            multilabel=takes is Takes.CLASSES,
+        )
+        return dataset, time.perf_counter() - began
+
+    def train(self, dataset: Dataset, read_seconds: float) -> int:
+        """Trains, and writes each model as it is ready; the exit code."""
+        given, began = self.given, time.perf_counter()
+        fit = self._fit(dataset)
+        check_data(self.trainer, fit.training_set(), quiet=given["quiet"])
+        self._describe(fit)
+        read_seconds += time.perf_counter() - began
+        as_asked = True
+        if given["run_dir"] is not None:
+            make_folder(given["run_dir"])
+        with _open_log(given["log"]) as log, signals_caught() as signals:
+            if given["run_dir"] is not None:
+                log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
+            began = time.perf_counter()
+            for name, (outcome, model) in zip(self.models, self._trained(fit, log, signals), strict=False):
+                with writing(name):
+                    model.save(name)
+                seconds = _where_the_time_went(outcome, read_seconds, time.perf_counter() - began + read_seconds)
+                log.write("end", state=outcome.state, model=name, **_end_record(outcome), seconds=seconds)
+                as_asked &= outcome.as_asked
+                if not given["quiet"]:
+                    _say_what_became(fit, outcome, model, name, seconds)
+                began, read_seconds = time.perf_counter(), 0.0
+                if outcome.interrupted:
+                    return TERMINATED if signal.SIGTERM in signals else INTERRUPTED
+            if signals and isinstance(self.trainer, OneVsRest) and as_asked:
+                raise Failure(TERMINATED if signal.SIGTERM in signals else INTERRUPTED, "stopped, no model written")
+            if log.failed:
+                return CANNOT_WRITE
+        return 0 if as_asked else STOPPED_EARLY
+
+    def _fit(self, dataset: Dataset) -> Fit:
+        from apsvm.data.query_weights import read_query_weights
+        from apsvm.trainers.fitting import Fit
+
+        weights = None
+        path = self.given["query_weights"]
+        if path is not None:
+            if dataset.groups is None:
+                raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
+            with reading(path):
+                weights = read_query_weights(path)
+        with reading(dataset.source):
+            return Fit.of(
+                dataset,
+                self.trainer,
+                self.labels,
+                self.features,
+                query_weights=weights,
+                validation=self._validation(dataset),
+            )
+
+    def _validation(self, dataset: Dataset) -> tuple[Dataset, Target] | None:
+        from apsvm.data.labels import Takes, decide
+
+        path = self.given["validation"]
+        if path is None:
+            return None
+        takes = self.trainer.takes
+        rows = read_rows(
+            path,
+            self.read_options.of_a_second_file(),
+            zero_based=dataset.zero_based,
+            n_features=dataset.X.shape[1],
+            ignore_unknown=True,
+            unlabelled=takes is Takes.NOTHING,
+            multilabel=takes is Takes.CLASSES,
+        )
+        if rows.unknown_features and not self.given["quiet"]:
+            say(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")
+        with reading(rows.source):
+            return rows, decide(rows, takes, self.labels)
+
+    def _describe(self, fit: Fit) -> None:
+        if not self.given["verbose"] or self.given["quiet"]:
+            return
+        from apsvm.header import LabelKind
+
+        (rows, features), kind = fit.dataset.X.shape, fit.target.labels.kind
+        if kind is LabelKind.NONE:
+            what = f"{rows} users, {features} items"
+        elif kind is LabelKind.CLASSES:
+            what = f"{rows} rows, {len(fit.dataset.classes())} classes, {features} features"
+        else:
+            what = f"{rows} rows, {int(fit.target.relevant.sum())} positive, {features} features"
+        say(f"{fit.dataset.source}: {what}, {fit.dataset.n_values} values")
+
+    def _trained(self, fit: Fit, log: Log, signals: list[int]) -> Iterator[tuple[Outcome, Model]]:
+        from threadpoolctl import threadpool_limits
+
+        from apsvm.model import ModelError
+
+        # One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
+        with threadpool_limits(1, user_api="blas"), bad_data(fit.dataset.source):
+            fit = fit.scaled()
+            try:
+                fit, start = self._started(fit)
+            except ModelError as error:
+                raise Failure(BAD_DATA, f"{self.given['warm_start']}: {error}") from None
+            display = Display(verbose=self.given["verbose"], quiet=self.given["quiet"], one_line=self._of_classes)
+            watch = Watch(log, display.show, self._remark, lambda: bool(signals))
+            for outcome in fit.outcomes(watch, start):
+                display.finish()
+                yield outcome, fit.model(outcome)
+
+    @property
+    def _of_classes(self) -> bool:
+        return isinstance(self.trainer, OneVsRest)
+
+    def _remark(self, line: str) -> None:
+        if not self.given["quiet"]:
+            say(line)
+
+    def _started(self, fit: Fit) -> tuple[Fit, Any]:
+        """The training, and where it begins; of several classes each where its own ranker stands."""
+        from apsvm.model import RankerSet
+
+        path = self.given["warm_start"]
+        if path is None:
+            return fit, None
+        model = read_any_model(path)
+        if isinstance(self.trainer, OneVsRest) and isinstance(model, RankerSet):
+            labels = [label for label in fit.dataset.classes().tolist() if label in model.classes]
+            starts = {label: fit.start(model.ranker(label)) for label in labels}
+            return replace(fit, trainer=self.trainer.starting_from(starts)), None
+        return fit, fit.start(one_ranker(model, self.labels.positive_label, path))
+
+
+def _plan(given: Mapping[str, Any]) -> Trainer[Any]:
+    loss = given["loss"]
+    refuse_options_of_others([loss])
+    trainer = planned(loss, given, **{name: given[name] for name in ("time_limit", "seed", "threads")})
+    if not given["one_vs_rest"]:
+        return trainer
+    with usage_errors(loss):
+        return OneVsRest(trainer)
 
 
 def _model_names(model: str, additions: Sequence[str]) -> list[str]:
@@ -167,32 +352,44 @@ def _model_names(model: str, additions: Sequence[str]) -> list[str]:
     return [f"{stem}{addition}{model[len(stem) :]}" for addition in additions]
 
 
-def _where_the_time_went(made: Made, read_seconds: float, seconds: float) -> dict[str, float]:
-    parts = {"reading": read_seconds, **made.seconds}
+def _where_the_time_went(outcome: Outcome, read_seconds: float, seconds: float) -> dict[str, float]:
+    parts = {"reading": read_seconds, **outcome.seconds}
     parts["other"] = max(0.0, seconds - sum(parts.values()))
     return parts
 
 
-def _check_outputs(data: str, models: list[str], common: Common, inputs: Mapping[str, str | None]) -> None:
-    for output in (*models, common.log):
-        if output is not None:
-            # A model may replace the one it was started from.
-            started_from = common.warm_start if output == common.log else None
-            check_output(output, data=data, warm_start=started_from, **inputs)
-    places = ["-" if output == "-" else os.path.realpath(output) for output in (*models, common.log or "")]
-    if places[-1] in places[:-1]:
-        raise click.UsageError("the log and the model cannot go to the same place")
+def _end_record(outcome: Outcome) -> dict[str, Any]:
+    """The fields of the log's closing record of a model, but for its state."""
+    if outcome.classes:
+        return {
+            **({} if outcome.C is None else {"C": outcome.C}),
+            "classes": [{"class": label, "state": own.state, **_end_record(own)} for label, own in outcome.classes],
+            "classes_skipped": [{"label": label, "reason": reason} for label, reason in outcome.skipped],
+        }
+    record: dict[str, Any] = {} if outcome.C is None else {"C": outcome.C}
+    if outcome.certificate is not None:
+        bounds = outcome.certificate
+        record |= {name: getattr(bounds, name) for name in ("primal", "dual", "gap", "tolerance")}
+    if outcome.gradient is not None:
+        gradient = outcome.gradient
+        record |= {"iterations": outcome.iterations, "evaluations": gradient.evaluations, "value": gradient.value}
+        record |= {"gradient_norm": gradient.gradient_norm, "asked": gradient.asked}
+    if outcome.epochs is not None:
+        epochs = outcome.epochs
+        record |= {"epochs": epochs.count, "best_epoch": epochs.best, "loss": epochs.estimated_loss}
+        record["validation"] = None if epochs.validation is None else epochs.validation.value
+    return record
 
 
-def _trained(recipe: Recipe, job: Job) -> Iterator[Made]:
-    from threadpoolctl import threadpool_limits
+def _say_what_became(fit: Fit, outcome: Outcome, model: Model, name: str, seconds: Mapping[str, float]) -> None:
+    from apsvm.cli.training_metric import training_metric
+    from apsvm.trainers.summary import summary
 
-    # One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
-    with threadpool_limits(1, user_api="blas"):
-        try:
-            yield from recipe.train(job)
-        except FloatingPointError as error:
-            raise Failure(BAD_DATA, f"{job.dataset.source}: {error}") from None
+    for line in (*summary(outcome), *training_metric(fit, model)):
+        say(line)
+    parts = ", ".join(f"{part} {taken:.2f}" for part, taken in seconds.items())
+    say(f"{math.fsum(seconds.values()):.2f} s: {parts}")
+    say(f"model written to {'standard output' if name == '-' else name}")
 
 
 class _Log:

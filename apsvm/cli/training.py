@@ -4,37 +4,29 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from apsvm.cli.config import CONFIG_FILE
-from apsvm.cli.recipes import RECIPES
-from apsvm.cli.recipes.base import Common, Recipe
-from apsvm.cli.shared import (
-    BAD_DATA,
-    INTERRUPTED,
-    TERMINATED,
-    Failure,
-    Number,
-    given_by_user,
-    memory,
-    read_rows,
-    refuse_same_file,
-    writing,
-)
+from apsvm.cli.parameters import Number
+from apsvm.cli.reading import how_to_read_anew, read_rows
+from apsvm.cli.shared import BAD_DATA, INTERRUPTED, TERMINATED, Failure, reading, refuse_same_file, say, writing
+from apsvm.data.read_options import ReadOptions
+from apsvm.machine import memory
+from apsvm.trainers.base import Trainer
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
+    from apsvm.data.labels import LabelOptions
+    from apsvm.trainers.base import TrainingSet
+    from apsvm.trainers.fitting import FeatureOptions
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.option(
-        "--max-iterations", type=click.IntRange(1), default=10_000, show_default=True, help="Per stage of the training."
-    ),
     click.option(
         "--time-limit", type=Number(0), help="Seconds of training, checked between iterations. [default: none]"
     ),
@@ -46,18 +38,12 @@ _OPTIONS = (
         show_default=True,
         help="Add a constant feature of this value to every row; none if negative.",
     ),
-    click.option(
-        "--zero-based/--one-based", default=False, show_default=True, help="Whether feature indices count from 0 or 1."
-    ),
     click.option("--positive-label", type=Number(), help="The label that is positive; all others are negative."),
     click.option(
         "--relevant-from",
         type=Number(),
         metavar="GRADE",
         help="Rows of this label and above are positive, the others negative. Without it ndcg uses the grades.",
-    ),
-    click.option(
-        "--max-features", type=click.IntRange(1, 2**62), help="Refuse a file with a feature beyond this many."
     ),
     click.option(
         "--scale",
@@ -73,30 +59,67 @@ _OPTIONS = (
 
 
 def training_options(command: CommandT) -> CommandT:
-    """The options of ``Common`` that every training takes."""
+    """The options that every training takes, those of reading among them (``how_to_read_anew``)."""
+    command = how_to_read_anew(command)
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-def refuse_options_of_others(recipe: Recipe, loss: str) -> None:
-    """An option that the chosen loss has no use for is a mistake."""
-    own = {option.name for option in recipe.options}
-    for name, owners in owners_of_options().items():
-        if name not in own and given_by_user(name):
-            option = next(option for option in owners[0].options if option.name == name)
-            titles = " and ".join(owner.title for owner in owners)
-            raise click.UsageError(f"{option.opts[-1]} is not for --loss {loss}, but for {titles}")
+def label_options(given: Mapping[str, Any], trainer: Trainer[Any]) -> LabelOptions:
+    """What was said of the labels; ends the command where it does not go with the trainer."""
+    from apsvm.data.labels import LabelOptions
+
+    options = LabelOptions(positive_label=given["positive_label"], relevant_from=given["relevant_from"])
+    if options.positive_label is not None and options.relevant_from is not None:
+        raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
+    refusal = trainer.label_refusal(options)
+    if refusal is not None:
+        raise click.UsageError(refusal)
+    return options
 
 
-def owners_of_options() -> dict[str, list[Recipe]]:
-    """The recipes that take it, by the name of each option that is not for all."""
-    owners: dict[str, list[Recipe]] = {}
-    for recipe in RECIPES:
-        for option in recipe.options:
-            if option.name is not None:
-                owners.setdefault(option.name, []).append(recipe)
-    return owners
+def feature_options(given: Mapping[str, Any], trainer: Trainer[Any]) -> FeatureOptions:
+    """What was said of the features; ends the command where it does not go with the trainer."""
+    from apsvm.trainers.fitting import FeatureOptions
+
+    if given["scale"] != "none" and trainer.scaling_refusal is not None:
+        raise click.UsageError(trainer.scaling_refusal)
+    return FeatureOptions(scale=given["scale"], bias=given["bias"] if given["bias"] >= 0 else None)
+
+
+def check_inputs(trainer: Trainer[Any]) -> None:
+    """Ends the command if a file that the settings name cannot be read."""
+    for path in trainer.inputs().values():
+        with reading(path), open(path, "rb"):
+            pass
+
+
+def check_data(trainer: Trainer[Any], data: TrainingSet, *, quiet: bool) -> None:
+    """Ends the command for rows that cannot be trained on, and says what else there is to say of them."""
+    with bad_data(data.source), reading(data.source):
+        remarks = list(trainer.check(data))
+    if data.costs is not None and not trainer.uses_costs:
+        remarks.append("cost: is not used by this loss; it is ignored here")
+    if data.queries is not None and not trainer.uses_queries and data.target.labels.kind == "none":
+        remarks.append("qid: is not used here")
+    if not quiet:
+        for remark in remarks:
+            say(f"warning: {data.source}: {remark}")
+
+
+@contextmanager
+def bad_data(source: str) -> Iterator[None]:
+    """Turns what a trainer says of rows it cannot train on into a ``Failure``."""
+    from apsvm.data.dataset import DataError
+    from apsvm.trainers.base import InputError
+
+    try:
+        yield
+    except (InputError, DataError) as error:
+        raise Failure(BAD_DATA, str(error)) from None
+    except (ValueError, FloatingPointError) as error:
+        raise Failure(BAD_DATA, f"{source}: {error}") from None
 
 
 def check_output(output: str, **inputs: str | None) -> None:
@@ -110,17 +133,9 @@ def check_output(output: str, **inputs: str | None) -> None:
         check_writable(output)
 
 
-def read_to_train(path: str, common: Common, *, unlabelled: bool) -> Dataset:
-    dataset = read_rows(
-        path,
-        dtype=common.dtype,
-        sort_features=common.sort_features,
-        zero_based=common.zero_based,
-        max_features=common.max_features,
-        multilabel=common.one_vs_rest,
-        threads=common.threads,
-        unlabelled=unlabelled,
-    )
+def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, multilabel: bool = False) -> Dataset:
+    """The rows to train on."""
+    dataset = read_rows(path, read, unlabelled=unlabelled, multilabel=multilabel)
     # w and each cutting plane are dense: a stray index of a billion would take the machine down instead of the run.
     needed = 8 * dataset.X.shape[1] * 8
     if needed > memory():

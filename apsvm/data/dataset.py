@@ -125,7 +125,7 @@ class Dataset:
                 "one that is positive, --one-vs-rest trains a ranker for each"
             )
         if relevant_from is not None:
-            return self._both_classes(self.relevance >= relevant_from)
+            return self.both_classes(self.relevance >= relevant_from)
         labels = self.classes()
         if positive_label is None:
             if not (np.isin(labels, (-1, 1)).all() or np.isin(labels, (0, 1)).all()):
@@ -139,9 +139,9 @@ class Dataset:
             raise DataError(
                 f"{self.source}: no row has the positive label {shown_label(positive_label)}: found {_listed(labels)}"
             )
-        return self._both_classes(self.have(positive_label))
+        return self.both_classes(self.have(positive_label))
 
-    def _both_classes(self, positive: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def both_classes(self, positive: NDArray[np.bool_]) -> NDArray[np.bool_]:
         n_positive = int(np.count_nonzero(positive))
         n_negative = positive.size - n_positive
         if n_positive == 0 or n_negative == 0:

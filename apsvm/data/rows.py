@@ -111,6 +111,12 @@ class Rows:
             self._for_many_passes = self._dense_if_it_pays()
         return self._for_many_passes
 
+    def with_threads(self, threads: int) -> Rows:
+        """The same rows, for kernels of at most ``threads`` threads."""
+        rows = copy.copy(self)
+        rows._threads, rows._for_many_passes = threads, None
+        return rows
+
     def _dense_if_it_pays(self) -> Rows:
         X = self._X
         if not self._sparse:

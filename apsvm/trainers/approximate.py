@@ -18,14 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.rows import Rows
-from apsvm.losses import make_loss
-from apsvm.losses.base import LossError, RankingLoss
+from apsvm.losses.base import Loss
+from apsvm.losses.zero_one import ZeroOne
 from apsvm.oracles import make_oracle
 from apsvm.risk import Account, Evaluation, NothingToRankError, Risk, ScoreHinge, make_risk, require_pairs
 from apsvm.solvers.cutting_plane import Restoration
 from apsvm.solvers.state import State
-from apsvm.trainers.stage import Settings, Stage, Trained, TrainingSet, Watch
-from apsvm.trainers.structured_svm import train_structured_svm
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings
+from apsvm.trainers.stage import Stage, Trained
+from apsvm.trainers.structured_svm import train_path
 from apsvm.trainers.tight_bound import TightBound
 
 #: Constraints generated in one iteration, the most violated first.
@@ -35,33 +37,30 @@ MARGIN_TOLERANCE = 1e-9
 
 
 def train_approximate(
-    data: TrainingSet, settings: Settings, keep_easy: float, watch: Watch, *, oracle: str = "auto"
+    data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch, *, oracle: str = "auto"
 ) -> Trained:
-    """Train on ``data``; ``keep_easy`` is the seed's k, the percentage (0..100) of the easy rows that stay easy.
+    """Train on ``data``, by a loss of two arrays; ``settings.keep_easy`` is the seed's k, the percentage (0..100) of
+    the easy rows that stay easy.
 
-    The difficult rows are solved by ``oracle``; ``settings.oracle`` is ignored. Raises as ``train_structured_svm``.
+    The difficult rows are solved by ``oracle``; ``settings.oracle`` is ignored. Raises as ``train_path``.
     """
-    loss = make_loss(settings.loss)
-    if not isinstance(loss, RankingLoss):
-        raise LossError(f"oracle 'appx' serves losses of two arrays, and {loss.name!r} is none; choose auto")
-    require_pairs(data.relevant, data.groups)
-    binary = train_structured_svm(
-        data, replace(settings, loss="zero-one", oracle="auto", bound="hinge"), watch, stage="binary"
-    )
+    relevant = data.target.relevant
+    require_pairs(relevant, data.queries)
+    (binary,) = train_path(data, ZeroOne(), replace(settings, oracle="auto", bound="hinge"), [C], watch, stage="binary")
     stage_one = binary.stages[0]
     w0 = binary.w
-    margins = np.where(data.relevant, 1.0, -1.0) * data.rows.scores(w0)
-    easy = _easiest(margins, keep_easy)
+    margins = np.where(relevant, 1.0, -1.0) * data.rows.scores(w0)
+    easy = _easiest(margins, settings.keep_easy)
     difficult = np.setdiff1d(np.arange(margins.size), easy)
 
     chosen = make_oracle(oracle, loss)
     notes = [f"{easy.size} rows held easy, {difficult.size} difficult"]
-    groups = None if data.groups is None else data.groups[difficult]
+    groups = None if data.queries is None else data.queries[difficult]
     risk: Risk | NoRisk
     try:
         risk = make_risk(
             data.rows.select(difficult),
-            data.relevant[difficult],
+            relevant[difficult],
             loss,
             chosen,
             groups=groups,
@@ -73,7 +72,7 @@ def train_approximate(
         risk = NoRisk(data.rows.dimension)
     constraints = None
     if easy.size:
-        constraints = EasyRows(data.rows.select(easy), np.where(data.relevant[easy], 1.0, -1.0), w0)
+        constraints = EasyRows(data.rows.select(easy), np.where(relevant[easy], 1.0, -1.0), w0)
     stage = Stage(
         "difficult",
         risk,
@@ -84,12 +83,12 @@ def train_approximate(
         start=w0,
         constraints=constraints,
     )
-    report = stage.run(settings.C, seconds_used=stage_one.solution.seconds)
+    report = stage.run(C, seconds_used=stage_one.solution.seconds)
     trained = Trained(report.solution.w, [stage_one, report], False, risk.queries, risk.queries_skipped, notes)
     if settings.bound == "tight" and isinstance(risk, Risk) and trained.state is State.CONVERGED:
         # Another length of w would break the constraints.
         bound = TightBound(stage, risk, settings, watch, may_leave=False)
-        trained = bound.tighten(trained, settings.C, seconds_used=stage_one.solution.seconds + report.solution.seconds)
+        trained = bound.tighten(trained, C, seconds_used=stage_one.solution.seconds + report.solution.seconds)
     return trained
 
 

@@ -18,25 +18,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from apsvm.losses import make_loss
 from apsvm.losses.base import Loss, LossOverRankings
-from apsvm.trainers.stage import TrainingSet
+from apsvm.trainers.base import TrainingSet
 
 #: By the bound; of one ranking and of several.
 FACTORS = {"hinge": (1e3, 10.0), "tight": (3e5, 100.0)}
 FACTOR_OVER_ROWS = 5e4
 
 
-def default_C(data: TrainingSet, loss: str | Loss = "ap", bound: str = "hinge") -> float:
+def default_C(data: TrainingSet, loss: Loss, bound: str = "hinge") -> float:
     """The rule's C for these rows, this loss and its bound; 1 where no feature varies, or one does beyond what float64
-    can square.
-
-    Raises
-    ------
-    UnknownNameError, LossError : no such loss (both ValueErrors)
-    """
-    loss = make_loss(loss)
-    groups = data.groups if loss.by_query else None
+    can square."""
+    groups = data.queries if loss.by_query else None
     variance = data.rows.moments(groups).variance
     variance = variance[variance > 0.0]
     if variance.size == 0 or not np.isfinite(variance).all():

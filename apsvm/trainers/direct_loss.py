@@ -23,28 +23,23 @@ O(swapped pairs).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.rows import Rows
-from apsvm.losses import make_loss
-from apsvm.losses.base import Loss, LossError, LossOverRankings, RankingLoss
+from apsvm.losses.base import Loss, LossOverRankings
 from apsvm.oracles import make_oracle
 from apsvm.oracles.against_loss import AgainstLoss
 from apsvm.oracles.base import Oracle, Queries
-from apsvm.registry import UnknownNameError
 from apsvm.risk import NoLoss, Risk, make_risk
-from apsvm.solvers.sgd import Pass, descend
-from apsvm.trainers.stage import TrainingSet
-from apsvm.trainers.stochastic import Trained, Watch, follow, not_finite
+from apsvm.solvers.sgd import Epoch, Pass, descend
+from apsvm.trainers.base import Progress, TrainingSet, Watch
+from apsvm.trainers.families.direct_loss import DirectSettings
+from apsvm.trainers.stochastic import TrainedByEpochs, follow, not_finite
 
-#: What ε is for each update unless it is given.
-PERTURBATIONS = {"positive": 0.03, "negative": 0.01}
-LEARNING_RATE = 0.03
-L2_WEIGHT = 1.0
 #: Where a pass over the rows takes fewer steps, an epoch is several passes.
 STEPS_AN_EPOCH = 10
 #: Shares of the running mean and of the running mean square of the gradients that a step keeps.
@@ -54,91 +49,39 @@ MOMENTUM, MEMORY = 0.9, 0.999
 LEAST_OF_A_CLASS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class DirectSettings:
-    """What is asked of a training.
-
-    loss : a loss over rankings, a name or an object (``losses.make_loss``); for the negative update, of two arrays
-    update : ``positive`` or ``negative``
-    perturbation : ε, in deviations of the scores; None: PERTURBATIONS
-    learning_rate : in deviations of the scores, see the module; None: LEARNING_RATE
-    l2 : see the module
-    step_rows : rows of a step, at most, but for the least of each class
-    epochs, patience : at least 1
-    time_limit : seconds
-    """
-
-    loss: str | Loss = "ap"
-    update: str = "positive"
-    perturbation: float | None = None
-    learning_rate: float | None = None
-    l2: float = L2_WEIGHT
-    step_rows: int = 4096
-    epochs: int = 30
-    patience: int = 5
-    time_limit: float | None = None
-    seed: int = 0
-
-    def check(self) -> LossOverRankings:
-        """The loss; raises LossError or UnknownNameError (both ValueErrors)."""
-        if self.update not in PERTURBATIONS:
-            raise UnknownNameError(f"unknown update {self.update!r}: choose from {', '.join(PERTURBATIONS)}")
-        loss = make_loss(self.loss)
-        if not isinstance(loss, LossOverRankings):
-            raise LossError(f"direct loss minimisation is for losses over rankings, and {loss.name!r} is none")
-        if self.update == "negative" and not isinstance(loss, RankingLoss):
-            raise LossError(
-                f"the negative update is for losses of two arrays, weights and discount, and {loss.name!r} has none: "
-                "choose the positive update"
-            )
-        for what, value, low, high in (
-            ("perturbation", self.epsilon, 1e-9, 1e9),
-            ("learning rate", self.rate, 1e-300, 1e9),
-            ("weight l2", self.l2, 0.0, 1e9),
-        ):
-            if not low <= value <= high:
-                raise ValueError(f"the {what} must lie in {low:g}..{high:g}, found {value!r}")
-        return loss
-
-    @property
-    def epsilon(self) -> float:
-        return PERTURBATIONS[self.update] if self.perturbation is None else self.perturbation
-
-    @property
-    def rate(self) -> float:
-        return LEARNING_RATE if self.learning_rate is None else self.learning_rate
-
-
 def train_direct(
     data: TrainingSet,
+    loss: LossOverRankings,
     settings: DirectSettings,
     watch: Watch,
     *,
+    show: Callable[[Epoch], Progress],
     validate: Callable[[NDArray[np.float64]], float] | None = None,
     start: NDArray[np.float64] | None = None,
-) -> Trained:
+) -> TrainedByEpochs:
     """A linear ranker; ``costs`` of the data are not used.
 
     Parameters
     ----------
+    loss : for the negative update, of two arrays
+    show : an epoch as the display has it
     validate : a metric of w (dimension,), higher is better, asked after each epoch
     start : (dimension,) float64, the first w; by default, and where it gives all rows one score, the difference of the
         classes' means within queries
 
     Raises
     ------
-    LossError, UnknownNameError, NothingToRankError : ValueErrors
+    LossError, NothingToRankError : ValueErrors
     FloatingPointError : scores or weights that are not finite
     """
-    loss = settings.check()
     risk = make_risk(
         data.rows.for_many_passes(),
-        data.relevant,
+        data.target.relevant,
         loss,
         make_oracle("auto", loss),
-        groups=data.groups,
+        groups=data.queries,
         query_weights=data.query_weights,
-        grades=data.grades,
+        grades=data.target.grades,
     )
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
         descent = _Descent(risk, settings, np.random.default_rng(settings.seed), start)
@@ -149,10 +92,10 @@ def train_direct(
             validate=None if validate is None else lambda: validate(descent.w),
             patience=settings.patience,
             time_limit=settings.time_limit,
-            on_epoch=lambda epoch: follow(watch, epoch),
+            on_epoch=lambda epoch: follow(watch, show, epoch),
             should_stop=watch.should_stop,
         )
-    return Trained(
+    return TrainedByEpochs(
         outcome.best,
         outcome.epochs,
         outcome.best_epoch,
@@ -205,7 +148,7 @@ class Lists:
         by_score: Oracle = make_oracle("bucket", NoLoss()) if positive else AgainstLoss()
         self._perturbed = perturbed.bind_queries(loss, layout, threads=threads)
         self._by_score = by_score.bind_queries(NoLoss(), layout, threads=threads)
-        self._sign, self._epsilon, self._l2 = 1.0 if positive else -1.0, settings.epsilon, settings.l2
+        self._sign, self._epsilon, self._l2 = 1.0 if positive else -1.0, settings.epsilon, settings.penalty
         self._within = Within(layout)
         self._weights = np.empty((2, self._within.shares.size))
 

@@ -22,11 +22,13 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.metrics.evaluate import evaluate
-from apsvm.model import ItemRanker
+from apsvm.model import ItemFactors
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending, Epoch, Pass, descend
-from apsvm.trainers.stochastic import Watch, follow
-from apsvm.trainers.warp import Settings, loss_of_rank, rule_memory, run_pass
+from apsvm.trainers.base import Progress, Watch
+from apsvm.trainers.families.warp import WarpSettings
+from apsvm.trainers.stochastic import follow
+from apsvm.trainers.warp import loss_of_rank, rule_memory, run_pass
 
 #: What implicit feedback asks of a model of items; ``evaluate_lists`` takes any other metrics too.
 METRICS = ("P@10", "AUC")
@@ -34,28 +36,24 @@ METRICS = ("P@10", "AUC")
 
 @dataclass(frozen=True, slots=True)
 class TrainedItems:
-    """input, output : (items, factors) float32, U and V; bias : (items,) float32."""
+    """factors : U, V and b, after the best epoch; the rest says how the training went."""
 
-    input: NDArray[np.float32]
-    output: NDArray[np.float32]
-    bias: NDArray[np.float32]
+    factors: ItemFactors
     epochs: list[Epoch]
     best_epoch: int
     ending: Ending
     users: int
     users_skipped: int
 
-    def ranker(self, header: dict[str, object]) -> ItemRanker:
-        return ItemRanker(self.input, self.output, self.bias, header)
-
 
 def train_items(
     lists: sp.csr_array,
     factors: int,
-    settings: Settings,
+    settings: WarpSettings,
     watch: Watch,
     *,
-    validate: Callable[[ItemRanker], float] | None = None,
+    show: Callable[[Epoch], Progress],
+    validate: Callable[[ItemFactors], float] | None = None,
 ) -> TrainedItems:
     """Item factors.
 
@@ -63,15 +61,14 @@ def train_items(
     ----------
     lists : (users, items) CSR as ``liked_items`` makes them
     factors : K ≥ 1, numbers an item in U and in V; they start normal with variance 1/K (WSABIE's), b at 0
-    validate : a metric of the model, higher is better, asked after each epoch
+    show : an epoch as the display has it
+    validate : a metric of the factors, higher is better, asked after each epoch
 
     Raises
     ------
-    WarpError, UnknownNameError : settings that do not exist or do not go together (ValueErrors)
     NothingToRankError : no user likes two items and leaves one out
     FloatingPointError : factors that are not finite
     """
-    settings.check()
     sizes = np.diff(lists.indptr)
     items = lists.shape[1]
     users = np.flatnonzero((sizes >= 2) & (sizes < items)).astype(np.int64)
@@ -91,20 +88,20 @@ def train_items(
         items,
         factors,
         table,
-        settings.estimator,
+        settings.rank_estimator,
         1.0 / table[-1],
         settings.max_trials or 0,
         settings.rule,
         settings.rate,
-        settings.l2,
+        settings.penalty,
         max(16, items),
         int(rng.integers(2**63)),
-        settings.threads,
+        settings.workers,
     )
 
-    def parts() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    def snapshot() -> ItemFactors:
         U, V = parameters[: 2 * split].reshape(2, items, factors).copy()
-        return U, V, parameters[2 * split :].copy()
+        return ItemFactors(U, V, parameters[2 * split :].copy())
 
     def run(order: NDArray[np.int64]) -> tuple[int, int, float]:
         return loop.run(lists.indptr, lists.indices, users[order])
@@ -113,21 +110,20 @@ def train_items(
         order = rng.permutation(users.size)
         passed = run_pass(run, loop.settle, order, sizes[users], settings, parameters, stop)
         # Without every item scored, no update may be luck, or the cap on the trials.
-        return replace(passed, moved=passed.moved or settings.estimator != "exact")
+        return replace(passed, moved=passed.moved or settings.rank_estimator != "exact")
 
-    header = {"zero_based": True}
     outcome = descend(
         one_pass,
-        parts,
+        snapshot,
         epochs=settings.epochs,
-        validate=None if validate is None else lambda: validate(ItemRanker(*parts(), header)),
+        validate=None if validate is None else lambda: validate(snapshot()),
         patience=settings.patience,
         time_limit=settings.time_limit,
-        on_epoch=lambda epoch: follow(watch, epoch),
+        on_epoch=lambda epoch: follow(watch, show, epoch),
         should_stop=watch.should_stop,
     )
     return TrainedItems(
-        *outcome.best,
+        outcome.best,
         outcome.epochs,
         outcome.best_epoch,
         outcome.ending,

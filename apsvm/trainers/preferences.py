@@ -14,10 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.trainers.base import InputError
+
 _MOST_SHOWN = 8
 
 
-class GraphError(ValueError):
+class GraphError(InputError):
     """A preference graph that does not fit the classes; of a file, the message starts ``file:line: ``."""
 
 
@@ -129,6 +131,24 @@ def _neighbours(n_classes: int, owner: NDArray[np.int64], neighbour: NDArray[np.
     ends = np.append(begins[1:], True)[: owner.size]
     counts = np.bincount(owner[begins], minlength=n_classes)
     return Ranges(np.concatenate([[0], np.cumsum(counts)]), neighbour[begins], neighbour[ends] + 1)
+
+
+def edges_of_labels(edges: Iterable[tuple[float, float]], names: NDArray[np.float64]) -> PreferenceGraph:
+    """The graph of edges between labels, (i, j) for j preferred to i, as far as their classes are there; ``names``:
+    (S,) float64, ascending.
+
+    Raises
+    ------
+    GraphError : an edge from a class to itself
+    """
+    number_of = {float(name): number for number, name in enumerate(names)}
+    known = set()
+    for low, high in edges:
+        if low == high:
+            raise GraphError(f"graph: a class cannot be preferred to itself: {(low, high)}")
+        if low in number_of and high in number_of:
+            known.add((number_of[low], number_of[high]))
+    return from_edges(names.size, known)
 
 
 def read_graph(path: str | os.PathLike[str], names: NDArray[np.float64]) -> PreferenceGraph:

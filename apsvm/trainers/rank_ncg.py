@@ -19,56 +19,17 @@ from apsvm.data.rows import Rows
 from apsvm.records import span_fields
 from apsvm.solvers.smooth import SEARCHES, Evaluation, Iteration, Limits, Solution, minimise
 from apsvm.solvers.state import State
+from apsvm.trainers.base import Progress, Watch
+from apsvm.trainers.families.rank_ncg import RankNCGSettings
 from apsvm.trainers.pair_loss import make_pair_loss
 from apsvm.trainers.preferences import Classes, PreferenceGraph
-from apsvm.trainers.watch import Watcher
 
-#: ``Settings.tolerance`` where none is given: of exact sums, and of a Fourier series.
-TOLERANCE, TOLERANCE_OF_A_SERIES = 1e-5, 1e-3
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingSet:
-    """rows : n rows; classes : of the n rows; groups : (n,) int64 or None, one query."""
-
-    rows: Rows
-    classes: Classes
-    graph: PreferenceGraph
-    groups: NDArray[np.int64] | None = None
+#: A line of the display.
+_COLUMNS = {"iter": ">6d", "objective": ">14.7g", "gradient": ">11.4g", "evaluations": ">11d", "seconds": ">9.2f"}
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What is asked of a training.
-
-    tolerance : the gradient's largest entry, relative to that at w = 0, at which it has converged
-    accuracy : for summation "fourier": the largest error of a sum per unit of weight, ε in the paper
-    regularisation : λ ≥ 0
-    time_limit : seconds
-    """
-
-    objective: str = "logistic"
-    summation: str = "auto"
-    optimizer: str = "lbfgs"
-    normalize: str = "pairs"
-    regularisation: float = 1e-3
-    tolerance: float | None = None
-    accuracy: float = 1e-3
-    max_iterations: int = 10_000
-    time_limit: float | None = None
-
-    @property
-    def tolerance_used(self) -> float:
-        if self.tolerance is not None:
-            return self.tolerance
-        return TOLERANCE_OF_A_SERIES if self.summation == "fourier" else TOLERANCE
-
-
-Watch = Watcher[Iteration]
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
+class TrainedPairs:
     """w : (dimension,) float64, the bias weight last if there is one; solution : w's objective and gradient, computed
     afresh with exact sums, and how the search went; spans : the time of its parts."""
 
@@ -85,22 +46,32 @@ class Trained:
 
 
 def train_rank_ncg(
-    data: TrainingSet, settings: Settings, watch: Watch, start: NDArray[np.float64] | None = None
-) -> Trained:
-    """Train on ``data``, from the point ``start`` (dimension,) if given.
+    rows: Rows,
+    classes: Classes,
+    graph: PreferenceGraph,
+    queries: NDArray[np.int64] | None,
+    settings: RankNCGSettings,
+    watch: Watch,
+    start: NDArray[np.float64] | None = None,
+) -> TrainedPairs:
+    """Train.
+
+    Parameters
+    ----------
+    rows : n rows; classes : of the n rows; graph : which class is preferred to which
+    queries : (n,) int64, rows of one query share a value; None: one query
+    start : (dimension,) float64, where to begin
 
     Raises
     ------
     NoPairsError : no query has two rows of which one is preferred to the other (a ValueError)
-    UnknownNameError : an optimizer that does not exist (a ValueError)
-    ValueError : a Fourier series for another objective than erfc
     FloatingPointError : feature values too large for the objective to be finite
     """
     loss = make_pair_loss(
-        data.rows.for_many_passes(),
-        data.classes,
-        data.graph,
-        data.groups,
+        rows.for_many_passes(),
+        classes,
+        graph,
+        queries,
         objective=settings.objective,
         summation=settings.summation,
         accuracy=settings.accuracy,
@@ -135,13 +106,20 @@ def train_rank_ncg(
             evaluations=iteration.evaluations,
             seconds=iteration.seconds,
         )
-        watch.progress(iteration)
+        values = {
+            "iter": iteration.index,
+            "objective": iteration.objective,
+            "gradient": iteration.gradient_norm,
+            "evaluations": iteration.evaluations,
+            "seconds": iteration.seconds,
+        }
+        watch.progress(Progress("", _COLUMNS, values))
 
     limits = Limits(settings.tolerance_used, settings.max_iterations, settings.time_limit, watch.should_stop)
     search = SEARCHES[settings.optimizer]()
     solution = minimise(
         loss,
-        data.rows.dimension,
+        rows.dimension,
         settings.regularisation,
         search,
         limits,
@@ -150,4 +128,4 @@ def train_rank_ncg(
         on_iteration=on_iteration,
     )
     taken()
-    return Trained(solution.w, solution, loss.pairs, loss.queries, loss.queries_skipped, spans)
+    return TrainedPairs(solution.w, solution, loss.pairs, loss.queries, loss.queries_skipped, spans)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -10,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.clock import Span
-from apsvm.data.rows import Rows
-from apsvm.losses.base import Loss
 from apsvm.records import Log, span_fields
 from apsvm.risk import Account, OracleCall, ScoreHinge
 from apsvm.solvers.cutting_plane import Constraints, Iteration, Solution, Solver
@@ -19,7 +18,8 @@ from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter, Sc
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.quasi_newton import Step
 from apsvm.solvers.state import State
-from apsvm.trainers.watch import Watcher
+from apsvm.trainers.base import Progress, Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings
 
 #: Where the solver takes its planes, by the name of ``--solver``.
 CUTTERS: dict[str, Callable[[ScoredRisk[ScoreHinge]], Cutter]] = {
@@ -34,52 +34,26 @@ class AccountedRisk(ScoredRisk[ScoreHinge], Protocol):
     def account(self) -> Account: ...
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingSet:
-    """rows : n rows; relevant : (n,) bool; groups : (n,) int64 or None, one query; costs : (n,) float64 or None;
-    query_weights : weight of each group in the risk, 1 where not named; None: all one; grades : (n,) float64, for a
-    graded loss; None: only ``relevant`` counts."""
-
-    rows: Rows
-    relevant: NDArray[np.bool_]
-    groups: NDArray[np.int64] | None = None
-    costs: NDArray[np.float64] | None = None
-    query_weights: Mapping[int, float] | None = None
-    grades: NDArray[np.float64] | None = None
+#: A line of the display.
+_COLUMNS = {
+    "iter": ">6d", "primal": ">14.7g", "dual": ">14.7g", "gap": ">11.4g", "planes": ">7d", "seconds": ">9.2f",
+}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What is asked of a training; a name or an object for the loss (``losses.make_loss``), epsilon in units of the
-    loss, time_limit in seconds; log_ranks: the log's oracle records have the rankings (``make_risk``: count_ranks)."""
-
-    loss: str | Loss = "ap"
-    oracle: str = "auto"
-    C: float = 1.0
-    epsilon: float = 1e-3
-    max_iterations: int = 10_000
-    time_limit: float | None = None
-    qp: str = "auto"
-    solver: str = "line-search"
-    bound: str = "hinge"
-    log_ranks: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """What a watcher sees of an iteration; seconds since the stage began."""
-
-    stage: str
-    C: float
-    iteration: int
-    primal: float
-    dual: float
-    gap: float
-    planes: int
-    seconds: float
-
-
-Watch = Watcher[Progress]
+def bounds_line(
+    stage: str, C: float, iteration: int, primal: float, dual: float, gap: float, planes: int, seconds: float
+) -> Progress:
+    """An iteration on the display; a descent without a lower bound has a gap of infinity. ``seconds``: of the stage."""
+    known = gap < math.inf
+    values = {
+        "iter": iteration,
+        "primal": primal,
+        "dual": dual if known else None,
+        "gap": gap if known else None,
+        "planes": planes if known else None,
+        "seconds": seconds,
+    }
+    return Progress(f"{stage} C={C:g}", _COLUMNS, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +110,7 @@ class Stage:
         name: str,
         risk: AccountedRisk,
         dimension: int,
-        settings: Settings,
+        settings: StructuredSettings,
         watch: Watch,
         *,
         oracle: str,
@@ -181,18 +155,17 @@ class Stage:
             bounds = iteration.certificate
             if convex is not None:
                 return
-            self._watch.progress(
-                Progress(
-                    stage=self._name,
-                    C=C,
-                    iteration=iteration.index,
-                    primal=bounds.primal,
-                    dual=bounds.dual,
-                    gap=bounds.gap,
-                    planes=iteration.planes,
-                    seconds=iteration.seconds,
-                )
+            line = bounds_line(
+                self._name,
+                C,
+                iteration.index,
+                bounds.primal,
+                bounds.dual,
+                bounds.gap,
+                iteration.planes,
+                iteration.seconds,
             )
+            self._watch.progress(line)
 
         settings = self._settings
         solution = self._solver.minimise(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.solvers.sgd import Ending, Epoch
-from apsvm.trainers.watch import Watcher
-
-Watch = Watcher[Epoch]
+from apsvm.trainers.base import Progress, Watch
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainedByEpochs:
     """w : (dimension,) float64, after the best epoch; a bias weight, last, moves no ranking: it stays 0, or what it was
     at the start."""
 
@@ -27,8 +26,8 @@ class Trained:
     queries_skipped: int
 
 
-def follow(watch: Watch, epoch: Epoch) -> None:
-    """An epoch's record in the log, and on the display."""
+def follow(watch: Watch, show: Callable[[Epoch], Progress], epoch: Epoch) -> None:
+    """An epoch's record in the log, and on the display as ``show`` has it."""
     watch.log.write(
         "epoch",
         epoch=epoch.number,
@@ -41,7 +40,7 @@ def follow(watch: Watch, epoch: Epoch) -> None:
         pass_seconds=epoch.seconds,
         seconds=epoch.seconds_in_all,
     )
-    watch.progress(epoch)
+    watch.progress(show(epoch))
 
 
 def not_finite(what: str) -> FloatingPointError:

@@ -10,60 +10,54 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.losses import make_loss
-from apsvm.losses.base import LossError, LossOverRankings
+from apsvm.losses.base import Loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import make_risk
 from apsvm.solvers.state import State
-from apsvm.trainers.stage import Settings, Stage, Trained, TrainingSet, Watch
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings
+from apsvm.trainers.stage import Stage, Trained
 from apsvm.trainers.tight_bound import HINGE_SLACKNESS, TightBound
-
-
-def train_structured_svm(
-    data: TrainingSet,
-    settings: Settings,
-    watch: Watch,
-    start: NDArray[np.float64] | None = None,
-    *,
-    stage: str = "train",
-) -> Trained:
-    """Train on ``data``, from the point ``start`` (dimension,) if given; ``stage`` is its name in logs.
-
-    Raises
-    ------
-    UnknownNameError, LossError : a loss, oracle or backend that does not exist or does not fit (both ValueErrors)
-    NothingToRankError : no query with both a positive and a negative row (a ValueError)
-    FloatingPointError : feature values too large for the objective to be finite
-    """
-    return next(train_path(data, settings, [settings.C], watch, start, stage=stage))
 
 
 def train_path(
     data: TrainingSet,
-    settings: Settings,
+    loss: Loss,
+    settings: StructuredSettings,
     values_of_C: Sequence[float],
     watch: Watch,
     start: NDArray[np.float64] | None = None,
     *,
     stage: str = "train",
 ) -> Iterator[Trained]:
-    """Train for one C after another, each from the planes and the solution of those before; raises as
-    ``train_structured_svm``. Ascending values go fastest."""
-    loss = make_loss(settings.loss)
+    """Train for one C after another, each from the planes and the solution of those before; ascending values go
+    fastest.
+
+    Parameters
+    ----------
+    settings : all but ``C`` count
+    values_of_C : > 0
+    start : (dimension,) float64, where to begin
+    stage : its name in logs
+
+    Raises
+    ------
+    LossError : an oracle that does not fit (a ValueError)
+    NothingToRankError : no query with both a positive and a negative row (a ValueError)
+    FloatingPointError : feature values too large for the objective to be finite
+    """
     oracle = make_oracle(settings.oracle, loss)
     risk = make_risk(
         data.rows.for_many_passes(),
-        data.relevant,
+        data.target.relevant,
         loss,
         oracle,
-        groups=data.groups,
+        groups=data.queries,
         costs=data.costs,
         query_weights=data.query_weights,
-        grades=data.grades,
+        grades=data.target.grades,
         count_ranks=settings.log_ranks,
     )
-    if settings.bound == "tight" and not isinstance(loss, LossOverRankings):
-        raise LossError(f"the tight bound needs a loss over rankings, and {loss.name!r} is none; the hinge serves it")
     solver = Stage(stage, risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
     tight = TightBound(solver, risk, settings, watch) if settings.bound == "tight" else None
     seconds_used = 0.0

@@ -31,7 +31,9 @@ from apsvm.solvers.certificate import Certificate, tolerance_of
 from apsvm.solvers.cutting_plane import Solution, not_finite
 from apsvm.solvers.quasi_newton import Step, descend
 from apsvm.solvers.state import State
-from apsvm.trainers.stage import ConvexPart, Progress, Settings, Stage, StageReport, Trained, Watch, log_step
+from apsvm.trainers.base import Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings
+from apsvm.trainers.stage import ConvexPart, Stage, StageReport, Trained, bounds_line, log_step
 
 #: A round ends when what its bounds leave open is at most this share of what it has gained.
 OPEN_SHARE = 0.5
@@ -120,7 +122,9 @@ class TightBound:
     may_leave : False where the stage has constraints, which only its own solver keeps
     """
 
-    def __init__(self, stage: Stage, risk: Risk, settings: Settings, watch: Watch, *, may_leave: bool = True) -> None:
+    def __init__(
+        self, stage: Stage, risk: Risk, settings: StructuredSettings, watch: Watch, *, may_leave: bool = True
+    ) -> None:
         self._stage = stage
         self._ramp = _Ramp(risk)
         self._settings = settings
@@ -166,7 +170,7 @@ class TightBound:
             spent.iterations += 1
             seconds = spent.seconds - began
             log_step(self._watch.log, "tight", name, C, step, calls, spans, seconds)
-            self._watch.progress(Progress(name, C, step.number, step.objective, -np.inf, np.inf, 0, seconds))
+            self._watch.progress(bounds_line(name, C, step.number, step.objective, -np.inf, np.inf, 0, seconds))
 
         limit = self._settings.time_limit
         return descend(
@@ -217,7 +221,7 @@ def _curvature(rows: Rows) -> NDArray[np.float64]:
 class _Rounds:
     """The concave-convex procedure from one point."""
 
-    def __init__(self, stage: Stage, ramp: _Ramp, settings: Settings, watch: Watch, C: float) -> None:
+    def __init__(self, stage: Stage, ramp: _Ramp, settings: StructuredSettings, watch: Watch, C: float) -> None:
         self._stage = stage
         self._ramp = ramp
         self._settings = settings
@@ -255,7 +259,7 @@ class _Rounds:
                 seconds=seconds,
             )
             self._watch.progress(
-                Progress("tight", C, index, here.objective, bounds.dual, bounds.gap, report.solution.planes, seconds)
+                bounds_line("tight", C, index, here.objective, bounds.dual, bounds.gap, report.solution.planes, seconds)
             )
             if bounds.reached:
                 self.state = State.CONVERGED

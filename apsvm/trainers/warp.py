@@ -25,56 +25,14 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.data.rows import Rows
-from apsvm.registry import UnknownNameError
 from apsvm.risk import NothingToRankError
-from apsvm.solvers.sgd import Pass, descend
-from apsvm.trainers.stochastic import Trained, Watch, follow, not_finite
+from apsvm.solvers.sgd import Epoch, Pass, descend
+from apsvm.trainers.base import Progress, Watch
+from apsvm.trainers.families.warp import WarpSettings, cutoff_of
+from apsvm.trainers.stochastic import TrainedByEpochs, follow, not_finite
 
-#: What a rule's ``--learning-rate`` is unless it is given. adadelta finds its own; there the rate is a factor.
-LEARNING_RATES = {"adagrad": 0.05, "adadelta": 1.0, "sgd": 0.05}
-ESTIMATORS = ("plugin", "log-unbiased", "exact")
 #: A call of the native loop takes about this long, so that a signal is answered.
 SECONDS_A_CALL = 0.1
-
-
-class WarpError(ValueError):
-    """Settings that do not go together; the message says what would."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What is asked of a training; time_limit in seconds, max_trials None: min(negatives, 1000) for each positive.
-
-    threads : more than one share the parameters without locks (Hogwild), and no two runs give the same model
-    """
-
-    tau: str = "harmonic"
-    estimator: str = "plugin"
-    max_trials: int | None = None
-    rule: str = "adagrad"
-    learning_rate: float | None = None
-    l2: float = 0.0
-    epochs: int = 30
-    patience: int = 5
-    time_limit: float | None = None
-    threads: int = 1
-    seed: int = 0
-
-    def check(self) -> None:
-        """Raises WarpError or UnknownNameError (both ValueErrors)."""
-        loss_of_rank(self.tau, 1)
-        for kind, name, known in (("rule", self.rule, LEARNING_RATES), ("rank estimator", self.estimator, ESTIMATORS)):
-            if name not in known:
-                raise UnknownNameError(f"unknown {kind} {name!r}: choose from {', '.join(known)}")
-        if self.estimator == "log-unbiased" and self.tau != "harmonic":
-            raise WarpError(
-                f"the log-unbiased estimator is of the logarithm that harmonic sums, not of tau {self.tau!r}: choose "
-                "plugin or exact, or tau harmonic"
-            )
-
-    @property
-    def rate(self) -> float:
-        return LEARNING_RATES[self.rule] if self.learning_rate is None else self.learning_rate
 
 
 def loss_of_rank(tau: str, n: int) -> NDArray[np.float64]:
@@ -86,15 +44,10 @@ def loss_of_rank(tau: str, n: int) -> NDArray[np.float64]:
     [0.0, 1.0, 2.0, 2.0, 2.0]
     """
     ranks = np.arange(n + 1.0)
-    if tau == "auc":
-        return ranks
     if tau == "harmonic":
         return np.concatenate([[0.0], np.cumsum(1.0 / ranks[1:])])
-    name, _, digits = tau.partition("@")
-    if name == "p" and digits.isascii() and digits.isdigit() and len(digits) <= 15 and int(digits) > 0:
-        within: NDArray[np.float64] = np.minimum(ranks, float(digits))
-        return within
-    raise UnknownNameError(f"unknown tau {tau!r}: choose from auc, p@1, p@K, harmonic; K is an integer of at least 1")
+    within: NDArray[np.float64] = np.minimum(ranks, cutoff_of(tau))
+    return within
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,29 +107,30 @@ def violates(scores: NDArray[np.float64], pairs: Candidates) -> bool:
 def train_warp(
     rows: Rows,
     grades: NDArray[Any],
-    settings: Settings,
+    settings: WarpSettings,
     watch: Watch,
     *,
+    show: Callable[[Epoch], Progress],
     groups: NDArray[np.int64] | None = None,
     validate: Callable[[NDArray[np.float64]], float] | None = None,
     start: NDArray[np.float64] | None = None,
-) -> Trained:
+) -> TrainedByEpochs:
     """A linear ranker.
 
     Parameters
     ----------
     rows : n rows
     grades : (n,) numbers, the higher the better, or bool
+    show : an epoch as the display has it
     groups : (n,) int64, rows of one query share a value; None: one query
     validate : a metric of w (dimension,), higher is better, asked after each epoch
     start : (dimension,) float64, the first w; 0 by default
 
     Raises
     ------
-    WarpError, UnknownNameError, NothingToRankError : ValueErrors
+    NothingToRankError : no query has two grades (a ValueError)
     FloatingPointError : weights that are not finite
     """
-    settings.check()
     pairs = candidates(grades, groups)
     weights = np.zeros(rows.dimension)
     if start is not None:
@@ -196,16 +150,16 @@ def train_warp(
         pairs.counts,
         rows.selection[pairs.members],
         table,
-        settings.estimator,
+        settings.rank_estimator,
         1.0 / table[-1],
         settings.max_trials or 0,
         settings.rule,
         settings.rate,
-        settings.l2,
+        settings.penalty,
         # Each instalment of the L2 penalty costs as much as the features of some rows: a fraction of the trials.
         max(16, 4 * w.size // per_row),
         int(rng.integers(2**63)),
-        settings.threads,
+        settings.workers,
     )
 
     def run(order: NDArray[np.int64]) -> tuple[int, int, float]:
@@ -225,12 +179,12 @@ def train_warp(
         validate=None if validate is None else lambda: validate(weights),
         patience=settings.patience,
         time_limit=settings.time_limit,
-        on_epoch=lambda epoch: follow(watch, epoch),
+        on_epoch=lambda epoch: follow(watch, show, epoch),
         should_stop=watch.should_stop,
     )
     if not np.isfinite(rows.scores(outcome.best)).all():
         raise not_finite("scores")
-    return Trained(
+    return TrainedByEpochs(
         outcome.best,
         outcome.epochs,
         outcome.best_epoch,
@@ -256,7 +210,7 @@ def run_pass(
     settle: Callable[[], None],
     order: NDArray[np.int64],
     draws_of: NDArray[Any] | None,
-    settings: Settings,
+    settings: WarpSettings,
     parameters: NDArray[Any],
     stop: Callable[[], bool],
 ) -> Pass:
@@ -281,8 +235,8 @@ def run_pass(
     if not np.isfinite(parameters).all():
         raise not_finite("weights")
     draws = done if draws_of is None else int(draws_of[order[:done]].sum())
-    penalty = 0.5 * settings.l2 * float(np.vdot(parameters, parameters))
-    return Pass(draws, trials, updates, loss / draws + penalty, moved=updates > 0 or settings.l2 > 0.0)
+    penalty = 0.5 * settings.penalty * float(np.vdot(parameters, parameters))
+    return Pass(draws, trials, updates, loss / draws + penalty, moved=updates > 0 or settings.penalty > 0.0)
 
 
 def _sorted(matrix: Any) -> Any:

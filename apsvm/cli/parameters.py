@@ -1,0 +1,125 @@
+"""The types of the command line's options: finite numbers, lists of them, lists of anything."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+from click.shell_completion import CompletionItem
+
+from apsvm.trainers.settings import Multiple, Range
+
+if TYPE_CHECKING:
+    ParamType: TypeAlias = click.ParamType[Any]
+else:
+    ParamType = click.ParamType  # generic in newer versions of click only
+
+
+def plain_float(text: str) -> float:
+    """float(), without what only Python's own literals have: underscores and digits of other scripts. ValueError."""
+    if "_" in text or not text.isascii():
+        raise ValueError(f"not a number: {text!r}")
+    return float(text)
+
+
+class Number(ParamType):
+    """A finite number between bounds (click's own FloatRange lets NaN through)."""
+
+    name = "number"
+
+    def __init__(self, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False) -> None:
+        self.range = Range(low, high, open_low)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = plain_float(value) if isinstance(value, str) else float(value)
+        except (TypeError, ValueError):
+            self.fail(f"expected a number, found {value!r}", param, ctx)
+        if not self.range.admits(number):
+            self.fail(f"expected a finite number {self.range}".rstrip() + f", found {value!r}", param, ctx)
+        return number
+
+
+#: A range of more values than this is a mistake.
+_MOST_VALUES = 1000
+
+
+class NumberList(ParamType):
+    """One number or several with commas between them, each as ``Number``; ``from:to:log10`` is a range of decades, each
+    value 10 times the one before, ``log2`` of doublings, and so on. ``multiples``: any may be a ``Multiple``."""
+
+    name = "numbers"
+
+    def __init__(
+        self, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False, multiples: bool = False
+    ) -> None:
+        self._number = Number(low, high, open_low=open_low)
+        self._multiples = multiples
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float | Multiple, ...]:
+        # A tuple: from a configuration file, or converted already.
+        words = value if isinstance(value, tuple) else value.split(",") if isinstance(value, str) else [value]
+        values: list[float | Multiple] = []
+        for word in words:
+            ranged = isinstance(word, str) and ":" in word
+            values += self._range(word, param, ctx) if ranged else [self._one(word, param, ctx)]
+        return tuple(values)
+
+    def _one(self, word: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | Multiple:
+        if isinstance(word, Multiple):
+            return word
+        text = word.strip().lower() if isinstance(word, str) else ""
+        if self._multiples and text == "auto":
+            return Multiple(1.0)
+        if self._multiples and text.endswith("x"):
+            return Multiple(self._number.convert(text[:-1], param, ctx))
+        return self._number.convert(word, param, ctx)
+
+    def _range(
+        self, text: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[float] | list[Multiple]:
+        first, to, *steps = text.split(":")
+        try:
+            base = plain_float(steps[0].strip().lower().removeprefix("log"))
+            if len(steps) != 1 or not steps[0].strip().lower().startswith("log") or not 1.0 < base < math.inf:
+                raise ValueError
+        except (ValueError, IndexError):
+            self.fail(f"expected a range like 0.01:100:log10 or 1:64:log2, found {text!r}", param, ctx)
+        ends = [self._one(end, param, ctx) for end in (first, to)]
+        start, end = (value.factor if isinstance(value, Multiple) else value for value in ends)
+        if isinstance(ends[0], Multiple) != isinstance(ends[1], Multiple) or not 0.0 < start <= end:
+            self.fail(f"expected a range from a number above 0 to one that is not smaller, found {text!r}", param, ctx)
+        count = math.floor((math.log(end) - math.log(start)) / math.log(base) + 1e-9) + 1
+        if count > _MOST_VALUES:
+            self.fail(f"expected a range of at most {_MOST_VALUES} values, found {text!r}", param, ctx)
+        # As written by hand: 0.3 and not 0.30000000000000004.
+        numbers = [float(f"{start * base**at:.12g}") for at in range(count)]
+        return [Multiple(number) for number in numbers] if isinstance(ends[0], Multiple) else numbers
+
+
+class Several(ParamType):
+    """One or several with commas between them, each as ``one`` reads it, none twice."""
+
+    name = "several"
+
+    def __init__(self, one: ParamType) -> None:
+        self.one = one
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        words = value if isinstance(value, tuple) else str(value).split(",")
+        values = tuple(self.one.convert(word.strip(), param, ctx) for word in words)
+        if len(set(values)) < len(values):
+            self.fail(f"found one twice in {value!r}", param, ctx)
+        return values
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        metavar = self.one.get_metavar(param, ctx)
+        return metavar and f"{metavar},…"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        before, comma, last = incomplete.rpartition(",")
+        fitting = self.one.shell_complete(ctx, param, last)
+        return [CompletionItem(f"{before}{comma}{item.value}") for item in fitting]

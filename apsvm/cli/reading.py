@@ -1,0 +1,180 @@
+"""Reading for the commands: the options that say how, data files, models, and rows with the scores of a model."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, reading, say
+from apsvm.data.read_options import ReadOptions
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.model import LinearRanker, Model, RankerSet
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--dtype",
+        type=click.Choice(["float64", "float32"]),
+        default="float64",
+        show_default=True,
+        help="Storage of the feature values; sums are always float64.",
+    ),
+    click.option("--sort-features", is_flag=True, help="Accept rows whose feature indices are not ascending."),
+    click.option("--multilabel", is_flag=True, help="Accept rows of several labels (1,4) or of none."),
+    click.option("--groups", metavar="FILE", help="The groups of a .npz or .npy matrix: .npy, or an integer a line."),
+    click.option(
+        "--labels",
+        metavar="FILE",
+        help="The labels of a .npz or .npy matrix: .npy, or a number a line. A .npy matrix of 0 and 1 has a column a "
+        "label.",
+    ),
+)
+#: Of commands that do not read for a model.
+_MORE = (
+    click.option(
+        "--zero-based/--one-based", default=False, show_default=True, help="Whether feature indices count from 0 or 1."
+    ),
+    click.option("--max-features", type=click.IntRange(1, 2**62), help="Refuse a file with a feature beyond so many."),
+)
+
+
+def how_to_read(command: CommandT) -> CommandT:
+    """Gives the command the options that say how a data file is read, as one argument ``read``: ReadOptions. A data
+    folder knows from where its features count: it is asked to agree only by a user who said so."""
+    return _reading_command(command, _OPTIONS)
+
+
+def how_to_read_anew(command: CommandT) -> CommandT:
+    """``how_to_read`` for a command that reads without a model."""
+    return _reading_command(command, (*_MORE, *_OPTIONS))
+
+
+def _reading_command(command: CommandT, options: tuple[Any, ...]) -> CommandT:
+    @functools.wraps(command)
+    def with_options(**given: Any) -> Any:
+        said = {
+            name: given.pop(name)
+            for name in ("dtype", "sort_features", "multilabel", "groups", "labels", "max_features")
+            if name in given
+        }
+        zero_based = given.pop("zero_based", None)
+        if zero_based is not None and given_by_user("zero_based"):
+            said["zero_based"] = zero_based
+        return command(**given, read=ReadOptions(**said, threads=given.get("threads") or 0))
+
+    decorated: Any = with_options
+    for option in options:
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]
+
+
+def read_rows(
+    path: str,
+    read: ReadOptions,
+    *,
+    zero_based: bool | None = None,
+    n_features: int | None = None,
+    ignore_unknown: bool = False,
+    unlabelled: bool = False,
+    multilabel: bool = False,
+    any_base: bool = False,
+) -> Dataset:
+    """``read_data`` as the options say; failures end the command.
+
+    zero_based, n_features : of the model that the rows are for
+    multilabel : whether or not the user said so
+    any_base : whatever features count from, where they are not looked at
+    """
+    import numpy as np
+
+    from apsvm.data.reading import read_data
+    from apsvm.machine import thread_count
+
+    place = " and ".join(file for file in (path, read.groups, read.labels) if file is not None)
+    base = read.zero_based if zero_based is None else zero_based
+    with reading(place):
+        return read_data(
+            path,
+            dtype=np.dtype(read.dtype).type,
+            sort_features=read.sort_features,
+            zero_based=bool(base),
+            any_base=any_base or base is None,
+            max_features=read.max_features,
+            n_features=n_features,
+            ignore_unknown=ignore_unknown,
+            threads=thread_count(read.threads),
+            multilabel=multilabel or read.multilabel,
+            groups=read.groups,
+            labels=read.labels,
+            unlabelled=unlabelled,
+        )
+
+
+def read_model(path: str) -> LinearRanker:
+    """``load_model``; failures end the command."""
+    from apsvm.model import load_model
+
+    with reading(path):
+        return load_model(path)
+
+
+def read_any_model(path: str) -> Model:
+    """``load_any_model``; failures end the command."""
+    from apsvm.model import load_any_model
+
+    with reading(path):
+        return load_any_model(path)
+
+
+def one_ranker(model: Model, label: float | None, path: str) -> LinearRanker:
+    """The linear ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
+    from apsvm.data.dataset import shown_label
+    from apsvm.model import LinearRanker, RankerSet
+
+    if isinstance(model, LinearRanker):
+        return model
+    if not isinstance(model, RankerSet):
+        raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {model.what}")
+    if label in model.classes:
+        assert label is not None
+        return model.ranker(label)
+    known = ", ".join(shown_label(known) for known in model.classes)
+    wanted = "choose one by --positive-label" if label is None else f"none of them is {shown_label(label)}"
+    raise Failure(BAD_DATA, f"{path}: it has a ranker for each of the classes {known}: {wanted}")
+
+
+def rows_for(
+    model: Model, path: str, read: ReadOptions, *, ignore_unknown: bool = False, unlabelled: bool = False
+) -> Dataset:
+    """The rows of ``path`` read the way the model's training file was; ``unlabelled``: a matrix needs no labels."""
+    data = read_rows(
+        path,
+        read,
+        zero_based=model.zero_based,
+        n_features=model.width,
+        ignore_unknown=ignore_unknown,
+        unlabelled=unlabelled,
+        multilabel=model.header.labels.several,
+    )
+    if data.unknown_features:
+        say(f"{data.unknown_features} feature values unknown to the model were ignored")
+    return data
+
+
+def score_rows(
+    model: LinearRanker | RankerSet,
+    path: str,
+    read: ReadOptions,
+    *,
+    ignore_unknown: bool = False,
+    unlabelled: bool = False,
+) -> tuple[Dataset, Any]:
+    """``rows_for``, and the rows' scores: (n,) float64, or (n, k) by a set of k rankers."""
+    data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
+    return data, model.score(data.X)

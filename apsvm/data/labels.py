@@ -1,0 +1,248 @@
+"""What labels mean: which rows are relevant, and how much. Decided once, by a trainer; kept in the model's header
+(``apsvm.header.Labels``); applied again, in the same way, by whoever judges the model.
+
+A trainer says what it takes (``Takes``), the user may name the positive label or the lowest relevant one, and the
+labels themselves settle the rest:
+
+====================  ======================================================================================
+two classes           +1 against −1 or 0; one label against all others; labels from a threshold on
+grades                labels are grades with gains, those above 0 relevant, those below as 0
+order                 only the order of labels counts; those above the lowest are relevant
+classes               each label in turn against all others, one ranker a label (``--one-vs-rest``)
+====================  ======================================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.header import LabelKind, Labels
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+
+#: Negative labels listed in a model's header: a regression target split by one value would list every other one.
+MOST_LISTED = 100
+
+
+class Takes(Enum):
+    """What a trainer makes of labels."""
+
+    TWO_CLASSES = auto()
+    #: Grades with gains, unless the user names a positive or a lowest relevant label.
+    GRADES = auto()
+    #: The order of the labels; of two classes, that of theirs.
+    ORDER = auto()
+    #: Each label in turn.
+    CLASSES = auto()
+    #: Nothing: the rows are their own target.
+    NOTHING = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelOptions:
+    """What the user says of the labels: the positive one, the lowest relevant one, or neither."""
+
+    positive_label: float | None = None
+    relevant_from: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """What the labels of n rows mean.
+
+    Attributes
+    ----------
+    labels : the meaning, as a model's header keeps it
+    relevant : (n,) bool
+    grades : (n,) float64, what the rows are worth; None where there are only relevant rows and others
+    classes : where each label is a target in turn; ``relevant`` then says nothing
+    """
+
+    labels: Labels
+    relevant: NDArray[np.bool_]
+    grades: NDArray[np.float64] | None = None
+    classes: Classes | None = None
+
+    def of(self, rows: NDArray[np.int64] | None) -> Target:
+        """The target of the rows ``rows`` (m,) int64, in that order; all of them for None."""
+        if rows is None:
+            return self
+        grades = None if self.grades is None else self.grades[rows]
+        classes = None if self.classes is None else replace(self.classes, rows=rows)
+        return Target(self.labels, self.relevant[rows], grades, classes)
+
+    @property
+    def judgements(self) -> NDArray[np.bool_] | NDArray[np.float64]:
+        """(n,) what metrics take, together with ``lowest_relevant``."""
+        return self.relevant if self.grades is None else self.grades
+
+    @property
+    def lowest_relevant(self) -> float | None:
+        """The lowest relevant grade of the rows (infinite if none is relevant); None where there are no grades."""
+        if self.grades is None:
+            return None
+        if self.labels.relevant_from is not None:
+            return self.labels.relevant_from
+        return float(self.grades[self.relevant].min(initial=np.inf))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Classes:
+    """The labels of ``rows`` (m,) int64 of a data set (all for None), each of them a target against all others."""
+
+    dataset: Dataset
+    rows: NDArray[np.int64] | None = None
+
+    @property
+    def labels(self) -> list[float]:
+        """The labels of the data set, ascending."""
+        return self.dataset.classes().tolist()
+
+    def target(self, label: float) -> Target:
+        """The rows of one label against all others.
+
+        Raises
+        ------
+        DataError : all rows have it, or none
+        """
+        relevant = self.dataset.have(label)
+        if self.rows is not None:
+            relevant = relevant[self.rows]
+        several = self.dataset.label_sets is not None
+        return Target(
+            Labels(kind=LabelKind.ONE_LABEL, positive=label, several=several), self.dataset.both_classes(relevant)
+        )
+
+
+def decide(dataset: Dataset, takes: Takes, options: LabelOptions = LabelOptions()) -> Target:  # frozen
+    """What the labels of ``dataset`` mean to a trainer.
+
+    Raises
+    ------
+    DataError : the labels do not fit; or all rows are relevant, or none is
+    """
+    if takes is Takes.NOTHING:
+        return Target(Labels(kind=LabelKind.NONE), np.zeros(dataset.relevance.size, dtype=np.bool_))
+    if takes is Takes.CLASSES:
+        several = dataset.label_sets is not None
+        nothing = np.zeros(dataset.relevance.size, dtype=np.bool_)
+        return Target(Labels(kind=LabelKind.CLASSES, several=several), nothing, classes=Classes(dataset))
+    if takes is Takes.ORDER:
+        return ordered(dataset.relevance, relevant_from=options.relevant_from)
+    if takes is Takes.GRADES and options == LabelOptions():
+        target = graded(dataset.relevance)
+        if target.relevant.any() and dataset.label_sets is None:
+            return target
+    return two_classes(dataset, options)
+
+
+def judge(
+    dataset: Dataset,
+    options: LabelOptions = LabelOptions(),  # frozen
+    labels: Labels | None = None,
+    *,
+    graded_metrics: bool = False,
+) -> Target:
+    """What the labels of ``dataset`` mean to metrics: as the user says; else as to the model that ``labels`` are of;
+    else relevant rows and others, or grades where all metrics read grades and there are more than two.
+
+    Raises
+    ------
+    DataError : the labels do not fit; or all rows are relevant, or none is
+    """
+    several = dataset.label_sets is not None
+    if options.relevant_from is not None and not several:
+        return ordered(dataset.relevance, relevant_from=options.relevant_from)
+    if options == LabelOptions() and labels is not None and labels.kind is not LabelKind.BINARY:
+        return recall(dataset, labels)
+    if options == LabelOptions() and graded_metrics and not several:
+        levels = np.unique(dataset.relevance)
+        if levels.size > 2:  # nothing but the count of positives depends on it
+            return ordered(dataset.relevance, relevant_from=float(levels[1]))
+    return two_classes(dataset, options)
+
+
+def two_classes(dataset: Dataset, options: LabelOptions) -> Target:
+    """The relevant rows and the others. Raises DataError as ``decide``."""
+    relevant = dataset.positives(options.positive_label, options.relevant_from)
+    several = dataset.label_sets is not None
+    if options.relevant_from is not None:
+        return Target(Labels(kind=LabelKind.THRESHOLD, relevant_from=options.relevant_from), relevant)
+    negative = tuple(dataset.classes(~relevant)[:MOST_LISTED].tolist())
+    if options.positive_label is None:
+        return Target(Labels(kind=LabelKind.BINARY, positive=1.0, negative=negative), relevant)
+    positive = float(options.positive_label)
+    labels = Labels(kind=LabelKind.ONE_LABEL, positive=positive, negative=negative, several=several)
+    return Target(labels, relevant)
+
+
+def graded(grades: NDArray[np.float64]) -> Target:
+    """Labels (n,) as grades. Where they are +1 against −1 or 0, there are two classes."""
+    relevant = grades > 0.0
+    if (grades[relevant] == 1.0).all() and np.isin(grades[~relevant], (-1.0, 0.0)).all():
+        negative = tuple(np.unique(grades[~relevant]).tolist())
+        return Target(Labels(kind=LabelKind.BINARY, positive=1.0, negative=negative), relevant)
+    return Target(Labels(kind=LabelKind.GRADES), relevant, np.maximum(grades, 0.0))
+
+
+def ordered(
+    grades: NDArray[np.float64],
+    *,
+    relevant_from: float | None = None,
+    relevant_above: float | None = None,
+    cuts: NDArray[np.float64] | None = None,
+) -> Target:
+    """Labels (n,) of which only the order counts.
+
+    Parameters
+    ----------
+    relevant_from, relevant_above : the lowest relevant label, or the one above which labels are relevant; by default
+        the lowest there is
+    cuts : (k − 1,) ascending: labels become the classes 1, 2 … k that they cut
+    """
+    if cuts is not None:
+        grades = np.searchsorted(cuts, grades, side="right") + 1.0
+        relevant_above = 1.0
+    if relevant_from is None and relevant_above is None:
+        relevant_above = float(grades.min(initial=np.inf))
+    relevant = grades > relevant_above if relevant_from is None else grades >= relevant_from
+    labels = Labels(
+        kind=LabelKind.ORDER,
+        relevant_from=relevant_from,
+        relevant_above=None if relevant_from is not None else relevant_above,
+        cuts=None if cuts is None else tuple(cuts.tolist()),
+    )
+    return Target(labels, relevant, grades)
+
+
+def recall(dataset: Dataset, labels: Labels) -> Target:
+    """What the labels of ``dataset`` mean to a model whose header has ``labels``: what training on them would have made
+    of them.
+
+    Raises
+    ------
+    DataError : the labels do not fit; or all rows are relevant, or none is
+    """
+    if labels.kind is LabelKind.GRADES and dataset.label_sets is None:
+        target = graded(dataset.relevance)
+        if target.relevant.any():
+            return target
+    if labels.kind is LabelKind.ORDER:
+        target = ordered(
+            dataset.relevance,
+            relevant_from=labels.relevant_from,
+            relevant_above=labels.relevant_above,
+            cuts=None if labels.cuts is None else np.array(labels.cuts),
+        )
+        return replace(target, labels=labels)
+    if labels.kind is LabelKind.THRESHOLD and labels.relevant_above is not None:
+        relevant = dataset.both_classes(dataset.relevance > labels.relevant_above)
+        return Target(labels, relevant)
+    one = labels.positive if labels.kind is LabelKind.ONE_LABEL else None
+    return two_classes(dataset, LabelOptions(positive_label=one, relevant_from=labels.relevant_from))

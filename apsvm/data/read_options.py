@@ -1,0 +1,60 @@
+"""How a data file is to be read, apart from what a model or a trainer wants of it. Importing it loads nothing heavy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """What a user says of a data file.
+
+    Attributes
+    ----------
+    dtype : "float64" or "float32", how values are stored
+    sort_features : accept rows whose features are not in ascending order
+    multilabel : accept rows of several labels, or of none
+    groups, labels : files that belong to a matrix
+    zero_based : whether features count from 0; None: nobody said so, and text counts them from 1
+    max_features : refuse a file with a feature beyond so many
+    threads : of the parser; 0: as many as there are cores
+    """
+
+    dtype: str = "float64"
+    sort_features: bool = False
+    multilabel: bool = False
+    groups: str | None = None
+    labels: str | None = None
+    zero_based: bool | None = None
+    max_features: int | None = None
+    threads: int = 0
+
+    def of_a_second_file(self) -> ReadOptions:
+        """For another file than the one that ``groups`` and ``labels`` belong to."""
+        return replace(self, groups=None, labels=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """What another reading of the same file needs; files by their whole names."""
+        return {
+            "dtype": self.dtype,
+            "sort_features": self.sort_features,
+            "multilabel": self.multilabel,
+            **{
+                what: None if path is None else os.path.abspath(path)
+                for what, path in (("groups", self.groups), ("labels", self.labels))
+            },
+        }
+
+    def completed(self, recorded: Mapping[str, Any]) -> ReadOptions:
+        """These options, and what ``to_json`` recorded where they say nothing."""
+        return replace(
+            self,
+            dtype=recorded.get("dtype", self.dtype),
+            sort_features=self.sort_features or bool(recorded.get("sort_features", False)),
+            multilabel=self.multilabel or bool(recorded.get("multilabel", False)),
+            groups=self.groups or recorded.get("groups"),
+            labels=self.labels or recorded.get("labels"),
+        )

@@ -1,0 +1,328 @@
+"""What a model says of itself: how, of what and how well it was made. Typed, versioned, and written as JSON.
+
+Everybody reads the fields of ``Header``; only this module and ``apsvm.header_1`` (files of schema 1) know the keys. A
+field of the wrong type, an unknown one, or a schema that this version does not know is a ``HeaderError`` that names it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from typing import Any, TypeAlias, TypeVar
+
+#: The version of the layout that ``Header.to_json`` writes.
+SCHEMA = 2
+
+#: The scalings that a model may have been trained with.
+SCALES = ("none", "maxabs", "standard", "l2")
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+class HeaderError(ValueError):
+    """JSON that is no header of this version; the message names the field, what was expected and what was found."""
+
+
+class LabelKind(StrEnum):
+    """How labels tell what is relevant."""
+
+    #: +1 against -1, or +1 against 0.
+    BINARY = "binary"
+    #: One label, ``positive``, against all others.
+    ONE_LABEL = "one-label"
+    #: Labels from ``relevant_from`` on against all others.
+    THRESHOLD = "threshold"
+    #: Grades with gains: those above 0 are relevant, those below count as 0.
+    GRADES = "grades"
+    #: Only the order of labels counts; those above ``relevant_above`` (or from ``relevant_from`` on) are relevant.
+    ORDER = "order"
+    #: Each label in turn against all others; a row may have several, or none.
+    CLASSES = "classes"
+    #: Labels are not looked at.
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What the labels of the training rows meant, so that other rows can be judged alike (``apsvm.data.labels``).
+
+    Attributes
+    ----------
+    kind : see ``LabelKind``
+    positive : the positive label, where one label is
+    negative : the other labels of the training rows, at most a hundred
+    relevant_from : the lowest relevant label, where it was named
+    relevant_above : for ``ORDER``: the lowest label of the training rows, above which rows are relevant
+    cuts : for ``ORDER``: where real targets were cut into classes, ascending; class 1 lies below the first
+    several : whether a row may have several labels, or none
+    names : the two classes' names, negative and positive, where they are no numbers
+    """
+
+    kind: LabelKind = LabelKind.BINARY
+    positive: float | None = None
+    negative: tuple[float, ...] = ()
+    relevant_from: float | None = None
+    relevant_above: float | None = None
+    cuts: tuple[float, ...] | None = None
+    several: bool = False
+    names: tuple[str, ...] | None = None
+
+    def means_as(self, other: Labels) -> bool:
+        """Whether both judge any rows alike."""
+        fields = ("kind", "relevant_from", "relevant_above", "cuts", "several")
+        alike = all(getattr(self, name) == getattr(other, name) for name in fields)
+        return alike and (self.kind is not LabelKind.ONE_LABEL or self.positive == other.positive)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """How the columns of a file become what w weighs.
+
+    Attributes
+    ----------
+    zero_based : whether the training file counted features from 0
+    scale : "none", "maxabs", "standard" (both are in the weights already) or "l2", by which rows are divided by their
+        Euclidean length before they are scored
+    bias : the value of the constant feature in training, or None
+    names : the columns' names, where they had any
+    """
+
+    zero_based: bool = False
+    scale: str = "none"
+    bias: float | None = None
+    names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The certificate of a structured SVM: ``primal`` ≥ the optimum ≥ ``dual`` of ½‖w‖² + C·risk, from feasible points.
+
+    Attributes
+    ----------
+    gap, tolerance : primal − dual, and what was asked for, ε·C
+    bound : "hinge", or "tight": then the bounds are those of the convex majorant at the stationary point
+    exact : False where the problem solved only approximates the loss's (oracle "appx")
+    hinge_objective : for the tight bound, the hinge's optimum, where the descent began
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    tolerance: float
+    bound: str = "hinge"
+    exact: bool = True
+    hinge_objective: float | None = None
+
+    @property
+    def reached(self) -> bool:
+        """Whether the gap is as small as asked for."""
+        return self.gap <= self.tolerance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gradient:
+    """The evidence of a smooth convex training: the objective, its gradient's largest entry, and what was asked for."""
+
+    value: float
+    gradient_norm: float
+    asked: float | None = None
+    evaluations: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """The rows that an epoch was chosen by: their file and its SHA-256, the metric and its value there."""
+
+    file: str
+    sha256: str
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epochs:
+    """A stochastic training: how many epochs ran, which one was kept (from 1), what its draws showed of the loss."""
+
+    count: int
+    best: int
+    estimated_loss: float
+    validation: Validation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data:
+    """The training rows.
+
+    Attributes
+    ----------
+    file : the base name of the file; sha256 : of its bytes
+    rows, positives : counts
+    queries, queries_skipped : queries trained on, and those without anything to rank
+    counts : what else the family counted, by name (pairs, users, likes)
+    """
+
+    file: str = ""
+    sha256: str = ""
+    rows: int = 0
+    positives: int | None = None
+    queries: int | None = None
+    queries_skipped: int | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedClass:
+    """A class that has no ranker, and why."""
+
+    label: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """What a model says of itself. There is no date in it: the same training gives the same file.
+
+    Attributes
+    ----------
+    family : the trainer's (``apsvm.trainers.TRAINERS``); loss : as ``--loss`` names it
+    metric : what the loss is the shortfall of, as ``apsvm eval`` names it; None: it names none
+    settings : the family's own options, by name, as JSON values
+    state : why the training stopped; as_asked : whether it ended as it was asked to
+    iterations : of all stages, where the family counts them
+    C : the weight of the risk, where there is one
+    certificate, gradient, epochs : the evidence, of which a family has at most one
+    details : what else the family says, by name
+    selection : how its settings were chosen (``apsvm cv``), if they were
+    classes_skipped : of a set of rankers
+    """
+
+    family: str = ""
+    loss: str
+    metric: str | None = None
+    labels: Labels = Labels()
+    features: Features = Features()
+    settings: Mapping[str, Json] = field(default_factory=dict)
+    seed: int | None = None
+    state: str = ""
+    as_asked: bool = True
+    iterations: int | None = None
+    C: float | None = None
+    certificate: Bounds | None = None
+    gradient: Gradient | None = None
+    epochs: Epochs | None = None
+    details: Mapping[str, Json] = field(default_factory=dict)
+    data: Data = Data()
+    selection: Mapping[str, Json] | None = None
+    classes_skipped: tuple[SkippedClass, ...] = ()
+    estimator: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.features.scale not in SCALES:
+            raise HeaderError(f"expected one of {', '.join(SCALES)} in 'features.scale', found {self.features.scale!r}")
+
+    def to_json(self) -> dict[str, Json]:
+        """JSON values, the schema among them; ``from_json`` gives an equal header."""
+        encoded = _encoded(self)
+        assert isinstance(encoded, dict)
+        return {"schema": SCHEMA, **encoded}
+
+    @classmethod
+    def from_json(cls, value: Any) -> Header:
+        """What ``to_json`` wrote, of this schema or an earlier one. Raises HeaderError."""
+        if not isinstance(value, Mapping):
+            raise HeaderError("it is not a JSON object")
+        schema = value.get("schema")
+        content = {key: item for key, item in value.items() if key != "schema"}
+        if schema == 1 and not isinstance(schema, bool):
+            from apsvm.header_1 import upgraded
+
+            content = upgraded(content)
+        elif schema != SCHEMA or isinstance(schema, bool):
+            raise HeaderError(f"schema {schema!r} is not known to this version of apsvm (it knows 1 and {SCHEMA})")
+        return _decoded(cls, content, "")
+
+
+def _encoded(value: Any) -> Json:
+    if dataclasses.is_dataclass(value):
+        return {one.name: _encoded(getattr(value, one.name)) for one in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _encoded(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_encoded(item) for item in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return str(value)
+
+
+T = TypeVar("T")
+
+
+@cache
+def _fields(kind: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind, localns={"Json": object})  # an alias of itself, which is never looked into
+    return {one.name: hints[one.name] for one in dataclasses.fields(kind)}
+
+
+def _decoded(kind: type[T], value: Any, where: str) -> T:
+    """``value``, a JSON object, as an object of the dataclass ``kind``."""
+    if not isinstance(value, Mapping):
+        raise HeaderError(f"expected an object in {where!r}, found {_short(value)}")
+    known = _fields(kind)
+    prefix = f"{where}." if where else ""
+    for key in value:
+        if key not in known:
+            raise HeaderError(f"{prefix + str(key)!r} is not known to this version of apsvm")
+    needed = [
+        one.name
+        for one in dataclasses.fields(kind)  # type: ignore[arg-type]
+        if one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
+    ]
+    for key in needed:
+        if key not in value:
+            raise HeaderError(f"it lacks {prefix + key!r}")
+    return kind(**{key: _checked(known[key], item, prefix + key) for key, item in value.items()})
+
+
+def _checked(kind: Any, value: Any, where: str) -> Any:
+    """``value`` as the annotation ``kind`` wants it."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is types.UnionType or origin is typing.Union:
+        if value is None and type(None) in arguments:
+            return None
+        (kind,) = [one for one in arguments if one is not type(None)]
+        return _checked(kind, value, where)
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise HeaderError(f"expected a list in {where!r}, found {_short(value)}")
+        return tuple(_checked(arguments[0], item, f"{where}[{at}]") for at, item in enumerate(value))
+    if origin is Mapping:
+        if not isinstance(value, Mapping):
+            raise HeaderError(f"expected an object in {where!r}, found {_short(value)}")
+        plain = arguments[1] in (int, str)
+        return {key: _checked(arguments[1], item, f"{where}.{key}") if plain else item for key, item in value.items()}
+    if dataclasses.is_dataclass(kind):
+        return _decoded(kind, value, where)  # type: ignore[arg-type]
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    if kind is int and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if (kind is bool and isinstance(value, bool)) or (kind is str and isinstance(value, str)):
+        return value
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        if isinstance(value, str) and value in list(kind):
+            return kind(value)
+        raise HeaderError(f"expected one of {', '.join(kind)} in {where!r}, found {_short(value)}")
+    wanted = {float: "a finite number", int: "a whole number", bool: "true or false", str: "text"}[kind]
+    raise HeaderError(f"expected {wanted} in {where!r}, found {_short(value)}")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

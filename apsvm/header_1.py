@@ -1,0 +1,198 @@
+"""Headers of schema 1 (apsvm 0.1.0), rewritten as ``apsvm.header.Header`` has them: that schema was one flat object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from apsvm.header import HeaderError, LabelKind
+
+#: The settings of each family, by their names then and now.
+_SETTINGS: dict[str, dict[str, str]] = {
+    "structured-svm": {name: name for name in ("epsilon", "keep_easy", "solver", "bound")},
+    "rank-ncg": {
+        **{name: name for name in ("objective", "summation", "accuracy", "optimizer", "tolerance", "normalize")},
+        "lambda": "regularisation",
+    },
+    "warp": {
+        **{name: name for name in ("tau", "rank_estimator", "max_trials", "rule", "learning_rate", "l2", "preference")},
+    },
+    "direct-loss": {name: name for name in ("update", "perturbation", "learning_rate", "l2", "step_rows")},
+}
+
+
+_AS_ASKED = ("converged", "all epochs done", "validation stopped improving", "nothing violates")
+
+
+def upgraded(old: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a header of schema 2 that say what ``old`` said.
+
+    Raises
+    ------
+    HeaderError : a field that every header of schema 1 had is missing
+    """
+    for name in ("loss", "zero_based", "positive_label"):
+        if name not in old:
+            raise HeaderError(f"it lacks {name!r}")
+    family = _family(old["loss"])
+    settings = {new: old[name] for name, new in _SETTINGS[family].items() if old.get(name) is not None}
+    data = dict(_part(old, "data"))
+    new: dict[str, Any] = {
+        "family": family,
+        "loss": old["loss"],
+        "metric": _metric(old),
+        "labels": _labels(old, family),
+        "features": _features(old),
+        "settings": settings,
+        "data": _data(data),
+        "details": {},
+    }
+    new |= {
+        name: old[name]
+        for name in ("seed", "state", "iterations", "C", "selection", "classes_skipped", "estimator", "versions")
+        if old.get(name) is not None
+    }
+    if "state" in old:
+        new["as_asked"] = old["state"] in (
+            "converged",
+            "all epochs done",
+            "validation stopped improving",
+            "nothing violates",
+        )
+    if "oracle" in old:
+        settings["oracle"] = "appx" if " then " in str(old["oracle"]) else old["oracle"]
+        new["details"]["oracle"] = old["oracle"]
+    if old.get("C") is not None:
+        multiple = old.get("C_of_default")
+        settings["C"] = old["C"] if multiple is None else f"{multiple:g}x"
+    new |= _evidence(old)
+    if family == "rank-ncg":
+        _add_preferences(old, new)
+    return new
+
+
+def _family(loss: Any) -> str:
+    if not isinstance(loss, str):
+        raise HeaderError(f"expected text in 'loss', found {loss!r}")
+    if loss.startswith("direct("):
+        return "direct-loss"
+    return {"wmw": "rank-ncg", "warp": "warp"}.get(loss, "structured-svm")
+
+
+def _part(old: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = old.get(name)
+    if part is None:
+        return {}
+    if not isinstance(part, Mapping):
+        raise HeaderError(f"expected an object in {name!r}, found {part!r}")
+    return part
+
+
+#: What the losses of 0.1.0 are the shortfall of, where the names differ by more than their case.
+_METRICS = {
+    "ap": "AP", "auc": "AUC", "mrr": "RR", "ndcg": "nDCG(exp)", "ndcg(linear)": "nDCG", "f1": "F1", "prbep": "Rprec",
+}  # fmt: skip
+_AT_K = {"ndcg": "nDCG(exp)", "p": "P", "set-p": "P", "set-r": "R"}
+
+
+def _metric(old: Mapping[str, Any]) -> str | None:
+    """What schema 1 left to its readers to know."""
+    loss = old["loss"].removeprefix("direct(").removesuffix(")" if old["loss"].startswith("direct(") else "")
+    if loss in _METRICS:
+        return _METRICS[loss]
+    form, at, cutoff = loss.partition("@")
+    if at and form in _AT_K:
+        return f"{_AT_K[form]}@{cutoff}"
+    if loss.startswith("rbp("):
+        return f"RBP{loss[3:]}"
+    if loss.startswith("f("):
+        return f"F{loss[2:-1]}"
+    if loss != "wmw":
+        return None
+    graph = _part(old, "graph")
+    if graph.get("edges"):
+        return "WMW({})".format(",".join(f"{low:g}<{high:g}" for low, high in graph["edges"]))
+    name = graph.get("name")
+    return f"WMW({name})" if name in ("adjacent", "bipartite") else "WMW"
+
+
+def _labels(old: Mapping[str, Any], family: str) -> dict[str, Any]:
+    several = bool(old.get("multilabel", False))
+    positive, relevant_from = old["positive_label"], old.get("relevant_from")
+    labels: dict[str, Any] = {"several": several}
+    if isinstance(old.get("labels"), Mapping):
+        labels["positive"] = old["labels"].get("positive")
+        labels["negative"] = old["labels"].get("negative", [])
+    classes = old.get("classes")
+    if family == "rank-ncg":
+        found = _part(old, "classes")
+        cuts, names = found.get("cuts"), found.get("labels") or [None]
+        lowest = 1.0 if cuts is not None else names[0]
+        return {"kind": LabelKind.ORDER, "cuts": cuts, "relevant_above": lowest}
+    if "users" in _part(old, "data"):
+        return {"kind": LabelKind.NONE}
+    if old.get("preference"):
+        return {"kind": LabelKind.ORDER, "relevant_from": relevant_from, "relevant_above": old.get("lowest_grade")}
+    if positive is not None:
+        if isinstance(classes, list) and len(classes) == 2:
+            labels["negative"] = [classes[0]]
+        return {**labels, "kind": LabelKind.ONE_LABEL, "positive": positive}
+    if relevant_from is not None:
+        return {"kind": LabelKind.THRESHOLD, "relevant_from": relevant_from}
+    loss = old["loss"].removeprefix("direct(")
+    if loss.startswith("ndcg") and not loss.startswith("ndcg-"):
+        return {"kind": LabelKind.GRADES}
+    if isinstance(classes, list) and len(classes) == 2 and all(isinstance(name, str) for name in classes):
+        labels["names"] = classes
+    return {**labels, "kind": LabelKind.BINARY}
+
+
+def _features(old: Mapping[str, Any]) -> dict[str, Any]:
+    bias = old.get("bias", -1.0)
+    if not isinstance(bias, int | float):
+        raise HeaderError(f"expected a number in 'bias', found {bias!r}")
+    return {
+        "zero_based": old["zero_based"],
+        "scale": old.get("scale", "none"),
+        "bias": None if bias < 0 else bias,
+        "names": old.get("feature_names"),
+    }
+
+
+def _data(old: dict[str, Any]) -> dict[str, Any]:
+    names = ("file", "sha256", "rows", "positives", "queries", "queries_skipped")
+    known = {name: old.pop(name) for name in names if name in old}
+    return {**known, "counts": old}
+
+
+def _evidence(old: Mapping[str, Any]) -> dict[str, Any]:
+    bounds, result = old.get("certificate"), old.get("result")
+    if isinstance(bounds, Mapping):
+        more = {name: old[name] for name in ("bound", "exact", "hinge_objective") if old.get(name) is not None}
+        return {"certificate": {**bounds, **more}}
+    if isinstance(result, Mapping):
+        return {"gradient": {**result, "evaluations": old.get("evaluations")}}
+    if "epochs" in old:
+        count = old["epochs"]
+        return {
+            "epochs": {
+                "count": count,
+                "best": old.get("best_epoch", count),
+                "estimated_loss": old.get("estimated_loss"),
+                "validation": old.get("validation"),
+            }
+        }
+    return {}
+
+
+def _add_preferences(old: Mapping[str, Any], new: dict[str, Any]) -> None:
+    """The graph and the classes of RankNCG."""
+    graph, classes = _part(old, "graph"), _part(old, "classes")
+    new["settings"]["graph"] = graph.get("name", "full")
+    if classes.get("cuts") is not None:
+        new["settings"]["classes"] = classes.get("count")
+    new["details"] = {
+        "edges": graph.get("edges"),
+        "classes": classes.get("labels"),
+        "rows_of_classes": classes.get("rows"),
+    }

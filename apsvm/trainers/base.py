@@ -1,0 +1,282 @@
+"""What a trainer is: one file that declares its settings, says what it takes, and trains.
+
+    rows, target, queries, weights  →  ``Trainer(loss, settings).train``  →  weights of the features, and what to say of
+    them
+
+An instance is a plan: the loss and the settings are read once, when it is made, and checked; nothing is told from a
+string twice. ``apsvm train``, ``cv``, ``predict``, ``eval``, ``info``, ``report``, ``--one-vs-rest``, the shell's
+completion and the estimators know a trainer by this face alone. Importing it loads nothing heavy; a trainer's own file
+should not either, and import numpy and the rest where it trains.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+
+from apsvm.records import Log, NoLog
+from apsvm.trainers.settings import Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from apsvm.data.labels import LabelOptions, Takes, Target
+    from apsvm.data.rows import Rows
+    from apsvm.header import Bounds, Epochs, Gradient, Json, Labels
+    from apsvm.model import ItemFactors
+
+SettingsT = TypeVar("SettingsT", bound=Settings)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingSet:
+    """Rows, and what is known of them.
+
+    Attributes
+    ----------
+    rows : n rows
+    target : what their labels mean
+    queries : (n,) int64, rows of one query share a value, in any order; None: all rows are one query
+    costs : (n,) float64 ≥ 0, weights of the rows, for losses over rows; None: all one
+    query_weights : weight ≥ 0 of each query in the risk, 1 where not named; None: all one
+    source, fingerprint : what messages call the rows, and the SHA-256 of their file
+    """
+
+    rows: Rows
+    target: Target
+    queries: NDArray[np.int64] | None = None
+    costs: NDArray[np.float64] | None = None
+    query_weights: Mapping[int, float] | None = None
+    source: str = "the rows"
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A line of a progress display.
+
+    Attributes
+    ----------
+    stage : what is going on; another stage begins another table
+    columns : name → format specification, in order
+    values : by column; None where there is nothing to show
+    """
+
+    stage: str
+    columns: Mapping[str, str]
+    values: Mapping[str, float | None]
+
+    @property
+    def number(self) -> int:
+        """The first column counts the lines."""
+        return int(self.values[next(iter(self.columns))] or 0)
+
+
+def _unseen(_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who follows a training: the log, a progress display, a place for remarks, and a way to stop it, asked between
+    iterations or several times a second."""
+
+    log: Log = field(default_factory=NoLog)
+    progress: Callable[[Progress], None] = _unseen
+    remark: Callable[[str], None] = _unseen
+    should_stop: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outcome:
+    """A trained ranker and what became of its training.
+
+    Attributes
+    ----------
+    w : (dimension,) float64, a weight for each column of the rows, the constant feature's last if there is one; or the
+        factors of items
+    state : why it stopped; as_asked : whether that is what was asked for; interrupted : by a signal
+    settings : it was trained with: of a path of values, with its own
+    name : what tells it from the others of a path, in file names; empty if there is one only
+    iterations, C, certificate, gradient, epochs, details : see ``apsvm.header.Header``
+    metric, labels : what to judge it by, and what labels mean, where the training itself found out
+    positives, queries, queries_skipped, counts : see ``apsvm.header.Data``
+    notes : sentences for people, of what the fields do not say
+    seconds : of the training's parts, by name
+    classes : for a set of rankers: the label and the outcome of each
+    skipped : for a set of rankers: label and reason of each class without one
+    """
+
+    w: NDArray[np.float64] | ItemFactors | None
+    state: str
+    settings: Settings
+    as_asked: bool = True
+    interrupted: bool = False
+    name: str = ""
+    iterations: int | None = None
+    C: float | None = None
+    certificate: Bounds | None = None
+    gradient: Gradient | None = None
+    epochs: Epochs | None = None
+    details: Mapping[str, Json] = field(default_factory=dict)
+    metric: str | None = None
+    labels: Labels | None = None
+    positives: int | None = None
+    queries: int | None = None
+    queries_skipped: int | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    classes: Sequence[tuple[float, Outcome]] = ()
+    skipped: Sequence[tuple[float, str]] = ()
+
+
+class TrainingError(ValueError):
+    """Rows that a trainer cannot train on; the message says why, without naming them."""
+
+
+class InputError(ValueError):
+    """A file that settings name does not hold what it should; the message begins with its name."""
+
+
+class Trainer(ABC, Generic[SettingsT]):
+    """A plan: a loss and settings, checked. See the module.
+
+    Parameters
+    ----------
+    loss : as ``--loss`` names it; or an object, for trainers that take one
+    settings : of the class ``Settings``; by default its defaults
+    given : the names of the settings that somebody chose, for warnings about those of no effect
+
+    Raises
+    ------
+    SettingsError, UnknownNameError, LossError : a loss or settings that do not exist, or do not go together
+    """
+
+    #: Its name in model files; its heading in ``--help``; its settings.
+    family: ClassVar[str]
+    title: ClassVar[str]
+    Settings: ClassVar[type[Settings]] = Settings
+
+    #: The values of ``--loss`` that it trains on, or their forms (``rbp(rho)``).
+    losses: ClassVar[Sequence[str]]
+
+    #: Whether rows of a second file can tell it which epoch is best (``--validation``).
+    takes_validation: ClassVar[bool] = False
+    #: Whether weights of queries count (``--query-weights``), and costs of rows (``cost:``).
+    takes_query_weights: ClassVar[bool] = False
+
+    def __init__(
+        self, loss: str | object, settings: SettingsT | None = None, given: frozenset[str] = frozenset()
+    ) -> None:
+        self.loss_name = str(loss)
+        self.settings: SettingsT = self.Settings() if settings is None else settings  # type: ignore[assignment]
+        self.given = given
+
+    @classmethod
+    def serves(cls, loss: str) -> bool:
+        """Whether it trains on ``loss``."""
+        return loss in cls.losses
+
+    def with_settings(self, **changes: Any) -> Self:
+        """The same plan with other settings, which are not checked against the loss again."""
+        other = copy(self)
+        other.settings = replace(self.settings, **changes)
+        return other
+
+    # What a plan says of itself.
+
+    @property
+    def takes(self) -> Takes:
+        """What it makes of labels."""
+        from apsvm.data.labels import Takes
+
+        return Takes.TWO_CLASSES
+
+    @property
+    def metric(self) -> str | None:
+        """What it is judged by, as ``apsvm eval`` names it; None: nothing in particular."""
+        return "AP"
+
+    @property
+    def trains_classes(self) -> bool:
+        """Whether ``--one-vs-rest`` makes sense: whether it trains a linear ranker of the rows of one label."""
+        return True
+
+    @property
+    def uses_costs(self) -> bool:
+        """Whether ``cost:`` of the rows counts."""
+        return False
+
+    @property
+    def uses_queries(self) -> bool:
+        """Whether ``qid:`` of the rows counts."""
+        return True
+
+    @property
+    def warm_start_refusal(self) -> str | None:
+        """Why it cannot start from a model, or None if it can."""
+        return None
+
+    @property
+    def scaling_refusal(self) -> str | None:
+        """Why its rows cannot be scaled, or None if they can."""
+        return None
+
+    def label_refusal(self, options: LabelOptions) -> str | None:
+        """Why what the user says of the labels does not go with it, or None if it does."""
+        from apsvm.data.labels import Takes
+
+        if options.positive_label is None or self.takes in (Takes.TWO_CLASSES, Takes.GRADES):
+            return None
+        if self.takes is Takes.NOTHING:
+            return "--positive-label does not apply: labels are not looked at"
+        return "--positive-label names one label, and this training is about the order of all"
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What tells the models of its path apart, in file names; one empty name where there is one model only."""
+        return [""]
+
+    def inputs(self) -> Mapping[str, str]:
+        """Files that its settings name, by what they are: no output may replace one."""
+        return {}
+
+    def warnings(self) -> Iterator[str]:
+        """Sentences on settings of no effect."""
+        return iter(())
+
+    def check(self, data: TrainingSet) -> Iterator[str]:
+        """Sentences on rows that it can train on, yet not as somebody may expect.
+
+        Raises
+        ------
+        TrainingError, NothingToRankError : rows that it cannot train on (ValueErrors)
+        """
+        return iter(())
+
+    @abstractmethod
+    def train(
+        self,
+        data: TrainingSet,
+        watch: Watch,
+        *,
+        start: NDArray[np.float64] | None = None,
+        validation: TrainingSet | None = None,
+    ) -> Iterator[Outcome]:
+        """The trained rankers, one for each of ``names``; fewer if it is stopped.
+
+        Parameters
+        ----------
+        start : (dimension,) float64, where to begin
+        validation : rows to choose the best epoch by, of the same features
+
+        Raises
+        ------
+        TrainingError, NothingToRankError, LossError : rows that it cannot train on (ValueErrors)
+        FloatingPointError : feature values too large for the objective to be finite
+        """

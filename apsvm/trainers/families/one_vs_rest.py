@@ -1,0 +1,295 @@
+"""One against the rest (``--one-vs-rest``): a ranker for each label against all other rows, several at a time.
+
+Each class is trained by another trainer exactly as that one alone would train it, to the last bit; the rows are in
+memory once, for all of them: the kernels read them in place and let go of the interpreter.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from apsvm.machine import memory, thread_count
+from apsvm.records import Log
+from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
+from apsvm.trainers.settings import Settings, SettingsError
+from apsvm.trainers.summary import summary
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from apsvm.data.labels import LabelOptions, Takes
+
+
+class OneVsRest(Trainer[Settings]):
+    """``trainer`` once a class. What holds for it holds for each class; a class that it cannot train is skipped.
+
+    Parameters
+    ----------
+    starts : where to begin, (dimension,) float64 by label; a class without one begins where the trainer does
+    """
+
+    title: ClassVar[str] = "One against the rest"
+
+    def __init__(self, trainer: Trainer[Any], starts: Mapping[float, NDArray[np.float64]] | None = None) -> None:
+        super().__init__(trainer.loss_name, trainer.settings, trainer.given)
+        if not trainer.trains_classes:
+            raise SettingsError(
+                f"--one-vs-rest is not for this --loss {trainer.loss_name}: it looks at all labels at once"
+            )
+        self.trainer = trainer
+        self.starts = {} if starts is None else starts
+        self.family = trainer.family  # type: ignore[misc]  # a property of the instance here
+        self.takes_validation = trainer.takes_validation  # type: ignore[misc]
+        self.takes_query_weights = trainer.takes_query_weights  # type: ignore[misc]
+
+    def starting_from(self, starts: Mapping[float, NDArray[np.float64]]) -> OneVsRest:
+        """The same plan, its classes beginning at ``starts``."""
+        return OneVsRest(self.trainer, starts)
+
+    @property
+    def takes(self) -> Takes:
+        from apsvm.data.labels import Takes
+
+        return Takes.CLASSES
+
+    @property
+    def metric(self) -> str | None:
+        return self.trainer.metric
+
+    @property
+    def uses_costs(self) -> bool:
+        return self.trainer.uses_costs
+
+    @property
+    def uses_queries(self) -> bool:
+        return self.trainer.uses_queries
+
+    @property
+    def warm_start_refusal(self) -> str | None:
+        return self.trainer.warm_start_refusal
+
+    @property
+    def scaling_refusal(self) -> str | None:
+        return self.trainer.scaling_refusal
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self.trainer.names
+
+    def label_refusal(self, options: LabelOptions) -> str | None:
+        if options.positive_label is not None or options.relevant_from is not None:
+            return "--one-vs-rest takes each label as positive in turn: leave out the choice of one"
+        return None
+
+    def inputs(self) -> Mapping[str, str]:
+        return self.trainer.inputs()
+
+    def warnings(self) -> Iterator[str]:
+        return self.trainer.warnings()
+
+    def check(self, data: TrainingSet) -> Iterator[str]:
+        """Raises TrainingError where no class can be trained."""
+        assert data.target.classes is not None
+        labels, width = data.target.classes.labels, data.rows.dimension
+        if 8 * len(labels) * width > memory():
+            raise TrainingError(
+                f"{len(labels):,} classes ask for {width:,} weights each, more than this machine's memory can hold; "
+                "are the labels a regression target?"
+            )
+        failure: ValueError = TrainingError("no row has a label")
+        for label in labels:
+            try:
+                yield from list(self.trainer.check(_of_class(data, label)))
+                return
+            except ValueError as error:
+                failure = error
+        raise failure
+
+    def train(
+        self,
+        data: TrainingSet,
+        watch: Watch,
+        *,
+        start: NDArray[np.float64] | None = None,
+        validation: TrainingSet | None = None,
+    ) -> Iterator[Outcome]:
+        from joblib import Parallel, delayed
+
+        assert data.target.classes is not None
+        labels = data.target.classes.labels
+        run = _Run(self, data, watch, start, validation, len(labels))
+        began = time.perf_counter()
+        parallel = Parallel(n_jobs=run.at_a_time, backend="threading", return_as="generator")
+        classes: list[_Class] = []
+        try:
+            for one in parallel(delayed(run.train)(label) for label in labels):
+                classes.append(one)
+                for line in one.lines():
+                    watch.remark(line)
+        finally:
+            run.stopped = True  # whatever happened here: the other threads end after their iteration
+        seconds = time.perf_counter() - began
+        for at, name in enumerate(self.names):
+            trained = [one for one in classes if len(one.outcomes) > at]
+            if trained:
+                yield _whole(self, at, name, trained, [one for one in classes if one not in trained], seconds)
+            elif at == 0 and not any(one.stopped for one in classes):
+                raise TrainingError(f"no class was trained: {classes[0].reason}")
+            seconds = 0.0
+
+
+def _of_class(data: TrainingSet, label: float) -> TrainingSet:
+    assert data.target.classes is not None
+    return replace(data, target=data.target.classes.target(label))
+
+
+@dataclass(slots=True)
+class _Class:
+    """A class: its outcomes, one for each of the trainer's names, fewer if it was ``stopped``; ``reason``: why there
+    are none or not all."""
+
+    label: float
+    outcomes: list[Outcome] = field(default_factory=list)
+    reason: str = ""
+    stopped: bool = False
+
+    def lines(self) -> Iterator[str]:
+        """What happened, for people."""
+        from apsvm.data.dataset import shown_label
+
+        for outcome in self.outcomes:
+            at_C = "" if outcome.C is None else f" C={outcome.C:g}"
+            yield f"class {shown_label(self.label)}{at_C}: {'; '.join(summary(outcome))}"
+        if not self.outcomes:
+            yield f"class {shown_label(self.label)} is left out: {self.reason}"
+
+
+class _Run:
+    """What the classes share while they are trained. ``at_a_time`` classes have a thread each; where there are more
+    threads than classes, each has several."""
+
+    def __init__(
+        self,
+        plan: OneVsRest,
+        data: TrainingSet,
+        watch: Watch,
+        start: NDArray[np.float64] | None,
+        validation: TrainingSet | None,
+        n_classes: int,
+    ) -> None:
+        threads = thread_count(plan.settings.threads)
+        self.at_a_time = min(threads, n_classes)
+        self.stopped = False
+        self._plan = plan
+        self._start = start
+        self._validation = validation
+        self._watch = watch
+        self._threads_each = max(1, threads // n_classes)
+        self._data = replace(data, rows=data.rows.with_threads(self._threads_each))
+        self._data.rows.for_many_passes()  # now and not by several threads at once
+        self._lock = threading.Lock()
+        self._waiting, self._running, self._trained = n_classes, 0, 0
+        limit = plan.settings.time_limit
+        self._deadline = None if limit is None else time.monotonic() + limit
+
+    def train(self, label: float) -> _Class:
+        """The outcomes of one class; what goes wrong with it alone is its ``reason``."""
+        with self._lock:
+            self._waiting, self._running = self._waiting - 1, self._running + 1
+        one = _Class(label)
+        try:
+            self._train(one)
+        except ValueError as error:
+            one.reason = str(error).removeprefix(f"{self._data.source}: ")
+        finally:
+            with self._lock:
+                self._running -= 1
+        return one
+
+    def _train(self, one: _Class) -> None:
+        label = one.label
+        data = _of_class(self._data, label)
+        trainer = self._plan.trainer.with_settings(time_limit=self._share_of_time(), threads=self._threads_each)
+        for _ in trainer.check(data):
+            pass  # what there is to say was said of the first class
+        with self._lock:
+            if self._trained and self._should_stop():
+                one.reason, one.stopped = "stopped before its turn", True
+                return
+            self._trained += 1
+        validation = None if self._validation is None else _of_class(self._validation, label)
+        watch = Watch(
+            _LogOfClass(label, self._watch.log, self._lock),
+            lambda progress: self._show(label, progress),
+            self._watch.remark,
+            self._should_stop,
+        )
+        start = self._plan.starts.get(label, self._start)
+        for outcome in trainer.train(data, watch, start=start, validation=validation):
+            one.outcomes.append(replace(outcome, settings=replace(outcome.settings, time_limit=None)))
+            if outcome.interrupted:
+                one.reason, one.stopped = "stopped", True
+                return
+
+    def _show(self, label: float, progress: Progress) -> None:
+        with self._lock:
+            self._watch.progress(replace(progress, stage=f"class {label:g}"))
+
+    def _should_stop(self) -> bool:
+        return self.stopped or self._watch.should_stop()
+
+    def _share_of_time(self) -> float | None:
+        """Seconds for a class that begins: those left, shared among the classes that wait or run, so that the last ones
+        are trained too; what one does not need, later ones get."""
+        if self._deadline is None:
+            return None
+        share = self.at_a_time / (self._waiting + self._running)
+        return max(0.0, self._deadline - time.monotonic()) * min(1.0, share)
+
+
+class _LogOfClass:
+    """The log of one class among several: every record says its class."""
+
+    def __init__(self, label: float, log: Log, lock: threading.Lock) -> None:
+        self._label = label
+        self._log = log
+        self._lock = lock
+
+    def write(self, event: str, **fields: Any) -> None:
+        with self._lock:
+            self._log.write(event, **{"class": self._label, **fields})
+
+
+def _whole(
+    plan: OneVsRest, at: int, name: str, trained: list[_Class], missing: list[_Class], seconds: float
+) -> Outcome:
+    """The outcome of all classes for the ``at``-th of the trainer's names."""
+    outcomes = [one.outcomes[at] for one in trained]
+    values_of_C = {outcome.C for outcome in outcomes}
+    states = [outcome.state for outcome in outcomes]
+    counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+    note = f"{len(outcomes)} classes: {counts}"
+    if missing:
+        from apsvm.data.dataset import shown_label
+
+        note += f"; left out: {', '.join(shown_label(one.label) for one in missing)}"
+    as_asked = all(outcome.as_asked for outcome in outcomes)
+    return Outcome(
+        w=None,
+        state=next((one.state for one in outcomes if not one.as_asked), states[0]),
+        as_asked=as_asked,
+        interrupted=any(one.stopped for one in (*trained, *missing)),
+        settings=outcomes[0].settings,
+        name=name,
+        # By default each class has a C of its own.
+        C=values_of_C.pop() if len(values_of_C) == 1 else None,
+        notes=[note],
+        seconds={"training": seconds},
+        classes=[(one.label, outcome) for one, outcome in zip(trained, outcomes, strict=True)],
+        skipped=[(one.label, one.reason) for one in missing],
+    )

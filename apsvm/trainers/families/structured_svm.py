@@ -1,0 +1,294 @@
+"""The structured SVM and its two-stage approximation: ``--loss ap``, ``zero-one`` and their kin.
+
+Algorithms: ``apsvm.trainers.structured_svm``, ``tight_bound``, ``approximate``, ``default_c``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from apsvm.losses import LOSSES
+from apsvm.oracles import ORACLES
+from apsvm.registry import spelled
+from apsvm.solvers.qp import BACKENDS
+from apsvm.trainers.base import Outcome, Trainer, TrainingError, TrainingSet, Watch
+from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError, setting
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from apsvm.data.labels import Takes
+    from apsvm.losses.base import Loss
+    from apsvm.trainers.stage import Trained
+
+#: What ``--oracle`` offers: the oracles that serve a ranking loss, and the two-stage approximation.
+ORACLE_CHOICES = ("auto", *(name for name in ORACLES if name not in ("zero-one", "brute-force")), "appx")
+BOUNDS = ("hinge", "tight")
+SOLVERS = ("line-search", "cutting-plane")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructuredSettings(Settings):
+    """What is asked of a structured SVM; each field says the rest."""
+
+    oracle: str = setting(
+        "auto",
+        label="oracle",
+        choices=ORACLE_CHOICES,
+        help="How the most violated ranking is found. All but appx are exact and give the same model.",
+    )
+    C: tuple[float | Multiple, ...] = setting(
+        (Multiple(1.0),),
+        label="C",
+        flags=("-C", "--C"),
+        range=Range(0.0, open_low=True),
+        multiples=True,
+        path=True,
+        metavar="NUMBER[,NUMBER…]",
+        default_text="auto",
+        grid="0.001x:1000x:log10",
+        help="Weight of the risk against ½‖w‖². auto: derived from the scale of the features; 10x: ten times that. "
+        "0.01:100:log10: decades from 0.01 to 100, log2: doublings. Several values: a model each, MODEL with "
+        ".C<value> in its name; each starts from those before.",
+    )
+    epsilon: float = setting(
+        1e-3,
+        label="ε, the gap asked for, / C",
+        flags=("-e", "--epsilon"),
+        range=Range(0.0, open_low=True),
+        help="Stop when the duality gap is at most epsilon·C; in units of the loss.",
+    )
+    qp: str = setting(
+        "auto",
+        choices=tuple(BACKENDS),
+        help="Solver of the working-set QP; auto: active-set, and cvxpy where its certificate falls short.",
+    )
+    solver: str = setting(
+        "line-search",
+        label="solver",
+        choices=SOLVERS,
+        help="Where planes are taken: after an exact line search on scores, or at the QP's own point as in the papers.",
+    )
+    bound: str = setting(
+        "hinge",
+        label="bound",
+        choices=BOUNDS,
+        grid="hinge",
+        help="What bounds the loss from above: the convex structured hinge, or the tighter ramp, from the hinge's "
+        "minimiser (and --warm-start's model) to a stationary point: often better where some positives are "
+        "hopeless, for several times the work at the larger C that it wants.",
+    )
+    log_ranks: bool = setting(
+        False,
+        in_header=False,
+        help="Write the most violated rankings (of one list, not of queries or grades) into the log: apsvm plot "
+        "heatmap draws them.",
+    )
+    keep_easy: float = setting(
+        50.0,
+        label="easy rows kept easy, %",
+        range=Range(0.0, 100.0),
+        metavar="PERCENT",
+        help="For --oracle appx: the share of the binary SVM's easy rows that stay easy.",
+    )
+    max_iterations: int = setting(10_000, range=Range(1), help="Per stage of the training.")
+
+
+class StructuredSVM(Trainer[StructuredSettings]):
+    """See the module. ``loss`` may be an object (``apsvm.losses.make_loss``)."""
+
+    family: ClassVar[str] = "structured-svm"
+    title: ClassVar[str] = "Structured SVM (--loss ap, ndcg, mrr, auc, f1, …)"
+    Settings = StructuredSettings
+    losses: ClassVar[Sequence[str]] = tuple(LOSSES)
+    takes_query_weights = True
+
+    def __init__(
+        self,
+        loss: str | object,
+        settings: StructuredSettings | None = None,
+        given: frozenset[str] = frozenset(),
+    ) -> None:
+        from apsvm.losses import make_loss
+        from apsvm.losses.base import LossOverRankings, RankingLoss
+        from apsvm.oracles import serving
+
+        super().__init__(loss, settings, given)
+        self.loss: Loss = make_loss(loss)
+        self.loss_name = loss if isinstance(loss, str) else self.loss.name
+        asked = self.settings
+        self._approximates = asked.oracle == "appx"
+        if asked.oracle != "auto":
+            fitting = [name for name in serving(self.loss) if name in ORACLE_CHOICES]
+            fitting += ["appx"] if isinstance(self.loss, RankingLoss) else []
+            if asked.oracle not in fitting:
+                raise SettingsError(
+                    f"--oracle {asked.oracle} cannot serve --loss {self.loss_name}: choose "
+                    f"{', '.join(['auto', *fitting])}"
+                )
+        over_rankings = isinstance(self.loss, LossOverRankings)
+        if asked.bound == "tight" and not over_rankings:
+            raise SettingsError(
+                f"--bound tight is for losses over rankings, and {self.loss_name} is none: leave it out"
+            )
+        if asked.log_ranks and not over_rankings:
+            raise SettingsError(f"--log-ranks is for losses over rankings, and {self.loss_name} is none")
+        names = self.names
+        if len(set(names)) < len(names):
+            raise SettingsError(f"values of C that give the same file name: {', '.join(names)}")
+
+    @classmethod
+    def serves(cls, loss: str) -> bool:
+        return (":" in loss and not loss.endswith(")")) or spelled(loss, LOSSES) is not None
+
+    @property
+    def takes(self) -> Takes:
+        """Grades for a graded loss; the two-stage approximation looks at none."""
+        from apsvm.data.labels import Takes
+        from apsvm.losses.graded import GradedLoss
+
+        graded = isinstance(self.loss, GradedLoss) and not self._approximates
+        return Takes.GRADES if graded else Takes.TWO_CLASSES
+
+    @property
+    def metric(self) -> str | None:
+        return self.loss.metric
+
+    @property
+    def uses_costs(self) -> bool:
+        return not self.loss.by_query
+
+    @property
+    def uses_queries(self) -> bool:
+        return self.loss.by_query
+
+    @property
+    def warm_start_refusal(self) -> str | None:
+        return "--oracle appx starts from its own binary SVM" if self._approximates else None
+
+    @property
+    def names(self) -> Sequence[str]:
+        values = self.settings.C
+        return [""] if len(values) == 1 else [f".C{shown_C(C)}" for C in values]
+
+    def warnings(self) -> Iterator[str]:
+        if not self._approximates and "keep_easy" in self.given:
+            yield "--keep-easy is for --oracle appx only; it is ignored here"
+
+    def check(self, data: TrainingSet) -> Iterator[str]:
+        from apsvm.header import LabelKind
+        from apsvm.risk import require_pairs
+
+        target = data.target
+        if self.settings.log_ranks:
+            self._check_one_ranking(data)
+        if self.loss.by_query and target.grades is None:
+            require_pairs(target.relevant, data.queries)
+        labels = target.labels
+        if labels.kind is LabelKind.ONE_LABEL and not labels.several and labels.positive is not None:
+            above = max(labels.negative, default=-math.inf)
+            if above > labels.positive:
+                yield f"rows of labels up to {above:g}, above the positive one, are negatives"
+
+    def _check_one_ranking(self, data: TrainingSet) -> None:
+        import numpy as np
+
+        relevant, queries = data.target.relevant, data.queries
+        graded = data.target.grades is not None
+        count = 1 if queries is None else np.intersect1d(queries[relevant], queries[~relevant]).size
+        if graded or count > 1:
+            what = "grades (--relevant-from makes two classes of them)" if graded else f"{count} queries"
+            raise TrainingError(f"--log-ranks needs one ranking of two classes, found {what}")
+
+    def train(
+        self,
+        data: TrainingSet,
+        watch: Watch,
+        *,
+        start: NDArray[np.float64] | None = None,
+        validation: TrainingSet | None = None,
+    ) -> Iterator[Outcome]:
+        from apsvm.trainers.approximate import train_approximate
+        from apsvm.trainers.structured_svm import train_path
+
+        asked = self.settings
+        values = self.values_of_C(data)
+        watch.log.write(
+            "start", oracle=asked.oracle, C=values[0] if len(values) == 1 else values, epsilon=asked.epsilon
+        )
+        results: Iterator[Trained]
+        if self._approximates:
+            results = (train_approximate(data, self.loss, asked, C, watch) for C in values)
+        else:
+            results = train_path(data, self.loss, asked, values, watch, start)
+        for given, C, name, trained in zip(asked.C, values, self.names, results, strict=False):
+            yield self._outcome(data, given, C, name, trained)
+
+    def values_of_C(self, data: TrainingSet) -> list[float]:
+        """What ``settings.C`` means for these rows. Raises SettingsError for a multiple beyond float64."""
+        from apsvm.trainers.default_c import default_C
+
+        given = self.settings.C
+        relative = any(isinstance(C, Multiple) for C in given)
+        default = default_C(data, self.loss, self.settings.bound) if relative else 1.0
+        values = [C.factor * default if isinstance(C, Multiple) else C for C in given]
+        for C, value in zip(given, values, strict=True):
+            if not 0.0 < value < math.inf:
+                raise SettingsError(f"-C {C}: {C} of C = {default:g}, the default for these rows, is beyond float64")
+        return values
+
+    def _outcome(self, data: TrainingSet, given: float | Multiple, C: float, name: str, trained: Trained) -> Outcome:
+        from apsvm.header import Bounds
+        from apsvm.solvers.state import State
+
+        bounds = trained.solution.certificate
+        seconds: dict[str, float] = {}
+        for stage in trained.stages:
+            for part, span in stage.spans.items():
+                seconds[part] = seconds.get(part, 0.0) + span.wall_ns / 1e9
+        return Outcome(
+            w=trained.w,
+            state=str(trained.state),
+            as_asked=trained.state is State.CONVERGED,
+            interrupted=trained.state is State.INTERRUPTED,
+            settings=replace(self.settings, C=(given,)),
+            name=name,
+            iterations=sum(stage.solution.iterations for stage in trained.stages),
+            C=C,
+            certificate=Bounds(
+                primal=bounds.primal,
+                dual=bounds.dual,
+                gap=bounds.gap,
+                tolerance=bounds.tolerance,
+                bound=self.settings.bound,
+                exact=trained.exact,
+                hinge_objective=trained.hinge_objective,
+            ),
+            details={"oracle": " then ".join(stage.oracle for stage in trained.stages)},
+            positives=int(data.target.relevant.sum()),
+            queries=trained.queries,
+            queries_skipped=trained.queries_skipped,
+            notes=[*_how_C_was_found(C, given), *trained.notes, *_fallbacks(trained)],
+            seconds=seconds,
+        )
+
+
+def shown_C(given: float | Multiple) -> str:
+    """As in names of files and in tables."""
+    return f"{given:g}" if isinstance(given, float) else str(given)
+
+
+def _how_C_was_found(C: float, given: float | Multiple) -> list[str]:
+    if not isinstance(given, Multiple):
+        return []
+    times = "" if given.factor == 1.0 else f"{given.factor:g} times "
+    return [f"C = {C:.6g}, {times}what fits the scale of the features (-C auto)"]
+
+
+def _fallbacks(trained: Trained) -> list[str]:
+    count = sum(stage.qp_fallbacks for stage in trained.stages)
+    return [f"{count} working-set QPs fell back to cvxpy"] if count else []

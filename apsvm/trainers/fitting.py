@@ -1,0 +1,239 @@
+"""From a data set to models: the constant feature, the scaling, the target, the trainer, the header.
+
+A ``Fit`` is a training to be done, without any word about where its options came from: the command line, the choice of
+settings and one against the rest all go through it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.labels import LabelOptions, Target, decide
+from apsvm.data.rows import Rows
+from apsvm.data.scaling import NO_SCALING, Scaling, learn_scaling
+from apsvm.header import Data, Features, Header, SkippedClass
+from apsvm.machine import thread_count
+from apsvm.model import ItemFactors, ItemRanker, LinearRanker, Model, ModelError, RankerSet
+from apsvm.records import Log
+from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureOptions:
+    """What is done to the features before w weighs them.
+
+    Attributes
+    ----------
+    scale : a scaling's name (``apsvm.data.scaling``)
+    bias : the value of a constant feature, or None for none
+    """
+
+    scale: str = "none"
+    bias: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """A training to be done.
+
+    Attributes
+    ----------
+    dataset : the rows; trainer : the plan; features : what is done to their features
+    target : what their labels mean, for all rows of the data set
+    selection : (m,) int64, ascending, the rows to train on; None: all
+    scaling : of the features, learned from the rows to train on
+    query_weights : weight of each query, 1 where not named
+    start_from : a ranker to start from, and its file's name
+    validation : rows to choose the best epoch by, and what their labels mean
+    shared : the rows, ready, where several trainings share them
+    """
+
+    dataset: Dataset
+    trainer: Trainer[Any]
+    target: Target
+    features: FeatureOptions
+    selection: NDArray[np.int64] | None = None
+    scaling: Scaling = NO_SCALING
+    query_weights: Mapping[int, float] | None = None
+    validation: tuple[Dataset, Target] | None = None
+    shared: Rows | None = None
+
+    @classmethod
+    def of(
+        cls,
+        dataset: Dataset,
+        trainer: Trainer[Any],
+        labels: LabelOptions,
+        features: FeatureOptions,
+        **more: Any,
+    ) -> Fit:
+        """A training on ``dataset``, its labels understood; the scaling is still to be learned (``scaled``).
+
+        Raises
+        ------
+        DataError : the labels do not fit
+        """
+        return cls(dataset, trainer, decide(dataset, trainer.takes, labels), features, **more)
+
+    @property
+    def threads(self) -> int:
+        return thread_count(self.trainer.settings.threads)
+
+    def scaled(self) -> Fit:
+        """The training with what ``features.scale`` asks for, learned from its rows."""
+        return replace(self, scaling=learn_scaling(self.features.scale, self.dataset.X, self.selection))
+
+    def rows(self, X: Any = None, selection: NDArray[np.int64] | None = None) -> Rows:
+        """Rows of X (n, d), of as many columns as the data set's: scaled, and with the constant feature."""
+        return Rows(
+            self.dataset.X if X is None else X,
+            bias=self.features.bias,
+            threads=self.threads,
+            selection=selection,
+            scaling=self.scaling,
+        )
+
+    def training_set(self) -> TrainingSet:
+        """What the trainer sees."""
+        dataset, selection = self.dataset, self.selection
+        return TrainingSet(
+            rows=self.shared or self.rows(selection=selection),
+            target=self.target.of(selection),
+            queries=_of(dataset.groups, selection),
+            costs=_of(dataset.costs, selection),
+            query_weights=self.query_weights,
+            source=dataset.source,
+            fingerprint=dataset.fingerprint,
+        )
+
+    def held_out(self) -> TrainingSet | None:
+        """The validation rows as the trainer sees them."""
+        if self.validation is None:
+            return None
+        dataset, target = self.validation
+        return TrainingSet(
+            rows=self.rows(dataset.X),
+            target=target,
+            queries=dataset.groups,
+            source=os.path.basename(dataset.source),
+            fingerprint=dataset.fingerprint,
+        )
+
+    def outcomes(self, watch: Watch, start: NDArray[np.float64] | None = None) -> Iterator[Outcome]:
+        """The trained rankers, as ``Trainer.train`` gives and raises them."""
+        data = self.training_set()
+        log = _LogOfData(watch.log, self, len(data.rows))
+        yield from self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out())
+
+    def start(self, ranker: LinearRanker) -> NDArray[np.float64]:
+        """The weights of a ranker, one a column of the training's rows.
+
+        Raises
+        ------
+        ModelError : its features are not the data's
+        """
+        width, bias = self.dataset.X.shape[1], self.features.bias
+        if ranker.zero_based != self.dataset.zero_based:
+            raise ModelError("its features and the data's count from different bases")
+        if ranker.coef[width:].any():
+            raise ModelError(f"it has weights for {ranker.width} features, the data has {width}")
+        if ranker.unit_rows != (self.features.scale == "l2"):
+            raise ModelError("of the model and this training, one divides rows by their length (l2)")
+        start = np.zeros(width + (bias is not None))
+        start[: min(width, ranker.width)] = ranker.coef[:width]
+        constant = ranker.intercept
+        start[:width], moved = self.scaling.scaled_weights(start[:width])
+        if bias is not None and bias > 0:
+            start[width] = (constant + moved) / bias
+        return start
+
+    def model(self, outcome: Outcome) -> Model:
+        """The model of an outcome, its weights for rows as they are in the file."""
+        if outcome.classes:
+            parts = [self._linear(part, part_outcome) for part, part_outcome in self._parts(outcome)]
+            return RankerSet.of(parts, self.header(outcome))
+        if isinstance(outcome.w, ItemFactors):
+            return ItemRanker(outcome.w, self.header(outcome))
+        return self._linear(self, outcome)
+
+    def _parts(self, outcome: Outcome) -> Iterator[tuple[Fit, Outcome]]:
+        """Each class's own training, and what became of it."""
+        for label, own in outcome.classes:
+            labels = LabelOptions(positive_label=label)
+            yield replace(self, target=decide(self.dataset, self.trainer.takes, labels)), own
+
+    def _linear(self, fit: Fit, outcome: Outcome) -> LinearRanker:
+        w, width, bias = outcome.w, self.dataset.X.shape[1], self.features.bias
+        assert isinstance(w, np.ndarray)
+        intercept = 0.0 if bias is None else bias * float(w[width])
+        coef, constant = self.scaling.raw_weights(w[:width])
+        return LinearRanker(coef, intercept + constant, fit.header(outcome))
+
+    def header(self, outcome: Outcome) -> Header:
+        """What the model says of itself."""
+        trainer, dataset = self.trainer, self.dataset
+        return Header(
+            family=trainer.family,
+            loss=trainer.loss_name,
+            metric=outcome.metric or trainer.metric,
+            labels=outcome.labels or self.target.labels,
+            features=Features(
+                zero_based=dataset.zero_based, scale=self.features.scale, bias=self.features.bias, names=None
+            ),
+            settings=outcome.settings.to_json(),
+            seed=trainer.settings.seed,
+            state=outcome.state,
+            as_asked=outcome.as_asked,
+            iterations=outcome.iterations,
+            C=outcome.C,
+            certificate=outcome.certificate,
+            gradient=outcome.gradient,
+            epochs=outcome.epochs,
+            details=outcome.details,
+            data=Data(
+                file=os.path.basename(dataset.source),
+                sha256=dataset.fingerprint,
+                rows=int(dataset.X.shape[0]),
+                positives=outcome.positives,
+                queries=outcome.queries,
+                queries_skipped=outcome.queries_skipped,
+                counts=outcome.counts,
+            ),
+            classes_skipped=tuple(SkippedClass(label=label, reason=reason) for label, reason in outcome.skipped),
+            versions={
+                "python": platform.python_version(),
+                **{name: version(name) for name in ("apsvm", "numpy", "scipy", "cvxpy")},
+            },
+        )
+
+
+def _of(values: Any, selection: NDArray[np.int64] | None) -> Any:
+    """The selected values; None of None."""
+    return values if values is None or selection is None else values[selection]
+
+
+class _LogOfData:
+    """A log whose ``start`` record also says what is trained, and on what."""
+
+    def __init__(self, log: Log, fit: Fit, n_rows: int) -> None:
+        self._log = log
+        self._about = {
+            "loss": fit.trainer.loss_name,
+            "n_rows": n_rows,
+            "n_features": int(fit.dataset.X.shape[1]),
+            "sha256": fit.dataset.fingerprint,
+        }
+
+    def write(self, event: str, **fields: Any) -> None:
+        self._log.write(event, **(self._about if event == "start" else {}), **fields)

@@ -1,0 +1,181 @@
+"""The options of a trainer, declared once: a frozen dataclass whose fields are made by ``setting``.
+
+From the declaration come the flags of ``apsvm train`` and ``apsvm cv``, keys of configuration files, the parameters of
+an estimator, and what a model's header keeps. Importing this, or a trainer's declaration, loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from apsvm.header import Json
+
+SettingsT = TypeVar("SettingsT", bound="Settings")
+
+_KEY = "apsvm"
+
+
+class SettingsError(ValueError):
+    """Settings of a trainer that are out of range or do not go together; the message says which and what would."""
+
+
+class Multiple(NamedTuple):
+    """So many times a default that depends on the data: ``10x``; ``auto`` is ``1x``."""
+
+    factor: float
+
+    def __str__(self) -> str:
+        return f"{self.factor:g}x"
+
+    @classmethod
+    def parsed(cls, text: str) -> Multiple:
+        """``"auto"`` or ``"10x"``. Raises ValueError."""
+        word = text.strip().lower()
+        if word == "auto":
+            return cls(1.0)
+        factor = float(word.removesuffix("x")) if word.endswith("x") else math.nan
+        if not 0.0 < factor < math.inf:
+            raise ValueError(f"expected a number, 'auto' or a multiple such as '10x', found {text!r}")
+        return cls(factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The numbers that a setting may be: from ``low`` (above it, if ``open_low``) to ``high``."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+
+    def admits(self, value: float) -> bool:
+        """Whether ``value`` is a finite number in the range."""
+        above = value > self.low if self.open_low else value >= self.low
+        return math.isfinite(value) and above and value <= self.high
+
+    def __str__(self) -> str:
+        bounds = []
+        if self.low > -math.inf:
+            bounds.append(f"{'above' if self.open_low else 'of at least'} {self.low:g}")
+        if self.high < math.inf:
+            bounds.append(f"of at most {self.high:g}")
+        return " and ".join(bounds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What is said of a setting beside its name, type and default.
+
+    Attributes
+    ----------
+    help : a sentence or two for ``--help``
+    label : what a report calls it
+    flags : of the command line; by default ``--name-with-dashes``
+    choices : the values it may have; of a list, each of its members
+    range : the numbers it may be
+    multiples : it may also be a ``Multiple``
+    metavar : what stands for its value in ``--help``
+    default_text : what ``--help`` says of a default that depends on something
+    grid : the values that ``apsvm cv`` tries where none are named, as the command line would give them
+    metric : whether it names a metric
+    path : a list, whose values are trained in one go, each from those before
+    in_header : whether it belongs into a model's header (a log's options do not)
+    """
+
+    help: str
+    label: str = ""
+    flags: tuple[str, ...] = ()
+    choices: Sequence[str] = ()
+    range: Range = Range()
+    multiples: bool = False
+    metavar: str | None = None
+    default_text: str | None = None
+    grid: str | None = None
+    metric: bool = False
+    path: bool = False
+    in_header: bool = True
+
+
+def setting(default: Any, *, help: str, **more: Any) -> Any:
+    """A field of a ``Settings`` class; the arguments are the attributes of ``Declared``."""
+    return dataclasses.field(default=default, metadata={_KEY: Declared(help=help, **more)})
+
+
+def declared(settings: type[Settings]) -> dict[str, tuple[dataclasses.Field[Any], Declared]]:
+    """The settings by name, in their order."""
+    return {one.name: (one, one.metadata[_KEY]) for one in dataclasses.fields(settings) if _KEY in one.metadata}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What every trainer takes.
+
+    Attributes
+    ----------
+    time_limit : seconds of training, or None
+    seed : of what is random
+    threads : at most so many; 0: as many as there are cores
+    """
+
+    time_limit: float | None = None
+    seed: int = 0
+    threads: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises SettingsError for a value out of its range, or none of its choices."""
+        for name, (_, about) in declared(type(self)).items():
+            value = getattr(self, name)
+            for one in value if about.path else [value]:
+                _check(name, one, about)
+
+    def to_json(self) -> dict[str, Json]:
+        """By name, as JSON values; what ``from_json`` reads."""
+        values = {name: getattr(self, name) for name, (_, about) in declared(type(self)).items() if about.in_header}
+        return {name: _plain(value) for name, value in values.items()}
+
+    @classmethod
+    def from_json(cls: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
+        """The settings that a model's header keeps; unknown names are left out, as those of other versions.
+
+        Raises
+        ------
+        SettingsError : a value that cannot be
+        """
+        known = declared(cls)
+        found: dict[str, Any] = {}
+        for name, value in values.items():
+            if name in known and value is not None:
+                about = known[name][1]
+                read = [_read(one, about) for one in (value if isinstance(value, list) else [value])]
+                found[name] = tuple(read) if about.path else read[0]
+        return cls(**found)
+
+
+def _check(name: str, value: Any, about: Declared) -> None:
+    if value is None or isinstance(value, bool | Multiple):
+        return
+    if about.choices and value not in about.choices:
+        raise SettingsError(f"{name} is one of {', '.join(about.choices)}, found {value!r}")
+    if isinstance(value, int | float) and not about.range.admits(value):
+        raise SettingsError(f"expected {name} to be a finite number {about.range}, found {value!r}".replace("  ", " "))
+
+
+def _plain(value: Any) -> Json:
+    if isinstance(value, Multiple):
+        return str(value)
+    if isinstance(value, tuple):
+        return _plain(value[0]) if len(value) == 1 else [_plain(one) for one in value]
+    return value  # type: ignore[no-any-return]
+
+
+def _read(value: Any, about: Declared) -> Any:
+    if about.multiples and isinstance(value, str):
+        try:
+            return Multiple.parsed(value)
+        except ValueError as error:
+            raise SettingsError(str(error)) from None
+    return value

@@ -1,0 +1,62 @@
+"""What became of a training, in lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apsvm.header import Bounds, Epochs, Gradient
+from apsvm.trainers.base import Outcome
+
+
+def summary(outcome: Outcome) -> list[str]:
+    """Why it stopped, its evidence, and what else there is to say."""
+    if outcome.classes:
+        return list(outcome.notes)
+    lines = [_ending(outcome), *outcome.notes]
+    if outcome.certificate is not None:
+        lines += _bounds(outcome.certificate)
+    if outcome.gradient is not None:
+        lines += _gradient(outcome.gradient)
+    if outcome.queries_skipped:
+        lines.append(
+            f"{outcome.queries_skipped} queries without anything to rank were left out, {outcome.queries} trained on"
+        )
+    return lines
+
+
+def _ending(outcome: Outcome) -> str:
+    if outcome.epochs is not None:
+        return f"{outcome.state} after {outcome.epochs.count} epochs{_kept(outcome.epochs)}"
+    after = "" if outcome.iterations is None else f" after {outcome.iterations} iterations"
+    evaluations = "" if outcome.gradient is None else f", {outcome.gradient.evaluations} evaluations"
+    return f"{outcome.state}{after}{evaluations}"
+
+
+def _kept(epochs: Epochs) -> str:
+    chosen_by = epochs.validation
+    if chosen_by is None:
+        return ""
+    return f"; kept epoch {epochs.best}, {chosen_by.metric} {chosen_by.value:.6f} on {chosen_by.file}"
+
+
+def _bounds(bounds: Bounds) -> Iterator[str]:
+    sign = "≤" if bounds.reached else ">"
+    kind = "exact" if bounds.exact else "approximate: a bound for the difficult rows' problem, not for the whole loss"
+    if bounds.hinge_objective is None:
+        yield (
+            f"certificate: primal {bounds.primal:.6g}, dual {bounds.dual:.6g}, gap {bounds.gap:.3g} {sign} "
+            f"{bounds.tolerance:.3g} asked for ({kind})"
+        )
+    else:
+        yield (
+            f"certificate: stationary point of objective {bounds.primal:.6g}, from which the convex majorant can gain "
+            f"{bounds.gap:.3g} {sign} {bounds.tolerance:.3g} asked for; the convex hinge came to "
+            f"{bounds.hinge_objective:.6g} ({kind})"
+        )
+
+
+def _gradient(gradient: Gradient) -> Iterator[str]:
+    asked = ""
+    if gradient.asked is not None:
+        asked = f" {'≤' if gradient.gradient_norm <= gradient.asked else '>'} {gradient.asked:.3g} asked for"
+    yield f"objective {gradient.value:.9g}, gradient {gradient.gradient_norm:.3g}{asked}"
