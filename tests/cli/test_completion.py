@@ -7,10 +7,10 @@ import shutil
 import subprocess
 
 import pytest
+from apsvm.cli.recipes import recipe_of
 from click.shell_completion import BashComplete
 
 from apsvm.cli import commands
-from apsvm.cli.recipes import recipe_of
 from apsvm.metrics import parse_metric
 
 

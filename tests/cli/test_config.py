@@ -34,22 +34,27 @@ def test_the_order_of_precedence(train):
     env = {"APSVM_TRAIN_EPSILON": "0.03", "APSVM_TRAIN_SEED": "3"}
     found = train(content, "--seed", 4, env=env)
     # default, file, environment, flag
-    assert [found[key] for key in ("bias", "C", "epsilon", "seed")] == [-1.0, 2.0, 0.03, 4]
+    assert [found.features.bias, found.C, found.settings["epsilon"], found.seed] == [None, 2.0, 0.03, 4]
 
 
 @pytest.mark.parametrize("key", ["max-iterations", "max_iterations"])
 def test_dashes_or_underscores(key, train):
-    assert train(f"{key} = 2\nepsilon = 1e-9", code=3)["iterations"] == 2
+    assert train(f"{key} = 2\nepsilon = 1e-9", code=3).iterations == 2
 
 
 def test_flags_and_choices(train):
     found = train('oracle = "search"\nbias = 1\nquiet = true\nzero_based = true\npositive-label = -1\n')
-    assert (found["oracle"], found["bias"], found["zero_based"], found["positive_label"]) == ("search", 1.0, True, -1.0)
+    assert (found.settings["oracle"], found.features.bias, found.features.zero_based, found.labels.positive) == (
+        "search",
+        1.0,
+        True,
+        -1.0,
+    )
 
 
 def test_a_file_named_in_the_environment(train, tmp_path):
     (tmp_path / "other.toml").write_text("C = 5\n")
-    assert train(None, env={"APSVM_TRAIN_CONFIG": str(tmp_path / "other.toml")})["C"] == 5.0
+    assert train(None, env={"APSVM_TRAIN_CONFIG": str(tmp_path / "other.toml")}).C == 5.0
 
 
 @pytest.mark.parametrize(
@@ -115,9 +120,9 @@ def test_a_bad_environment(name, value, words, train):
 @pytest.mark.parametrize("name", ["APSVM_VERSION", "APSVM_HELP"])
 def test_variables_that_are_no_options_of_train_change_nothing(name, value, train):
     """Build scripts and images like to export PROJECT_VERSION."""
-    assert train(None, env={name: value})["state"] == "converged"
+    assert train(None, env={name: value}).state == "converged"
 
 
 def test_from_standard_input(cancer, run, info, tmp_path):
     run("train", "-q", cancer.path, tmp_path / "m", "--config", "-", input="C = 3\n")
-    assert info(tmp_path / "m")["C"] == 3.0
+    assert info(tmp_path / "m").C == 3.0

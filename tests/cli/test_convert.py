@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,8 @@ def model_of(path: str) -> tuple[Any, Any]:
     from apsvm.model import load_model
 
     model = load_model(path)
-    data = {key: value for key, value in model.header["data"].items() if key != "file"}
-    return {**model.header, "data": data}, model.coef.tobytes()
+    header = replace(model.header, data=replace(model.header.data, file=""))
+    return header, model.coef.tobytes()
 
 
 @pytest.mark.parametrize("qid", [False, True])

@@ -32,7 +32,7 @@ def test_train_predict_eval_info(cancer, here, tmp_path):
     assert found["AP"] == pytest.approx(average_precision_score(cancer.positive, scores))
     assert found["AUC"] == pytest.approx(roc_auc_score(cancer.positive, scores))
     assert min(found["AP"], found["AUC"]) > 0.99
-    assert f"training AP {found['AP']:.6f}, AUC {found['AUC']:.6f} (212 of 569 rows positive)" in done.stderr
+    assert f"training AP {found['AP']:.6f} (212 of 569 rows positive)" in done.stderr
 
     start, *epochs, end = records(log)
     keys = ("event", "loss", "update", "perturbation", "learning_rate", "step_rows", "n_rows")
@@ -41,10 +41,11 @@ def test_train_predict_eval_info(cancer, here, tmp_path):
     assert {record["draws"] for record in epochs} == {5690}
     assert (end["event"], end["state"], end["best_epoch"]) == ("end", "all epochs done", 12)
     header = load_model(model).header
-    assert end["loss"] == header["estimated_loss"] == epochs[-1]["loss"] < epochs[0]["loss"]
-    keys = ("loss", "update", "perturbation", "learning_rate", "l2", "exact", "epochs", "validation")
-    assert [header[key] for key in keys] == ["direct(ap)", "positive", 0.03, 0.03, 1.0, False, 12, None]
-    assert "certificate" not in header
+    assert end["loss"] == header.epochs.estimated_loss == epochs[-1]["loss"] < epochs[0]["loss"]
+    keys = ("update", "perturbation", "learning_rate", "l2")
+    assert [header.settings[key] for key in keys] == ["positive", 0.03, 0.03, 1.0]
+    assert (header.loss, header.epochs.count, header.epochs.validation) == ("direct(ap)", 12, None)
+    assert header.certificate is None
     shown = here("info", model).stdout.split()
     assert "direct(ap)" in shown
     assert here("export", model, "--format", "svmlight").stdout
@@ -73,11 +74,14 @@ def test_options_are_heard(options, loss, cancer, here, tmp_path):
     found = json.loads(here("eval", cancer.path, "--model", tmp_path / "m", "--json").stdout)["metrics"]
     assert found["AUC"] > 0.97
     header = load_model(tmp_path / "m").header
-    assert header["loss"] == f"direct({loss})"
+    assert header.loss == f"direct({loss})"
     for option, value in zip(options[::2], options[1::2], strict=True):
         key = {"-B": "bias"}.get(option, option[2:].replace("-", "_"))
         if key != "dtype":
-            assert str(header[key]) in (value, f"{value}.0")
+            features = {"scale": header.features.scale, "bias": header.features.bias}
+            labels = {"positive_label": header.labels.positive, "relevant_from": header.labels.relevant_from}
+            shown = {**header.settings, **features, **labels}[key]
+            assert str(shown) in (value, f"{value}.0")
 
 
 @pytest.mark.parametrize("scale", ["none", "standard"])
@@ -93,7 +97,7 @@ def test_validation_keeps_the_best_epoch(scale, cancer, write_rows, here, tmp_pa
     assert f"kept epoch {best}, ndcg {values[best - 1]:.6f}" in done.stderr
     assert len(values) <= best + 3
     header = load_model(model).header
-    assert (header["best_epoch"], header["validation"]["metric"]) == (best, "ndcg")
+    assert (header.epochs.best, header.epochs.validation.metric) == (best, "ndcg")
     found = json.loads(here("eval", valid, "--model", model, "--json").stdout)["metrics"]
     assert found["nDCG"] == pytest.approx(values[best - 1], abs=1e-9)
 
@@ -109,10 +113,10 @@ def test_queries_and_grades(here, tmp_path):
         said = here("train", "--loss", "direct(ndcg)", "--update", update, path, tmp_path / update, "-v").stderr
         assert f"{path}: 120 rows, 90 positive, 2 features" in said
         model = load_model(tmp_path / update)
-        assert (model.header["data"]["positives"], model.header["data"]["queries"]) == (90, 30)
+        assert (model.header.data.positives, model.header.data.queries) == (90, 30)
         assert model.coef[0] > 3 * abs(model.coef[1])
     here("train", "-q", "--loss", "direct(ap)", "--relevant-from", 2, path, tmp_path / "two")
-    assert load_model(tmp_path / "two").header["data"]["positives"] == 60
+    assert load_model(tmp_path / "two").header.data.positives == 60
 
 
 def test_one_against_the_rest(here, tmp_path):
@@ -139,7 +143,7 @@ def test_a_warm_start(cancer, here, tmp_path):
 def test_the_time_limit_is_an_early_stop(cancer, here, tmp_path):
     options = ["--epochs", 10**6, "--time-limit", 0.1]
     here("train", "-q", "--loss", "direct(ap)", cancer.path, tmp_path / "m", *options, code=3)
-    assert load_model(tmp_path / "m").header["state"] == "time limit"
+    assert load_model(tmp_path / "m").header.state == "time limit"
 
 
 def test_a_loss_of_ones_own(cancer, here, tmp_path, monkeypatch):
@@ -151,7 +155,7 @@ def test_a_loss_of_ones_own(cancer, here, tmp_path, monkeypatch):
         "    def discount(self, n): return 1.0 / np.arange(1.0, n + 1)\n"
     )
     here("train", "-q", "--loss", "direct(TopHeavy:Reciprocal)", "--update", "negative", cancer.path, tmp_path / "m")
-    assert load_model(tmp_path / "m").header["loss"] == "direct(TopHeavy:Reciprocal)"
+    assert load_model(tmp_path / "m").header.loss == "direct(TopHeavy:Reciprocal)"
 
 
 @pytest.mark.parametrize(("options", "words"), [

@@ -125,9 +125,9 @@ def test_stopped_early_with_a_model(options, state, iterations, cancer, run, tmp
     model = tmp_path / "m"
     done = run("train", cancer.path, model, *options, code=3)
     header = load_model(model).header
-    assert header["state"] == state
-    assert header["iterations"] == iterations
-    assert header["certificate"]["gap"] > header["certificate"]["tolerance"]
+    assert header.state == state
+    assert header.iterations == iterations
+    assert header.certificate.gap > header.certificate.tolerance
     assert f"apsvm: {state} after" in done.stderr
 
 
@@ -261,7 +261,7 @@ def test_strange_names(name, small, run, tmp_path):
     (tmp_path / name).write_bytes(small[0].read_bytes())
     run("train", "--", name, cwd=tmp_path)
     assert sorted(os.listdir(tmp_path)) == sorted([name, f"{name}.model"])
-    assert load_model(tmp_path / f"{name}.model").header["state"] == "converged"
+    assert load_model(tmp_path / f"{name}.model").header.state == "converged"
 
 
 def commands(data: Path, model: Path) -> dict[str, list[str]]:

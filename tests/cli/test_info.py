@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 import pytest
+from apsvm.cli.recipes.structured import ORACLE_CHOICES
 
 import apsvm
 from apsvm import load_model
-from apsvm.cli.recipes.structured import ORACLE_CHOICES
 from apsvm.losses import LOSSES
 from apsvm.solvers.qp import BACKENDS
 

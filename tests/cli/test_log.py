@@ -40,7 +40,7 @@ def training(digits, run, tmp_path_factory):
 def test_the_records_of_an_iteration(training, digits):
     """An iteration is some oracle calls, then its own record."""
     _, log, model = training
-    n = load_model(model).header["iterations"]
+    n = load_model(model).header.iterations
     assert n > 5
     assert log[0]["event"] == "start"
     assert log[-1]["event"] == "end"
@@ -81,13 +81,13 @@ def test_the_oracle_records(training, digits):
 def test_the_iteration_records(training):
     _, log, model = training
     iterations = of("iteration", log)
-    final = load_model(model).header["certificate"]
+    final = load_model(model).header.certificate
     primals, duals = [r["primal"] for r in iterations], [r["dual"] for r in iterations]
     assert primals == sorted(primals, reverse=True)
     assert duals == sorted(duals)
-    assert primals[0] > primals[-1] == final["primal"]
-    assert duals[0] < duals[-1] == final["dual"]
-    assert max(duals) <= final["primal"] * (1 + 1e-12)
+    assert primals[0] > primals[-1] == final.primal
+    assert duals[0] < duals[-1] == final.dual
+    assert max(duals) <= final.primal * (1 + 1e-12)
     for record in iterations:
         assert record["gap"] == record["primal"] - record["dual"]
         for part in PARTS:
@@ -104,9 +104,9 @@ def test_start_and_end(training):
     header = load_model(model).header
     start, end = log[0], log[-1]
     assert (start["loss"], start["C"], start["n_rows"]) == ("ap", 100.0, 1797)
-    assert start["sha256"] == header["data"]["sha256"]
+    assert start["sha256"] == header.data.sha256
     assert (end["state"], end["model"]) == ("converged", str(model))
-    assert {key: end[key] for key in ("primal", "dual", "gap", "tolerance")} == header["certificate"]
+    assert all(end[key] == getattr(header.certificate, key) for key in ("primal", "dual", "gap", "tolerance"))
 
 
 @pytest.mark.parametrize("oracle", ["greedy", "search", "select", "search-select", "qs"])
@@ -165,7 +165,7 @@ def test_progress_is_of_fixed_width(training):
 def test_progress_thins_out(training):
     _, log, model = training
     shown = [int(row.split()[0]) for row in table(training[0].stderr)[1]]
-    n = load_model(model).header["iterations"]
+    n = load_model(model).header.iterations
     assert shown == sorted({*range(1, 11), *range(10, n, 10), n})
     last = table(training[0].stderr)[1][-1].split()
     assert float(last[1]) == pytest.approx(of("iteration", log)[-1]["primal"], rel=1e-6)
@@ -174,7 +174,7 @@ def test_progress_thins_out(training):
 def test_verbose_shows_every_iteration(training, digits, run, tmp_path):
     done = run("train", "-v", digits.path, tmp_path / "m", *digits.options, "-C", "100")
     shown = [int(row.split()[0]) for row in table(done.stderr)[1]]
-    assert shown == list(range(1, load_model(training[2]).header["iterations"] + 1))
+    assert shown == list(range(1, load_model(training[2]).header.iterations + 1))
     assert f"{digits.path}: 1797 rows, 174 positive, 64 features" in done.stderr
     assert "1797 rows," not in training[0].stderr
 
@@ -218,13 +218,13 @@ def test_the_summary(training, digits, run):
     done, _, model = training
     said = done.stderr
     header = load_model(model).header
-    bounds = header["certificate"]
+    bounds = header.certificate
     assert done.stdout == ""
-    assert f"apsvm: converged after {header['iterations']} iterations\n" in said
+    assert f"apsvm: converged after {header.iterations} iterations\n" in said
     certificate = re.search(r"certificate: primal (\S+), dual (\S+), gap (\S+) ≤ (\S+) asked for \(exact\)", said)
     assert certificate is not None
     for shown, key in zip(certificate.groups(), ("primal", "dual", "gap", "tolerance"), strict=True):
-        assert float(shown) == pytest.approx(bounds[key], rel=1e-2)
+        assert float(shown) == pytest.approx(getattr(bounds, key), rel=1e-2)
     ap = json.loads(run("eval", digits.path, "--model", model, "--json").stdout)["metrics"]["AP"]
     assert f"training AP {ap:.6f} (174 of 1797 rows positive)" in said
     times = re.search(r"apsvm: ([\d.]+) s: (.*)\n", said)

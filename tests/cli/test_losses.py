@@ -40,9 +40,9 @@ def test_losses_by_name(graded, loss, run, tmp_path):
     more = [] if loss.lower().startswith("ndcg") else ["--relevant-from", 1]
     run("train", "-q", graded, tmp_path / "m", "--loss", loss, "-C", 10, *more)
     header = load_model(tmp_path / "m").header
-    assert header["loss"] == loss.lower()
-    assert header["state"] == "converged"
-    assert header["data"]["queries"] == 30
+    assert header.loss == loss.lower()
+    assert header.state == "converged"
+    assert header.data.queries == 30
 
 
 def test_grades_are_more_than_positive_and_negative(graded, run, tmp_path):
@@ -103,9 +103,9 @@ def test_a_loss_of_ones_own(cancer, run, tmp_path):
     run("train", "-q", cancer.path, tmp_path / "own", "--loss", "my_losses:Mine", "-C", 10, cwd=tmp_path)
     run("train", "-q", cancer.path, tmp_path / "ap", "-C", 10)
     own, ap = load_model(tmp_path / "own"), load_model(tmp_path / "ap")
-    assert own.header["loss"] == "my_losses:Mine"
+    assert own.header.loss == "my_losses:Mine"
     # The same loss, by an oracle that may not bisect over ranks.
-    assert own.header["certificate"]["primal"] == pytest.approx(ap.header["certificate"]["primal"], rel=1e-3)
+    assert own.header.certificate.primal == pytest.approx(ap.header.certificate.primal, rel=1e-3)
     done = run("train", cancer.path, tmp_path / "m", "--loss", "my_losses:Wavy", cwd=tmp_path, code=2)
     assert "the discount is increasing at position 1" in done.stderr
     assert "my_losses:Mine" in run(

@@ -121,9 +121,9 @@ def test_each_label_of_several_is_trained_as_alone(tagged, run, tmp_path):
         run("train", "-q", "--multilabel", path, tmp_path / "alone", "--positive-label", label)
         alone = load_model(tmp_path / "alone")
         assert rankers.ranker(float(label)).to_bytes() == alone.to_bytes()
-        assert alone.header["data"]["positives"] == column.sum()
-        assert alone.header["labels"]["positive"] == float(label)
-        assert alone.header["multilabel"] is True
+        assert alone.header.data.positives == column.sum()
+        assert alone.header.labels.positive == float(label)
+        assert alone.header.labels.several is True
 
 
 def test_queries(run, write_rows, tmp_path):
@@ -138,7 +138,7 @@ def test_queries(run, write_rows, tmp_path):
     assert "class 3 is left out: no query has both a positive and a negative row" in done.stderr
     assert "left out: 3" in done.stderr
     rankers = load_any_model(tmp_path / "set")
-    assert rankers.header["classes_skipped"][0]["label"] == 3
+    assert rankers.header.classes_skipped[0].label == 3
     found = json.loads(run("eval", data, "--model", tmp_path / "set", "--json").stdout)
     for label in (0, 1, 2):
         run("train", "-q", data, tmp_path / "alone", "-C", "5", "--positive-label", label)
@@ -206,9 +206,9 @@ def test_a_path_of_C(tagged, run, tmp_path):
                 if (record["event"], record["class"], record.get("C")) == ("iteration", one["class"], end["C"])
             ]  # fmt: skip
             header = rankers.ranker(one["class"]).header
-            assert len(iterations) == header["iterations"]
+            assert len(iterations) == header.iterations
             assert (one["primal"], one["gap"]) == (iterations[-1]["primal"], iterations[-1]["gap"])
-            assert one["primal"] == header["certificate"]["primal"]
+            assert one["primal"] == header.certificate.primal
 
 
 def test_what_is_said(tagged, run, tmp_path):
@@ -221,7 +221,7 @@ def test_what_is_said(tagged, run, tmp_path):
     assert all("certificate: primal" in line and "converged after" in line for line in told)
     assert "apsvm: 4 classes: 4 converged" in lines
     iterations = [line for line in lines if line.startswith(" class 4: ")]
-    assert len(iterations) == load_any_model(tmp_path / "m").ranker(4).header["iterations"]
+    assert len(iterations) == load_any_model(tmp_path / "m").ranker(4).header.iterations
     assert "primal" in iterations[0]
     mean = next(line for line in lines if "mean training AP" in line).split()[-1]
     scores = load_any_model(tmp_path / "m").score(load_svmlight_file(str(path), multilabel=True)[0])
@@ -236,7 +236,7 @@ def test_warm_start(digits, digit_set, run, tmp_path):
     assert load_any_model(tmp_path / "set").ranker(7).to_bytes() == (tmp_path / "one").read_bytes()
     cold = tmp_path / "cold"
     run("train", "-q", digits.path, cold, "-C", "4", "--positive-label", "7")
-    assert load_model(tmp_path / "one").header["iterations"] < load_model(cold).header["iterations"]
+    assert load_model(tmp_path / "one").header.iterations < load_model(cold).header.iterations
     done = run("train", digits.path, tmp_path / "no", "--relevant-from", "7", "--warm-start", digit_set, code=65)
     assert "it has a ranker for each of the classes 0, 1, 2" in done.stderr
     assert not (tmp_path / "no").exists()
@@ -246,13 +246,13 @@ def test_time_limit(digits, run, tmp_path):
     """It is for all classes, and every class gets its share."""
     run("train", "-q", "--one-vs-rest", digits.path, tmp_path / "m", "--time-limit", "0", code=3)
     rankers = load_any_model(tmp_path / "m")
-    assert [rankers.ranker(label).header["iterations"] for label in range(10)] == [1] * 10
-    assert rankers.header["state"] == "time limit"
+    assert [rankers.ranker(label).header.iterations for label in range(10)] == [1] * 10
+    assert rankers.header.state == "time limit"
 
 
 def test_iteration_limit(digits, run, tmp_path):
     done = run("train", "--one-vs-rest", digits.path, tmp_path / "m", "--max-iterations", "5", "-C", "3", code=3)
-    states = [load_any_model(tmp_path / "m").ranker(label).header["state"] for label in range(10)]
+    states = [load_any_model(tmp_path / "m").ranker(label).header.state for label in range(10)]
     assert set(states) == {"converged", "iteration limit"}
     assert f"{states.count('iteration limit')} iteration limit" in done.stderr
 
@@ -288,8 +288,8 @@ def test_interrupted(number, code, digits, command, environment, tmp_path):
     assert "Traceback" not in said
     rankers = load_any_model(model)
     assert 1 <= rankers.classes.size <= 2
-    assert rankers.header["state"] == "interrupted"
-    skipped = rankers.header["classes_skipped"]
+    assert rankers.header.state == "interrupted"
+    skipped = rankers.header.classes_skipped
     assert sorted([*rankers.classes, *(one["label"] for one in skipped)]) == list(range(10))
     assert {one["reason"] for one in skipped} == {"stopped before its turn"}
     assert "class 9 is left out: stopped before its turn" in said
@@ -451,16 +451,16 @@ def test_info(digit_set, run):
     assert (told["kind"], told["loss"], told["classes_skipped"]) == ("one-vs-rest", "ap", [])
     for label, own in enumerate(told["classes"]):
         ranker = rankers.ranker(label)
-        assert own["positive_label"] == label
+        assert own["labels"]["positive"] == label
         assert own["weights"]["norm"] == pytest.approx(np.linalg.norm(ranker.coef))
-        assert own["certificate"]["primal"] == ranker.header["certificate"]["primal"]
+        assert own["certificate"]["primal"] == ranker.header.certificate.primal
     lines = run("info", digit_set).stdout.splitlines()
     names = next(line for line in lines if line.startswith("positive_label  ") and "primal" in line).split()
     rows = [dict(zip(names, line.split(), strict=True)) for line in lines[-10:]]
     for label, row in enumerate(rows):
         assert float(row["positive_label"]) == label
         assert float(row["certificate.primal"]) == pytest.approx(
-            rankers.ranker(label).header["certificate"]["primal"], rel=1e-6
+            rankers.ranker(label).header.certificate.primal, rel=1e-6
         )  # fmt: skip
 
 

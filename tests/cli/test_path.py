@@ -19,10 +19,10 @@ def test_a_model_for_each_C(cancer, run, info, tmp_path):
         facts = info(tmp_path / f"p.C{C:g}.model")
         run("train", "-q", cancer.path, tmp_path / "single", "-C", C)
         single = info(tmp_path / "single")
-        assert (facts["C"], facts["state"]) == (C, "converged")
-        assert facts["certificate"]["primal"] == pytest.approx(single["certificate"]["primal"], abs=1.01e-3 * C)
-        path_iterations += facts["iterations"]
-        single_iterations += single["iterations"]
+        assert (facts.C, facts.state) == (C, "converged")
+        assert facts.certificate.primal == pytest.approx(single.certificate.primal, abs=1.01e-3 * C)
+        path_iterations += facts.iterations
+        single_iterations += single.iterations
     assert path_iterations < single_iterations
     records = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert records[0]["C"] == [0.5, 5.0, 50.0]
@@ -36,7 +36,7 @@ def test_names_without_the_usual_ending(cancer, run, tmp_path):
 
 def test_a_path_of_the_approximation(cancer, run, info, tmp_path):
     run("train", "-q", cancer.path, tmp_path / "m", "-C", "1,2", "--oracle", "appx")
-    assert [info(tmp_path / name)["C"] for name in ("m.C1", "m.C2")] == [1.0, 2.0]
+    assert [info(tmp_path / name).C for name in ("m.C1", "m.C2")] == [1.0, 2.0]
 
 
 def test_a_path_in_a_configuration_file(cancer, run, tmp_path):
@@ -63,7 +63,7 @@ def test_refused_paths(options, message, cancer, run, tmp_path):
 
 def test_a_time_limit_is_for_the_whole_path(cancer, run, info, tmp_path):
     run("train", "-q", cancer.path, tmp_path / "m", "-C", "1,10", "--time-limit", 0, code=3)
-    assert [info(tmp_path / name)["iterations"] for name in ("m.C1", "m.C10")] == [1, 1]
+    assert [info(tmp_path / name).iterations for name in ("m.C1", "m.C10")] == [1, 1]
 
 
 @pytest.mark.parametrize("options", [(), ("--bias", "2"), ("--loss", "zero-one", "--bias", "0.5")])
@@ -77,15 +77,15 @@ def test_warm_start(options, cancer, run, info, tmp_path):
     )  # fmt: skip
     records = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     first = next(record for record in records if record["event"] == "iteration")
-    assert first["primal"] == pytest.approx(info(model)["certificate"]["primal"], rel=1e-9)
-    assert info(tmp_path / "again")["state"] == "converged"
+    assert first["primal"] == pytest.approx(info(model).certificate.primal, rel=1e-9)
+    assert info(tmp_path / "again").state == "converged"
 
 
 def test_a_model_may_replace_the_one_it_started_from(cancer, run, tmp_path):
     run("train", "-q", cancer.path, tmp_path / "m", "-C", 10)
-    before = load_model(tmp_path / "m").header["C"]
+    before = load_model(tmp_path / "m").header.C
     run("train", "-q", cancer.path, tmp_path / "m", "-C", 20, "--warm-start", tmp_path / "m")
-    assert (before, load_model(tmp_path / "m").header["C"]) == (10.0, 20.0)
+    assert (before, load_model(tmp_path / "m").header.C) == (10.0, 20.0)
 
 
 def test_refused_warm_starts(cancer, run, tmp_path):

@@ -26,9 +26,9 @@ def test_a_scaled_training_is_the_training_of_scaled_rows(name, wide, cancer, ru
     by_hand = write_rows(tmp_path / "scaled.svm", Z, cancer.labels)
     run("train", "-q", path, tmp_path / "m", "--scale", name, "-C", 10, "-e", 1e-5)
     run("train", "-q", by_hand, tmp_path / "h", "-C", 10, "-e", 1e-5)
-    primal = [info(tmp_path / model)["certificate"]["primal"] for model in ("m", "h")]
+    primal = [info(tmp_path / model).certificate.primal for model in ("m", "h")]
     assert primal[0] == pytest.approx(primal[1], rel=2e-4)
-    assert info(tmp_path / "m")["scale"] == name
+    assert info(tmp_path / "m").features.scale == name
     ours, theirs = (
         scored(run("predict", *pair).stdout) for pair in ((path, tmp_path / "m"), (by_hand, tmp_path / "h"))
     )
@@ -52,7 +52,7 @@ def test_warm_start_between_scaled_models(wide, run, info, tmp_path):
     run("train", "-q", path, tmp_path / "m", *options, "-e", 1e-4)
     done = run("train", path, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
     first = done.stderr.splitlines()[1].split()
-    assert float(first[1]) == pytest.approx(info(tmp_path / "m")["certificate"]["primal"], rel=1e-5)
+    assert float(first[1]) == pytest.approx(info(tmp_path / "m").certificate.primal, rel=1e-5)
     done = run("train", path, tmp_path / "n", "--scale", "l2", "--warm-start", tmp_path / "m", code=65)
     assert "one divides rows by their length" in done.stderr
 
@@ -79,14 +79,14 @@ def test_the_default_C_is_shown(cancer, run, info, tmp_path):
     expected = 1000.0 / 30  # standardised features
     done = run("train", cancer.path, tmp_path / "m")
     assert f"apsvm: C = {expected:.6g}, what fits the scale of the features (-C auto)\n" in done.stderr
-    assert info(tmp_path / "m")["C"] == pytest.approx(expected, rel=1e-6)
-    assert info(tmp_path / "m")["C_of_default"] == 1.0
+    assert pytest.approx(expected, rel=1e-6) == info(tmp_path / "m").C
+    assert info(tmp_path / "m").settings["C"] == "1x"
     run("train", "-q", cancer.path, tmp_path / "p.model", "-C", "0.1x:10x:log10,3")
     found = {path.name: info(path) for path in tmp_path.glob("p.*")}
-    assert {name: facts["C_of_default"] for name, facts in found.items()} == {
-        "p.C0.1x.model": 0.1, "p.C1x.model": 1.0, "p.C10x.model": 10.0, "p.C3.model": None,
+    assert {name: facts.settings["C"] for name, facts in found.items()} == {
+        "p.C0.1x.model": "0.1x", "p.C1x.model": "1x", "p.C10x.model": "10x", "p.C3.model": 3.0,
     }  # fmt: skip
-    assert found["p.C10x.model"]["C"] == pytest.approx(10 * expected, rel=1e-6)
+    assert pytest.approx(10 * expected, rel=1e-6) == found["p.C10x.model"].C
 
 
 def test_one_against_the_rest(digits, run, tmp_path):

@@ -67,11 +67,11 @@ def test_the_best_model_so_far_is_written(oracle, number, code, digits, start, r
     assert said.endswith(f"apsvm: model written to {model}\n")
 
     header = load_model(model).header
-    assert header["state"] == "interrupted"
-    assert header["iterations"] >= 12
+    assert header.state == "interrupted"
+    assert header.iterations >= 12
     records = [json.loads(line) for line in log.read_text().splitlines()]
     last = [record for record in records if record["event"] == "iteration"][-1]
-    assert header["certificate"]["primal"] == last["primal"]
+    assert header.certificate.primal == last["primal"]
     assert records[-1]["state"] == "interrupted"
     assert sorted(os.listdir(tmp_path)) == ["log", "m"]
     assert run("predict", digits.path, model).stdout.count("\n") == 1797
@@ -91,7 +91,7 @@ def test_a_second_signal_stops_at_once(digits, start, tmp_path):
     if model.read_text(errors="replace") == "old":
         assert said.endswith("apsvm: error: stopped, no model written\n")
     else:  # both came before Python looked: they count as one
-        assert load_model(model).header["state"] == "interrupted"
+        assert load_model(model).header.state == "interrupted"
     assert os.listdir(tmp_path) == ["m"]
 
 

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from judge import hinge_by_permutations
 
 from apsvm import load_model
-from apsvm.cli.recipes.structured import ORACLE_CHOICES
 from apsvm.solvers.qp import BACKENDS
+from apsvm.trainers.families.structured_svm import ORACLE_CHOICES
 
 FOR_AP = {"auto", "greedy", "search", "select", "search-select", "qs", "bucket", "appx"}
 EXACT = [name for name in ORACLE_CHOICES if name in FOR_AP and name != "appx"]
@@ -28,12 +28,12 @@ def test_the_oracles_are_those_of_the_papers_and_ours():
 
 def test_exact_oracles_reach_one_objective(digits, trained, info):
     found = {oracle: info(trained(digits, "--oracle", oracle, "-C", "10")) for oracle in EXACT}
-    primal = found["auto"]["certificate"]["primal"]
+    primal = found["auto"].certificate.primal
     assert primal > 0
     for oracle, facts in found.items():
-        assert facts["certificate"]["primal"] == pytest.approx(primal, rel=1e-9), oracle
-        assert facts["oracle"] == ("bucket" if oracle == "auto" else oracle)
-        assert (facts["bound"], facts["state"], facts["loss"]) == ("hinge", "converged", "ap")
+        assert facts.certificate.primal == pytest.approx(primal, rel=1e-9), oracle
+        assert facts.details["oracle"] == ("bucket" if oracle == "auto" else oracle)
+        assert (facts.certificate.bound, facts.state, facts.loss) == ("hinge", "converged", "ap")
 
 
 @pytest.mark.parametrize("C", [0.1, 100.0])
@@ -45,7 +45,7 @@ def test_primal_is_the_objective_over_all_rankings(C, run, info, tmp_path):
     X = np.array([[2, 1], [1, 3], [1.5, -1], [2.5, 0], [0.5, 2], [0, 1]])
     relevant = np.array([True, False, True, False, False, True])
     hinge = hinge_by_permutations(ranker.score(X), relevant)
-    primal = info(model)["certificate"]["primal"]
+    primal = info(model).certificate.primal
     assert primal == pytest.approx(0.5 * ranker.coef @ ranker.coef + C * hinge, rel=1e-9)
 
 
@@ -55,8 +55,8 @@ def test_zero_one_is_the_hinge_of_the_rows(cancer, trained, info):
     weights = load_model(model).coef
     objective = 0.5 * weights @ weights + np.maximum(0, 1 - margins).mean()
     facts = info(model)
-    assert facts["certificate"]["primal"] == pytest.approx(objective, rel=1e-9)
-    assert (facts["loss"], facts["oracle"]) == ("zero-one", "zero-one")
+    assert facts.certificate.primal == pytest.approx(objective, rel=1e-9)
+    assert (facts.loss, facts.details["oracle"]) == ("zero-one", "zero-one")
 
 
 def test_the_chain_of_commands(cancer, run, tmp_path, scored):
@@ -96,6 +96,7 @@ def test_standard_input_and_output(cancer, trained, run):
     told = json.loads(run("info", "-", "--json", input=done.stdout, text=False).stdout)
     # The same model, save that the data have another name.
     expected = load_model(trained(cancer)).header
+    expected = expected.to_json()
     assert told["data"] == {**expected["data"], "file": "<stdin>"}
     assert told["certificate"] == expected["certificate"]
 
@@ -112,19 +113,19 @@ def test_compressed_data(pack, cancer, trained, run, info, tmp_path):
     run("train", "-q", packed, model)
     plain = load_model(trained(cancer))
     assert np.array_equal(load_model(model).coef, plain.coef)
-    assert info(model)["data"]["sha256"] == hashlib.sha256(packed.read_bytes()).hexdigest()
-    assert info(model)["data"]["sha256"] != plain.header["data"]["sha256"]
+    assert info(model).data.sha256 == hashlib.sha256(packed.read_bytes()).hexdigest()
+    assert info(model).data.sha256 != plain.header.data.sha256
 
 
 def test_positive_label(digits, trained, run, info, tmp_path):
     eights = info(trained(digits))
-    assert (eights["positive_label"], eights["data"]["positives"]) == (8.0, int((digits.labels == 8).sum()))
+    assert (eights.labels.positive, eights.data.positives) == (8.0, int((digits.labels == 8).sum()))
     model = tmp_path / "m"
     run("train", "-q", digits.path, model, "--positive-label", 3)
     threes = info(model)
-    assert (threes["positive_label"], threes["data"]["positives"]) == (3.0, int((digits.labels == 3).sum()))
-    assert threes["labels"] == {"positive": 3.0, "negative": [0, 1, 2, 4, 5, 6, 7, 8, 9]}
-    assert threes["certificate"]["primal"] != eights["certificate"]["primal"]
+    assert (threes.labels.positive, threes.data.positives) == (3.0, int((digits.labels == 3).sum()))
+    assert threes.labels.negative == (0, 1, 2, 4, 5, 6, 7, 8, 9)
+    assert threes.certificate.primal != eights.certificate.primal
 
 
 def test_positive_label_is_needed_for_other_labels(digits, run, tmp_path):
@@ -159,7 +160,7 @@ def test_bias_is_a_constant_feature(cancer, trained, run, info, write_rows, tmp_
     assert np.allclose(found.coef, expected.coef[:30], rtol=1e-9, atol=1e-12)
     assert found.intercept == pytest.approx(bias * expected.coef[30], rel=1e-9)
     assert abs(found.intercept) > 1e-3
-    assert info(model)["certificate"]["primal"] == pytest.approx(info(explicit)["certificate"]["primal"], rel=1e-9)
+    assert info(model).certificate.primal == pytest.approx(info(explicit).certificate.primal, rel=1e-9)
 
 
 def test_no_bias_by_default_and_for_any_negative_value(cancer, trained):
@@ -169,7 +170,7 @@ def test_no_bias_by_default_and_for_any_negative_value(cancer, trained):
 
 def test_a_bias_moves_no_ranking(cancer, trained, info):
     plain, biased = (info(trained(cancer, *options)) for options in [(), ("--bias", "1")])
-    assert biased["certificate"]["primal"] == pytest.approx(plain["certificate"]["primal"], rel=1e-9)
+    assert biased.certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-9)
 
 
 def test_keep_easy_bounds(cancer, trained, info):
@@ -177,11 +178,11 @@ def test_keep_easy_bounds(cancer, trained, info):
     exact = info(trained(cancer, "-C", "1"))
     none = info(trained(cancer, "-C", "1", "--oracle", "appx", "--keep-easy", "0"))
     everything = trained(cancer, "-C", "1", "--oracle", "appx", "--keep-easy", "100")
-    tolerance = exact["certificate"]["tolerance"]
-    assert none["certificate"]["primal"] == pytest.approx(exact["certificate"]["primal"], abs=tolerance)
-    assert none["exact"] is False
-    assert none["oracle"] == "zero-one then bucket"
-    assert (none["keep_easy"], info(everything)["keep_easy"], exact["keep_easy"]) == (0.0, 100.0, None)
+    tolerance = exact.certificate.tolerance
+    assert none.certificate.primal == pytest.approx(exact.certificate.primal, abs=tolerance)
+    assert none.certificate.exact is False
+    assert none.details["oracle"] == "zero-one then bucket"
+    assert (none.settings["keep_easy"], info(everything).settings["keep_easy"]) == (0.0, 100.0)
 
     binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one", "-C", "1")).score(cancer.X)
     kept = binary >= 1
@@ -201,12 +202,12 @@ def test_keep_easy_says_how_many(cancer, run, trained, tmp_path):
 
 
 def test_qp_backends_certify_one_optimum(cancer, trained, info):
-    bounds = {qp: info(trained(cancer, "-C", "1", "--qp", qp))["certificate"] for qp in BACKENDS}
+    bounds = {qp: info(trained(cancer, "-C", "1", "--qp", qp)).certificate for qp in BACKENDS}
     assert len(bounds) >= 3
-    assert max(b["dual"] for b in bounds.values()) <= min(b["primal"] for b in bounds.values()) * (1 + 1e-12)
+    assert max(b.dual for b in bounds.values()) <= min(b.primal for b in bounds.values()) * (1 + 1e-12)
     for qp, b in bounds.items():
-        assert b["gap"] == pytest.approx(b["primal"] - b["dual"]), qp
-        assert b["gap"] <= b["tolerance"] == pytest.approx(1e-3), qp
+        assert b.gap == pytest.approx(b.primal - b.dual), qp
+        assert b.gap <= b.tolerance == pytest.approx(1e-3), qp
 
 
 def test_threads_change_no_byte(digits, run, tmp_path):
@@ -229,7 +230,7 @@ def test_the_same_training_gives_the_same_file(cancer, trained, run):
 
 def test_float32_rounds_the_values(cancer, trained, info):
     single, double = trained(cancer, "--dtype", "float32"), trained(cancer)
-    primals = [info(model)["certificate"]["primal"] for model in (single, double)]
+    primals = [info(model).certificate.primal for model in (single, double)]
     assert primals[0] != primals[1]
     assert primals[0] == pytest.approx(primals[1], rel=1e-6)
     assert np.allclose(load_model(single).coef, load_model(double).coef, rtol=0, atol=1e-5)
@@ -264,7 +265,7 @@ def test_queries_are_ranked_apart(digits, run, info, write_rows, tmp_path):
     write_rows(data, digits.X, digits.labels, query_id=queries)
     assert len(set(queries[digits.positive])) == 4 < len(set(queries))
     done = run("train", data, model, *digits.options)
-    assert (info(model)["data"]["queries"], info(model)["data"]["queries_skipped"]) == (4, 1)
+    assert (info(model).data.queries, info(model).data.queries_skipped) == (4, 1)
     assert "1 queries without both classes were left out, 4 trained on" in done.stderr
     assert "mean of 4 queries" in done.stderr
 

@@ -78,10 +78,12 @@ def test_train_predict_eval(cancer, run, scored, tmp_path):
     assert all(record["trials"] >= record["updates"] for record in epochs)
     assert (end["event"], end["state"], end["epochs"], end["best_epoch"]) == ("end", "all epochs done", 12, 12)
     header = load_model(model).header
-    assert end["loss"] == header["estimated_loss"] == epochs[-1]["loss"]
-    keys = ("loss", "tau", "rule", "learning_rate", "l2", "threads", "epochs", "validation")
-    assert [header[key] for key in keys] == ["warp", "harmonic", "adagrad", 0.05, 0.0, 1, 12, None]
-    assert header["data"]["positives"] == 212
+    assert end["loss"] == header.epochs.estimated_loss == epochs[-1]["loss"]
+    keys = ("tau", "rule", "learning_rate", "l2")
+    assert [header.settings[key] for key in keys] == ["harmonic", "adagrad", 0.05, 0.0]
+    assert (header.loss, header.details["threads"]) == ("warp", 1)
+    assert (header.epochs.count, header.epochs.validation) == (12, None)
+    assert header.data.positives == 212
 
 
 def test_the_same_seed_gives_the_same_file(cancer, here, tmp_path):
@@ -97,8 +99,10 @@ def test_the_same_seed_gives_the_same_file(cancer, here, tmp_path):
 
 def test_threads_are_said_to_be_different(cancer, here, tmp_path):
     said = here("train", "--loss", "warp", cancer.path, tmp_path / "m", "--epochs", 2, "--threads", 2).stderr
-    assert said.startswith("apsvm: 2 threads share the weights without locks: no two runs give the same model\n")
-    assert load_model(tmp_path / "m").header["threads"] == 2
+    assert said.startswith(
+        "apsvm: warning: 2 threads share the weights without locks: no two runs give the same model\n"
+    )
+    assert load_model(tmp_path / "m").header.details["threads"] == 2
 
 
 @pytest.mark.parametrize("options", [
@@ -116,7 +120,8 @@ def test_options_are_heard(options, cancer, here, tmp_path):
     for option, value in zip(options[::2], options[1::2], strict=True):
         key = option[2:].replace("-", "_")
         if key != "dtype":
-            assert str(header[key]) in (value, f"{value}.0")
+            shown = header.labels.positive if key == "positive_label" else header.settings[key]
+            assert str(shown) in (value, f"{value}.0")
 
 
 def test_validation_keeps_the_best_epoch(cancer, write_rows, here, tmp_path):
@@ -137,9 +142,9 @@ def test_validation_keeps_the_best_epoch(cancer, write_rows, here, tmp_path):
         in done.stderr
     )
     header = load_model(model).header
-    assert header["best_epoch"] == best
-    assert header["validation"]["value"] == values[best - 1]
-    assert header["validation"]["file"] == "valid"
+    assert header.epochs.best == best
+    assert header.epochs.validation.value == values[best - 1]
+    assert header.epochs.validation.file == "valid"
     found = json.loads(here("eval", parts["valid"], "--model", model, "--json").stdout)["metrics"]
     assert found["nDCG"] == pytest.approx(values[best - 1])
 
@@ -159,7 +164,7 @@ def test_grades(here, tmp_path):
     assert coef[0] > 3 * abs(coef[1])
     here("train", "-q", "--loss", "warp", path, tmp_path / "pairs", "--preference", "--epochs", 100)
     header = load_model(tmp_path / "pairs").header
-    assert (header["preference"], header["data"]["positives"], header["data"]["queries"]) == (True, 90, 30)
+    assert (header.settings["preference"], header.data.positives, header.data.queries) == (True, 90, 30)
     scores = read_svmlight(path).X @ load_model(tmp_path / "pairs").coef
     by_query = scores.reshape(30, 4)
     assert ((by_query[:, 0] < by_query[:, 1]) & (by_query[:, 1] < by_query[:, 2:].min(axis=1))).all()
@@ -177,7 +182,7 @@ def test_a_warm_start(cancer, here, tmp_path):
 def test_the_time_limit_is_an_early_stop(cancer, here, tmp_path):
     options = ["--epochs", 10**6, "--time-limit", 0.1]
     here("train", "-q", "--loss", "warp", cancer.path, tmp_path / "m", *options, code=3)
-    assert load_model(tmp_path / "m").header["state"] == "time limit"
+    assert load_model(tmp_path / "m").header.state == "time limit"
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -196,7 +201,7 @@ def test_interrupted(number, code, cancer, command, environment, run, tmp_path):
     _, said = process.communicate(timeout=60)
     assert process.returncode == code, said
     assert "apsvm: interrupted after" in said
-    assert load_model(model).header["state"] == "interrupted"
+    assert load_model(model).header.state == "interrupted"
     assert run("predict", cancer.path, model).stdout.count("\n") == 569
     assert os.listdir(tmp_path) == ["m"]
 
@@ -330,10 +335,10 @@ def test_users_with_validation(users, here, tmp_path):
     here("train", "-q", "--loss", "warp", users[0], model, *options)
     values = [record["validation"] for record in records(log)[1:-1]]
     header = load_any_model(model).header
-    assert header["validation"]["value"] == max(values)
-    assert header["validation"]["metric"] == "P@10"
-    assert header["best_epoch"] == int(np.argmax(values)) + 1
-    assert header["data"] == {**header["data"], "rows": 200, "users": 200, "users_skipped": 0}
+    assert header.epochs.validation.value == max(values)
+    assert header.epochs.validation.metric == "P@10"
+    assert header.epochs.best == int(np.argmax(values)) + 1
+    assert header.data == {**header.data, "rows": 200, "users": 200, "users_skipped": 0}
 
 
 def test_users_in_a_matrix_need_no_labels(users, here, tmp_path):

@@ -56,23 +56,24 @@ def test_there_and_back(cancer, run, tmp_path, scored):
     assert found["metrics"]["AUC"] == pytest.approx(above / (212 * 357), rel=1e-12)
     assert found["metrics"]["AUC"] == pytest.approx(0.9979, abs=1e-4)
     assert "nr_feature 30\n" in run("export", model, "--format", "liblinear").stdout
-    assert "result.value" in run("info", model).stdout
+    assert "gradient.value" in run("info", model).stdout
 
 
 def test_what_the_model_tells(diabetes, train, info, tmp_path):
     model = tmp_path / "m"
     said = train(diabetes, model, "--classes", 3, "--tolerance", 1e-7)
     facts = info(model)
-    assert facts["result"]["value"] == pytest.approx(0.370758260, abs=1e-8)
-    assert facts["result"]["gradient_norm"] <= facts["result"]["asked"]
-    assert facts["classes"] == {"count": 3, "labels": [1, 2, 3], "rows": [147, 147, 148], "cuts": [100, 184]}
-    assert facts["data"]["pairs"] == 65_121
-    assert facts["graph"] == {"name": "full", "edges": None}
-    assert (facts["loss"], facts["objective"], facts["summation"]) == ("wmw", "logistic", "auto")
-    assert (facts["optimizer"], facts["normalize"], facts["lambda"]) == ("lbfgs", "pairs", 1e-3)
-    assert (facts["state"], facts["tolerance"], facts["accuracy"]) == ("converged", 1e-7, None)
-    assert f"converged after {facts['iterations']} iterations, {facts['evaluations']} evaluations" in said
-    assert "objective 0.37075826 (logistic)" in said
+    assert facts.gradient.value == pytest.approx(0.370758260, abs=1e-8)
+    assert facts.gradient.gradient_norm <= facts.gradient.asked
+    assert facts.details == {"edges": None, "n_classes": 3, "classes": [1, 2, 3], "rows_of_classes": [147, 147, 148]}
+    assert (facts.labels.kind, facts.labels.cuts, facts.metric) == ("order", (100, 184), "WMW")
+    assert facts.data.counts["pairs"] == 65_121
+    assert facts.settings["graph"] == "full"
+    assert (facts.loss, facts.settings["objective"], facts.settings["summation"]) == ("wmw", "logistic", "auto")
+    assert [facts.settings[name] for name in ("optimizer", "normalize", "regularisation")] == ["lbfgs", "pairs", 1e-3]
+    assert (facts.state, facts.settings["tolerance"]) == ("converged", 1e-7)
+    assert f"converged after {facts.iterations} iterations, {facts.gradient.evaluations} evaluations" in said
+    assert "objective 0.37075826, gradient" in said
     assert "65121 pairs of 3 classes\n" in said
     assert "training WMW 0.830423\n" in said
     heading, *rows = (line for line in said.splitlines() if not line.startswith("apsvm: "))
@@ -109,8 +110,8 @@ def test_the_papers_way(diabetes, train, info, tmp_path):
     options = ("--objective", "erfc", "--summation", "fourier", "--optimizer", "prcg", "--normalize", "none", "-l", 65)
     said = train(diabetes, model, "--classes", 3, *options)
     facts = info(model)
-    assert (facts["state"], facts["accuracy"], facts["tolerance"]) == ("converged", 1e-3, 1e-3)
-    assert facts["result"]["value"] / 65_121 == pytest.approx(0.37473, abs=1e-3)
+    assert (facts.state, facts.settings["accuracy"], facts.settings["tolerance"]) == ("converged", 1e-3, 1e-3)
+    assert facts.gradient.value / 65_121 == pytest.approx(0.37473, abs=1e-3)
     # Gradients are all it looks at.
     rows = [line.split() for line in said.splitlines() if not line.startswith("apsvm: ")][1:]
     assert all(len(row) == 4 for row in rows)
@@ -123,7 +124,7 @@ def test_queries_are_ranked_apart(digits, train, info, write_rows, tmp_path):
     queries[labels == 0] = np.where(queries[labels == 0] < 3, queries[labels == 0], 7)
     write_rows(data, digits.X, labels, query_id=queries)
     said = train(data, model, "--max-iterations", 3, code=3)
-    facts = info(model)["data"]
+    facts = info(model).data
     assert (facts["queries"], facts["queries_skipped"]) == (7, 1)
     assert "1 queries without a pair were left out, 7 trained on" in said
     pairs = sum(int(np.sum(labels[queries == q][:, None] > labels[queries == q])) for q in range(8))
@@ -170,9 +171,9 @@ def test_the_log(cancer, train, info, tmp_path):
     facts = info(model)
     assert (first["event"], first["loss"], first["objective"], first["graph"]) == ("start", "wmw", "logistic", "full")
     assert (first["n_rows"], first["n_classes"], first["lambda"]) == (569, 2, 1e-3)
-    assert (last["event"], last["state"], last["value"]) == ("end", "converged", facts["result"]["value"])
+    assert (last["event"], last["state"], last["value"]) == ("end", "converged", facts.gradient.value)
     kinds = [record["event"] for record in records]
-    assert (kinds.count("iteration"), kinds.count("evaluation")) == (facts["iterations"], facts["evaluations"] - 1)
+    assert (kinds.count("iteration"), kinds.count("evaluation")) == (facts.iterations, facts.gradient.evaluations - 1)
     values = [record["value"] for record in records if record["event"] == "iteration"]
     assert values == sorted(values, reverse=True)
     assert values[-1] == pytest.approx(last["value"], rel=1e-12)
@@ -182,7 +183,7 @@ def test_warm_start(cancer, train, info, tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     train("-q", cancer.path, first)
     train("-q", cancer.path, second, "--warm-start", first)
-    assert info(second)["iterations"] == 0
+    assert info(second).iterations == 0
     np.testing.assert_array_equal(load_model(first).coef, load_model(second).coef)
 
 
@@ -196,7 +197,7 @@ def test_threads_change_no_byte_and_no_time_is_written(digits, train, tmp_path):
 @pytest.mark.parametrize("option", [("--time-limit", 0), ("--max-iterations", 2)])
 def test_limits(option, cancer, train, info, tmp_path):
     said = train(cancer.path, tmp_path / "m", *option, code=3)
-    state = info(tmp_path / "m")["state"]
+    state = info(tmp_path / "m").state
     assert state == {"--time-limit": "time limit", "--max-iterations": "iteration limit"}[option[0]]
     assert f"apsvm: {state} after" in said
     assert re.search(r"gradient [-+.e\d]+ > [-+.e\d]+ asked for", said)
@@ -225,8 +226,8 @@ def test_a_signal(digits, command, environment, tmp_path):
     assert process.returncode == 130, said
     assert time.monotonic() - began < 30
     assert "apsvm: interrupted after" in said
-    assert load_model(model).header["state"] == "interrupted"
-    assert load_model(model).header["iterations"] >= 3
+    assert load_model(model).header.state == "interrupted"
+    assert load_model(model).header.iterations >= 3
     assert os.listdir(tmp_path) == ["m"]
 
 
@@ -244,8 +245,8 @@ def test_a_graph_file(graded, train, info, tmp_path):
     graph, model = tmp_path / "graph.txt", tmp_path / "m"
     graph.write_text("# all but 1 over 2\n0 2\n0 1\n")
     said = train(graded, model, "--graph", graph)
-    assert info(model)["graph"] == {"name": "graph.txt", "edges": [[0, 1], [0, 2]]}
-    assert info(model)["data"]["pairs"] == 6
+    assert (info(model).settings["graph"], info(model).details["edges"]) == ("graph.txt", [[0, 1], [0, 2]])
+    assert info(model).data.counts["pairs"] == 6
     assert "warning" not in said
     graph.write_text("0 1\n1 2\n2 0\n")
     said = train(graded, model, "--graph", graph)
