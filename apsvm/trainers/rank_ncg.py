@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from apsvm.clock import Span
 from apsvm.data.rows import Rows
 from apsvm.records import span_fields
-from apsvm.solvers.smooth import SEARCHES, Evaluation, Iteration, Limits, Solution, minimise
+from apsvm.solvers.smooth import SEARCHES, Limits, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise
 from apsvm.solvers.state import State
 from apsvm.trainers.pair_loss import make_pair_loss
 from apsvm.trainers.preferences import Classes, PreferenceGraph
@@ -64,7 +64,7 @@ class Settings:
         return TOLERANCE_OF_A_SERIES if self.summation == "fourier" else TOLERANCE
 
 
-Watch = Watcher[Iteration]
+Watch = Watcher[SmoothIteration]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Trained:
     afresh with exact sums, and how the search went; spans : the time of its parts."""
 
     w: NDArray[np.float64]
-    solution: Solution
+    solution: SmoothSolution
     pairs: int
     queries: int
     queries_skipped: int
@@ -114,7 +114,7 @@ def train_rank_ncg(
             spans[part] = spans.get(part, Span()) + span
         return parts
 
-    def on_evaluation(evaluation: Evaluation) -> None:
+    def on_evaluation(evaluation: SmoothEvaluation) -> None:
         watch.log.write(
             "evaluation",
             iteration=evaluation.iteration,
@@ -126,7 +126,7 @@ def train_rank_ncg(
             **span_fields(taken()),
         )
 
-    def on_iteration(iteration: Iteration) -> None:
+    def on_iteration(iteration: SmoothIteration) -> None:
         watch.log.write(
             "iteration",
             iteration=iteration.index,

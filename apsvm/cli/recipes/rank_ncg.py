@@ -15,7 +15,7 @@ from apsvm.cli.shared import BAD_DATA, Failure, Number, given_by_user, reading, 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.model import LinearRanker
-    from apsvm.solvers.smooth import Iteration
+    from apsvm.solvers.smooth import SmoothIteration
     from apsvm.trainers.preferences import Classes, PreferenceGraph
     from apsvm.trainers.rank_ncg import Settings, Trained
 
@@ -216,7 +216,7 @@ def _settings(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _show(display: Display, iteration: Iteration) -> None:
+def _show(display: Display, iteration: SmoothIteration) -> None:
     objective = "" if iteration.objective is None else f"{iteration.objective:.7g}"
     display.line(
         f"{'iter':>6} {'objective':>14} {'gradient':>11} {'evaluations':>11} {'seconds':>9}",
