@@ -39,16 +39,3 @@ def rank_counts(ranks: NDArray[np.int32]) -> list[tuple[int, int]]:
 def negatives_above(ranks: NDArray[np.int32], n_pos: int) -> NDArray[np.int64]:
     """n_k for k = 1..n_pos: (n_pos,) int64."""
     return np.cumsum(np.bincount(ranks, minlength=n_pos + 2)[1 : n_pos + 1])
-
-
-def merged_order(
-    ranks: NDArray[np.int32], scores_pos: NDArray[np.float64], scores_neg: NDArray[np.float64]
-) -> NDArray[np.int64]:
-    """The ranking itself: (n_pos + n_neg,) int64, top first; k < n_pos is the positive ``scores_pos[k]``, the others
-    are the negatives, n_pos + j standing for ``scores_neg[j]``."""
-    n_pos = scores_pos.size
-    place = np.empty(n_pos)
-    place[descending_order(scores_pos)] = np.arange(1, n_pos + 1)
-    # A negative of rank r stands just before the r-th positive.
-    keys = np.concatenate([place, ranks - 0.5])
-    return np.lexsort((-np.concatenate([scores_pos, scores_neg]), keys))

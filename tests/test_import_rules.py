@@ -14,7 +14,7 @@ import apsvm
 PACKAGE = Path(apsvm.__file__).parent
 
 #: Leaves that anyone may import: they import nothing of apsvm (files and clock and registry are plumbing).
-LEAVES = {"_native", "registry", "clock", "files"}
+LEAVES = {"_native", "registry", "clock", "files", "score_space"}
 MAY_IMPORT = {
     "ranking": set(),
     "losses": {"ranking"},
@@ -65,7 +65,7 @@ def test_imports_follow_the_design(path):
 
 
 def test_the_rules_see_imports():
-    assert {"data", "losses", "oracles"} <= imported_parts(PACKAGE / "risk.py")
+    assert {"data", "losses", "oracles"} <= imported_parts(PACKAGE / "risk" / "rankings.py")
     assert len(FILES) > 30
 
 

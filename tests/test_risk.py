@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from graded_twin import graded_hinge
 
 from apsvm import most_violated_ranking
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
-from apsvm.oracles.graded import graded_hinge
 from apsvm.risk import NothingToRankError, make_risk
 
 SIZES = [1, 2, 3, 5, 8, 20, 21, 40, 100, 300]

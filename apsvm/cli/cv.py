@@ -238,7 +238,7 @@ class _Run:
             # What there is to say of the data, it says once.
             quiet = common.quiet or at > 0
             self.recipe.check_data(dataset, replace(common, loss=loss, quiet=quiet), {**self.own, "bound": "hinge"})
-        return replace(dataset, X=Rows(dataset.X).for_many_passes().matrix)
+        return replace(dataset, X=Rows(dataset.X).for_many_passes().in_memory().matrix)
 
     def cross_validate(self, dataset: Dataset, should_stop: Any) -> None:
         """All paths in all folds, into ``outcomes``; fewer if it is stopped."""

@@ -58,7 +58,7 @@ def how_to_read_anew(command: CommandT) -> CommandT:
 def _reading_command(command: CommandT, options: tuple[Any, ...]) -> CommandT:
     @functools.wraps(command)
     def with_options(**given: Any) -> Any:
-        said = {
+        said: dict[str, Any] = {
             name: given.pop(name)
             for name in ("dtype", "sort_features", "multilabel", "groups", "labels", "max_features")
             if name in given

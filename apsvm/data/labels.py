@@ -182,6 +182,11 @@ def two_classes(dataset: Dataset, options: LabelOptions) -> Target:
     return Target(labels, relevant)
 
 
+def of_relevance(relevant: NDArray[np.bool_]) -> Target:
+    """Relevant rows (n,) and others, of whoever knows already."""
+    return Target(Labels(kind=LabelKind.BINARY, positive=1.0), relevant)
+
+
 def graded(grades: NDArray[np.float64]) -> Target:
     """Labels (n,) as grades. Where they are +1 against −1 or 0, there are two classes."""
     relevant = grades > 0.0

@@ -1,4 +1,6 @@
-"""A selection of rows of X as a linear operator: scores X·w and combinations Xᵀc, without copying X.
+"""Rows of X as a linear operator (``RowOperator``), behind which nobody looks: scores X·w and combinations Xᵀc.
+
+``Rows`` is the operator of a matrix in memory; a selection of its rows takes no copy.
 
 With a bias B, LIBLINEAR's ``-B``, every row has one more feature of that value: w gets one more entry.
 Scores are summed row by row and combinations in blocks that depend on the data alone, so the number of threads never
@@ -8,7 +10,7 @@ changes a bit of the result. A scaling (``scaling``) is applied to w and to what
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,8 +24,58 @@ from apsvm.data.scaling import NO_SCALING, Scaling
 DENSE_IF = 1.25
 
 
+class RowOperator(Protocol):
+    """Rows, wherever they are, with whatever map and constant feature stands between them and w."""
+
+    @property
+    def threads(self) -> int:
+        """At most this many threads, here and in what is made for these rows."""
+
+    def __len__(self) -> int:
+        """How many rows there are, m."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of weights: the features, and the bias, last, if there is one."""
+
+    @property
+    def features(self) -> int:
+        """Number of features, without the bias."""
+
+    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """w·x of every row: (m,) float64, for w (dimension,) float64; written to ``out`` if given."""
+
+    def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Xᵀc: (dimension,) float64, for c (m,) float64."""
+
+    def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
+        """Of the features; ``groups``: (m,) int64, the rows' queries, within which they are taken."""
+
+    def select(self, which: NDArray[np.int64]) -> RowOperator:
+        """The rows ``which`` (k,) int64, in that order."""
+
+    def for_many_passes(self) -> RowOperator:
+        """The same rows, stored as passes over them go fastest."""
+
+    def with_threads(self, threads: int) -> RowOperator:
+        """The same rows, for kernels of at most ``threads`` threads."""
+
+
+class RowsInMemory(NamedTuple):
+    """What ``Rows`` stand for, for whoever goes through single rows at random (WARP).
+
+    Attributes
+    ----------
+    matrix : (n, features), a CSR matrix or a C-ordered dense array, float32 or float64
+    selection : (m,) int64, which rows of it, in order
+    """
+
+    matrix: Any
+    selection: NDArray[np.int64]
+
+
 class Rows:
-    """Rows of a feature matrix.
+    """Rows of a feature matrix in memory, a ``RowOperator``.
 
     Parameters
     ----------
@@ -79,15 +131,11 @@ class Rows:
         """Number of features, without the bias."""
         return int(self._X.shape[1])
 
-    @property
-    def selection(self) -> NDArray[np.int64]:
-        """(m,) int64: the rows of ``matrix`` that are selected, in order."""
-        return self._selection
-
-    @property
-    def matrix(self) -> Any:
-        """The whole matrix, (n, features), unscaled: a CSR matrix or a C-ordered dense array, float32 or float64."""
-        return self._X
+    def in_memory(self) -> RowsInMemory:
+        """The matrix and the selection themselves, without the bias; ValueError where a scaling stands before them."""
+        if self._scaling.name != NO_SCALING.name:
+            raise ValueError(f"scaled rows ({self._scaling.name}) are not in memory as they count")
+        return RowsInMemory(self._X, self._selection)
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
         """Of the features of the selected rows, scaled; ``groups``: (m,), the rows' queries, see ``column_moments``."""

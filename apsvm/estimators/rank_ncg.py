@@ -22,7 +22,7 @@ from apsvm.estimators.base import (
 from apsvm.estimators.rows import number_queries
 from apsvm.metrics.evaluate import evaluate
 from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
-from apsvm.solvers.smooth import SEARCHES, Iteration
+from apsvm.solvers.smooth import SEARCHES, SmoothIteration
 from apsvm.solvers.state import State
 from apsvm.trainers.pair_loss import NORMALIZATIONS, OBJECTIVES, SUMMATIONS
 from apsvm.trainers.preferences import (
@@ -287,7 +287,7 @@ class RankNCG(ScoresArePredictions):
         self.n_queries_, self.n_queries_skipped_ = data.get("queries", 1), data.get("queries_skipped", 0)
 
 
-def _tell(iteration: Iteration) -> None:
+def _tell(iteration: SmoothIteration) -> None:
     logger.info(
         "iteration %d: objective %s, gradient %.4g, %d evaluations, %.2f s",
         iteration.index,

@@ -33,8 +33,8 @@ AUTO = ("bucket", "two-runs", "lattice", "exchange", "labelling", "zero-one")
 
 
 def serving(loss: Loss) -> list[str]:
-    """The names of the oracles that can serve ``loss``."""
-    return [name for name in ORACLES if ORACLES[name]().refusal(loss) is None]
+    """The names of the oracles that can serve ``loss``, by what their classes declare; none is made."""
+    return [name for name, kind in ORACLES.items() if kind.refusal(loss) is None]
 
 
 def make_oracle(name: str, loss: Loss) -> Oracle:
@@ -48,10 +48,14 @@ def make_oracle(name: str, loss: Loss) -> Oracle:
     from apsvm.losses.base import LossError
 
     if name == "auto":
-        return next(ORACLES[choice]() for choice in AUTO if choice in serving(loss))
-    oracle = ORACLES[name]()
-    refusal = oracle.refusal(loss)
+        for choice in AUTO:
+            kind = ORACLES[choice]
+            if kind.refusal(loss) is None:
+                return kind()
+        raise LossError(f"no oracle serves loss {loss.name!r}")
+    kind = ORACLES[name]
+    refusal = kind.refusal(loss)
     if refusal is not None:
         others = ", ".join(serving(loss))
         raise LossError(f"oracle {name!r} cannot serve loss {loss.name!r}: {refusal}; choose auto or {others}")
-    return oracle
+    return kind()

@@ -8,7 +8,7 @@ with signed row weights c, a subgradient of h with respect to the scores (``apsv
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -16,15 +16,18 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.losses.base import Loss, RankingLoss
+from apsvm.oracles.layout import Queries, Tasks
 
 
 class Violation(NamedTuple):
     """What an oracle says of the most violated ranking, or for a loss over rows of the most violated labelling.
 
-    value : h, the structured hinge; h = Δ + c·s with the row weights c
-    loss : Δ of that ranking
-    ranks_evaluated : argmaxes over ranks that were computed (bisections look at some negatives twice)
-    violating : negatives above at least one positive (for a loss over rows: rows that violate)
+    Attributes
+    ----------
+    value : float, h, the structured hinge; h = Δ + c·s with the row weights c
+    loss : float, Δ of that ranking
+    ranks_evaluated : int, argmaxes over ranks that were computed (bisections look at some negatives twice)
+    violating : int, negatives above at least one positive (for a loss over rows: rows that violate)
     """
 
     value: float
@@ -48,66 +51,6 @@ class BoundOracle(Protocol):
         weights c into ``weights_pos`` and ``weights_neg``; all float64, C-contiguous, in the order of the rows."""
 
 
-class Tasks(NamedTuple):
-    """What is to be solved, in the order of the queries: the rows from ``first`` on, ``n_pos`` positives and ``n_neg``
-    negatives, count ``weights`` times. (t,) int64 and float64. Tasks of the same rows are added up."""
-
-    first: NDArray[np.int64]
-    n_pos: NDArray[np.int64]
-    n_neg: NDArray[np.int64]
-    weights: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """The binary losses that make up a graded one, in the order of the queries, (t,) each: level t is of the query
-    ``query[t]``, whose first ``n_pos[t]`` rows are its positives, and counts ``weights[t]``."""
-
-    query: NDArray[np.int64]
-    n_pos: NDArray[np.int64]
-    weights: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Queries:
-    """How the rows of many queries stand in one array: query by query, positives first.
-
-    n_pos, n_neg : (q,) int64 (for a loss over rows: of all rows, q = 1)
-    shares : (q,) float64, the weights of the queries in the risk
-    costs : (n,) float64 or None, of the rows, for losses over rows; a ranking loss has no use for them
-    levels : of a graded loss, whose rows stand by descending grade; None: each query is one task, of both classes
-    """
-
-    n_pos: NDArray[np.int64]
-    n_neg: NDArray[np.int64]
-    shares: NDArray[np.float64]
-    costs: NDArray[np.float64] | None = None
-    levels: Levels | None = None
-
-    @property
-    def first(self) -> NDArray[np.int64]:
-        """(q,) int64: where each query begins."""
-        return np.cumsum(self.n_pos + self.n_neg) - self.n_pos - self.n_neg
-
-    def of(self, which: NDArray[np.int64]) -> Queries:
-        """The queries ``which`` (m,) int64, ascending, with the rows of these alone; ranking losses only."""
-        levels = self.levels
-        if levels is not None:
-            kept = np.isin(levels.query, which)
-            query = np.searchsorted(which, levels.query[kept])
-            levels = Levels(query, levels.n_pos[kept], levels.weights[kept])
-        return Queries(self.n_pos[which], self.n_neg[which], self.shares[which], None, levels)
-
-    @property
-    def tasks(self) -> Tasks:
-        if self.levels is None:
-            return Tasks(self.first, self.n_pos, self.n_neg, self.shares)
-        at, n_pos = self.levels.query, self.levels.n_pos
-        return Tasks(
-            self.first[at], n_pos, (self.n_pos + self.n_neg)[at] - n_pos, self.shares[at] * self.levels.weights
-        )
-
-
 class QueriesOracle(Protocol):
     """An oracle made ready for many queries, with what it keeps from call to call."""
 
@@ -117,79 +60,75 @@ class QueriesOracle(Protocol):
 
 
 class Oracle(ABC):
-    """``exact`` says whether the value is the true maximum: only an exact oracle can certify convergence."""
+    """An algorithm for the most violated ranking, or labelling, and what it declares of itself.
+
+    Attributes
+    ----------
+    name : the option's value
+    exact : whether the value is the true maximum: only an exact oracle can certify convergence
+    serves : the types of the losses it can serve
+    why_not : why it cannot serve others, in words
+    """
 
     name: ClassVar[str]
     exact: ClassVar[bool] = True
+    serves: ClassVar[tuple[type[Loss], ...]]
+    why_not: ClassVar[str]
 
-    @abstractmethod
-    def refusal(self, loss: Loss) -> str | None:
+    @classmethod
+    def refusal(cls, loss: Loss) -> str | None:
         """Why this oracle cannot serve ``loss``, or None if it can."""
+        return None if isinstance(loss, cls.serves) else cls.why_not
 
     @abstractmethod
-    def bind(
-        self,
-        loss: Loss,
-        n_pos: int,
-        n_neg: int,
-        *,
-        costs: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
-        threads: int = 1,
-    ) -> BoundOracle:
-        """The oracle for one query of these sizes, its tables made once. ``costs``: of the positives' and the
-        negatives' rows, for losses over rows; a ranking loss has no use for them. The result does not depend on
+    def bind(self, loss: Loss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
+        """The oracle for one query of these sizes, its tables made once. The result does not depend on
         ``threads``."""
 
     def bind_queries(self, loss: Loss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
         """The oracle for many queries; one task after another unless an oracle knows better."""
-        costs = queries.costs
-        bound = []
-        for first, n_pos, n_neg, share in zip(*queries.tasks, strict=True):
-            middle, end = first + n_pos, first + n_pos + n_neg
-            own = None if costs is None else (costs[first:middle], costs[middle:end])
-            oracle = self.bind(loss, int(n_pos), int(n_neg), costs=own, threads=threads)
-            bound.append((slice(first, middle), slice(middle, end), float(share), oracle))
+        tasks = queries.tasks
+        sizes = zip(tasks.n_pos.tolist(), tasks.n_neg.tolist(), strict=True)
+        return one_after_another(tasks, [self.bind(loss, n_pos, n_neg, threads=threads) for n_pos, n_neg in sizes])
 
-        def most_violated(scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> Violation:
-            value = lost = 0.0
-            evaluated = violating = 0
-            weights[:] = 0.0
-            for pos, neg, share, oracle in bound:
-                own = np.empty(neg.stop - pos.start)
-                n_pos = pos.stop - pos.start
-                found = oracle(scores[pos], scores[neg], own[:n_pos], own[n_pos:])
-                weights[pos.start : neg.stop] += own if share == 1.0 else share * own
-                value += share * found.value
-                lost += share * found.loss
-                evaluated += found.ranks_evaluated
-                violating += found.violating
-            return Violation(value, lost, evaluated, violating)
 
-        return most_violated
+def one_after_another(tasks: Tasks, oracles: Sequence[BoundOracle]) -> QueriesOracle:
+    """The sum over the tasks, each by the oracle that is bound to it."""
+    bound = [
+        (slice(first, first + n_pos), slice(first + n_pos, first + n_pos + n_neg), weight, oracle)
+        for first, n_pos, n_neg, weight, oracle in zip(*(array.tolist() for array in tasks), oracles, strict=True)
+    ]
+
+    def most_violated(scores: NDArray[np.float64], weights: NDArray[np.float64], /) -> Violation:
+        value = lost = 0.0
+        evaluated = violating = 0
+        weights[:] = 0.0
+        for pos, neg, weight, oracle in bound:
+            row_weights = np.empty(neg.stop - pos.start)
+            n_pos = pos.stop - pos.start
+            violation = oracle(scores[pos], scores[neg], row_weights[:n_pos], row_weights[n_pos:])
+            weights[pos.start : neg.stop] += row_weights if weight == 1.0 else weight * row_weights
+            value += weight * violation.value
+            lost += weight * violation.loss
+            evaluated += violation.ranks_evaluated
+            violating += violation.violating
+        return Violation(value, lost, evaluated, violating)
+
+    return most_violated
 
 
 class RankingOracle(Oracle):
     """An oracle for the family of two-array losses."""
 
-    def refusal(self, loss: Loss) -> str | None:
-        if isinstance(loss, RankingLoss):
-            return None
-        return "it serves losses of two arrays, weights and a convex discount, and this one has none"
+    serves = (RankingLoss,)
+    why_not = "it serves losses of two arrays, weights and a convex discount, and this one has none"
 
     @abstractmethod
     def bind_ranking(self, loss: RankingLoss, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
         """``bind`` for a ranking loss. Of equal maxima the largest rank is to be taken, and
         negatives of equal score stand in the order given."""
 
-    def bind(
-        self,
-        loss: Loss,
-        n_pos: int,
-        n_neg: int,
-        *,
-        costs: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
-        threads: int = 1,
-    ) -> BoundOracle:
+    def bind(self, loss: Loss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
         assert isinstance(loss, RankingLoss)
         return self.bind_ranking(loss, n_pos, n_neg, threads)
 

@@ -19,7 +19,7 @@ class Exchange(MeasureOracle):
 
     name: ClassVar[str] = "exchange"
     serves = (PrecisionAtK,)
-    what = "P@k over rankings"
+    why_not = "it is made for P@k over rankings"
 
     def measure(self, loss: Loss, n: int) -> Measure:
         assert isinstance(loss, PrecisionAtK)

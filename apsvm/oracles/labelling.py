@@ -22,7 +22,7 @@ class Labelling(MeasureOracle):
 
     name: ClassVar[str] = "labelling"
     serves = (FMeasure, SetPrecisionAtK, SetRecallAtK, BreakEven)
-    what = "measures over labellings"
+    why_not = "it is made for measures over labellings"
 
     def measure(self, loss: Loss, n: int) -> Measure:
         if isinstance(loss, FMeasure):

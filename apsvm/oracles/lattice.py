@@ -19,7 +19,7 @@ class Lattice(MeasureOracle):
 
     name: ClassVar[str] = "lattice"
     serves = (NDCGAtK,)
-    what = "NDCG@k"
+    why_not = "it is made for NDCG@k"
 
     def measure(self, loss: Loss, n: int) -> Measure:
         assert isinstance(loss, NDCGAtK)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.losses.base import Loss
-from apsvm.oracles.base import BoundOracle, Oracle, Queries, QueriesOracle, Violation
+from apsvm.oracles.base import BoundOracle, Oracle, QueriesOracle, Violation
+from apsvm.oracles.layout import Queries
 
 
 class Measure(NamedTuple):
-    """What the kernels know of a loss: its form in the registry; k, β or 0; and D at the positions they need, if they
-    need any. Neither depends on a query's sizes but for the length of D."""
+    """What the kernels know of a loss. Only the length of D depends on a query's sizes.
+
+    Attributes
+    ----------
+    form : its form in the registry
+    parameter : k, β or 0
+    discount : (n,) float64, D at the positions they need; empty where they need none
+    """
 
     form: str
     parameter: float = 0.0
@@ -23,27 +30,13 @@ class Measure(NamedTuple):
 
 
 class MeasureOracle(Oracle):
-    """An oracle for the losses of the types ``serves``."""
-
-    serves: ClassVar[tuple[type[Loss], ...]]
-    what: ClassVar[str]  # it serves, in words
+    """An oracle whose algorithm the kernels hold under the names of its losses."""
 
     @abstractmethod
     def measure(self, loss: Loss, n: int) -> Measure:
         """``loss`` as the kernels know it, for queries of up to n rows."""
 
-    def refusal(self, loss: Loss) -> str | None:
-        return None if isinstance(loss, self.serves) else f"it is made for {self.what}"
-
-    def bind(
-        self,
-        loss: Loss,
-        n_pos: int,
-        n_neg: int,
-        *,
-        costs: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
-        threads: int = 1,
-    ) -> BoundOracle:
+    def bind(self, loss: Loss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
         kernel = self._kernel(loss, n_pos + n_neg, threads)
         return lambda *arrays: Violation(*kernel.one(*arrays))
 

@@ -15,7 +15,8 @@ from apsvm.oracles.base import NativeOracle
 class SearchingOracle(NativeOracle):
     """An oracle that binary-searches over the ranks, and so needs a unimodal loss."""
 
-    def refusal(self, loss: Loss) -> str | None:
+    @classmethod
+    def refusal(cls, loss: Loss) -> str | None:
         refusal = super().refusal(loss)
         if refusal is None and isinstance(loss, RankingLoss) and not loss.unimodal:
             return "it searches the ranks by bisection, and this loss does not declare itself unimodal"

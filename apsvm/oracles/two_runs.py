@@ -19,7 +19,7 @@ class TwoRuns(MeasureOracle):
 
     name: ClassVar[str] = "two-runs"
     serves = (ChakrabartiNDCG,)
-    what = "NDCG with Chakrabarti's discount"
+    why_not = "it is made for NDCG with Chakrabarti's discount"
 
     def measure(self, loss: Loss, n: int) -> Measure:
         assert isinstance(loss, ChakrabartiNDCG)

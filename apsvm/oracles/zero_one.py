@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from apsvm.losses.base import Loss
 from apsvm.losses.zero_one import ZeroOne
-from apsvm.oracles.base import BoundOracle, Oracle, Violation
+from apsvm.oracles.base import BoundOracle, Oracle, QueriesOracle, Violation, one_after_another
+from apsvm.oracles.layout import Queries
 
 
 class ZeroOneOracle(Oracle):
@@ -22,34 +23,40 @@ class ZeroOneOracle(Oracle):
 
     name: ClassVar[str] = "zero-one"
 
-    def refusal(self, loss: Loss) -> str | None:
-        return None if isinstance(loss, ZeroOne) else "it looks at each row on its own, and this loss does not"
+    serves = (ZeroOne,)
+    why_not = "it looks at each row on its own, and this loss does not"
 
-    def bind(
-        self,
-        loss: Loss,
-        n_pos: int,
-        n_neg: int,
-        *,
-        costs: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
-        threads: int = 1,
-    ) -> BoundOracle:
-        n = n_pos + n_neg
-        share_pos, share_neg = (np.ones(n_pos), np.ones(n_neg)) if costs is None else costs
-        share_pos, share_neg = share_pos / n, share_neg / n
+    def bind(self, loss: Loss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
+        return _bound(np.ones(n_pos), np.ones(n_neg))
 
-        def most_violated(
-            scores_pos: NDArray[np.float64],
-            scores_neg: NDArray[np.float64],
-            weights_pos: NDArray[np.float64],
-            weights_neg: NDArray[np.float64],
-            /,
-        ) -> Violation:
-            missed_pos, missed_neg = scores_pos < 1.0, scores_neg > -1.0
-            np.multiply(-share_pos, missed_pos, out=weights_pos)
-            np.multiply(share_neg, missed_neg, out=weights_neg)
-            lost = float(weights_neg.sum() - weights_pos.sum())
-            value = lost + float(weights_pos @ scores_pos) + float(weights_neg @ scores_neg)
-            return Violation(value, lost, 0, int(missed_pos.sum() + missed_neg.sum()))
+    def bind_queries(self, loss: Loss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
+        tasks, costs = queries.tasks, queries.costs
+        if costs is None:
+            return super().bind_queries(loss, queries, threads=threads)
+        oracles = []
+        for first, n_pos, n_neg in zip(*(array.tolist() for array in tasks[:3]), strict=True):
+            of_query = costs[first : first + n_pos + n_neg]
+            oracles.append(_bound(of_query[:n_pos], of_query[n_pos:]))
+        return one_after_another(tasks, oracles)
 
-        return most_violated
+
+def _bound(costs_pos: NDArray[np.float64], costs_neg: NDArray[np.float64]) -> BoundOracle:
+    """For the costs of the positives and of the negatives."""
+    n = costs_pos.size + costs_neg.size
+    share_pos, share_neg = costs_pos / n, costs_neg / n
+
+    def most_violated(
+        scores_pos: NDArray[np.float64],
+        scores_neg: NDArray[np.float64],
+        weights_pos: NDArray[np.float64],
+        weights_neg: NDArray[np.float64],
+        /,
+    ) -> Violation:
+        missed_pos, missed_neg = scores_pos < 1.0, scores_neg > -1.0
+        np.multiply(-share_pos, missed_pos, out=weights_pos)
+        np.multiply(share_neg, missed_neg, out=weights_neg)
+        lost = float(weights_neg.sum() - weights_pos.sum())
+        value = lost + float(weights_pos @ scores_pos) + float(weights_neg @ scores_neg)
+        return Violation(value, lost, 0, int(missed_pos.sum() + missed_neg.sum()))
+
+    return most_violated

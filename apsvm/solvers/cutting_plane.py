@@ -3,14 +3,16 @@
     repeat  take a plane of the risk;  α = argmax of the working set's dual;  w = c − Σ α_t a_t
     until   J(best w) − dual(α) ≤ ε·C
 
-risk is convex and ≥ 0; each plane bounds it from below everywhere, so dual(α) is a lower bound on the optimum, and any
-J(w) an upper one. Hard constraints a·w + b ≤ 0, where there are any, are generated as they are violated.
+risk is convex and nowhere below its declared lower bound; each plane bounds it from below everywhere, so dual(α) is a
+lower bound on the optimum, and any J(w) an upper one. Hard constraints a·w + b ≤ 0, where there are any, are generated
+as they are violated.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,9 +21,8 @@ from numpy.typing import NDArray
 from apsvm.clock import Span, Spans
 from apsvm.solvers.certificate import Certificate, tolerance_of
 from apsvm.solvers.line_search import Cutter
-from apsvm.solvers.qp.base import Backend
-from apsvm.solvers.qp.base import Solution as QPSolution
-from apsvm.solvers.state import State
+from apsvm.solvers.qp.base import Backend, QPSolution
+from apsvm.solvers.state import State, not_finite
 from apsvm.solvers.working_set import WorkingSet
 
 #: Of the gap asked for, what one QP may leave.
@@ -44,8 +45,18 @@ Constraints = Callable[[NDArray[np.float64]], Restoration]
 
 
 @dataclass(frozen=True, slots=True)
-class Iteration:
-    """One round; the certificate is of the best points so far."""
+class CuttingPlaneIteration:
+    """One iteration.
+
+    Attributes
+    ----------
+    index : int, from 1
+    certificate : of the best points so far
+    planes : int, in the working set
+    qp : the working set's solution
+    qp_span : how long that took
+    seconds : float, since the run began
+    """
 
     index: int
     certificate: Certificate
@@ -56,8 +67,20 @@ class Iteration:
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
-    """w : (dimension,) float64, the best point seen; risk : its risk; the rest describes the run."""
+class CuttingPlaneSolution:
+    """What a run came to.
+
+    Attributes
+    ----------
+    w : (dimension,) float64, the best point found
+    risk : float, the risk there
+    certificate : its objective, and the best lower bound
+    state : why the run ended
+    iterations : int, those completed
+    planes : int, in the working set
+    seconds : float
+    trouble : str or None, what was not finite, where the state is ``NUMERICAL_TROUBLE``
+    """
 
     w: NDArray[np.float64]
     risk: float
@@ -66,6 +89,7 @@ class Solution:
     iterations: int
     planes: int
     seconds: float
+    trouble: str | None = None
 
 
 class Solver:
@@ -74,11 +98,15 @@ class Solver:
 
     Parameters
     ----------
-    cutter : what evaluates the risk, convex and non-negative, and says where to cut (``line_search``)
+    cutter : what evaluates the risk, convex and with a lower bound, and says where to cut (``line_search``)
     dimension : length of w
     backend : solves the working-set QPs
     start : (dimension,) float64, the first point; 0 by default
     constraints : hard constraints on w, if there are any
+
+    Raises
+    ------
+    ValueError : a risk without a lower bound
     """
 
     def __init__(
@@ -90,10 +118,12 @@ class Solver:
         start: NDArray[np.float64] | None = None,
         constraints: Constraints | None = None,
     ) -> None:
+        if not np.isfinite(cutter.lower_bound):
+            raise ValueError(f"cutting planes need a risk with a lower bound, found {cutter.lower_bound}")
         self._cutter = cutter
         self._backend = backend
         self._constraints = constraints
-        self._working_set = WorkingSet(dimension)
+        self._working_set = WorkingSet(dimension, cutter.lower_bound)
         self._start = np.zeros(dimension) if start is None else start
         self._best: NDArray[np.float64] | None = None
         self._best_risk = np.inf
@@ -105,11 +135,11 @@ class Solver:
         epsilon: float = 1e-3,
         max_iterations: int = 10_000,
         time_limit: float | None = None,
-        on_iteration: Callable[[Iteration], None] | None = None,
+        on_iteration: Callable[[CuttingPlaneIteration], None] = lambda iteration: None,
         should_stop: Callable[[], bool] = lambda: False,
         centre: NDArray[np.float64] | None = None,
-        good_enough: Callable[[float, float], bool] | None = None,
-    ) -> Solution:
+        good_enough: Callable[[float, float], bool] = lambda primal, dual: False,
+    ) -> CuttingPlaneSolution:
         """The minimiser for this C and centre.
 
         Parameters
@@ -124,67 +154,24 @@ class Solver:
 
         Raises
         ------
-        FloatingPointError : a value, plane or product of planes that is not finite
+        FloatingPointError : a value, plane or product of planes that is not finite, before any good point was found;
+            later it ends the run as ``NUMERICAL_TROUBLE``, with the best point and bounds so far
         """
-        began = time.perf_counter()
-        working_set = self._working_set
-        tolerance = tolerance_of(epsilon, C)
-        working_set.C = C
-        working_set.centre = np.zeros_like(self._start) if centre is None else centre
-        w = self._start
-        dual = 0.0  # α = 0, feasible since risk ≥ 0
-        if self._best is not None:
-            _, w, lower = self._solve_qp(QP_SHARE * tolerance)
-            dual = max(dual, lower)
-        primal = np.inf if self._best is None else self._objective(self._best, self._best_risk, C)
-        unchanged = 0
-        index = 0
-        while True:
-            index += 1
-            before = (primal, dual)
-            self._cut(w, C, primal - dual)
-            assert self._best is not None
-            primal = self._objective(self._best, self._best_risk, C)
-            spans = Spans()
-            with spans.time("qp"):
-                qp, w, lower = self._solve_qp(QP_SHARE * tolerance)
-                planes = len(working_set)
-                working_set.forget_idle()
-            dual = max(dual, lower)
-            certificate = Certificate(primal, dual, tolerance)
-            enough = certificate.reached or (good_enough is not None and good_enough(primal, dual))
-            if enough:
-                self._best_risk = self._cutter.verified_risk(self._best)
-                primal = self._objective(self._best, self._best_risk, C)
-                certificate = Certificate(primal, dual, tolerance)
-                enough = certificate.reached or (good_enough is not None and good_enough(primal, dual))
-            seconds = time.perf_counter() - began
-            if on_iteration is not None:
-                on_iteration(Iteration(index, certificate, planes, qp, spans.parts["qp"], seconds))
-
-            progress = max(before[0] - primal, dual - before[1])
-            unchanged = 0 if progress > 1e-14 * primal else unchanged + 1
-            state = _state(
-                enough,
-                index,
-                max_iterations,
-                seconds,
-                time_limit,
-                unchanged,
-                should_stop,
-            )
-            if state is not None:
-                return Solution(self._best, self._best_risk, certificate, state, index, planes, seconds)
-
-    def _solve_qp(self, tolerance: float) -> tuple[QPSolution, NDArray[np.float64], float]:
-        """The working set's solution, its w, and the dual objective there."""
-        working_set = self._working_set
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            qp = self._backend.solve(working_set.problem(), working_set.alpha, tolerance)
-            w, dual = working_set.accept(qp.alpha)
-        if not np.isfinite(qp.gap) or not np.isfinite(dual):
-            raise not_finite("dual objective")
-        return qp, w, dual
+        self._working_set.C = C
+        self._working_set.centre = np.zeros_like(self._start) if centre is None else centre
+        dual = self._working_set.dual_of_nothing
+        run = _Run(dual, tolerance_of(epsilon, C), max_iterations, time_limit, should_stop, good_enough)
+        with run.guarded():
+            w = self._first_point(run)
+        while run.state is None:
+            with run.guarded():
+                self._cut(w, run)
+                w = self._solve_qp(run)
+                self._working_set.forget_idle()
+                self._verify(run)
+            run.complete_iteration(on_iteration)
+        assert self._best is not None
+        return run.solution(self._best, self._best_risk)
 
     def restart(self, point: NDArray[np.float64]) -> None:
         """Forgets the best point: the next run starts from ``point`` (dimension,), with the planes there are."""
@@ -192,51 +179,141 @@ class Solver:
         self._best, self._best_risk = None, np.inf
         self._cutter.restart()
 
-    def _objective(self, point: NDArray[np.float64], risk: float, C: float) -> float:
-        away = point - self._working_set.centre
-        return 0.5 * float(away @ away) + C * risk
+    def _first_point(self, run: _Run) -> NDArray[np.float64]:
+        """The start, or the minimiser of the planes there are already."""
+        if self._best is None:
+            return self._start
+        run.primal = self._objective(self._best, self._best_risk)
+        return self._solve_qp(run)
 
-    def _cut(self, w: NDArray[np.float64], C: float, gap: float) -> None:
-        """Adds planes for w, and keeps the better of the best point and the new one."""
+    def _cut(self, w: NDArray[np.float64], run: _Run) -> None:
+        """Adds planes for w, and keeps the better of the best point and the one that the cutter found."""
         point = w
         if self._constraints is not None:
             restored = self._constraints(w)
             point = restored.point
             for plane, offset in zip(restored.planes, restored.offsets, strict=True):
                 self._working_set.add(plane, float(offset), soft=False)
-        with np.errstate(over="ignore", invalid="ignore"):
-            step = self._cutter(point, C, gap, self._working_set.centre)
-            self._working_set.add(step.cut.plane, step.cut.offset, soft=True)
-            here = self._objective(step.point, step.risk, C)
-        if not np.isfinite(here) or not np.isfinite(self._working_set.problem().gram[-1]).all():
+        cut = self._cutter(point, self._working_set.C, run.primal - run.dual, self._working_set.centre)
+        self._working_set.add(cut.plane, cut.offset, soft=True)
+        objective = self._objective(cut.point, cut.risk)
+        if not np.isfinite(objective):
             raise not_finite("objective")
-        if self._best is None or here < self._objective(self._best, self._best_risk, C):
-            self._best, self._best_risk = step.point, step.risk
+        if self._best is None or objective < run.primal:
+            self._best, self._best_risk, run.primal = cut.point, cut.risk, objective
+
+    def _solve_qp(self, run: _Run) -> NDArray[np.float64]:
+        """The minimiser of the planes, whose dual objective is a lower bound."""
+        working_set = self._working_set
+        spans = Spans()
+        with spans.time("qp"):
+            qp = self._backend.solve(working_set.problem(), working_set.alpha, QP_SHARE * run.tolerance)
+            w, dual = working_set.accept(qp.alpha)
+        if not np.isfinite(qp.gap) or not np.isfinite(dual):
+            raise not_finite("dual objective")
+        run.qp, run.qp_span, run.planes = qp, spans.parts["qp"], len(working_set)
+        run.raise_dual(dual)
+        return w
+
+    def _verify(self, run: _Run) -> None:
+        """A certificate counts only where the best point's risk is computed afresh: along a line search scores are
+        added up, with what rounding does to them."""
+        if run.enough:
+            assert self._best is not None
+            self._best_risk = self._cutter.verified_risk(self._best)
+            run.primal = self._objective(self._best, self._best_risk)
+
+    def _objective(self, point: NDArray[np.float64], risk: float) -> float:
+        away = point - self._working_set.centre
+        return 0.5 * float(away @ away) + self._working_set.C * risk
 
 
-def not_finite(what: str) -> FloatingPointError:
-    return FloatingPointError(
-        f"the {what} is not finite: feature values, bias, costs or C are too large, scale them down"
-    )
+class _Run:
+    """One minimisation: its bounds, its progress and its end.
 
+    primal : the objective of the best point so far; dual : the best lower bound; state : None while it goes on
+    qp, qp_span, planes : the last QP's solution, how long it took, and the planes it was of
+    """
 
-def _state(
-    enough: bool,
-    index: int,
-    max_iterations: int,
-    seconds: float,
-    time_limit: float | None,
-    unchanged: int,
-    should_stop: Callable[[], bool],
-) -> State | None:
-    if enough:
-        return State.CONVERGED
-    if should_stop():
-        return State.INTERRUPTED
-    if index >= max_iterations:
-        return State.ITERATION_LIMIT
-    if time_limit is not None and seconds >= time_limit:
-        return State.TIME_LIMIT
-    if unchanged >= STALL_LIMIT:
-        return State.STALLED
-    return None
+    qp: QPSolution
+    qp_span: Span
+    planes = 0
+
+    def __init__(
+        self,
+        dual: float,
+        tolerance: float,
+        max_iterations: int,
+        time_limit: float | None,
+        should_stop: Callable[[], bool],
+        good_enough: Callable[[float, float], bool],
+    ) -> None:
+        self.tolerance = tolerance
+        self.primal, self.dual = np.inf, dual
+        self.state: State | None = None
+        self._max_iterations = max_iterations
+        self._time_limit = time_limit
+        self._should_stop = should_stop
+        self._good_enough = good_enough
+        self._began = time.perf_counter()
+        self._iterations = 0
+        self._unchanged = 0
+        self._before = (self.primal, self.dual)
+        self._trouble: str | None = None
+
+    @property
+    def certificate(self) -> Certificate:
+        return Certificate(self.primal, self.dual, self.tolerance)
+
+    @property
+    def enough(self) -> bool:
+        return self.certificate.reached or self._good_enough(self.primal, self.dual)
+
+    def raise_dual(self, dual: float) -> None:
+        """A QP that is solved to its own tolerance only may come out below one before; both bounds hold."""
+        self.dual = max(self.dual, dual)
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """An iteration. What is not finite ends the run if there is a good point, and is an error before."""
+        self._before = (self.primal, self.dual)
+        try:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                yield
+        except FloatingPointError as error:
+            if not np.isfinite(self.primal):
+                raise
+            self.state, self._trouble = State.NUMERICAL_TROUBLE, str(error)
+
+    def complete_iteration(self, on_iteration: Callable[[CuttingPlaneIteration], None]) -> None:
+        """Reports it, unless trouble broke it off, and decides whether it was the last."""
+        if self.state is not None:
+            return
+        self._iterations += 1
+        seconds = time.perf_counter() - self._began
+        on_iteration(
+            CuttingPlaneIteration(self._iterations, self.certificate, self.planes, self.qp, self.qp_span, seconds)
+        )
+        progress = max(self._before[0] - self.primal, self.dual - self._before[1])
+        self._unchanged = 0 if progress > 1e-14 * abs(self.primal) else self._unchanged + 1
+        self.state = self._end(seconds)
+
+    def _end(self, seconds: float) -> State | None:
+        if self.enough:
+            return State.CONVERGED
+        if self._should_stop():
+            return State.INTERRUPTED
+        if self._iterations >= self._max_iterations:
+            return State.ITERATION_LIMIT
+        if self._time_limit is not None and seconds >= self._time_limit:
+            return State.TIME_LIMIT
+        if self._unchanged >= STALL_LIMIT:
+            return State.STALLED
+        return None
+
+    def solution(self, w: NDArray[np.float64], risk: float) -> CuttingPlaneSolution:
+        assert self.state is not None
+        seconds = time.perf_counter() - self._began
+        return CuttingPlaneSolution(
+            w, risk, self.certificate, self.state, self._iterations, self.planes, seconds, self._trouble
+        )

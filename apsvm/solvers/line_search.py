@@ -16,10 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from apsvm.score_space import ScoreFunction, Tangent, V
 
 #: The search stops when it can gain at most this share of the current gap.
 GAP_SHARE = 0.01
@@ -29,56 +31,31 @@ MOST_TRIALS = 12
 STEP_OUT = 2.0
 
 
-class Cut(Protocol):
-    """risk(w') ≥ plane·w' + offset for every w'."""
+class Cut(NamedTuple):
+    """What a cutter found.
 
-    @property
-    def plane(self) -> NDArray[np.float64]: ...
-    @property
-    def offset(self) -> float: ...
-
-
-class Hinge(Protocol):
-    """The risk at given scores: its ``value`` and row ``weights`` (n,), a subgradient with respect to the scores."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def weights(self) -> NDArray[np.float64]: ...
-
-
-HingeT = TypeVar("HingeT", bound=Hinge)
-
-
-class ScoredRisk(Protocol[HingeT]):
-    """A risk that sees w only through the n scores X·w. Results go to ``out`` (n,) float64 where it is given."""
-
-    @property
-    def n_scores(self) -> int: ...
-
-    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """X·w: (n,) float64."""
-
-    def hinge(self, scores: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> HingeT:
-        """The risk at these scores; ``out`` becomes its weights."""
-
-    def cut(self, hinge: HingeT) -> Cut:
-        """The plane of a hinge: one pass over the rows that violate."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """point : (dimension,) float64, a candidate for the best point, and ``risk`` there; cut : the new plane."""
+    Attributes
+    ----------
+    point : (dimension,) float64, a candidate for the best point
+    risk : the risk there
+    plane : (dimension,) float64
+    offset : risk(w') ≥ plane·w' + offset for every w'
+    """
 
     point: NDArray[np.float64]
     risk: float
-    cut: Cut
+    plane: NDArray[np.float64]
+    offset: float
 
 
 class Cutter(Protocol):
     """Decides where to cut, given the QP's point."""
 
-    def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Step:
+    @property
+    def lower_bound(self) -> float:
+        """A number that the risk is nowhere below."""
+
+    def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         """``gap``: between the bounds of ½‖w − centre‖² + C·risk so far (infinite at first)."""
 
     def restart(self) -> None:
@@ -88,56 +65,81 @@ class Cutter(Protocol):
         """The risk at a point the cutter returned, computed afresh."""
 
 
-class AtTheQPsPoint(Generic[HingeT]):
+@dataclass(frozen=True, slots=True)
+class _Known(Generic[V]):
+    """A point, its scores, and the risk's value and slopes there."""
+
+    point: NDArray[np.float64]
+    scores: V
+    slopes: V
+    tangent: Tangent
+
+    @property
+    def risk(self) -> float:
+        return self.tangent.value
+
+
+def _plane(risk: ScoreFunction[V], known: _Known[V]) -> tuple[NDArray[np.float64], float]:
+    """The cutting plane that touches the risk at a point, and its offset."""
+    value, offset = known.tangent
+    if offset is None:
+        offset = value - risk.vectors.dot(known.slopes, known.scores)
+    return risk.combine(known.slopes), offset
+
+
+class AtTheQPsPoint(Generic[V]):
     """The plain cutting-plane method (Joachims et al. 2009)."""
 
-    def __init__(self, risk: ScoredRisk[HingeT]) -> None:
+    def __init__(self, risk: ScoreFunction[V]) -> None:
         self._risk = risk
-        self._scores, self._weights = np.empty(risk.n_scores), np.empty(risk.n_scores)
+        self._scores, self._slopes = risk.vectors.empty(), risk.vectors.empty()
 
-    def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Step:
-        hinge = self._hinge(point)
-        return Step(point, hinge.value, self._risk.cut(hinge))
+    @property
+    def lower_bound(self) -> float:
+        return self._risk.lower_bound
+
+    def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
+        here = self._know(point)
+        return Cut(point, here.risk, *_plane(self._risk, here))
 
     def restart(self) -> None:
         pass
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
-        return self._hinge(point).value
+        return self._know(point).risk
 
-    def _hinge(self, point: NDArray[np.float64]) -> HingeT:
-        return self._risk.hinge(self._risk.scores(point, out=self._scores), out=self._weights)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known(Generic[HingeT]):
-    """A point, its scores and its hinge."""
-
-    point: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    hinge: HingeT
+    def _know(self, point: NDArray[np.float64]) -> _Known[V]:
+        scores = self._risk.scores(point, self._scores)
+        return _Known(point, scores, self._slopes, self._risk.tangent(scores, self._slopes))
 
 
-class AfterLineSearch(Generic[HingeT]):
-    """See the module. Arrays as long as the scores are used again and again: fresh ones cost more than the oracle."""
+class AfterLineSearch(Generic[V]):
+    """See the module. Score vectors are used again and again: fresh arrays cost more than the oracle."""
 
-    def __init__(self, risk: ScoredRisk[HingeT]) -> None:
+    def __init__(self, risk: ScoreFunction[V]) -> None:
         self._risk = risk
-        self._best: _Known[HingeT] | None = None
-        self._unused: list[NDArray[np.float64]] = []
+        self._vectors = risk.vectors
+        self._best: _Known[V] | None = None
+        self._unused: list[V] = []
         self._reach = 1.0
 
-    def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Step:
+    @property
+    def lower_bound(self) -> float:
+        return self._risk.lower_bound
+
+    def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         if self._best is None:
-            self._best = there = self._know(point)
-            return Step(point, there.hinge.value, self._risk.cut(there.hinge))
-        here, scores = self._best, self._risk.scores(point, out=self._array())
+            there = self._know(point)
+            cut = Cut(point, there.risk, *_plane(self._risk, there))
+            self._best = there
+            return cut
+        here, scores = self._best, self._risk.scores(point, self._vector())
         best, beyond = self._search(here, point, scores, C, gap, centre)
-        step = Step(best.point, best.hinge.value, self._risk.cut(beyond.hinge))
+        cut = Cut(best.point, best.risk, *_plane(self._risk, beyond))
         self._best = best
         self._forget([here, beyond], but=[best])
         self._unused.append(scores)
-        return step
+        return cut
 
     def restart(self) -> None:
         if self._best is not None:
@@ -151,77 +153,73 @@ class AfterLineSearch(Generic[HingeT]):
             self._best = fresh  # rid of what rounding has added up
         else:
             self._forget([fresh])
-        return fresh.hinge.value
+        return fresh.risk
 
-    def _array(self) -> NDArray[np.float64]:
-        """(n_scores,) float64 of any content."""
-        return self._unused.pop() if self._unused else np.empty(self._risk.n_scores)
+    def _vector(self) -> V:
+        """A score vector of any content."""
+        return self._unused.pop() if self._unused else self._vectors.empty()
 
-    def _know(self, point: NDArray[np.float64]) -> _Known[HingeT]:
-        scores = self._risk.scores(point, out=self._array())
-        return _Known(point, scores, self._risk.hinge(scores, out=self._array()))
+    def _know(self, point: NDArray[np.float64], scores: V | None = None) -> _Known[V]:
+        """The point with its scores, computed unless they are given, and the risk there."""
+        if scores is None:
+            scores = self._risk.scores(point, self._vector())
+        slopes = self._vector()
+        return _Known(point, scores, slopes, self._risk.tangent(scores, slopes))
 
-    def _forget(self, known: list[_Known[HingeT]], but: Sequence[_Known[HingeT] | None] = ()) -> None:
-        """Takes back the arrays of each but those."""
+    def _forget(self, known: list[_Known[V]], but: Sequence[_Known[V] | None] = ()) -> None:
+        """Takes back the vectors of each but those."""
         for one in {id(one): one for one in known}.values():
             if not any(one is other for other in but):
-                self._unused += [one.scores, one.hinge.weights]
+                self._unused += [one.scores, one.slopes]
 
     def _search(
         self,
-        here: _Known[HingeT],
+        here: _Known[V],
         point: NDArray[np.float64],
-        scores: NDArray[np.float64],
+        scores: V,
         C: float,
         gap: float,
         centre: NDArray[np.float64],
-    ) -> tuple[_Known[HingeT], _Known[HingeT]]:
+    ) -> tuple[_Known[V], _Known[V]]:
         """The best of ``here``, the QP's ``point`` and the points tried between them, and the nearest one tried beyond
-        the minimum (the best, where there is none). The arrays of the others are taken back, but those of ``here``."""
+        the minimum (the best, where there is none). The vectors of the others are taken back, but those of ``here``."""
         direction = point - here.point
-        change = np.subtract(scores, here.scores, out=self._array())
-        away = here.point - centre
-        constant, linear, square = (
-            0.5 * float(away @ away),
-            float(away @ direction),
-            0.5 * float(direction @ direction),
-        )
+        change = self._vector()
+        self._vectors.subtract(scores, here.scores, change)
+        regular = _Quadratic.of(here.point - centre, direction)
 
-        def objective(t: float, hinge: HingeT) -> float:
-            return constant + t * (linear + t * square) + C * hinge.value
+        def tangent(t: float, known: _Known[V]) -> _Line:
+            slope = C * self._vectors.dot(known.slopes, change)
+            return _Line(t, slope, C * known.risk - slope * t)
 
-        def tangent(t: float, hinge: HingeT) -> _Tangent:
-            slope = C * float(hinge.weights @ change)
-            return _Tangent(t, slope, C * hinge.value - slope * t)
-
-        def evaluated(t: float) -> _Known[HingeT]:
-            between = np.multiply(change, t, out=self._array())
-            between += here.scores
-            hinge = self._risk.hinge(between, out=self._array())
-            return _Known(point if t == 1.0 else here.point + t * direction, between, hinge)
+        def evaluated(t: float) -> _Known[V]:
+            between = self._vector()
+            self._vectors.add(here.scores, t, change, between)
+            return self._know(point if t == 1.0 else here.point + t * direction, between)
 
         # Of a convex function's tangents only the nearest on either side count between them. Before there is one on the
         # right, trials step out from where the last search ended: the QP's point itself is mostly far too far.
-        left, right = tangent(0.0, here.hinge), None
-        best, value, at = here, objective(0.0, here.hinge), 0.0
-        beyond: _Known[HingeT] | None = None
+        left, right = tangent(0.0, here), None
+        best, value, at = here, regular.at(0.0) + C * here.risk, 0.0
+        beyond: _Known[V] | None = None
         reach = self._reach
         for _ in range(MOST_TRIALS):
-            t, lower = _minimum(linear, square, left, right)
+            t, lower = _minimum(regular, left, right)
             if right is None:
                 t = min(t, reach)
                 reach *= STEP_OUT
-            if value - (constant + lower) <= GAP_SHARE * gap or not left.t < t or (right is not None and t >= right.t):
+            open_gain = value - (regular.constant + lower)
+            if open_gain <= GAP_SHARE * gap or not left.t < t or (right is not None and t >= right.t):
                 break
             trial = evaluated(t)
-            found = tangent(t, trial.hinge)
+            touching = tangent(t, trial)
             others = [trial, best] if beyond is None else [trial, best, beyond]
-            if linear + 2.0 * square * t + found.slope < 0.0:
-                left = found
+            if regular.slope(t) + touching.slope < 0.0:
+                left = touching
             else:
-                right, beyond = found, trial
-            if objective(t, trial.hinge) < value:
-                best, value, at = trial, objective(t, trial.hinge), t
+                right, beyond = touching, trial
+            if regular.at(t) + C * trial.risk < value:
+                best, value, at = trial, regular.at(t) + C * trial.risk, t
             self._forget(others, but=[here, best, beyond])
         if best is here and beyond is None:
             beyond = evaluated(1.0)  # nothing to search: a plane is needed all the same
@@ -230,27 +228,46 @@ class AfterLineSearch(Generic[HingeT]):
         return best, best if beyond is None else beyond
 
 
+class _Quadratic(NamedTuple):
+    """½‖away + t·direction‖² = constant + linear·t + square·t²."""
+
+    constant: float
+    linear: float
+    square: float
+
+    @classmethod
+    def of(cls, away: NDArray[np.float64], direction: NDArray[np.float64]) -> _Quadratic:
+        return cls(0.5 * float(away @ away), float(away @ direction), 0.5 * float(direction @ direction))
+
+    def at(self, t: float) -> float:
+        return self.constant + t * (self.linear + t * self.square)
+
+    def slope(self, t: float) -> float:
+        return self.linear + 2.0 * self.square * t
+
+
 @dataclass(frozen=True, slots=True)
-class _Tangent:
-    """Of C·h at ``t``: slope·t' + at_zero ≤ C·h(t')."""
+class _Line:
+    """A tangent of C·risk at ``t`` along the segment: slope·t' + at_zero ≤ C·h(t')."""
 
     t: float
     slope: float
     at_zero: float
 
 
-def _minimum(linear: float, square: float, left: _Tangent, right: _Tangent | None) -> tuple[float, float]:
-    """argmin and minimum of linear·t + square·t² + the larger of two tangents, between their points; without a right
-    one of the left one alone, up to t = 1."""
+def _minimum(regular: _Quadratic, left: _Line, right: _Line | None) -> tuple[float, float]:
+    """argmin and minimum of the quadratic, less its constant, and the larger of two tangents, between their points;
+    without a right one of the left one alone, up to t = 1."""
+    _, linear, square = regular
     t = end = 1.0 if right is None else right.t
     if right is not None:
         rise = right.slope - left.slope
         t = (left.at_zero - right.at_zero) / rise if rise > 0.0 else left.t
     # Before the tangents cross the left one counts, behind it the right one.
     if square > 0.0:
-        if linear + 2.0 * square * t + left.slope > 0.0:
+        if regular.slope(t) + left.slope > 0.0:
             t = -(linear + left.slope) / (2.0 * square)
-        elif right is not None and linear + 2.0 * square * t + right.slope < 0.0:
+        elif right is not None and regular.slope(t) + right.slope < 0.0:
             t = -(linear + right.slope) / (2.0 * square)
     t = min(max(t, left.t), end)
     larger = max(tangent.slope * t + tangent.at_zero for tangent in (left, right) if tangent is not None)

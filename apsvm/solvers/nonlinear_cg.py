@@ -9,13 +9,14 @@ evaluated. φ' is increasing, J being convex: secant steps outwards until it cha
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.solvers.smooth import Run, Search, Stop
-from apsvm.solvers.state import State
+from apsvm.score_space import V
+from apsvm.solvers.smooth import Search, SmoothRun, Stop
+from apsvm.solvers.state import State, not_finite
 
 #: The search ends where the slope is at most this share of the slope it began with.
 SLOPE_SHARE = 0.1
@@ -32,7 +33,7 @@ class NonlinearCG(Search):
 
     name: ClassVar[str] = "prcg"
 
-    def search(self, run: Run) -> None:
+    def search(self, run: SmoothRun[V]) -> None:
         problem = run.problem
         w = run.w
         scores = problem.scores(w)
@@ -72,19 +73,18 @@ class NonlinearCG(Search):
             direction = beta * direction - gradient
 
 
-class _Line:
+class _Line(Generic[V]):
     """Searches along one direction after another.
 
-    scores : (n,) float64, at the point where the search begins; moved by ``minimise`` to where it ends
-    c : (n,) float64, ∂L/∂s there
+    scores : at the point where the search begins; moved by ``minimise`` to where it ends
+    c : ∂L/∂s there
     """
 
-    def __init__(self, run: Run, scores: NDArray[np.float64]) -> None:
+    def __init__(self, run: SmoothRun[V], scores: V) -> None:
         self.scores = scores
-        self.c = np.empty(scores.size)
         self._run = run
-        self._trial = np.empty(scores.size)
-        self._change = np.empty(scores.size)
+        self._vectors = run.problem.vectors
+        self.c, self._trial, self._change = (self._vectors.empty() for _ in range(3))
 
     def minimise(
         self, w: NDArray[np.float64], direction: NDArray[np.float64], slope: float, step: float | None
@@ -95,7 +95,7 @@ class _Line:
         change = run.problem.scores(direction, self._change)
         linear, square = (run.regularisation * float(v @ direction) for v in (w, direction))
         if step is None:
-            spread = float(np.sqrt(change @ change / change.size))
+            spread = float(np.sqrt(self._vectors.dot(change, change) / run.problem.n_scores))
             step = 1.0 / spread if spread > 0.0 else 1.0
         low, slope_low = 0.0, slope
         high = slope_high = np.inf
@@ -138,11 +138,10 @@ class _Line:
 
     def _slope(self, step: float, regular: float) -> float:
         """φ' at this step; the trial's scores and c become those there."""
-        np.multiply(self._change, step, out=self._trial)
-        self._trial += self.scores
+        self._vectors.add(self.scores, step, self._change, self._trial)
         self._run.problem.slopes(self._trial, self.c)
-        slope = float(self.c @ self._change) + regular
+        slope = self._vectors.dot(self.c, self._change) + regular
         if not np.isfinite(slope):
-            raise FloatingPointError("a slope is not finite: the feature values are too large, scale them down")
+            raise not_finite("slope")
         self._run.evaluated(step=step, slope=slope)
         return slope

@@ -1,23 +1,28 @@
-"""Descend J(w) = ½‖w‖² + C·r(Xw) where r is neither smooth nor convex: L-BFGS with a weak Wolfe search.
+"""L-BFGS with a weak Wolfe search on scores: descend J(w) = λ/2 ‖w‖² + C·r(Xw).
 
     d = −H g,   H from the last steps and changes of gradient (Nocedal 1980), at first diagonal;
     a by doubling and halving until   J(w + a d) ≤ J(w) + 10⁻⁴ a g·d   and   g(w + a d)·d ≥ 0.9 g·d
 
+Along a direction the scores are known, so that a trial costs one evaluation of r; an iteration costs two passes over X.
+
 Where J has kinks, quasi-Newton steps still head for a local minimum: the search stops beyond a kink, where the gradient
-is another, and H learns it (Lewis and Overton 2013). Along a direction the scores are known, so that a trial costs one
-evaluation of r; an iteration costs two passes over X. J only falls; how near the end is to stationary is not proved.
+is another, and H learns it (Lewis and Overton 2013). There J only falls; how near the end is to stationary is not
+proved (``descend``). Where r is smooth and convex (``lbfgs``) the gradient proves it, and the search goes on where J
+can no longer tell two points apart: a trial within rounding of J(w) passes if the slopes say that J fell (Hager and
+Zhang 2005, the approximate Wolfe conditions).
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.solvers.smooth import Scored
+from apsvm.score_space import ScoreFunction, V
+from apsvm.solvers.state import not_finite
 
 #: Pairs of steps and gradient changes that are kept.
 MEMORY = 10
@@ -28,62 +33,69 @@ MOST_TRIALS = 40
 FIRST_STEP = 0.1
 #: Iterations in a row that gain too little, or restarts, before the end.
 PATIENCE = 5
+#: Of J, what rounding may add to it or take from it.
+ROUNDING = 1e-12
 
 
-class Step(NamedTuple):
-    """An iteration: J, and how often r has been evaluated so far."""
+class DescentStep(NamedTuple):
+    """An iteration of a descent.
+
+    Attributes
+    ----------
+    number : int, from 1
+    objective : float, J
+    evaluations : int, of r so far
+    """
 
     number: int
     objective: float
     evaluations: int
 
 
+class Descended(NamedTuple):
+    """Where a descent ended: ``w`` (dimension,) float64, the lowest point; ``trouble``: what was not finite, if that
+    ended it."""
+
+    w: NDArray[np.float64]
+    trouble: str | None
+
+
 def descend(
-    problem: Scored,
+    risk: ScoreFunction[V],
     C: float,
     w: NDArray[np.float64],
     *,
     enough: float,
     curvature: NDArray[np.float64] | None = None,
     max_iterations: int = 10_000,
-    on_step: Callable[[Step], None] = lambda step: None,
+    on_step: Callable[[DescentStep], None] = lambda step: None,
     should_stop: Callable[[], bool] = lambda: False,
-) -> NDArray[np.float64]:
-    """A point with J at most that of ``w`` (dimension,), from which steps gain less than ``enough``.
+) -> Descended:
+    """A point with ½‖w‖² + C·r(Xw) at most that of ``w`` (dimension,), from which steps gain less than ``enough``.
 
     curvature : (dimension,) float64 > 0, how much J curves in each weight, up to a factor; None: alike
+
+    Raises FloatingPointError where J is not finite at ``w``; later that ends the descent.
     """
-    diagonal = np.ones(w.size) if curvature is None else 1.0 / curvature
-    here = _Here(problem, C, w)
-    history: deque[_Pair] = deque(maxlen=MEMORY)
+    here = QuasiNewton(risk, w, C=C, curvature=curvature)
     idle = 0
     for number in range(1, max_iterations + 1):
         if should_stop() or not here.gradient.any():
             break
-        direction = -_inverse_hessian(history, here.gradient, diagonal)
-        if not history:
-            length = float(np.linalg.norm(here.w))
-            largest = float(np.abs(direction).max())
-            if length > 0.0 and largest > 0.0:
-                direction /= largest  # whose squares may be too small for float64
-                direction *= FIRST_STEP * length / float(np.linalg.norm(direction))
-            else:
-                direction *= 1.0 / C
-        before, gradient, objective = here.w, here.gradient, here.objective
-        if not here.search(direction):
+        objective, afresh = here.objective, here.knows_nothing
+        try:
+            moved = here.step()
+        except FloatingPointError as error:
+            return Descended(here.w, str(error))
+        if moved:
+            on_step(DescentStep(number, here.objective, here.evaluations))
+            idle = idle + 1 if objective - here.objective < enough else 0
+        else:
             idle += 1
-            if not history or idle == PATIENCE:
-                break
-            history.clear()
-            continue
-        pair = _Pair.of(here.w - before, here.gradient - gradient)
-        if pair is not None:
-            history.append(pair)
-        on_step(Step(number, here.objective, here.evaluations))
-        idle = idle + 1 if objective - here.objective < enough else 0
-        if idle == PATIENCE:
+            here.forget()
+        if idle == PATIENCE or (afresh and not moved):
             break
-    return here.w
+    return Descended(here.w, None)
 
 
 class _Pair(NamedTuple):
@@ -93,75 +105,182 @@ class _Pair(NamedTuple):
     change: NDArray[np.float64]
     product: float
 
-    @classmethod
-    def of(cls, step: NDArray[np.float64], change: NDArray[np.float64]) -> _Pair | None:
-        product = float(step @ change)
-        return cls(step, change, product) if product > 0.0 else None
 
+class QuasiNewton(Generic[V]):
+    """The point reached, what is known there, and what the last steps say of the curvature.
 
-def _inverse_hessian(
-    history: deque[_Pair], gradient: NDArray[np.float64], diagonal: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """H g by the two loops; without history H is ``diagonal``."""
-    result = gradient.copy()
-    shares = []
-    for step, change, product in reversed(history):
-        share = float(step @ result) / product
-        result -= share * change
-        shares.append(share)
-    result *= diagonal
-    if history:
-        _, change, product = history[-1]
-        curved = float(change @ (diagonal * change))
-        if curved > 0.0:  # or it underflows
-            result *= product / curved
-    for (step, change, product), share in zip(history, reversed(shares), strict=True):
-        result += (share - float(change @ result) / product) * step
-    return result
+    Parameters
+    ----------
+    function : r
+    w : (dimension,) float64, where to begin
+    regularisation, C : λ and the weight of r
+    curvature : (dimension,) float64 > 0, how much J curves in each weight, up to a factor; None: alike
+    smooth : r is smooth and convex
+    on_trial : called after each trial of a search with the step along the direction, J and the slope there
 
+    Attributes
+    ----------
+    w : (dimension,) float64, the point
+    objective : float, J there
+    gradient : (dimension,) float64, there
+    evaluations : int, of r so far
+    """
 
-class _Here:
-    """The point reached, its scores, objective and gradient."""
-
-    def __init__(self, problem: Scored, C: float, w: NDArray[np.float64]) -> None:
-        self._problem = problem
-        self._C = C
+    def __init__(
+        self,
+        function: ScoreFunction[V],
+        w: NDArray[np.float64],
+        *,
+        regularisation: float = 1.0,
+        C: float = 1.0,
+        curvature: NDArray[np.float64] | None = None,
+        smooth: bool = False,
+        on_trial: Callable[[float, float, float], None] = lambda step, objective, slope: None,
+    ) -> None:
+        self._function = function
+        self._vectors = function.vectors
+        self._regularisation, self._C = regularisation, C
+        self._diagonal = np.ones(w.size) if curvature is None else 1.0 / curvature
+        self._smooth = smooth
+        self._on_trial = on_trial
+        self._history: deque[_Pair] = deque(maxlen=MEMORY)
+        self._scores, self._change, self._trial, self._slopes = (self._vectors.empty() for _ in range(4))
+        self.evaluations = 0
         self.w = w
-        self._scores = problem.scores(w)
-        self._change, self._trial, self._c = (np.empty(self._scores.size) for _ in range(3))
-        self.evaluations = 1
-        self.objective = 0.5 * float(w @ w) + C * problem.loss(self._scores, self._c)
-        self.gradient = self._gradient()
+        self.refresh()
 
-    def _gradient(self) -> NDArray[np.float64]:
-        gradient: NDArray[np.float64] = self.w + self._C * self._problem.combine(self._c)
+    @property
+    def knows_nothing(self) -> bool:
+        """Of the curvature: the next step goes down the gradient."""
+        return not self._history
+
+    def forget(self) -> None:
+        """Drops what the last steps said of the curvature."""
+        self._history.clear()
+
+    def refresh(self) -> None:
+        """Computes the scores, and what follows from them, afresh: rid of what rounding has added up."""
+        self._function.scores(self.w, self._scores)
+        value = self._function.tangent(self._scores, self._slopes).value
+        self.evaluations += 1
+        self.objective = 0.5 * self._regularisation * float(self.w @ self.w) + self._C * value
+        if not np.isfinite(self.objective):
+            raise not_finite("objective")
+        self.gradient = self._gradient(self.w)
+
+    def step(self) -> bool:
+        """Moves to a lower J; False, and stays, if there is none along the direction."""
+        direction = -self._newton()
+        if self.knows_nothing and not self._smooth:
+            direction = self._short(direction)
+        before, gradient = self.w, self.gradient
+        if not self._search(direction):
+            return False
+        moved, changed = self.w - before, self.gradient - gradient
+        product = float(moved @ changed)
+        if product > 0.0:
+            self._history.append(_Pair(moved, changed, product))
+        return True
+
+    def _gradient(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """At ``w``, whose slopes are in ``_slopes``."""
+        gradient: NDArray[np.float64] = self._regularisation * w + self._C * self._function.combine(self._slopes)
+        if not np.isfinite(gradient).all():
+            raise not_finite("gradient")
         return gradient
 
-    def search(self, direction: NDArray[np.float64]) -> bool:
+    def _short(self, direction: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A first direction, of a length that suits w."""
+        length = float(np.linalg.norm(self.w))
+        largest = float(np.abs(direction).max())
+        if length > 0.0 and largest > 0.0:
+            direction /= largest  # whose squares may be too small for float64
+            direction *= FIRST_STEP * length / float(np.linalg.norm(direction))
+        else:
+            direction *= 1.0 / self._C
+        return direction
+
+    def _newton(self) -> NDArray[np.float64]:
+        """H g by the two loops; without history H is diagonal."""
+        result = self.gradient.copy()
+        shares = []
+        for step, change, product in reversed(self._history):
+            share = float(step @ result) / product
+            result -= share * change
+            shares.append(share)
+        result *= self._diagonal
+        if self._history:
+            _, change, product = self._history[-1]
+            curved = float(change @ (self._diagonal * change))
+            if curved > 0.0:  # or it underflows
+                result *= product / curved
+        for (step, change, product), share in zip(self._history, reversed(shares), strict=True):
+            result += (share - float(change @ result) / product) * step
+        return result
+
+    def _search(self, direction: NDArray[np.float64]) -> bool:
         """Moves along ``direction`` to a lower J; False, and stays, if there is none."""
         slope = float(self.gradient @ direction)
         if not -np.inf < slope < 0.0:
             return False
-        self._problem.scores(direction, self._change)
-        square, linear, length = (float(a @ b) for a, b in ((self.w, self.w), (self.w, direction), (direction,) * 2))
-        step, low, high = 1.0, 0.0, np.inf
+        self._function.scores(direction, self._change)
+        squares = _Squares(float(self.w @ self.w), float(self.w @ direction), float(direction @ direction))
+        step, low, high = self._first_trial(), 0.0, np.inf
+        passed = False
         for _ in range(MOST_TRIALS):
-            np.multiply(self._change, step, out=self._trial)
-            self._trial += self._scores
-            risk = self._problem.loss(self._trial, self._c)
-            self.evaluations += 1
-            objective = 0.5 * (square + step * (2.0 * linear + step * length)) + self._C * risk
-            if not objective <= self.objective + GAIN * step * slope:
-                high = step
-            elif linear + step * length + self._C * float(self._c @ self._change) < SLOPE_SHARE * slope:
-                low = step
+            tried = step
+            objective, slope_there = self._try(tried, squares)
+            if not self._falls(tried, slope, objective, slope_there):
+                high = tried
+            elif slope_there < SLOPE_SHARE * slope:
+                low = tried
             else:
+                passed = True
                 break
-            step = 0.5 * (low + high) if high < np.inf else 2.0 * step
-        if not objective < self.objective:
+            step = 0.5 * (low + high) if high < np.inf else 2.0 * tried
+        if not objective < self.objective and not (self._smooth and passed):
             return False
-        self.w = self.w + step * direction
+        w = self.w + tried * direction
+        if not passed:
+            self._function.slopes(self._trial, self._slopes)
+        self.w, self.gradient, self.objective = w, self._gradient(w), objective
         self._scores, self._trial = self._trial, self._scores
-        self.objective = objective
-        self.gradient = self._gradient()
         return True
+
+    def _first_trial(self) -> float:
+        """1, what the curvature says; where nothing is known of it and J is smooth, what changes the scores by 1."""
+        if not (self._smooth and self.knows_nothing):
+            return 1.0
+        spread = float(np.sqrt(self._vectors.dot(self._change, self._change) / self._function.n_scores))
+        return 1.0 / spread if 0.0 < spread < np.inf else 1.0
+
+    def _try(self, step: float, squares: _Squares) -> tuple[float, float]:
+        """J and its slope at this step."""
+        self._vectors.add(self._scores, step, self._change, self._trial)
+        value = self._function.tangent(self._trial, self._slopes).value
+        self.evaluations += 1
+        _, linear, square = squares
+        objective = 0.5 * self._regularisation * squares.at(step) + self._C * value
+        along = self._vectors.dot(self._slopes, self._change)
+        slope = self._regularisation * (linear + step * square) + self._C * along
+        self._on_trial(step, objective, slope)
+        return objective, slope
+
+    def _falls(self, step: float, slope: float, objective: float, slope_there: float) -> bool:
+        """Whether J falls by what the slope promises; where rounding decides that, whether the slopes say so."""
+        if objective <= self.objective + GAIN * step * slope:
+            return True
+        level = objective <= self.objective + ROUNDING * abs(self.objective)
+        return self._smooth and level and slope_there <= (2.0 * GAIN - 1.0) * slope
+
+
+class _Squares(NamedTuple):
+    """w·w, w·d and d·d."""
+
+    point: float
+    linear: float
+    square: float
+
+    def at(self, step: float) -> float:
+        """‖w + step·d‖²"""
+        return self.point + step * (2.0 * self.linear + step * self.square)

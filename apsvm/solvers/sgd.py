@@ -23,10 +23,11 @@ class Ending(StrEnum):
     NOTHING_VIOLATES = "nothing violates"
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
+    NUMERICAL_TROUBLE = "numerical trouble"
 
     @property
     def as_asked(self) -> bool:
-        return self not in (Ending.TIME_LIMIT, Ending.INTERRUPTED)
+        return self in (Ending.EPOCHS_DONE, Ending.STOPPED_IMPROVING, Ending.NOTHING_VIOLATES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,22 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[T]):
-    """best : the snapshot after the best epoch, which is the last one without a validation; epochs : all of them."""
+    """What a descent came to.
+
+    Attributes
+    ----------
+    best : the snapshot after the best epoch, which without a validation is the last one
+    best_epoch : int, its number
+    epochs : all that were completed, or broken off by a limit
+    ending : why it stopped
+    trouble : str or None, what was not finite, where the ending is ``NUMERICAL_TROUBLE``
+    """
 
     best: T
     best_epoch: int
     epochs: list[Epoch]
     ending: Ending
+    trouble: str | None = None
 
 
 def descend(
@@ -85,32 +96,43 @@ def descend(
     validate : the metric of the parameters as they are
     patience : epochs without a better validation after which it stops
     time_limit : seconds; a pass is broken off, and counts as an epoch
+
+    Raises
+    ------
+    FloatingPointError : from the first pass or its validation; a later one ends the descent as ``NUMERICAL_TROUBLE``
     """
     began = time.perf_counter()
 
     def out_of_time() -> bool:
         return time_limit is not None and time.perf_counter() - began >= time_limit
 
-    found: list[Epoch] = []
+    done: list[Epoch] = []
     best, best_epoch, best_value = None, 0, float("-inf")
-    ending = Ending.EPOCHS_DONE
+    ending, trouble = Ending.EPOCHS_DONE, None
     for number in range(1, epochs + 1):
         started = time.perf_counter()
-        passed = one_pass(lambda: should_stop() or out_of_time())
-        seconds = time.perf_counter() - started
-        value = None if validate is None else validate()
+        try:
+            passed = one_pass(lambda: should_stop() or out_of_time())
+            seconds = time.perf_counter() - started
+            value = None if validate is None else validate()
+        except FloatingPointError as error:
+            if best is None:
+                raise
+            ending, trouble = Ending.NUMERICAL_TROUBLE, str(error)
+            break
         better = value is None or value > best_value
         if better:
-            best, best_epoch = snapshot() if value is not None else None, number
+            # Without a validation too: the next pass may end in trouble, and spoil the parameters.
+            best, best_epoch = snapshot(), number
             best_value = best_value if value is None else value
         epoch = Epoch(number, passed, value, better, seconds, time.perf_counter() - began)
-        found.append(epoch)
+        done.append(epoch)
         on_epoch(epoch)
         stopped = _ending(passed, number - best_epoch >= patience, should_stop(), out_of_time())
         if stopped is not None:
             ending = stopped
             break
-    return Outcome(snapshot() if best is None else best, best_epoch, found, ending)
+    return Outcome(snapshot() if best is None else best, best_epoch, done, ending, trouble)
 
 
 def _ending(passed: Pass, impatient: bool, interrupted: bool, out_of_time: bool) -> Ending | None:

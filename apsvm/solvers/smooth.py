@@ -10,45 +10,31 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.registry import Registry
-from apsvm.solvers.state import State
+from apsvm.score_space import ScoreFunction, V
+from apsvm.solvers.state import State, not_finite
 
 #: Of the sum of its terms' sizes, what rounding leaves of a gradient entry that is zero.
 ROUNDING = 16 * np.finfo(np.float64).eps
 
 
-class Scored(Protocol):
-    """L and X. Results go to ``out`` (n_scores,) float64 where it is given."""
-
-    @property
-    def n_scores(self) -> int: ...
-
-    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Xw: (n_scores,) float64."""
-
-    def loss(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> float:
-        """L, and ``out`` becomes c."""
-
-    def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Xᵀc: (dimension,) float64."""
-
-
-class Problem(Scored, Protocol):
-    """One whose slopes are had without its value."""
-
-    def slopes(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        """``out`` becomes c."""
-
-
 @dataclass(frozen=True, slots=True)
-class Evaluation:
-    """One evaluation of the problem. A line search that sees only gradients gives ``step``, along its direction, and
-    ``slope`` there; others the objective and the gradient's norm."""
+class SmoothEvaluation:
+    """One evaluation of the problem.
+
+    Attributes
+    ----------
+    index : int, from 1
+    iteration : int, iterations completed before it
+    objective : float, J; None where the search does not compute it
+    gradient_norm : float, ‖∇J‖∞; None for a trial along a direction
+    step, slope : float, of such a trial: how far along, and how J rises there
+    """
 
     index: int
     iteration: int
@@ -59,8 +45,17 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class Iteration:
-    """A new point; its objective is None where the solver does not compute it. Norms are ‖·‖∞."""
+class SmoothIteration:
+    """A new point.
+
+    Attributes
+    ----------
+    index : int, from 1
+    objective : float, J; None where the search does not compute it
+    gradient_norm : float, ‖∇J‖∞
+    evaluations : int, so far
+    seconds : float, since the run began
+    """
 
     index: int
     objective: float | None
@@ -70,8 +65,19 @@ class Iteration:
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
-    """w : (dimension,) float64; objective and gradient_norm : at w; asked : the gradient norm to be reached."""
+class SmoothSolution:
+    """What a run came to.
+
+    Attributes
+    ----------
+    w : (dimension,) float64
+    objective, gradient_norm : float, J and ‖∇J‖∞ at w, computed afresh
+    asked : float, the gradient norm to be reached
+    state : why the run ended
+    iterations, evaluations : int
+    seconds : float
+    trouble : str or None, what was not finite, where the state is ``NUMERICAL_TROUBLE``
+    """
 
     w: NDArray[np.float64]
     objective: float
@@ -81,6 +87,7 @@ class Solution:
     iterations: int
     evaluations: int
     seconds: float
+    trouble: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,7 @@ class Stop(Exception):
         self.state = state
 
 
-class Run:
+class SmoothRun(Generic[V]):
     """One minimisation: what a search asks, counts and tells.
 
     w : (dimension,) float64, the point reached so far; the search moves it
@@ -110,12 +117,12 @@ class Run:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: ScoreFunction[V],
         regularisation: float,
         w: NDArray[np.float64],
         limits: Limits,
-        on_evaluation: Callable[[Evaluation], None],
-        on_iteration: Callable[[Iteration], None],
+        on_evaluation: Callable[[SmoothEvaluation], None],
+        on_iteration: Callable[[SmoothIteration], None],
     ) -> None:
         self.problem = problem
         self.regularisation = regularisation
@@ -131,10 +138,10 @@ class Run:
     def seconds(self) -> float:
         return time.perf_counter() - self._began
 
-    def gradient(self, w: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gradient(self, w: NDArray[np.float64], c: V) -> NDArray[np.float64]:
         gradient: NDArray[np.float64] = self.regularisation * w + self.problem.combine(c)
         if not np.isfinite(gradient).all():
-            raise FloatingPointError("the gradient is not finite: the feature values are too large, scale them down")
+            raise not_finite("gradient")
         return gradient
 
     def evaluated(
@@ -147,7 +154,7 @@ class Run:
     ) -> None:
         """To be called after each evaluation; raises Stop when time is up or somebody asked for it."""
         self.evaluations += 1
-        self._on_evaluation(Evaluation(self.evaluations, self.iterations, objective, gradient_norm, step, slope))
+        self._on_evaluation(SmoothEvaluation(self.evaluations, self.iterations, objective, gradient_norm, step, slope))
         if self.limits.should_stop():
             raise Stop(State.INTERRUPTED)
         if self.limits.time_limit is not None and self.seconds >= self.limits.time_limit:
@@ -157,7 +164,7 @@ class Run:
         """To be called with each new point but the first; raises Stop at the limit of iterations."""
         self.w = w
         self.iterations += 1
-        self._on_iteration(Iteration(self.iterations, objective, gradient_norm, self.evaluations, self.seconds))
+        self._on_iteration(SmoothIteration(self.iterations, objective, gradient_norm, self.evaluations, self.seconds))
         if gradient_norm > self.asked and self.iterations >= self.limits.max_iterations:
             raise Stop(State.ITERATION_LIMIT)
 
@@ -168,7 +175,7 @@ class Search(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def search(self, run: Run) -> None:
+    def search(self, run: SmoothRun[V]) -> None:
         """Moves ``run.w`` until the gradient's norm is at most ``run.asked``; raises Stop if it ends before that."""
 
 
@@ -178,63 +185,79 @@ SEARCHES: Registry[Search] = Registry(
 
 
 def minimise(
-    problem: Problem,
+    problem: ScoreFunction[V],
     dimension: int,
     regularisation: float,
     search: Search,
     limits: Limits,
     *,
     start: NDArray[np.float64] | None = None,
-    on_evaluation: Callable[[Evaluation], None] = lambda evaluation: None,
-    on_iteration: Callable[[Iteration], None] = lambda iteration: None,
-) -> Solution:
+    on_evaluation: Callable[[SmoothEvaluation], None] = lambda evaluation: None,
+    on_iteration: Callable[[SmoothIteration], None] = lambda iteration: None,
+) -> SmoothSolution:
     """The minimiser of λ/2 ‖w‖² + L(Xw), from ``start`` (dimension,) or 0; ``regularisation`` is λ ≥ 0.
 
     Raises
     ------
-    FloatingPointError : scores, objective or gradient are not finite
+    FloatingPointError : scores, objective or gradient are not finite where the search begins, or its gradient's square
+        is not; later that ends the run as ``NUMERICAL_TROUBLE``
     """
     from threadpoolctl import threadpool_limits
 
     # More BLAS threads would make the last bits depend on their number, and small products slow.
-    with threadpool_limits(1, user_api="blas"):
+    with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
         return _minimise(problem, dimension, regularisation, search, limits, start, on_evaluation, on_iteration)
 
 
 def _minimise(
-    problem: Problem,
+    problem: ScoreFunction[V],
     dimension: int,
     regularisation: float,
     search: Search,
     limits: Limits,
     start: NDArray[np.float64] | None,
-    on_evaluation: Callable[[Evaluation], None],
-    on_iteration: Callable[[Iteration], None],
-) -> Solution:
+    on_evaluation: Callable[[SmoothEvaluation], None],
+    on_iteration: Callable[[SmoothIteration], None],
+) -> SmoothSolution:
     origin = np.zeros(dimension)
-    run = Run(problem, regularisation, origin if start is None else start, limits, on_evaluation, on_iteration)
-    state = State.CONVERGED
-    c = np.empty(problem.n_scores)
+    run = SmoothRun(problem, regularisation, origin if start is None else start, limits, on_evaluation, on_iteration)
+    state, trouble = State.CONVERGED, None
+    scores, c, sizes = (problem.vectors.empty() for _ in range(3))
     try:
-        problem.slopes(problem.scores(origin), c)
+        problem.slopes(problem.scores(origin, scores), c)
         gradient = run.gradient(origin, c)
+        if not np.isfinite(gradient @ gradient):
+            raise not_finite("gradient's square")
         # Constant features leave a gradient of rounding errors, and no share of those can be asked for.
-        rounding = ROUNDING * float(np.abs(problem.combine(np.abs(c))).max(initial=0.0))
+        problem.vectors.absolute(c, sizes)
+        rounding = ROUNDING * float(np.abs(problem.combine(sizes)).max(initial=0.0))
         norm = float(np.abs(gradient).max(initial=0.0))
         run.asked = max(limits.tolerance * norm, rounding)
         run.evaluated(gradient_norm=norm)
         if start is not None or norm > run.asked:
-            search.search(run)
+            trouble = _search(search, run)
     except Stop as stop:
         state = stop.state
+    if trouble is not None:
+        state = State.NUMERICAL_TROUBLE
     w = run.w
-    loss = problem.loss(problem.scores(w), c)
+    loss = problem.tangent(problem.scores(w, scores), c).value
     objective = 0.5 * regularisation * float(w @ w) + loss
     if not np.isfinite(objective):
-        raise FloatingPointError("the objective is not finite: the feature values are too large, scale them down")
+        raise not_finite("objective")
     norm = float(np.abs(run.gradient(w, c)).max(initial=0.0))
     if norm <= run.asked:
         state = State.CONVERGED
     elif state is State.CONVERGED:
         state = State.STALLED
-    return Solution(w, objective, norm, run.asked, state, run.iterations, run.evaluations + 1, run.seconds)
+    evaluations = run.evaluations + 1
+    return SmoothSolution(w, objective, norm, run.asked, state, run.iterations, evaluations, run.seconds, trouble)
+
+
+def _search(search: Search, run: SmoothRun[V]) -> str | None:
+    """What was not finite, if that ended the search: the point reached until then is left in ``run.w``."""
+    try:
+        search.search(run)
+    except FloatingPointError as error:
+        return str(error)
+    return None

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from apsvm.solvers.certificate import feasible
 from apsvm.solvers.qp.base import Problem
+from apsvm.solvers.state import not_finite
 
 #: A plane whose α has been zero for this many solves is dropped. Dropping never loosens a bound already proved.
 IDLE_LIMIT = 50
@@ -18,6 +19,8 @@ class WorkingSet:
     Parameters
     ----------
     dimension : length of w
+    lower_bound : L ≤ risk(w) for every w. The plane (0, L) is always there and its α is the rest of C: the QP is
+        that of risk − L, by offsets b_t − L, and C·L comes on top of its objective
 
     ``C``, the cap on the sum of the soft planes' α, may change between solves, and so may ``centre``, c of ½‖w − c‖²:
     the planes stay, as offsets a_t·c + b_t seen from there.
@@ -25,8 +28,9 @@ class WorkingSet:
 
     C: float
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, lower_bound: float = 0.0) -> None:
         self._size = 0
+        self._lower_bound = lower_bound
         self._centre = np.zeros(dimension)
         self._from_centre = np.empty(8)
         self._planes = np.empty((8, dimension))
@@ -50,13 +54,23 @@ class WorkingSet:
         self._centre = point
         self._from_centre[:t] = self._offsets[:t] + self._planes[:t] @ point
 
+    @property
+    def dual_of_nothing(self) -> float:
+        """The dual objective at α = 0."""
+        return self.C * self._lower_bound
+
     def add(self, plane: NDArray[np.float64], offset: float, *, soft: bool) -> None:
-        """Adds a plane ((dimension,) float64, copied) with α = 0."""
+        """Adds a plane ((dimension,) float64, copied) with α = 0; FloatingPointError, and it stays out, where its
+        products with the others are not finite."""
         if self._size == self._offsets.size:
             self._grow()
         t = self._size
         self._planes[t] = plane
         row = self._planes[: t + 1] @ plane
+        if soft:
+            offset -= self._lower_bound
+        if not (np.isfinite(offset) and np.isfinite(row).all()):
+            raise not_finite("cutting plane")
         self._gram[t, : t + 1] = row
         self._gram[: t + 1, t] = row
         self._offsets[t] = offset
@@ -76,7 +90,8 @@ class WorkingSet:
         t = self._size
         self.alpha = feasible(alpha, self._soft[:t], self.C)
         step = -(self.alpha @ self._planes[:t])
-        return self._centre + step, float(self.alpha @ self._from_centre[:t]) - 0.5 * float(step @ step)
+        dual = float(self.alpha @ self._from_centre[:t]) - 0.5 * float(step @ step)
+        return self._centre + step, dual + self.dual_of_nothing
 
     def forget_idle(self) -> None:
         """Counts the planes with (all but) no α and drops those idle for ``IDLE_LIMIT`` solves in a row."""

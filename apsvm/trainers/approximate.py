@@ -17,11 +17,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.rows import Rows
+from apsvm.data.rows import RowOperator
 from apsvm.losses.base import Loss
 from apsvm.losses.zero_one import ZeroOne
 from apsvm.oracles import make_oracle
-from apsvm.risk import Account, Evaluation, NothingToRankError, Risk, ScoreHinge, make_risk, require_pairs
+from apsvm.risk import NoRisk, NothingToRankError, Risk, make_risk, require_pairs
 from apsvm.solvers.cutting_plane import Restoration
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
@@ -100,29 +100,6 @@ def _easiest(margins: NDArray[np.float64], keep_easy: float) -> NDArray[np.int64
     return np.sort(candidates[top])
 
 
-class NoRisk:
-    """The risk where there is no pair to rank: zero."""
-
-    queries = 0
-    queries_skipped = 0
-    n_scores = 0
-
-    def __init__(self, dimension: int) -> None:
-        self._dimension = dimension
-
-    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        return np.empty(0)
-
-    def hinge(self, scores: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> ScoreHinge:
-        return ScoreHinge(0.0, np.empty(0), 0.0)
-
-    def cut(self, hinge: ScoreHinge) -> Evaluation:
-        return Evaluation(0.0, np.zeros(self._dimension), 0.0)
-
-    def account(self) -> Account:
-        return Account()
-
-
 class EasyRows:
     """The constraints y w·x ≥ 1, as planes −y x·w + 1 ≤ 0.
 
@@ -133,7 +110,7 @@ class EasyRows:
     interior : (dimension,) float64, a point that satisfies them all
     """
 
-    def __init__(self, rows: Rows, signs: NDArray[np.float64], interior: NDArray[np.float64]) -> None:
+    def __init__(self, rows: RowOperator, signs: NDArray[np.float64], interior: NDArray[np.float64]) -> None:
         self._rows = rows
         self._signs = signs
         self._interior = interior

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.labels import LabelOptions, Takes, Target
-    from apsvm.data.rows import Rows
+    from apsvm.data.rows import RowOperator
     from apsvm.header import Bounds, Epochs, Gradient, Json, Labels
     from apsvm.model import ItemFactors
 
@@ -46,7 +46,7 @@ class TrainingSet:
     source, fingerprint : what messages call the rows, and the SHA-256 of their file
     """
 
-    rows: Rows
+    rows: RowOperator
     target: Target
     queries: NDArray[np.int64] | None = None
     costs: NDArray[np.float64] | None = None

@@ -29,11 +29,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.rows import Rows
+from apsvm.data.rows import RowOperator
 from apsvm.losses.base import Loss, LossOverRankings
 from apsvm.oracles import make_oracle
 from apsvm.oracles.against_loss import AgainstLoss
-from apsvm.oracles.base import Oracle, Queries
+from apsvm.oracles.base import Oracle
+from apsvm.oracles.bucket import Bucket
+from apsvm.oracles.layout import Queries
 from apsvm.risk import NoLoss, Risk, make_risk
 from apsvm.solvers.sgd import Epoch, Pass, descend
 from apsvm.trainers.base import Progress, TrainingSet, Watch
@@ -139,13 +141,15 @@ class Within:
 
 class Lists:
     """The queries of a step, whose rows stand as ``layout`` says: L, the sum over them by their shares, which need not
-    add up to 1, and its gradient."""
+    add up to 1, and its gradient. ``oracle`` is the loss's own, for the positive update."""
 
-    def __init__(self, layout: Queries, loss: Loss, settings: DirectSettings, *, threads: int = 1) -> None:
+    def __init__(
+        self, layout: Queries, loss: Loss, oracle: Oracle, settings: DirectSettings, *, threads: int = 1
+    ) -> None:
         positive = settings.update == "positive"
-        perturbed: Oracle = make_oracle("auto", loss) if positive else AgainstLoss()
+        perturbed: Oracle = oracle if positive else AgainstLoss()
         # Rows of one score: L₊ takes them in the best order, L₋ in the worst, so that both count them as wrong.
-        by_score: Oracle = make_oracle("bucket", NoLoss()) if positive else AgainstLoss()
+        by_score: Oracle = Bucket() if positive else AgainstLoss()
         self._perturbed = perturbed.bind_queries(loss, layout, threads=threads)
         self._by_score = by_score.bind_queries(NoLoss(), layout, threads=threads)
         self._sign, self._epsilon, self._l2 = 1.0 if positive else -1.0, settings.epsilon, settings.penalty
@@ -177,7 +181,7 @@ class _Batch(NamedTuple):
     """What a step may take: all of ``rows``, or where there are ``blocks`` a sample, ``taken`` rows of each block."""
 
     lists: Lists
-    rows: Rows
+    rows: RowOperator
     queries: int
     blocks: list[tuple[int, int, int]]  # (first, size, taken)
 
@@ -186,7 +190,7 @@ class _Batch(NamedTuple):
         """In a pass: together they take as many rows as there are."""
         return max(1, round(len(self.rows) / sum(taken for *_, taken in self.blocks))) if self.blocks else 1
 
-    def draw(self, rng: np.random.Generator) -> Rows:
+    def draw(self, rng: np.random.Generator) -> RowOperator:
         if not self.blocks:
             return self.rows
         return self.rows.select(
@@ -268,7 +272,7 @@ class _Descent:
 
 
 def _first_weights(
-    rows: Rows, layout: Queries, start: NDArray[np.float64] | None, varies: NDArray[np.bool_]
+    rows: RowOperator, layout: Queries, start: NDArray[np.float64] | None, varies: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """``start``, or the difference of the classes' means, at the length that gives the scores deviation 1."""
     within = Within(layout)
@@ -309,7 +313,8 @@ def _batches(risk: Risk, settings: DirectSettings, rng: np.random.Generator) -> 
         if held > settings.step_rows and which.size == 1:
             part, blocks = _sampled(part, settings.step_rows)
         positions = np.concatenate([np.arange(first[q], first[q] + sizes[q]) for q in which.tolist()])
-        yield _Batch(Lists(part, risk.loss, settings, threads=rows.threads), rows.select(positions), which.size, blocks)
+        lists = Lists(part, risk.loss, risk.oracle, settings, threads=rows.threads)
+        yield _Batch(lists, rows.select(positions), which.size, blocks)
         members, held = [], 0
 
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.clock import Spans
-from apsvm.data.rows import Rows
+from apsvm.data.rows import RowOperator
+from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.trainers.preferences import Classes, PreferenceGraph
 
 OBJECTIVES = ("logistic", "erfc")
@@ -50,11 +51,17 @@ def fourier_setting(
 
 
 @dataclass(slots=True, eq=False)
-class PairLoss:
-    """See the module; made by ``make_pair_loss``, a ``solvers.smooth.Problem``. Rows are in its own order: query by
-    query, and within one class by class."""
+class PairLoss(ScoreFunction[NDArray[np.float64]]):
+    """See the module; made by ``make_pair_loss``.
 
-    rows: Rows
+    Attributes
+    ----------
+    rows : in its own order, query by query, and within one class by class
+    pairs, queries, queries_skipped : int, pairs to rank, queries with some, and queries without
+    scale : what their sum is multiplied by
+    """
+
+    rows: RowOperator
     pairs: int
     queries: int
     queries_skipped: int
@@ -66,6 +73,15 @@ class PairLoss:
     def n_scores(self) -> int:
         return len(self.rows)
 
+    @property
+    def vectors(self) -> ArrayVectors:
+        return ArrayVectors(self.n_scores)
+
+    @property
+    def lower_bound(self) -> float:
+        """0: ℓ is positive."""
+        return 0.0
+
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         with self._spans.time("scores"):
             return self.rows.scores(w, out)
@@ -73,12 +89,12 @@ class PairLoss:
     def slopes(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         self._sum(scores, out, with_loss=False)
 
-    def loss(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> float:
-        return self._sum(scores, out, with_loss=True)
+    def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
+        return Tangent(self._sum(scores, slopes, with_loss=True))
 
-    def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
+    def combine(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
         with self._spans.time("gradient"):
-            return self.rows.combine(c)
+            return self.rows.combine(slopes)
 
     def spans(self) -> Spans:
         """What was taken since the last time this was asked: scores, sums, gradient."""
@@ -127,7 +143,7 @@ def require_pairs(classes: Classes, graph: PreferenceGraph, groups: NDArray[np.i
 
 
 def make_pair_loss(
-    rows: Rows,
+    rows: RowOperator,
     classes: Classes,
     graph: PreferenceGraph,
     groups: NDArray[np.int64] | None = None,

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.clock import Span
-from apsvm.data.rows import Rows
+from apsvm.data.rows import RowOperator
 from apsvm.records import span_fields
-from apsvm.solvers.smooth import SEARCHES, Evaluation, Iteration, Limits, Solution, minimise
+from apsvm.solvers.smooth import SEARCHES, Limits, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.rank_ncg import RankNCGSettings
@@ -34,7 +34,7 @@ class TrainedPairs:
     afresh with exact sums, and how the search went; spans : the time of its parts."""
 
     w: NDArray[np.float64]
-    solution: Solution
+    solution: SmoothSolution
     pairs: int
     queries: int
     queries_skipped: int
@@ -46,7 +46,7 @@ class TrainedPairs:
 
 
 def train_rank_ncg(
-    rows: Rows,
+    rows: RowOperator,
     classes: Classes,
     graph: PreferenceGraph,
     queries: NDArray[np.int64] | None,
@@ -85,7 +85,7 @@ def train_rank_ncg(
             spans[part] = spans.get(part, Span()) + span
         return parts
 
-    def on_evaluation(evaluation: Evaluation) -> None:
+    def on_evaluation(evaluation: SmoothEvaluation) -> None:
         watch.log.write(
             "evaluation",
             iteration=evaluation.iteration,
@@ -97,7 +97,7 @@ def train_rank_ncg(
             **span_fields(taken()),
         )
 
-    def on_iteration(iteration: Iteration) -> None:
+    def on_iteration(iteration: SmoothIteration) -> None:
         watch.log.write(
             "iteration",
             iteration=iteration.index,

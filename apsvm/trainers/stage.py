@@ -12,23 +12,24 @@ from numpy.typing import NDArray
 
 from apsvm.clock import Span
 from apsvm.records import Log, span_fields
-from apsvm.risk import Account, OracleCall, ScoreHinge
-from apsvm.solvers.cutting_plane import Constraints, Iteration, Solution, Solver
-from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter, ScoredRisk
+from apsvm.risk import Account, OracleCall
+from apsvm.score_space import ScoreFunction
+from apsvm.solvers.cutting_plane import Constraints, CuttingPlaneIteration, CuttingPlaneSolution, Solver
+from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter
 from apsvm.solvers.qp import BACKENDS
-from apsvm.solvers.quasi_newton import Step
+from apsvm.solvers.quasi_newton import DescentStep
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings
 
 #: Where the solver takes its planes, by the name of ``--solver``.
-CUTTERS: dict[str, Callable[[ScoredRisk[ScoreHinge]], Cutter]] = {
+CUTTERS: dict[str, Callable[[ScoreFunction[NDArray[np.float64]]], Cutter]] = {
     "line-search": AfterLineSearch,
     "cutting-plane": AtTheQPsPoint,
 }
 
 
-class AccountedRisk(ScoredRisk[ScoreHinge], Protocol):
+class AccountedRisk(ScoreFunction[NDArray[np.float64]], Protocol):
     """A risk that says what it took."""
 
     def account(self) -> Account: ...
@@ -63,7 +64,7 @@ class StageReport:
     name: str
     oracle: str
     oracle_calls: int
-    solution: Solution
+    solution: CuttingPlaneSolution
     spans: dict[str, Span]
     qp_fallbacks: int
 
@@ -84,7 +85,7 @@ class Trained:
     hinge_objective: float | None = None
 
     @property
-    def solution(self) -> Solution:
+    def solution(self) -> CuttingPlaneSolution:
         return self.stages[-1].solution
 
     @property
@@ -121,7 +122,7 @@ class Stage:
         self._risk = risk
         self._settings = settings
         self._watch = watch
-        self._oracle = oracle
+        self.oracle = oracle
         cutter = CUTTERS[settings.solver](risk)
         self._solver = Solver(cutter, dimension, BACKENDS[settings.qp](), start=start, constraints=constraints)
 
@@ -138,7 +139,7 @@ class Stage:
         spans: dict[str, Span] = {}
         fallbacks = calls = 0
 
-        def on_iteration(iteration: Iteration) -> None:
+        def on_iteration(iteration: CuttingPlaneIteration) -> None:
             nonlocal fallbacks, calls
             fallbacks += iteration.qp.fell_back is not None
             account = self._risk.account()
@@ -175,14 +176,13 @@ class Stage:
             time_limit=None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_used),
             on_iteration=on_iteration,
             should_stop=self._watch.should_stop,
-            centre=None if convex is None else convex.centre,
-            good_enough=None if convex is None else convex.good_enough,
+            **({} if convex is None else convex._asdict()),
         )
-        return StageReport(self._name, self._oracle, calls, solution, spans, fallbacks)
+        return StageReport(self._name, self.oracle, calls, solution, spans, fallbacks)
 
 
 def _log_iteration(
-    log: Log, stage: str, C: float, iteration: Iteration, calls: list[OracleCall], spans: Mapping[str, Span]
+    log: Log, stage: str, C: float, iteration: CuttingPlaneIteration, calls: list[OracleCall], spans: Mapping[str, Span]
 ) -> None:
     where: dict[str, Any] = {"stage": stage, "C": C, "iteration": iteration.index}
     _log_calls(log, where, calls)
@@ -207,7 +207,7 @@ def log_step(
     stage: str,
     start: str,
     C: float,
-    step: Step,
+    step: DescentStep,
     calls: list[OracleCall],
     spans: Mapping[str, Span],
     seconds: float,

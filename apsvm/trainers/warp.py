@@ -137,7 +137,8 @@ def train_warp(
         weights[: rows.features] = start[: rows.features]
     w = weights[: rows.features]
     squares, steps = rule_memory(settings.rule, w)
-    matrix = _sorted(rows.matrix)
+    matrix, selection = rows.in_memory()
+    matrix = _sorted(matrix)
     per_row = max(1, (matrix.nnz if sp.issparse(matrix) else matrix.size) // max(1, matrix.shape[0]))
     table = loss_of_rank(settings.tau, int(pairs.counts.max()))
     rng = np.random.default_rng(settings.seed)
@@ -145,10 +146,10 @@ def train_warp(
         w,
         squares,
         steps,
-        rows.selection[pairs.rows],
+        selection[pairs.rows],
         pairs.starts,
         pairs.counts,
-        rows.selection[pairs.members],
+        selection[pairs.members],
         table,
         settings.rank_estimator,
         1.0 / table[-1],

@@ -6,13 +6,13 @@ from math import log2
 
 import numpy as np
 import pytest
+from graded_twin import graded_hinge
 from judge import METRICS, hinge_by_interleavings, ndcg_at_of_order
 from sklearn.metrics import ndcg_score
 
 from apsvm import most_violated_ranking
 from apsvm.losses import make_loss
 from apsvm.losses.base import LossError
-from apsvm.oracles.graded import graded_hinge
 
 NAMES = ["ndcg", "ndcg(linear)", "ndcg@1", "ndcg@3", "ndcg@50", "ndcg-chakrabarti"]
 

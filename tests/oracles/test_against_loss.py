@@ -10,8 +10,8 @@ from apsvm import most_violated_ranking, ranking
 from apsvm.losses import LOSSES
 from apsvm.losses.base import RankingLoss
 from apsvm.oracles.against_loss import AgainstLoss
-from apsvm.oracles.base import Queries
 from apsvm.oracles.bucket import Bucket
+from apsvm.oracles.layout import Queries
 from apsvm.risk import NoLoss
 
 RANKING_LOSSES = list({LOSSES[n]: n for n in reversed(list(LOSSES)) if issubclass(LOSSES[n], RankingLoss)}.values())

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from graded_twin import graded_hinge
 from judge import (
     METRICS,
     chakrabarti_ndcg_of_order,
@@ -24,8 +25,7 @@ from apsvm._native import _kernels
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError, LossOverLabellings, LossOverRankings, RankingLoss
 from apsvm.oracles import ORACLES, make_oracle, serving
-from apsvm.oracles.base import Queries
-from apsvm.oracles.graded import graded_hinge
+from apsvm.oracles.layout import Queries
 
 RANKINGS = ["ndcg@k", "ndcg-chakrabarti", "p@k"]
 LABELLINGS = ["f1", "f(beta)", "set-p@k", "set-r@k", "prbep"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from apsvm.score_space import ArrayVectors, Tangent
 from apsvm.solvers import line_search
 from apsvm.solvers.cutting_plane import Restoration, Solver
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint
@@ -16,23 +16,14 @@ from apsvm.solvers.state import State
 from apsvm.solvers.working_set import IDLE_LIMIT, WorkingSet
 
 
-@dataclass
-class Plane:
-    value: float
-    weights: np.ndarray
-    offset: float
+class Hinge:
+    """risk(w) = lowest + max(0, max_i (1 − t_i·w)): the SVM with the rows of target as margins. Its scores are w."""
 
-    @property
-    def plane(self):
-        return self.weights
-
-
-class HingeOf:
-    """risk(w) = max(0, max_i (1 − t_i·w)): the SVM with the rows of target as margins. Its scores are w itself."""
-
-    def __init__(self, target):
-        self.target = target
-        self.n_scores = target.shape[1]
+    def __init__(self, target, lowest=0.0):
+        self.target = np.asarray(target)
+        self.n_scores = self.target.shape[1]
+        self.vectors = ArrayVectors(self.n_scores)
+        self.lower_bound = lowest
 
     def scores(self, w, out=None):
         if out is None:
@@ -40,22 +31,20 @@ class HingeOf:
         out[:] = w
         return out
 
-    def hinge(self, scores, out=None):
-        hinge = self._hinge(scores)
-        if out is None:
-            return hinge
-        out[:] = hinge.weights
-        return Plane(hinge.value, out, hinge.offset)
-
-    def _hinge(self, scores):
+    def tangent(self, scores, slopes):
         margins = 1.0 - self.target @ scores
         worst = int(np.argmax(margins))
         if margins[worst] <= 0:
-            return Plane(0.0, np.zeros(scores.size), 0.0)
-        return Plane(float(margins[worst]), -self.target[worst], 1.0)
+            slopes[:] = 0.0
+            return Tangent(self.lower_bound, self.lower_bound)
+        slopes[:] = -self.target[worst]
+        return Tangent(self.lower_bound + float(margins[worst]), self.lower_bound + 1.0)
 
-    def cut(self, hinge):
-        return Plane(hinge.value, hinge.weights.copy(), hinge.offset)
+    def combine(self, slopes):
+        return slopes.copy()
+
+    def __call__(self, w):
+        return self.tangent(w, np.empty(w.size)).value
 
 
 CUTTERS = {"plain": AtTheQPsPoint, "line search": AfterLineSearch}
@@ -66,7 +55,7 @@ def solve(request):
     """One run with either cutter, by the hinge's rows."""
 
     def call(target, C, backend=None, *, start=None, constraints=None, **options):
-        risk = HingeOf(np.asarray(target))
+        risk = Hinge(target)
         cutter = CUTTERS[request.param](risk)
         backend = backend or BACKENDS["auto"]()
         solver = Solver(cutter, risk.target.shape[1], backend, start=start, constraints=constraints)
@@ -99,9 +88,9 @@ def test_bounds_hold_and_tighten_at_every_iteration(solve, rng):
         assert iteration.certificate.dual <= optimum + 1e-9 * optimum
         assert iteration.certificate.gap >= 0
     assert solution.certificate.primal == pytest.approx(
-        0.5 * solution.w @ solution.w + 100.0 * HingeOf(target).hinge(solution.w).value, rel=1e-12
+        0.5 * solution.w @ solution.w + 100.0 * Hinge(target)(solution.w), rel=1e-12
     )
-    assert solution.risk == HingeOf(target).hinge(solution.w).value
+    assert solution.risk == Hinge(target)(solution.w)
 
 
 def test_end_states(solve, rng):
@@ -151,12 +140,12 @@ def test_the_minimum_of_a_quadratic_and_tangents(two_sided, rng):
         tangents = []
         for t in ends:
             slope, at_zero = max(lines, key=lambda line: line[0] * t + line[1])
-            tangents.append(line_search._Tangent(t, slope, at_zero))
+            tangents.append(line_search._Line(t, slope, at_zero))
         derivatives = [linear + 2 * square * tangent.t + tangent.slope for tangent in tangents]
         if derivatives[0] >= 0 or derivatives[1] < 0:
             continue
         left, right = tangents[0], tangents[1] if two_sided else None
-        t, value = line_search._minimum(linear, square, left, right)
+        t, value = line_search._minimum(line_search._Quadratic(0.0, linear, square), left, right)
         end = ends[1] if two_sided else 1.0
         grid = np.linspace(ends[0], end, 20_001)
         used = tangents if two_sided else tangents[:1]
@@ -171,11 +160,11 @@ def test_the_minimum_of_a_quadratic_and_tangents(two_sided, rng):
 @pytest.mark.parametrize("path", [[0.1, 1.0, 10.0, 100.0], [100.0, 1.0, 1.0, 30.0]])
 def test_a_path_of_C_gives_what_single_runs_give_in_fewer_iterations(cutter, path, rng):
     target = rng.normal(size=(300, 15)) + 0.8
-    solver = Solver(cutter(HingeOf(target)), 15, BACKENDS["auto"]())
+    solver = Solver(cutter(Hinge(target)), 15, BACKENDS["auto"]())
     shared = single = 0
     for C in path:
         ours = solver.minimise(C, epsilon=1e-4)
-        alone = Solver(cutter(HingeOf(target)), 15, BACKENDS["auto"]()).minimise(C, epsilon=1e-4)
+        alone = Solver(cutter(Hinge(target)), 15, BACKENDS["auto"]()).minimise(C, epsilon=1e-4)
         assert ours.state is State.CONVERGED
         assert ours.certificate.tolerance == 1e-4 * C
         assert ours.certificate.primal == pytest.approx(alone.certificate.primal, abs=1.01e-4 * C)

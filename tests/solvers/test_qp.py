@@ -8,7 +8,7 @@ import pytest
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.qp.active_set import ActiveSet
 from apsvm.solvers.qp.auto import Auto
-from apsvm.solvers.qp.base import Backend, Problem, Solution
+from apsvm.solvers.qp.base import Backend, Problem, QPSolution
 from apsvm.solvers.qp.cvxpy_clarabel import Cvxpy
 
 
@@ -99,7 +99,7 @@ class GivesUp(Backend):
     name = "gives-up"
 
     def solve(self, problem, start, tolerance):
-        return Solution(start, problem.gap(start), self.name)
+        return QPSolution(start, problem.gap(start), self.name)
 
 
 def test_auto_falls_back_with_a_record(rng, monkeypatch):

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.solvers.quasi_newton import descend
 
 
 @dataclass
-class Scores:
-    """L of Xw, given as value and slopes."""
+class Scores(ScoreFunction):
+    """r of Xw, given as value and slopes."""
 
     X: np.ndarray
     function: object
@@ -27,13 +28,21 @@ class Scores:
     def scores(self, w, out=None):
         return np.matmul(self.X, w, out=out)
 
-    def loss(self, scores, out):
-        self.evaluations += 1
-        value, out[:] = self.function(scores)
-        return value
+    @property
+    def vectors(self):
+        return ArrayVectors(self.n_scores)
 
-    def combine(self, c):
-        return self.X.T @ c
+    @property
+    def lower_bound(self):
+        return 0.0
+
+    def tangent(self, scores, slopes):
+        self.evaluations += 1
+        value, slopes[:] = self.function(scores)
+        return Tangent(value)
+
+    def combine(self, slopes):
+        return self.X.T @ slopes
 
 
 def logistic(scores):
@@ -54,7 +63,7 @@ def test_a_smooth_minimum(rng):
     X = rng.normal(size=(200, 8))
     C = 3.0
     expected = minimize(lambda w: 0.5 * w @ w + C * logistic(X @ w)[0], np.zeros(8), method="BFGS", tol=1e-10)
-    w = descend(Scores(X, logistic), C, np.zeros(8), enough=1e-12)
+    w = descend(Scores(X, logistic), C, np.zeros(8), enough=1e-12).w
     np.testing.assert_allclose(w, expected.x, atol=1e-4)
     assert 0.5 * w @ w + C * logistic(X @ w)[0] == pytest.approx(expected.fun, rel=1e-9)
 
@@ -72,7 +81,7 @@ def test_a_minimum_on_kinks(rng):
         best = minimize(smooth, best, args=(delta,), method="BFGS").x
     lowest = smooth(best, 0.0)
     for start in (np.zeros(5), rng.normal(size=5)):
-        w = descend(Scores(X, absolute(targets)), C, start, enough=1e-9)
+        w = descend(Scores(X, absolute(targets)), C, start, enough=1e-9).w
         assert smooth(w, 0.0) <= lowest * (1 + 1e-3)
 
 
@@ -81,7 +90,7 @@ def test_it_only_falls_and_counts(rng):
     problem = Scores(X, ramp)
     steps = []
     start = rng.normal(size=6)
-    w = descend(problem, C, start, enough=1e-6, on_step=steps.append)
+    w = descend(problem, C, start, enough=1e-6, on_step=steps.append).w
     values = [0.5 * start @ start + C * ramp(X @ start)[0], *(step.objective for step in steps)]
     assert all(after < before for before, after in pairwise(values))
     assert values[-1] == pytest.approx(0.5 * w @ w + C * ramp(X @ w)[0], rel=1e-12)
@@ -93,12 +102,12 @@ def test_it_only_falls_and_counts(rng):
 def test_it_ends(rng):
     X = rng.normal(size=(50, 4))
     start = rng.normal(size=4)
-    assert descend(Scores(X, ramp), 5.0, start, enough=1e-9, should_stop=lambda: True) is start
+    assert descend(Scores(X, ramp), 5.0, start, enough=1e-9, should_stop=lambda: True).w is start
     steps = []
     descend(Scores(X, logistic), 5.0, start, enough=0.0, max_iterations=3, on_step=steps.append)
     assert len(steps) == 3
     # At a stationary point there is nowhere to go.
-    assert not descend(Scores(X, lambda s: (1.0, np.zeros(50))), 5.0, np.zeros(4), enough=1e-9).any()
+    assert not descend(Scores(X, lambda s: (1.0, np.zeros(50))), 5.0, np.zeros(4), enough=1e-9).w.any()
 
 
 def test_features_of_different_scale(rng):
@@ -107,7 +116,7 @@ def test_features_of_different_scale(rng):
     targets = X @ rng.normal(size=20) + 0.5 * rng.normal(size=400)
     values = []
     for curvature in (None, scale**2):
-        w = descend(Scores(X * scale, absolute(targets)), C, np.zeros(20), enough=1e-3 * C, curvature=curvature)
+        w = descend(Scores(X * scale, absolute(targets)), C, np.zeros(20), enough=1e-3 * C, curvature=curvature).w
         values.append(absolute(targets)(X * scale @ w)[0])
-    lowest = absolute(targets)(X @ descend(Scores(X, absolute(targets)), C, np.zeros(20), enough=1e-3 * C))[0]
+    lowest = absolute(targets)(X @ descend(Scores(X, absolute(targets)), C, np.zeros(20), enough=1e-3 * C).w)[0]
     assert values[1] <= 1.01 * lowest < 0.9 * values[0]

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize as scipy_minimize
 
-from apsvm.solvers.smooth import SEARCHES, Evaluation, Iteration, Limits, Solution, minimise
+from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.solvers.smooth import SEARCHES, Limits, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise
 from apsvm.solvers.state import State
 
 
-class Dense:
+class Dense(ScoreFunction):
     """L(s) = Σ_i q_i φ(s_i − b_i) of a dense X, and how often X was passed over."""
 
     def __init__(self, X, b, phi, slope):
@@ -29,13 +30,21 @@ class Dense:
         self.evaluations += 1
         out[:] = self.slope(scores - self.b)
 
-    def loss(self, scores, out):
-        self.slopes(scores, out)
-        return float(self.phi(scores - self.b).sum())
+    @property
+    def vectors(self):
+        return ArrayVectors(self.n_scores)
 
-    def combine(self, c):
+    @property
+    def lower_bound(self):
+        return -np.inf
+
+    def tangent(self, scores, slopes):
+        self.slopes(scores, slopes)
+        return Tangent(float(self.phi(scores - self.b).sum()))
+
+    def combine(self, slopes):
         self.passes += 1
-        return self.X.T @ c
+        return self.X.T @ slopes
 
 
 def least_squares(rng, n=60, d=12):
@@ -54,7 +63,7 @@ def quartic(rng, n=40, d=5):
     return Dense(X, 5 * rng.normal(size=n), lambda r: r**4, lambda r: 4 * r**3)
 
 
-def solve(problem, name, tolerance=1e-9, **more) -> Solution:
+def solve(problem, name, tolerance=1e-9, **more) -> SmoothSolution:
     limits = Limits(tolerance, **{key: more.pop(key) for key in list(more) if key in Limits.__slots__})
     return minimise(problem, problem.X.shape[1], 0.1, SEARCHES[name](), limits, **more)
 
@@ -91,8 +100,8 @@ def test_against_another_minimiser(rng, name, make):
 @pytest.mark.parametrize("name", SEARCHES)
 def test_what_is_told(rng, name):
     problem = logistic(rng)
-    evaluations: list[Evaluation] = []
-    iterations: list[Iteration] = []
+    evaluations: list[SmoothEvaluation] = []
+    iterations: list[SmoothIteration] = []
     found = solve(problem, name, on_evaluation=evaluations.append, on_iteration=iterations.append)
     assert [told.index for told in evaluations] == list(range(1, len(evaluations) + 1))
     assert found.evaluations == len(evaluations) + 1 == problem.evaluations  # the last one checks the result
@@ -132,7 +141,7 @@ def test_limits(rng, name):
     stopped = solve(problem, name, should_stop=interrupt)
     assert stopped.state is State.INTERRUPTED
     assert stopped.evaluations == 14  # the thirteenth was the last of the search
-    assert stopped.objective <= problem.loss(problem.scores(0 * stopped.w), np.empty(problem.n_scores))
+    assert stopped.objective <= problem.tangent(problem.scores(0 * stopped.w), np.empty(problem.n_scores)).value
 
 
 @pytest.mark.parametrize("name", SEARCHES)

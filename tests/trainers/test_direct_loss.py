@@ -16,7 +16,8 @@ from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError, LossOverRankings, RankingLoss
 from apsvm.oracles import make_oracle
 from apsvm.oracles.against_loss import AgainstLoss
-from apsvm.oracles.base import Queries
+from apsvm.oracles.bucket import Bucket
+from apsvm.oracles.layout import Queries
 from apsvm.registry import UnknownNameError
 from apsvm.risk import NoLoss, NothingToRankError, make_risk
 from apsvm.solvers.sgd import Ending
@@ -58,7 +59,12 @@ class TestBounds:
             epsilon = float(rng.choice([0.05, 0.5, 5.0]))
             scaled = scores / scores.std()
             found = [
-                Lists(one_query(n_pos, n_neg), loss, DirectSettings(update=update, perturbation=epsilon, l2=0.0))
+                Lists(
+                    one_query(n_pos, n_neg),
+                    loss,
+                    make_oracle("auto", loss),
+                    DirectSettings(update=update, perturbation=epsilon, l2=0.0),
+                )
                 .slope(scores, 1.0)
                 .value
                 for update in UPDATES
@@ -81,7 +87,7 @@ class TestBounds:
         """Away from the kinks; the deviation of the scores moves along."""
         layout = Queries(rng.integers(1, 9, size=queries), rng.integers(1, 20, size=queries), rng.random(queries))
         n = int((layout.n_pos + layout.n_neg).sum())
-        lists = Lists(layout, make_loss("ap"), DirectSettings(update=update, perturbation=0.3, l2=l2))
+        lists = Lists(layout, make_loss("ap"), Bucket(), DirectSettings(update=update, perturbation=0.3, l2=l2))
         length, step, nonzero = 1.4, 1e-6, 0
         for _ in range(20):
             scores, direction = rng.normal(size=n), rng.normal(size=n)
@@ -183,7 +189,7 @@ class TestDescent:
         data = noisy(rng)
         data = replace(data, groups=rng.integers(0, 20, size=600))
         settings = DirectSettings(update=update, epochs=5, step_rows=200)
-        X = data.rows.matrix
+        X = data.rows.in_memory().matrix
         w = train_direct(data, settings, Watch()).w
         sparse = train_direct(replace(data, rows=Rows(sp.csr_array(X))), settings, Watch()).w
         threads = train_direct(replace(data, rows=Rows(X, threads=2)), settings, Watch()).w
@@ -198,7 +204,7 @@ class TestDescent:
         data = noisy(rng)
         settings = DirectSettings(update=update, epochs=3, l2=0.5)
         w = train_direct(data, settings, Watch()).w
-        scaled = train_direct(replace(data, rows=Rows(factor * data.rows.matrix)), settings, Watch()).w
+        scaled = train_direct(replace(data, rows=Rows(factor * data.rows.in_memory().matrix)), settings, Watch()).w
         assert np.array_equal(scaled * factor, w)
 
     def test_l2_draws_away_from_directions_of_little_variance(self, rng):
@@ -221,7 +227,7 @@ class TestDescent:
         w = train_direct(data, settings, Watch(), start=start).w
         assert data.rows.scores(w).std() == pytest.approx(1.0)
         np.testing.assert_allclose(w / w[0], start, atol=1e-6)
-        X, relevant = data.rows.matrix, data.relevant
+        X, relevant = data.rows.in_memory().matrix, data.relevant
         means = X[relevant].mean(axis=0) - X[~relevant].mean(axis=0)
         for nothing in (None, np.zeros(5)):
             w = train_direct(data, settings, Watch(), start=nothing).w
@@ -280,7 +286,7 @@ class TestDescent:
     @pytest.mark.parametrize("update", UPDATES)
     def test_constant_features_get_no_weight(self, update, rng):
         data = noisy(rng, n=200)
-        X = np.column_stack([data.rows.matrix, np.full(200, 1e6), np.zeros(200)])
+        X = np.column_stack([data.rows.in_memory().matrix, np.full(200, 1e6), np.zeros(200)])
         trained = train_direct(replace(data, rows=Rows(X, bias=1.0)), DirectSettings(update=update, epochs=3), Watch())
         assert np.abs(trained.w[:5]).min() > 0
         np.testing.assert_allclose(trained.w[5:], 0.0, atol=1e-9)
@@ -299,8 +305,8 @@ class TestBatches:
             groups=groups, query_weights={3: 5.0},
         )  # fmt: skip
         batches = list(direct_loss._batches(risk, DirectSettings(step_rows=60), rng))
-        taken = np.sort(np.concatenate([batch.draw(rng).selection for batch in batches]))
-        assert np.array_equal(taken, np.sort(risk.rows.selection))
+        taken = np.sort(np.concatenate([batch.draw(rng).in_memory().selection for batch in batches]))
+        assert np.array_equal(taken, np.sort(risk.rows.in_memory().selection))
         assert sum(batch.queries for batch in batches) == risk.queries
         sizes = [len(batch.draw(rng)) for batch in batches]
         assert max(sizes) <= 60
@@ -331,7 +337,7 @@ class TestBatches:
         relevant = np.arange(2000) < 20
         risk = make_risk(Rows(np.zeros((2000, 1))), relevant, loss, make_oracle("auto", loss))
         (batch,) = direct_loss._batches(risk, DirectSettings(step_rows=100), rng)
-        assert relevant[batch.draw(rng).selection].sum() == 8
+        assert relevant[batch.draw(rng).in_memory().selection].sum() == 8
 
     @pytest.mark.parametrize("graded", [False, True])
     def test_a_sample_of_a_long_query(self, graded, rng):
@@ -345,16 +351,16 @@ class TestBatches:
         counts = np.zeros(1000)
         for _ in range(300):
             rows = batch.draw(rng)
-            kept = grades[rows.selection]
+            kept = grades[rows.in_memory().selection]
             if graded:
                 assert np.unique(kept, return_counts=True)[1].tolist() == [90, 10, 4]
             else:
                 assert (kept > 0).sum() == 10
                 assert kept.size == 100
-            assert (np.diff(grades[rows.selection]) <= 0).all()
-            assert np.unique(rows.selection).size == kept.size
+            assert (np.diff(grades[rows.in_memory().selection]) <= 0).all()
+            assert np.unique(rows.in_memory().selection).size == kept.size
             assert batch.steps == 10
-            counts[rows.selection] += 1
+            counts[rows.in_memory().selection] += 1
         assert counts[100:].min() > 0  # every row has its turn
         assert np.isfinite(batch.lists.slope(batch.draw(rng).scores(np.ones(1)), 1.0).value)
 
@@ -393,4 +399,4 @@ class TestWhatIsRefused:
     def test_features_too_large(self, size, rng):
         data = noisy(rng, n=50)
         with pytest.raises(FloatingPointError, match="not finite"):
-            train_direct(replace(data, rows=Rows(size * data.rows.matrix)), DirectSettings(), Watch())
+            train_direct(replace(data, rows=Rows(size * data.rows.in_memory().matrix)), DirectSettings(), Watch())

@@ -35,7 +35,7 @@ def evaluate(loss: PairLoss, scores: np.ndarray) -> tuple[float, np.ndarray]:
     """In the order of the caller's rows: the loss's own order is that of the selection its rows are."""
     order = np.asarray(loss.rows.scores(np.ones(1)), dtype=np.int64)
     own, slopes, again = np.ascontiguousarray(scores[order]), np.empty(order.size), np.empty(order.size)
-    value = loss.loss(own, slopes)
+    value = loss.tangent(own, slopes).value
     loss.slopes(own, again)
     np.testing.assert_array_equal(slopes, again)
     back = np.empty(order.size)
@@ -191,7 +191,7 @@ def test_scores_that_are_not_finite_are_refused():
     loss = make_pair_loss(numbered_rows(3), classes_by_label(np.array([0.0, 0.0, 1.0])), GRAPHS["full"](2))
     for bad in (np.nan, np.inf):
         with pytest.raises(FloatingPointError, match="not finite"):
-            loss.loss(np.array([0.0, bad, 1.0]), np.empty(3))
+            loss.tangent(np.array([0.0, bad, 1.0]), np.empty(3))
 
 
 def test_scores_of_the_largest_magnitude(rng):
@@ -201,7 +201,7 @@ def test_scores_of_the_largest_magnitude(rng):
         summation="chebyshev", normalize="none",
     )  # fmt: skip
     slopes = np.empty(4)
-    assert loss.loss(np.array([1e308, 0.0, 5.0, -1e308]), slopes) == np.inf
+    assert loss.tangent(np.array([1e308, 0.0, 5.0, -1e308]), slopes).value == np.inf
     np.testing.assert_allclose(slopes, [2.0, 1.0 + 1 / (1 + np.exp(5.0)), -1.0 - 1 / (1 + np.exp(5.0)), -2.0])
 
 

@@ -27,10 +27,14 @@ def risks(data, name):
     return risk, risk.by_score()
 
 
+def value(risk, scores):
+    return risk.tangent(scores, np.empty(scores.size)).value
+
+
 def tight(data, name, w, C):
     risk, by_score = risks(data, name)
     scores = risk.scores(w)
-    return 0.5 * float(w @ w) + C * (risk.hinge(scores).value - by_score.hinge(scores).value)
+    return 0.5 * float(w @ w) + C * (value(risk, scores) - value(by_score, scores))
 
 
 @pytest.fixture
@@ -50,7 +54,7 @@ def test_the_order_by_score_of_tiny_queries(rng):
         scores = rng.integers(-3, 4, size=n) / 4.0
         data = TrainingSet(Rows(scores[:, None]), relevant)
         _, by_score = risks(data, "ap")
-        found = by_score.hinge(by_score.scores(np.ones(1)))
+        found = by_score(np.ones(1))
         expected = hinge_by_permutations(scores, relevant, lambda order: 1.0)
         assert found.value == pytest.approx(expected, abs=1e-12)
         positive += found.value > 0
@@ -74,7 +78,7 @@ def test_between_the_loss_and_the_hinge(name, n, rng):
         w = rng.normal(size=3) * rng.choice([0.1, 1.0, 10.0])
         risk, by_score = risks(data, name)
         scores = risk.scores(w)
-        hinge, beyond = risk.hinge(scores).value, by_score.hinge(scores).value
+        hinge, beyond = value(risk, scores), value(by_score, scores)
         assert 0.0 <= beyond <= hinge + 1e-12
         strictly += beyond > 1e-6
         if metric is not None:
@@ -164,13 +168,13 @@ def test_a_path_and_a_given_start(noisy, rng):
     settings = Settings(bound="tight")
     path = list(train_path(noisy, settings, C, Watch()))
     start = rng.normal(size=5)
-    for value, trained in zip(C, path, strict=True):
-        alone = train_structured_svm(noisy, replace(settings, C=value), Watch())
+    for C_here, trained in zip(C, path, strict=True):
+        alone = train_structured_svm(noisy, replace(settings, C=C_here), Watch())
         # Local minima differ; from more starts it is rarely worse.
-        assert trained.solution.certificate.primal <= alone.solution.certificate.primal + 0.02 * value
-        helped = train_structured_svm(noisy, replace(settings, C=value), Watch(), start)
+        assert trained.solution.certificate.primal <= alone.solution.certificate.primal + 0.02 * C_here
+        helped = train_structured_svm(noisy, replace(settings, C=C_here), Watch(), start)
         assert helped.state == "converged"
-        assert tight(noisy, "ap", helped.w, value) == pytest.approx(helped.solution.certificate.primal, rel=1e-9)
+        assert tight(noisy, "ap", helped.w, C_here) == pytest.approx(helped.solution.certificate.primal, rel=1e-9)
 
 
 def test_with_the_easy_rows_held(noisy):
@@ -204,7 +208,7 @@ def test_nothing_to_learn():
 )
 def test_at_the_ends_of_floating_point(bound, epsilon, C, unit, noisy):
     """A certified model, an honest end, or an error that says what is too large; warnings fail the test."""
-    data = replace(noisy, rows=Rows(unit * noisy.rows.matrix))
+    data = replace(noisy, rows=Rows(unit * noisy.rows.in_memory().matrix))
     settings = Settings(C=C, bound=bound, epsilon=epsilon, max_iterations=200)
     try:
         trained = train_structured_svm(data, settings, Watch())

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.solvers.certificate import feasible
-from apsvm.solvers.qp.base import Backend, Problem, Solution
+from apsvm.solvers.qp.base import Backend, Problem, QPSolution
 
 
 class ActiveSet(Backend):
@@ -28,7 +28,7 @@ class ActiveSet(Backend):
 
     name: ClassVar[str] = "active-set"
 
-    def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> Solution:
+    def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> QPSolution:
         begin = feasible(start, problem.soft, problem.C)
         found = _kernels.active_set(problem.gram, problem.offsets, problem.soft, problem.C, begin, tolerance)
         alpha = feasible(found, problem.soft, problem.C)
@@ -37,5 +37,5 @@ class ActiveSet(Backend):
             # The start may be the better one where the problem is at the limits of rounding.
             before = problem.gap(begin)
             if before < gap:
-                return Solution(begin, before, self.name)
-        return Solution(alpha, gap, self.name)
+                return QPSolution(begin, before, self.name)
+        return QPSolution(alpha, gap, self.name)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.solvers.qp.active_set import ActiveSet
-from apsvm.solvers.qp.base import Backend, Problem, Solution
+from apsvm.solvers.qp.base import Backend, Problem, QPSolution
 from apsvm.solvers.qp.cvxpy_clarabel import Cvxpy
 
 
@@ -22,7 +22,7 @@ class Auto(Backend):
         self._first = ActiveSet()
         self._second = Cvxpy()
 
-    def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> Solution:
+    def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> QPSolution:
         first = self._first.solve(problem, start, tolerance)
         if first.gap <= max(tolerance, problem.rounding(first.alpha)):
             return first

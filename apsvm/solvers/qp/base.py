@@ -44,7 +44,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
+class QPSolution:
     """alpha : (t,) float64, feasible; gap : ``Problem.gap`` of it; backend : which one solved it;
     fell_back : why another backend had to be asked, or None."""
 
@@ -60,6 +60,6 @@ class Backend(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> Solution:
+    def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> QPSolution:
         """A solution whose gap is ``tolerance`` (objective value) or as near as the backend comes; ``start`` (t,) is
         feasible, usually the last solution with zeros for the new planes."""

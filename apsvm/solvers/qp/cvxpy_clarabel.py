@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.solvers.certificate import feasible
-from apsvm.solvers.qp.base import Backend, Problem, Solution
+from apsvm.solvers.qp.base import Backend, Problem, QPSolution
 
 #: Clarabel gives no answer at all where it cannot reach what it was asked for: ask for less until it does.
 PRECISIONS = (1e-12, 1e-9)
@@ -29,7 +29,7 @@ class Cvxpy(Backend):
 
     name: ClassVar[str] = "cvxpy"
 
-    def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> Solution:
+    def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> QPSolution:
         best = feasible(start, problem.soft, problem.C)
         best_gap = problem.gap(best)
         for unit, precision in product(_units(problem), PRECISIONS):
@@ -42,7 +42,7 @@ class Cvxpy(Backend):
             gap = problem.gap(alpha)
             if gap < best_gap:
                 best, best_gap = alpha, gap
-        return Solution(best, best_gap, self.name)
+        return QPSolution(best, best_gap, self.name)
 
 
 def _units(problem: Problem) -> list[NDArray[np.float64]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.labels import LabelOptions, Takes
+    from apsvm.data.rows import Rows
     from apsvm.model import ItemFactors
     from apsvm.solvers.sgd import Epoch
 
@@ -179,8 +180,11 @@ class Warp(Trainer[WarpSettings]):
             yield (f"{self.settings.workers} threads share the weights without locks: no two runs give the same model")
 
     def check(self, data: TrainingSet) -> Iterator[str]:
+        from apsvm.data.rows import Rows
         from apsvm.trainers.warp import candidates
 
+        if not isinstance(data.rows, Rows):
+            raise TrainingError("WARP draws single rows at random: they must be in memory")
         if data.rows.dimension > data.rows.features:
             yield "a constant feature moves no ranking: --loss warp leaves its weight 0"
         if not self.settings.rows_as_users:
@@ -233,7 +237,7 @@ class Warp(Trainer[WarpSettings]):
         from apsvm.trainers.warp import train_warp
 
         trained = train_warp(
-            data.rows,
+            _in_memory(data),
             _grades(data),
             self.settings,
             watch,
@@ -264,7 +268,7 @@ class Warp(Trainer[WarpSettings]):
 
         validate: Callable[[ItemFactors], float] | None = None
         if validation is not None:
-            lists, name = liked_items(validation.rows.matrix), self.validation_metric
+            lists, name = liked_items(_in_memory(validation).in_memory().matrix), self.validation_metric
             known, hidden, _ = hide(lists, HIDDEN_SHARE, np.random.default_rng(self.settings.seed))
 
             def validate(factors: ItemFactors) -> float:
@@ -274,7 +278,7 @@ class Warp(Trainer[WarpSettings]):
                     raise TrainingError(f"{validation.source}: {error}") from None
                 return value
 
-        lists = liked_items(data.rows.matrix)
+        lists = liked_items(_in_memory(data).in_memory().matrix)
         trained = train_items(lists, self.settings.factors, self.settings, watch, show=self.show, validate=validate)
         notes = _pace(trained.epochs)
         if trained.users_skipped:
@@ -296,6 +300,13 @@ class Warp(Trainer[WarpSettings]):
         from dataclasses import replace
 
         return replace(self.settings, learning_rate=self.settings.rate, l2=self.settings.penalty)
+
+
+def _in_memory(data: TrainingSet) -> Rows:
+    from apsvm.data.rows import Rows
+
+    assert isinstance(data.rows, Rows)  # checked
+    return data.rows
 
 
 def _grades(data: TrainingSet) -> NDArray[np.float64] | NDArray[np.bool_]:

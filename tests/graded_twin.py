@@ -1,4 +1,4 @@
-"""The hinge of a graded loss: the weighted sum of its levels' hinges, each by the loss's own oracle.
+"""A twin of the risk of grades: the weighted sum of the levels' hinges of one query, a level after another.
 
     h(s) = Σ_l v_l h(s; grade ≥ l),    c = Σ_l v_l c_l
 

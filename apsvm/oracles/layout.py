@@ -1,0 +1,202 @@
+"""How queries, their classes and their grades stand in one array: what an oracle for many queries is bound to.
+
+Rows stand query by query, in the order of the queries' first rows, and within a query by descending relevance. So the
+positives of a query come first, and of a graded one those of every level. A query without a positive or without a
+negative contributes nothing and is counted. A loss over rows (0-1) takes all rows as one query. A graded loss is a
+weighted sum over its levels' binary losses. Everything here follows from relevance alone: rows may lie anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.losses.base import Loss
+from apsvm.losses.graded import GradedLoss
+
+
+class NothingToRankError(ValueError):
+    """No query has both a positive and a negative row."""
+
+
+class Tasks(NamedTuple):
+    """What is to be solved, in the order of the queries. Tasks of the same rows are added up.
+
+    Attributes
+    ----------
+    first : (t,) int64, where the rows of each task begin, positives first
+    n_pos, n_neg : (t,) int64, how many they are
+    weights : (t,) float64, how much each task counts
+    """
+
+    first: NDArray[np.int64]
+    n_pos: NDArray[np.int64]
+    n_neg: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The binary losses that make up a graded one, in the order of the queries.
+
+    Attributes
+    ----------
+    query : (t,) int64, the query of each level
+    n_pos : (t,) int64, how many of that query's first rows are the level's positives
+    weights : (t,) float64, how much the level counts within its query
+    """
+
+    query: NDArray[np.int64]
+    n_pos: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """How the rows of many queries stand in one array: query by query, positives first.
+
+    Attributes
+    ----------
+    n_pos, n_neg : (q,) int64 (for a loss over rows: of all rows, q = 1)
+    shares : (q,) float64, the weights of the queries in the risk
+    costs : (n,) float64 or None, of the rows, for losses over rows; a ranking loss has no use for them
+    levels : of a graded loss, whose rows stand by descending grade; None: each query is one task, of both classes
+    """
+
+    n_pos: NDArray[np.int64]
+    n_neg: NDArray[np.int64]
+    shares: NDArray[np.float64]
+    costs: NDArray[np.float64] | None = None
+    levels: Levels | None = None
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """(q,) int64: where each query begins."""
+        return np.cumsum(self.n_pos + self.n_neg) - self.n_pos - self.n_neg
+
+    def of(self, which: NDArray[np.int64]) -> Queries:
+        """The queries ``which`` (m,) int64, ascending, with the rows of these alone; ranking losses only."""
+        levels = self.levels
+        if levels is not None:
+            kept = np.isin(levels.query, which)
+            query = np.searchsorted(which, levels.query[kept])
+            levels = Levels(query, levels.n_pos[kept], levels.weights[kept])
+        return Queries(self.n_pos[which], self.n_neg[which], self.shares[which], None, levels)
+
+    @property
+    def tasks(self) -> Tasks:
+        if self.levels is None:
+            return Tasks(self.first, self.n_pos, self.n_neg, self.shares)
+        at, n_pos = self.levels.query, self.levels.n_pos
+        return Tasks(
+            self.first[at], n_pos, (self.n_pos + self.n_neg)[at] - n_pos, self.shares[at] * self.levels.weights
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which rows count, and how they stand.
+
+    Attributes
+    ----------
+    members : (m,) int64, the rows that count, in their order
+    queries : how these stand, m rows in all
+    queries_skipped : int, the queries without both classes
+    """
+
+    members: NDArray[np.int64]
+    queries: Queries
+    queries_skipped: int
+
+
+def lay_out(
+    loss: Loss,
+    relevant: NDArray[np.bool_],
+    *,
+    groups: NDArray[np.int64] | None = None,
+    costs: NDArray[np.float64] | None = None,
+    query_weights: Mapping[int, float] | None = None,
+    grades: NDArray[np.float64] | None = None,
+) -> Layout:
+    """The layout of n rows for this loss.
+
+    Parameters
+    ----------
+    relevant : (n,) bool
+    groups : (n,) int64, rows of one query share a value, in any order; None: one query
+    costs : (n,) float64 ≥ 0, for losses over rows; None: all one
+    query_weights : weight ≥ 0 of each group in the mean, 1 where not named; None: all one
+    grades : (n,) float64, for a graded loss, whose positives are then the rows above 0; None: a binary loss
+
+    Raises
+    ------
+    NothingToRankError : no query with a weight has both a positive and a negative row
+    LossError : a grade without a finite gain
+    """
+    by_query = groups if loss.by_query else None
+    relevance: NDArray[np.float64] = relevant.astype(np.float64)
+    levels = None
+    if grades is not None and isinstance(loss, GradedLoss):
+        relevance = np.maximum(grades, 0.0)
+    order, n_pos, n_neg = _queries_first(relevance, by_query)
+    first = np.cumsum(n_pos + n_neg) - n_pos - n_neg
+    to_rank = (n_pos > 0) & (n_neg > 0)
+    if grades is not None and isinstance(loss, GradedLoss):
+        levels = _levels(loss, relevance[order], first)
+        to_rank = np.isin(np.arange(n_pos.size), levels.query)
+    weights = np.ones(n_pos.size)
+    if query_weights is not None and by_query is not None:
+        weights = np.array([query_weights.get(group, 1.0) for group in by_query[order[first]].tolist()])
+    used = to_rank & (weights > 0)
+    if not used.any():
+        raise NothingToRankError("no query has both a positive and a negative row")
+    members = order if used.all() else order[np.repeat(used, n_pos + n_neg)]
+    if levels is not None:
+        kept = used[levels.query]
+        levels = Levels((np.cumsum(used) - 1)[levels.query[kept]], levels.n_pos[kept], levels.weights[kept])
+    shares = weights[used] / weights[used].sum()
+    costs = None if costs is None or loss.by_query else costs[members]
+    return Layout(members, Queries(n_pos[used], n_neg[used], shares, costs, levels), int((~to_rank).sum()))
+
+
+def require_pairs(relevant: NDArray[np.bool_], groups: NDArray[np.int64] | None) -> None:
+    """Raises NothingToRankError if no query has both a positive and a negative row."""
+    if groups is None:
+        fine = relevant.any() and not relevant.all()
+    else:
+        fine = np.intersect1d(groups[relevant], groups[~relevant]).size > 0
+    if not fine:
+        raise NothingToRankError("no query has both a positive and a negative row")
+
+
+def _queries_first(
+    relevance: NDArray[np.float64], groups: NDArray[np.int64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Rows ordered query by query (in the order of their first rows), by descending relevance, stably; and the numbers
+    of rows above 0 and of the others of each query, (q,) int64."""
+    positive = relevance > 0
+    if groups is None:
+        order = np.argsort(-relevance, kind="stable")
+        n_pos = np.array([positive.sum()])
+        return order, n_pos, relevance.size - n_pos
+    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    rank_of_group = np.argsort(np.argsort(first))
+    query = rank_of_group[inverse]
+    order = np.lexsort((-relevance, query))
+    positives = np.bincount(query, weights=positive).astype(np.int64)
+    return order, positives, np.bincount(query) - positives
+
+
+def _levels(loss: GradedLoss, grades: NDArray[np.float64], first: NDArray[np.int64]) -> Levels:
+    """The levels of queries beginning at ``first``, whose ``grades`` stand in descending order."""
+    levels = [
+        (query, np.count_nonzero(of_query >= threshold), weight)
+        for query, of_query in enumerate(np.split(grades, first[1:]))
+        for threshold, weight in loss.levels(of_query)
+    ]
+    query, n_pos, weights = zip(*levels, strict=True) if levels else ((), (), ())
+    return Levels(np.array(query, dtype=np.int64), np.array(n_pos, dtype=np.int64), np.array(weights, dtype=np.float64))

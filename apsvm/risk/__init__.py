@@ -1,0 +1,20 @@
+"""What is minimised besides ½‖w‖²: functions of the scores, each with its value, slopes and declared lower bound."""
+
+from apsvm.oracles.layout import NothingToRankError, require_pairs
+from apsvm.risk.nothing import NoRisk
+from apsvm.risk.ramp import Ramp
+from apsvm.risk.rankings import Account, CuttingPlane, NoLoss, OracleCall, Risk, bind_risk, make_risk
+
+__all__ = [
+    "Account",
+    "CuttingPlane",
+    "NoLoss",
+    "NoRisk",
+    "NothingToRankError",
+    "OracleCall",
+    "Ramp",
+    "Risk",
+    "bind_risk",
+    "make_risk",
+    "require_pairs",
+]

@@ -1,0 +1,239 @@
+"""The risk of rankings: rows × loss × oracle → a function of the scores, and of w, with a cutting plane.
+
+    risk(w) = mean over the queries of max_R [Δ(R*, R) + w·Ψ(R) − w·Ψ(R*)] ≥ a·w' + b for every w', equal at w' = w,
+
+with a = Xᵀc and b = Δ of the most violated rankings. The mean may be weighted. ``oracles.layout`` says which rows count
+and how they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm import ranking
+from apsvm.clock import Span, Spans
+from apsvm.data.rows import RowOperator
+from apsvm.losses.base import Loss, LossOverRankings, RankingLoss
+from apsvm.oracles import ORACLES
+from apsvm.oracles.base import Oracle, QueriesOracle
+from apsvm.oracles.layout import Layout, Queries, lay_out
+from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
+
+
+@dataclass(frozen=True, slots=True)
+class OracleCall:
+    """What one call of the oracle counted, over all queries.
+
+    Attributes
+    ----------
+    oracle : its name
+    n_pos, n_neg, queries : int, positives, negatives and queries it was called for
+    ranks_evaluated : int, negatives whose rank was evaluated
+    violating : int, negatives with r ≤ P; for a loss over rows: rows that violate
+    risk, loss : float, the risk and the mean loss of the most violated rankings
+    span : the time it took
+    ranks : how many negatives have each interleaving rank (``ranking.rank_counts``), where that was asked for
+    """
+
+    oracle: str
+    n_pos: int
+    n_neg: int
+    queries: int
+    ranks_evaluated: int
+    violating: int
+    risk: float
+    loss: float
+    span: Span
+    ranks: list[tuple[int, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CuttingPlane:
+    """A plane below the risk, which touches it at the point where it was taken.
+
+    Attributes
+    ----------
+    value : float, the risk at that point
+    plane : (dimension,) float64
+    offset : float, plane·w' + offset ≤ risk(w') for every w'
+    """
+
+    value: float
+    plane: NDArray[np.float64]
+    offset: float
+
+
+@dataclass(slots=True)
+class Account:
+    """What a risk has done since it was last asked: its oracle calls, and the time of scores and gradients."""
+
+    calls: list[OracleCall] = field(default_factory=list)
+    spans: Spans = field(default_factory=Spans)
+
+
+class NoLoss(RankingLoss):
+    """Δ = 0 for every ranking."""
+
+    name = "none"
+    unimodal = True
+
+    def weights(self, n_pos: int) -> NDArray[np.float64]:
+        return np.zeros(n_pos)
+
+    def discount(self, n: int) -> NDArray[np.float64]:
+        return np.zeros(n)
+
+
+@dataclass(slots=True)
+class Risk(ScoreFunction[NDArray[np.float64]]):
+    """See the module; ``scores``, ``tangent`` and ``combine`` are its three stages. Score vectors are arrays (m,) in
+    the risk's own order of rows: query by query, positives first.
+
+    Attributes
+    ----------
+    rows : the m rows that count, in that order
+    n_pos, n_neg, queries : int, positives, negatives and queries among them
+    queries_skipped : int, queries left out because they have no positive or no negative
+    layout : how the rows stand
+    """
+
+    rows: RowOperator
+    loss: Loss
+    oracle: Oracle
+    n_pos: int
+    n_neg: int
+    queries: int
+    queries_skipped: int
+    layout: Queries = field(repr=False)
+    _most_violated: QueriesOracle = field(repr=False)
+    _counts_ranks: bool = False
+    _account: Account = field(default_factory=Account, repr=False)
+
+    @property
+    def n_scores(self) -> int:
+        return len(self.rows)
+
+    @property
+    def vectors(self) -> ArrayVectors:
+        return ArrayVectors(self.n_scores)
+
+    @property
+    def lower_bound(self) -> float:
+        """0, the value of R = R*."""
+        return 0.0
+
+    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        with self._account.spans.time("scores"):
+            return self.rows.scores(w, out)
+
+    def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
+        """The risk at ``scores``, and its offset Δ; ``slopes`` becomes the row weights c."""
+        # NaN has no place in an order: the sorting kernels rely on this. (A finite sum has only finite terms; a sum
+        # that is not may still have.)
+        if not (np.isfinite(scores.sum()) or np.isfinite(scores).all()):
+            raise FloatingPointError(
+                "scores are not finite: the feature values (or bias) are too large, scale them down"
+            )
+        spans = Spans()
+        with spans.time("oracle"):
+            value, loss, ranks_evaluated, violating = self._most_violated(scores, slopes)
+        call = OracleCall(
+            oracle=self.oracle.name,
+            n_pos=self.n_pos,
+            n_neg=self.n_neg,
+            queries=self.queries,
+            ranks_evaluated=ranks_evaluated,
+            violating=violating,
+            risk=value,
+            loss=loss,
+            span=spans.parts["oracle"],
+            ranks=self._rank_counts(slopes) if self._counts_ranks else None,
+        )
+        self._account.calls.append(call)
+        return Tangent(value, loss)
+
+    def _rank_counts(self, c: NDArray[np.float64]) -> list[tuple[int, int]]:
+        return ranking.rank_counts(ranking.ranks(c[self.n_pos :], self.n_pos))
+
+    def combine(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
+        with self._account.spans.time("gradient"):
+            return self.rows.combine(slopes)
+
+    def __call__(self, w: NDArray[np.float64]) -> CuttingPlane:
+        """The risk and its plane at w (dimension,) float64."""
+        slopes = np.empty(self.n_scores)
+        value, loss = self.tangent(self.scores(w), slopes)
+        assert loss is not None
+        return CuttingPlane(value, self.combine(slopes), loss)
+
+    def by_score(self) -> Risk:
+        """The same queries, with the ranking by score in the place of the most violated one: the hinge of Δ = 0.
+
+        Its value is max_R w·Ψ(R) − w·Ψ(R*) ≥ 0, by which the structured hinge exceeds the tighter bound."""
+        oracle = ORACLES["bucket"]()
+        order = oracle.bind_queries(NoLoss(), self.layout, threads=self.rows.threads)
+        return replace(
+            self, loss=NoLoss(), oracle=oracle, _most_violated=order, _counts_ranks=False, _account=Account()
+        )
+
+    def account(self) -> Account:
+        """What was done since the last time this was asked."""
+        account, self._account = self._account, Account()
+        return account
+
+
+def make_risk(
+    rows: RowOperator,
+    relevant: NDArray[np.bool_],
+    loss: Loss,
+    oracle: Oracle,
+    *,
+    groups: NDArray[np.int64] | None = None,
+    costs: NDArray[np.float64] | None = None,
+    query_weights: Mapping[int, float] | None = None,
+    grades: NDArray[np.float64] | None = None,
+    count_ranks: bool = False,
+) -> Risk:
+    """Lay the rows out for the loss, select those that count, and bind the oracle to them.
+
+    Parameters
+    ----------
+    rows : n rows; their number of threads is the oracles' too
+    relevant, groups, costs, query_weights, grades : see ``oracles.layout.lay_out``
+    count_ranks : its oracle calls say how many negatives have each interleaving rank, of one ranking of two classes;
+        a loss over rows or labellings has none
+
+    Raises
+    ------
+    NothingToRankError : no query with a weight has both a positive and a negative row
+    LossError : a grade without a finite gain
+    ValueError : ``count_ranks`` of several queries or of grades
+    """
+    layout = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
+    return bind_risk(rows, layout, loss, oracle, count_ranks=count_ranks)
+
+
+def bind_risk(rows: RowOperator, layout: Layout, loss: Loss, oracle: Oracle, *, count_ranks: bool = False) -> Risk:
+    """The risk of rows whose ``layout`` is known; the rest as for ``make_risk``."""
+    queries = layout.queries
+    n_queries = queries.n_pos.size
+    count_ranks = count_ranks and isinstance(loss, LossOverRankings)
+    if count_ranks and (n_queries > 1 or queries.levels is not None):
+        what = f"{n_queries} queries" if queries.levels is None else "grades"
+        raise ValueError(f"ranks are counted of one ranking of two classes, found {what}")
+    return Risk(
+        rows=rows.select(layout.members),
+        loss=loss,
+        oracle=oracle,
+        n_pos=int(queries.n_pos.sum()),
+        n_neg=int(queries.n_neg.sum()),
+        queries=n_queries,
+        queries_skipped=layout.queries_skipped,
+        layout=queries,
+        _most_violated=oracle.bind_queries(loss, queries, threads=rows.threads),
+        _counts_ranks=count_ranks,
+    )

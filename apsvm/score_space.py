@@ -1,0 +1,114 @@
+"""Where a solver meets what it minimises: functions r(Xw) of the scores s = Xw, and vectors of scores as handles.
+
+Between two points whose scores are known, the scores of every point are known: along a line a solver adds and scales
+score vectors, and a trial costs one evaluation of r and no pass over X. It never looks into a vector, which may
+therefore be an array in this process (``ArrayVectors``) or lie in parts on other machines.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: A vector with one entry a score: scores themselves, their changes along a direction, or slopes.
+V = TypeVar("V")
+
+
+class ScoreVectors(Protocol[V]):
+    """What can be done with score vectors. Results overwrite ``out``, which may be an operand, but ``x`` of ``add``."""
+
+    def empty(self) -> V:
+        """A vector of any content."""
+
+    def add(self, x: V, t: float, y: V, out: V) -> None:
+        """out = x + t·y"""
+
+    def subtract(self, x: V, y: V, out: V) -> None:
+        """out = x − y"""
+
+    def scale(self, t: float, x: V, out: V) -> None:
+        """out = t·x"""
+
+    def absolute(self, x: V, out: V) -> None:
+        """out = |x|, entry by entry"""
+
+    def dot(self, x: V, y: V) -> float:
+        """x·y"""
+
+
+class ArrayVectors:
+    """Score vectors that are arrays, (size,) float64, in this process."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def empty(self) -> NDArray[np.float64]:
+        return np.empty(self._size)
+
+    def add(self, x: NDArray[np.float64], t: float, y: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        np.multiply(y, t, out=out)
+        out += x
+
+    def subtract(self, x: NDArray[np.float64], y: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        np.subtract(x, y, out=out)
+
+    def scale(self, t: float, x: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        np.multiply(x, t, out=out)
+
+    def absolute(self, x: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        np.abs(x, out=out)
+
+    def dot(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+        return float(x @ y)
+
+
+class Tangent(NamedTuple):
+    """What is known of r at some scores s, besides its slopes c there.
+
+    Attributes
+    ----------
+    value : float, r(s)
+    offset : float or None, r(s) − c·s, what the linear function that touches r at s is at 0; None where it is known no
+        better than by that difference
+    """
+
+    value: float
+    offset: float | None = None
+
+
+class ScoreFunction(Protocol[V]):
+    """A function of w that sees w only through its scores: r(Xw).
+
+    FloatingPointError, from any method, says that a number is beyond float64.
+    """
+
+    @property
+    def n_scores(self) -> int:
+        """How many scores there are."""
+
+    @property
+    def vectors(self) -> ScoreVectors[V]:
+        """What makes and combines vectors of this many scores."""
+
+    @property
+    def lower_bound(self) -> float:
+        """A number that r is nowhere below; −inf if none is known."""
+
+    @abstractmethod
+    def scores(self, w: NDArray[np.float64], out: V | None = None) -> V:
+        """Xw, for w (dimension,) float64; in ``out`` if it is given. One pass over X."""
+
+    @abstractmethod
+    def tangent(self, scores: V, slopes: V) -> Tangent:
+        """r at these scores; ``slopes`` becomes c = ∂r/∂s there, or a subgradient."""
+
+    def slopes(self, scores: V, out: V) -> None:
+        """``out`` becomes c; for whoever has no use for the value, which may cost less."""
+        self.tangent(scores, out)
+
+    @abstractmethod
+    def combine(self, slopes: V) -> NDArray[np.float64]:
+        """Xᵀc: (dimension,) float64. One pass over the rows with a slope."""

@@ -1,0 +1,159 @@
+"""The concave-convex procedure (Yuille and Rangarajan 2003): to a stationary point of
+
+    J(w) = ½‖w‖² + C·{ h(w) − g(w) },     h and g convex
+
+With a slope a of g at w_t, g(w) ≥ g(w_t) + a·(w − w_t), so that J lies below a convex majorant that touches it at w_t,
+
+    J(w) ≤ M_t(w) = ½‖w − C·a‖² + C·h(w) + constant,     constant = C·(a·w_t − g(w_t)) − ½‖C·a‖²
+
+    repeat  w_{t+1} = a point of low M_t, by a solver of convex problems
+    until   J(w_t) − (a lower bound of M_t) ≤ ε·C
+
+J(w_{t+1}) ≤ M_t(w_{t+1}) < M_t(w_t) = J(w_t): it only falls. The last round proves w_t stationary: no point lowers the
+majorant there by more than ε·C. Rounds need not solve M_t to its end (``OPEN_SHARE``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.solvers.certificate import Certificate
+from apsvm.solvers.state import State
+
+#: A round ends when what its bounds leave open is at most this share of what it has gained.
+OPEN_SHARE = 0.5
+MOST_ROUNDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Majorant:
+    """M(w) = ½‖w − centre‖² + C·h(w) + constant, at least J everywhere and equal to it at one point.
+
+    Attributes
+    ----------
+    point : (dimension,) float64, where it touches J
+    objective : float, J there
+    risk : float, h there
+    centre : (dimension,) float64
+    constant : float
+    lower_bound : float, a number that M is nowhere below
+    """
+
+    point: NDArray[np.float64]
+    objective: float
+    risk: float
+    centre: NDArray[np.float64]
+    constant: float
+    lower_bound: float
+
+    @property
+    def convex_value(self) -> float:
+        """½‖w − centre‖² + C·h(w) at the point where it touches."""
+        return self.objective - self.constant
+
+
+class ConvexSolution(Protocol):
+    """What a solver found for ½‖w − centre‖² + C·h(w): a point, bounds of the minimum, and why it ended."""
+
+    @property
+    def w(self) -> NDArray[np.float64]: ...
+    @property
+    def certificate(self) -> Certificate: ...
+    @property
+    def state(self) -> State: ...
+    @property
+    def trouble(self) -> str | None: ...
+
+
+#: Minimises the convex part of a majorant until the function of its primal and dual objective says that it is enough.
+ConvexSolver = Callable[[Majorant, Callable[[float, float], bool]], ConvexSolution]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round: its number, from 1; J where it began, and how much lower the majorant could get from there."""
+
+    number: int
+    certificate: Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class StationaryPoint:
+    """Where the procedure ended.
+
+    Attributes
+    ----------
+    best : the lowest point, and its majorant
+    certificate : J there, and a lower bound of that majorant
+    state : ``CONVERGED`` where the certificate is reached; otherwise why it ended before
+    trouble : str or None, what was not finite
+    """
+
+    best: Majorant
+    certificate: Certificate
+    state: State
+    trouble: str | None = None
+
+
+def descend(
+    majorise: Callable[[NDArray[np.float64]], Majorant],
+    minimise: ConvexSolver,
+    start: NDArray[np.float64],
+    tolerance: float,
+    *,
+    most_rounds: int = MOST_ROUNDS,
+    on_round: Callable[[Round], None] = lambda round_: None,
+) -> StationaryPoint:
+    """Rounds from ``start`` until none can gain more than ``tolerance``, ε·C, or the solver has to stop.
+
+    Parameters
+    ----------
+    majorise : the majorant that touches J at a given point, (dimension,) float64
+    minimise : solves a round; its first point should be where the majorant touches, or better
+
+    Raises
+    ------
+    FloatingPointError : J or its majorant at ``start`` is not finite
+    """
+    here = majorise(start)
+    certificate = _certificate(here, here.lower_bound, tolerance)
+    for number in range(1, most_rounds + 1):
+        try:
+            solution = minimise(here, _gained_enough(here.convex_value))
+        except FloatingPointError as error:
+            return _ended(here, certificate, State.NUMERICAL_TROUBLE, str(error))
+        certificate = _certificate(here, solution.certificate.dual + here.constant, tolerance)
+        on_round(Round(number, certificate))
+        if certificate.reached:
+            return _ended(here, certificate, State.CONVERGED)
+        try:
+            there = majorise(solution.w)
+        except FloatingPointError as error:
+            return _ended(here, certificate, State.NUMERICAL_TROUBLE, str(error))
+        lower = there.objective < here.objective
+        if lower:
+            here, certificate = there, _certificate(there, there.lower_bound, tolerance)
+        if solution.state is not State.CONVERGED:
+            return _ended(here, certificate, solution.state, solution.trouble)
+        if not lower:
+            return _ended(here, certificate, State.STALLED)  # rounding: the majorant fell, and J lies below it
+    return _ended(here, certificate, State.ITERATION_LIMIT)
+
+
+def _ended(best: Majorant, certificate: Certificate, state: State, trouble: str | None = None) -> StationaryPoint:
+    """A certificate counts, however the last round ended."""
+    return StationaryPoint(best, certificate, State.CONVERGED if certificate.reached else state, trouble)
+
+
+def _certificate(majorant: Majorant, lower: float, tolerance: float) -> Certificate:
+    return Certificate(majorant.objective, min(lower, majorant.objective), tolerance)
+
+
+def _gained_enough(began: float) -> Callable[[float, float], bool]:
+    """Of a round that begins at this value."""
+    return lambda primal, dual: primal - dual <= OPEN_SHARE * (began - primal)
