@@ -113,11 +113,14 @@ def bad_data(source: str) -> Iterator[None]:
     """Turns what a trainer says of rows it cannot train on into a ``Failure``."""
     from apsvm.data.dataset import DataError
     from apsvm.trainers.base import InputError
+    from apsvm.trainers.settings import SettingsError
 
     try:
         yield
     except (InputError, DataError) as error:
         raise Failure(BAD_DATA, str(error)) from None
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
     except (ValueError, FloatingPointError) as error:
         raise Failure(BAD_DATA, f"{source}: {error}") from None
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.labels import LabelOptions, Target, decide
+from apsvm.data.labels import LabelOptions, Target, decide, two_classes
 from apsvm.data.rows import Rows
 from apsvm.data.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.header import Data, Features, Header, SkippedClass
@@ -170,8 +170,7 @@ class Fit:
     def _parts(self, outcome: Outcome) -> Iterator[tuple[Fit, Outcome]]:
         """Each class's own training, and what became of it."""
         for label, own in outcome.classes:
-            labels = LabelOptions(positive_label=label)
-            yield replace(self, target=decide(self.dataset, self.trainer.takes, labels)), own
+            yield replace(self, target=two_classes(self.dataset, LabelOptions(positive_label=label))), own
 
     def _linear(self, fit: Fit, outcome: Outcome) -> LinearRanker:
         w, width, bias = outcome.w, self.dataset.X.shape[1], self.features.bias
