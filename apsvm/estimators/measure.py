@@ -48,9 +48,10 @@ def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
 
 def _one_minus_loss(loss: Loss, scores: NDArray[np.float64], target: Target, counted: Counted) -> float:
     groups = np.zeros(scores.size, dtype=np.int64) if counted.groups is None else counted.groups
+    by_group = np.argsort(groups, kind="stable")
+    names, starts = np.unique(groups[by_group], return_index=True)
     values, weights = [], []
-    for group in np.unique(groups).tolist():
-        rows = np.flatnonzero(groups == group)
+    for group, rows in zip(names.tolist(), np.split(by_group, starts[1:]), strict=True):
         tasks = list(_tasks(loss, target.of(rows)))
         if tasks:
             values.append(1.0 - sum(share * _loss_of(loss, scores[rows], positive) for positive, share in tasks))

@@ -69,3 +69,28 @@ def test_positives_refused(labels: list[float], positive_label: float | None, fr
     assert message.startswith("some.svm: ")
     for fragment in fragments:
         assert fragment in message
+
+
+@pytest.mark.parametrize(
+    ("labels", "grade", "expected"),
+    [
+        ([0, 1, 2, 3], 2, [False, False, True, True]),
+        ([0, 1, 2, 3], 1.5, [False, False, True, True]),
+        ([0, 1, 2, 3], 3, [False, False, False, True]),
+        ([-1, 1], 1, [False, True]),
+        ([-2, -1, 0], -1, [False, True, True]),
+        ([-0.0, -1], 0, [True, False]),
+        ([0.1, 0.3, 0.2], 0.3, [False, True, False]),
+    ],
+)
+def test_relevant_from_includes_the_grade(labels: list[float], grade: float, expected: list[bool]) -> None:
+    assert dataset(labels).positives(None, grade).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "grade", "message"),
+    [([0, 1, 2], 2.5, "no positive rows"), ([2, 3], 2, "no negative rows"), ([0, 1], float("nan"), "no positive rows")],
+)
+def test_relevant_from_where_all_are_alike(labels: list[float], grade: float, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        dataset(labels).positives(None, grade)

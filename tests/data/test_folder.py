@@ -384,3 +384,30 @@ def test_a_moved_folder_opens(tmp_path: Path) -> None:
     write_folder(read(TEXT), tmp_path / "out")
     shutil.move(tmp_path / "out", tmp_path / "there")
     assert_same(open_folder(tmp_path / "there", verify=True), read(TEXT))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_all_of_it_is_synced_before_it_is_there(
+    dense: bool, replaced: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every member whole, the folder that lists them, and, once it has its name, the folder that lists it."""
+    out = tmp_path / "out"
+    if replaced:
+        write_folder(read(TEXT), out)
+    synced: list[tuple[int, int]] = []
+    unsynced_name: list[bool] = []
+
+    def record(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        synced.append((status.st_ino, status.st_size))
+        unsynced_name.append(out.exists() and status.st_ino == out.stat().st_ino)
+
+    monkeypatch.setattr(os, "fsync", record)
+    write_folder(read(TEXT), out, dense=dense)
+    members = {(path.stat().st_ino, path.stat().st_size) for path in out.iterdir()}
+    assert len(members) == (5 if dense else 7)
+    assert members <= set(synced)
+    inodes = [inode for inode, _ in synced]
+    assert inodes[-2:] == [out.stat().st_ino, tmp_path.stat().st_ino]
+    assert not any(unsynced_name), "it had its name before it was synced"

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from apsvm.data.rows import Rows
+from apsvm.data.scaling import learn_scaling
 
 
 def forms(X: np.ndarray) -> dict[str, object]:
@@ -43,6 +44,57 @@ def test_against_numpy(shape, dtype, rng):
         for scores, combined in results[1:]:
             np.testing.assert_array_equal(scores, results[0][0])
             np.testing.assert_array_equal(combined, results[0][1])
+
+
+#: As in the kernels: with fewer multiply-adds there is one block, and one thread does it all.
+WORK_OF_A_BLOCK = 2**18
+
+
+@pytest.fixture(scope="module")
+def large():
+    """Rows enough for several blocks and several threads, even of those that are selected and have a weight; no two
+    blocks weigh nearly the same. X (n, d) float64 with zeros; which (m,) int64; w (d + 1,), c (m,) float64."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(2500, 600)) * np.linspace(1.0, 3.0, 2500)[:, None] + rng.normal(size=600)
+    X[rng.random(X.shape) < 0.2] = 0.0
+    X = X.astype(np.float32).astype(np.float64)
+    which = rng.permutation(2500)[:2000].astype(np.int64)
+    c = np.where(rng.random(2000) < 0.7, rng.random(2000) + 0.5, 0.0)
+    assert np.count_nonzero(X[which[c != 0.0]]) > 2 * WORK_OF_A_BLOCK
+    return X, which, rng.normal(size=601), c
+
+
+@pytest.fixture(scope="module", params=["none", "maxabs", "standard", "l2"])
+def large_scaled(request, large):
+    """The scaling, and the selected rows as numpy has them: scaled, and with the bias as a column."""
+    X, which, _, _ = large
+    scaling = learn_scaling(request.param, X, which)
+    scaled = X[which]
+    if scaling.centre is not None:
+        scaled = scaled - scaling.centre
+    if scaling.divisors is not None:
+        scaled = scaled / scaling.divisors
+    if scaling.unit_rows:
+        scaled = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return scaling, np.column_stack([scaled, np.full(which.size, 2.0)])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", ["dense", "csr", "csr int64"])
+def test_every_block_and_every_thread_counts(form, dtype, large, large_scaled):
+    X, which, w, c = large
+    scaling, expected = large_scaled
+    rows = Rows(forms(X.astype(dtype))[form], bias=2.0, selection=which, scaling=scaling)
+    judge_of_scores, judge_of_sum = expected @ w, expected.T @ c
+    alone = None
+    for threads in (1, 2, 5):
+        rows = Rows(rows.matrix, bias=2.0, threads=threads, selection=which, scaling=scaling)
+        found = rows.scores(w), rows.combine(c)
+        np.testing.assert_allclose(found[0], judge_of_scores, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(found[1], judge_of_sum, rtol=1e-9, atol=1e-7)
+        alone = alone or found
+        np.testing.assert_array_equal(found[0], alone[0])
+        np.testing.assert_array_equal(found[1], alone[1])
 
 
 def test_bias_is_one_more_column(rng):

@@ -96,7 +96,7 @@ def test_weights_without_queries_repeat_rows(data, rng):
 def test_losses_without_a_metric_give_one_minus_the_loss(loss, rng):
     """By counting, ties in the worst order; queries without both are left out."""
     X = rng.integers(-1, 2, size=(60, 2)).astype(float)
-    qid = np.repeat(np.arange(6), 10)
+    qid = rng.permutation(np.repeat(np.arange(6), 10))
     relevant = (rng.random(60) < 0.3) & (qid != 2)
     weights = rng.random(6)
     model = APSVMClassifier(loss, C=10).fit(X, relevant, qid=qid)

@@ -284,6 +284,40 @@ def test_a_loss_of_a_file_in_the_current_folder(tmp_path, monkeypatch):
             make_loss(name)
 
 
+IMPORTS = """
+import colorsys
+import standing_in_for_a_package
+
+class Mine:
+    def weights(self, n_pos):
+        assert hasattr(colorsys, "rgb_to_hsv") and standing_in_for_a_package.INSTALLED
+        return [1.0] * n_pos
+    def discount(self, n):
+        return [-float(p) for p in range(n)]
+"""
+
+
+def test_files_of_the_current_folder_hide_no_installed_module(tmp_path, monkeypatch):
+    """Whether a loss asks for one, or is looked for in one: the standard library and packages come first."""
+    site, here = tmp_path / "site", tmp_path / "here"
+    site.mkdir()
+    here.mkdir()
+    (site / "standing_in_for_a_package.py").write_text("INSTALLED = True\n")
+    for name in ("colorsys", "standing_in_for_a_package"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        (here / f"{name}.py").write_text(FILE)
+    (here / "own_loss_imports.py").write_text(IMPORTS)
+    places = [place for place in sys.path if place not in ("", ".")]
+    monkeypatch.setattr(sys, "path", [*places, str(site)])
+    monkeypatch.chdir(here)
+    assert make_loss("own_loss_imports:Mine").name == "own_loss_imports:Mine"
+    assert sys.path == [*places, str(site), str(here)]
+    for name in ("colorsys", "standing_in_for_a_package"):
+        monkeypatch.delitem(sys.modules, name)
+        with pytest.raises(LossError, match=f"{name}.py has no 'Mine'"):
+            make_loss(f"{name}:Mine")
+
+
 def test_losses_are_listed_without_numpy():
     code = "import sys; from apsvm.losses import LOSSES, make_loss; list(LOSSES); sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

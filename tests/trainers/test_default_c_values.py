@@ -1,0 +1,32 @@
+"""The factors of the default C, as numbers that are written down: a change of one is a change of every default."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from apsvm.data.rows import Rows
+from apsvm.trainers.default_c import default_C
+from apsvm.trainers.stage import TrainingSet
+
+#: One ranking, and several, of 4 features of variance 1/4, within each query too: C = factor / (4 · 1/4) = factor.
+X = np.array([[0.5 if (row >> bit) & 1 else -0.5 for bit in range(4)] for row in range(16)] * 2)
+QUERIES = np.repeat([3, 8], 16)
+
+
+@pytest.mark.parametrize(
+    ("loss", "bound", "of_one_ranking", "of_several"),
+    [
+        ("ap", "hinge", 1000, 10),
+        ("ndcg@10", "hinge", 1000, 10),
+        ("ap", "tight", 300_000, 100),
+        ("mrr", "tight", 300_000, 100),
+        ("zero-one", "hinge", 50_000, 50_000),
+        ("f1", "hinge", 50_000, 50_000),
+        ("set-p@3", "hinge", 50_000, 50_000),
+    ],
+)
+def test_factors(loss, bound, of_one_ranking, of_several):
+    relevant = np.arange(32) % 3 == 0
+    assert default_C(TrainingSet(Rows(X), relevant), loss, bound) == pytest.approx(of_one_ranking)
+    assert default_C(TrainingSet(Rows(X), relevant, QUERIES), loss, bound) == pytest.approx(of_several)
