@@ -83,7 +83,7 @@ class MeasureOracle:
 # negatives' scores; each part counts its own scores into them; BinnedRanks takes the sums of the counts and knows no
 # negative's score; assign_part writes the row weights of a part's rows and returns the places of those that are left
 # open, ascending; BinnedRanks.rank_open takes their names and scores, of all parts, in the order of the negatives, and
-# returns their row weights. rank_counts, at [r], r = 1..P, and evaluated are complete then.
+# returns their row weights. rank_counts (P,), the negatives of the ranks 1..P, and evaluated are complete then.
 class ScoreBins:
     def __init__(self, sample: NDArray[float64], n_neg: int, n_pos: int) -> None: ...
     @property

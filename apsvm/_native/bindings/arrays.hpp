@@ -1,5 +1,6 @@
-// Arrays that cross from Python and back: C-contiguous, of one type, and what is checked of them. A check that fails is
-// a ValueError; an array of another type or layout is a TypeError, from nanobind.
+// Arrays that cross from Python and back, and what is checked of them. An array of another type or layout than a kernel
+// wants is a TypeError: nanobind would hand it a converted copy, so that a result would be lost without a word, and a
+// matrix copied in every call. A length that does not fit is a ValueError.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +19,19 @@ namespace apsvm {
 
 namespace nb = nanobind;
 
+// An array that crosses as it is, or not at all.
+template <class Array>
+struct AsItIs : Array {
+    AsItIs() = default;
+    explicit AsItIs(Array array) : Array(std::move(array)) {}
+};
+
 template <class T>
-using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using In = AsItIs<nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
 template <class T>
-using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using In2 = AsItIs<nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>>;
 template <class T>
-using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Out = AsItIs<nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
 
 template <class T>
 std::span<const T> span_of(const In<T> &array) {
@@ -55,3 +63,21 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T> &&values) {
 }
 
 }  // namespace apsvm
+
+namespace nanobind::detail {
+
+template <class Array>
+struct type_caster<apsvm::AsItIs<Array>> {
+    using Caster = make_caster<Array>;
+    NB_TYPE_CASTER(apsvm::AsItIs<Array>, Caster::Name)
+
+    bool from_python(handle source, std::uint8_t flags, cleanup_list *cleanup) noexcept {
+        Caster caster;
+        flags &= static_cast<std::uint8_t>(~static_cast<std::uint8_t>(cast_flags::convert));
+        if (!caster.from_python(source, flags, cleanup)) return false;
+        value = apsvm::AsItIs<Array>(std::move(caster.value));
+        return true;
+    }
+};
+
+}  // namespace nanobind::detail

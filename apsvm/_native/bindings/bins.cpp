@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "../core/binned_ranks.hpp"
 #include "../core/bins.hpp"
@@ -79,8 +80,10 @@ public:
 
     // (bins,): what assign_ranks needs.
     DoubleArray weight_of_bin() const { return to_numpy(std::vector<double>(bounds_.weight_of_bin)); }
-    // (P,): of the ranks 1..P, once the open bins are solved, too.
-    Int64Array rank_counts() const { return to_numpy(std::vector<std::int64_t>(rank_counts_)); }
+    // (P,): the negatives of the ranks 1..P; complete once the open bins are solved.
+    Int64Array rank_counts() const {
+        return to_numpy(std::vector<std::int64_t>(rank_counts_.begin() + 1, rank_counts_.end() - 1));
+    }
     std::int64_t evaluated() const { return evaluated_; }
 
     DoubleArray rank_open(In<std::uint16_t> names, In<double> scores) {
@@ -88,8 +91,7 @@ public:
         const std::size_t n = scores.size(), n_bins = bounds_.weight_of_bin.size();
         std::vector<std::int64_t> counts = counts_of(names, n_bins);
         std::size_t n_open = 0;
-        for (const FilledBin &bin : bounds_.filled) {
-            if (!bin.is_open()) continue;
+        for (const FilledBin &bin : bounds_.open) {
             if (counts[bin.name] != bin.count) throw std::invalid_argument("expected all scores of the open bins");
             n_open += static_cast<std::size_t>(bin.count);
         }
@@ -98,7 +100,7 @@ public:
         std::vector<Scored> items(n);
         {
             nb::gil_scoped_release unlocked;
-            place_open(bounds_.weight_of_bin, counts.data(), 1);
+            place_open(bounds_, counts.data(), 1);
             assign_ranks(bounds_.weight_of_bin, {scores.data(), names.data(), nullptr, 0, n}, row_weights.data(),
                          counts.data(), items.data());
             const Sink sink{row_weights.data(), tables_.weight_of_rank.data(), rank_counts_.data()};
@@ -138,10 +140,14 @@ Int64Array assign_part(In<double> weight_of_bin, In<std::uint16_t> names, In<dou
     std::vector<std::int64_t> open;
     {
         nb::gil_scoped_release unlocked;
-        std::vector<std::int64_t> counts = counts_of(names, weight_of_bin.size());
-        std::vector<Scored> items(place_open(span_of(weight_of_bin), counts.data(), 1));
-        const Part part{scores.data(), names.data(), nullptr, 0, n};
-        assign_ranks(span_of(weight_of_bin), part, weights.data(), counts.data(), items.data());
+        // The order of the bins does not matter here: the places are put in order below.
+        std::vector<std::int64_t> places = counts_of(names, weight_of_bin.size());
+        std::int64_t n_open = 0;
+        for (std::size_t name = 0; name < places.size(); ++name)
+            if (weight_of_bin.data()[name] < 0.0) n_open += std::exchange(places[name], n_open);
+        std::vector<Scored> items(static_cast<std::size_t>(n_open));
+        assign_ranks(span_of(weight_of_bin), {scores.data(), names.data(), nullptr, 0, n}, weights.data(),
+                     places.data(), items.data());
         for (const Scored &item : items) open.push_back(item.index);
         std::sort(open.begin(), open.end());
     }
@@ -161,8 +167,8 @@ void bind_bins(nb::module_ &m) {
                       std::size_t>(),
              nb::arg("bins"), nb::arg("counts"), nb::arg("positives"), nb::arg("weights"), nb::arg("discount"),
              nb::arg("drops"), nb::kw_only(), nb::arg("unimodal"), nb::arg("threads") = 1)
-        .def_prop_ro("weight_of_bin", &BinnedRanks::weight_of_bin)
-        .def_prop_ro("rank_counts", &BinnedRanks::rank_counts)
+        .def_prop_ro("weight_of_bin", &BinnedRanks::weight_of_bin, nb::rv_policy::move)
+        .def_prop_ro("rank_counts", &BinnedRanks::rank_counts, nb::rv_policy::move)
         .def_prop_ro("evaluated", &BinnedRanks::evaluated)
         .def("rank_open", &BinnedRanks::rank_open, nb::arg("names"), nb::arg("scores"));
 

@@ -9,7 +9,7 @@ namespace {
 using namespace apsvm;
 
 // A leading block of a larger matrix will do: rows may stand apart.
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
+using Matrix = AsItIs<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>;
 
 std::vector<double> solve(const Matrix &gram, const In<double> &offsets, const In<bool> &soft, double C,
                           const In<double> &start, double tolerance) {

@@ -13,7 +13,7 @@ using namespace apsvm;
 
 void expect_rows(const In<std::int64_t> &rows, std::size_t n_rows) {
     if (!rows_exist(span_of(rows), n_rows))
-        throw std::invalid_argument("expected rows from 0 to " + std::to_string(n_rows) + ", less one");
+        throw std::invalid_argument("expected rows below " + std::to_string(n_rows) + ", and none that is negative");
 }
 
 template <class Index>

@@ -79,7 +79,7 @@ void count_scores(const Bins &bins, const double *scores, std::size_t n, std::ui
 
 void bound_ranks(const Problem &problem, const Bins &bins, const std::int64_t *counts, std::size_t parts,
                  const double *weight_of_rank, std::int64_t *rank_counts, std::size_t threads, Bounds &bounds) {
-    auto &[filled, weight_of_bin, evaluated] = bounds;
+    auto &[filled, open, weight_of_bin, evaluated] = bounds;
     fill(counts, count_of(bins), parts, filled);
     evaluated = std::visit(
         [&](const auto &edges) {
@@ -87,21 +87,24 @@ void bound_ranks(const Problem &problem, const Bins &bins, const std::int64_t *c
                               threads);
         },
         bins);
+    open.clear();
     weight_of_bin.assign(count_of(bins), Bounds::kOpen);
     for (const FilledBin &bin : filled) {
-        if (bin.is_open()) continue;
+        if (bin.is_open()) {
+            open.push_back(bin);
+            continue;
+        }
         weight_of_bin[bin.name] = weight_of_rank[bin.low];
         rank_counts[bin.low] += bin.count;
     }
 }
 
-std::size_t place_open(std::span<const double> weight_of_bin, std::int64_t *counts, std::size_t parts) {
-    const std::size_t n_bins = weight_of_bin.size();
+std::size_t place_open(const Bounds &bounds, std::int64_t *counts, std::size_t parts) {
+    const std::size_t n_bins = bounds.weight_of_bin.size();
     std::int64_t place = 0;
-    for (std::size_t name = n_bins; name-- > 0;) {
-        if (weight_of_bin[name] >= 0.0) continue;
-        for (std::size_t part = 0; part < parts; ++part) place += std::exchange(counts[part * n_bins + name], place);
-    }
+    for (const FilledBin &bin : bounds.open)
+        for (std::size_t part = 0; part < parts; ++part)
+            place += std::exchange(counts[part * n_bins + bin.name], place);
     return static_cast<std::size_t>(place);
 }
 
@@ -128,15 +131,10 @@ void assign_ranks(std::span<const double> weight_of_bin, const Part &part, doubl
 
 std::int64_t rank_open(const Problem &problem, const Bounds &bounds, const Sink &sink, Scored *items, std::size_t tasks,
                        std::size_t threads) {
-    struct Open {
-        const FilledBin *bin;
-        Scored *begin;
-    };
-    std::vector<Open> open;
+    std::vector<Scored *> begins;  // of each open bin
     Scored *next = items;
-    for (const FilledBin &bin : bounds.filled) {
-        if (!bin.is_open()) continue;
-        open.push_back({&bin, next});
+    for (const FilledBin &bin : bounds.open) {
+        begins.push_back(next);
         next += bin.count;
     }
     const std::size_t n_ranks = static_cast<std::size_t>(problem.n_pos) + 2, n_items = next - items;
@@ -144,15 +142,14 @@ std::int64_t rank_open(const Problem &problem, const Bounds &bounds, const Sink 
     in_threads(tasks, threads, [&](std::size_t t) {
         Sink task_sink = sink;
         task_sink.counts = counts.data() + t * n_ranks;
-        for (const Open &part : open) {
-            const auto at = static_cast<std::size_t>(part.begin - items);
+        for (std::size_t b = 0; b < begins.size(); ++b) {
+            const FilledBin &bin = bounds.open[b];
+            Scored *const begin = begins[b], *const end = begin + bin.count;
+            const auto at = static_cast<std::size_t>(begin - items);
             if (at < n_items * t / tasks || at >= n_items * (t + 1) / tasks) continue;
             // Equal scores stand in the order of their indices already.
-            Scored *end = part.begin + part.bin->count;
-            const bool equal =
-                std::all_of(part.begin, end, [&](const Scored &item) { return item.score == part.begin->score; });
-            evaluated[t] += rank_by_quicksort(problem, task_sink, part.bin->first, part.begin, end, part.bin->low,
-                                              part.bin->high, equal);
+            const bool equal = std::all_of(begin, end, [&](const Scored &item) { return item.score == begin->score; });
+            evaluated[t] += rank_by_quicksort(problem, task_sink, bin.first, begin, end, bin.low, bin.high, equal);
         }
     });
     for (std::size_t i = 0; i < counts.size(); ++i) sink.counts[i % n_ranks] += counts[i];

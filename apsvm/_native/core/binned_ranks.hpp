@@ -48,6 +48,7 @@ struct FilledBin {
 
 struct Bounds {
     std::vector<FilledBin> filled;      // in descending order of score
+    std::vector<FilledBin> open;        // those of them that are not solved
     std::vector<double> weight_of_bin;  // at [name]: the row weight of its negatives where it is solved, or kOpen
     std::int64_t evaluated = 0;         // ranks
 
@@ -60,9 +61,8 @@ void bound_ranks(const Problem &problem, const Bins &bins, const std::int64_t *c
                  const double *weight_of_rank, std::int64_t *rank_counts, std::size_t threads, Bounds &bounds);
 
 // Where each part is to put its items of the open bins, so that they stand bin after bin, highest scores first, and
-// part after part in a bin: replaces their counts, laid out as for bound_ranks. Returns how many items there are. A
-// part that gathers its items on its own is the only one.
-std::size_t place_open(std::span<const double> weight_of_bin, std::int64_t *counts, std::size_t parts);
+// part after part in a bin: replaces their counts, laid out as for bound_ranks. Returns how many items there are.
+std::size_t place_open(const Bounds &bounds, std::int64_t *counts, std::size_t parts);
 
 // One part's rows: scores[i] is of the negative index[i], or i where there is no index, and in the bin names[i].
 struct Part {

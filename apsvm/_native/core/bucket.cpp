@@ -149,7 +149,7 @@ void Bucket::rank_binned(const Problem &problem, const Sink &sink, const double 
         count_scores(bins, scores + begin, end - begin, names_.data() + begin, counts_.data() + part * n_bins);
     });
     bound_ranks(problem, bins, counts_.data(), parts, sink.weight_of_rank, sink.counts, threads_, bounds_);
-    const std::size_t n_open = place_open(bounds_.weight_of_bin, counts_.data(), parts);
+    const std::size_t n_open = place_open(bounds_, counts_.data(), parts);
     if (items_.size() < n_open) items_.resize(n_open);
     in_threads(parts, threads_, [&](std::size_t part) {
         const Part rows{scores, names_.data(), index, n * part / parts, n * (part + 1) / parts};

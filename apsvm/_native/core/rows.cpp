@@ -51,8 +51,8 @@ std::optional<std::string> find_csr_fault(std::span<const Index> indptr, std::sp
     Index before = 0;
     for (std::size_t row = 0; row <= n_rows; ++row) {
         if (indptr[row] < before || static_cast<std::size_t>(indptr[row]) > indices.size())
-            return "expected the entries of row " + text(row) + " to begin between " + text(before) + " and " +
-                   text(indices.size()) + ", found " + text(indptr[row]);
+            return "expected indptr[" + text(row) + "] from " + text(before) + " to " + text(indices.size()) +
+                   ", found " + text(indptr[row]);
         before = indptr[row];
     }
     const auto first = static_cast<std::size_t>(indptr[0]), last = static_cast<std::size_t>(indptr[n_rows]);
