@@ -1,4 +1,9 @@
-"""The compiled core: oracle kernels, row kernels and the svmlight parser. No policy, no validation."""
+"""The compiled core: oracle kernels, row kernels and the svmlight parser. No policy.
+
+``core/`` is plain C++20 that knows nothing of Python; ``bindings/`` checks what crosses, so that no array is read or
+written beyond its end. What stands in the arrays is taken on trust: scores must be finite, and a CSR matrix is checked
+once, by ``check_csr``.
+"""
 
 try:
     from apsvm._native import _kernels

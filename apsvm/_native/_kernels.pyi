@@ -1,12 +1,13 @@
 from typing import TypeAlias
 
-from numpy import bool_, float32, float64, int32, int64
+from numpy import bool_, float32, float64, int32, int64, uint16
 from numpy.typing import NDArray
 
 _Index: TypeAlias = NDArray[int32] | NDArray[int64]
 _Values: TypeAlias = NDArray[float32] | NDArray[float64]
 
 def build_info() -> dict[str, str | int]: ...
+def check_csr(indptr: _Index, indices: _Index, n_values: int, n_rows: int, n_columns: int) -> None: ...
 def scores_csr(
     indptr: _Index,
     indices: _Index,
@@ -77,6 +78,42 @@ class MeasureOracle:
         weights_neg: NDArray[float64],
         /,
     ) -> tuple[float, float, int, int]: ...
+
+# The kernels of the bucket oracle one by one, for negatives that stand in several parts. Bins come from a sample of all
+# negatives' scores; each part counts its own scores into them; BinnedRanks takes the sums of the counts and knows no
+# negative's score; assign_part writes the row weights of a part's rows and returns the places of those that are left
+# open, ascending; BinnedRanks.rank_open takes their names and scores, of all parts, in the order of the negatives, and
+# returns their row weights. rank_counts (P,), the negatives of the ranks 1..P, and evaluated are complete then.
+class ScoreBins:
+    def __init__(self, sample: NDArray[float64], n_neg: int, n_pos: int) -> None: ...
+    @property
+    def size(self) -> int: ...
+    def count(self, scores: NDArray[float64]) -> tuple[NDArray[uint16], NDArray[int64]]: ...
+
+class BinnedRanks:
+    def __init__(
+        self,
+        bins: ScoreBins,
+        counts: NDArray[int64],
+        positives: NDArray[float64],
+        weights: NDArray[float64],
+        discount: NDArray[float64],
+        drops: NDArray[float64],
+        *,
+        unimodal: bool,
+        threads: int = 1,
+    ) -> None: ...
+    @property
+    def weight_of_bin(self) -> NDArray[float64]: ...
+    @property
+    def rank_counts(self) -> NDArray[int64]: ...
+    @property
+    def evaluated(self) -> int: ...
+    def rank_open(self, names: NDArray[uint16], scores: NDArray[float64]) -> NDArray[float64]: ...
+
+def assign_part(
+    weight_of_bin: NDArray[float64], names: NDArray[uint16], scores: NDArray[float64], weights: NDArray[float64]
+) -> NDArray[int64]: ...
 
 class PairSums:
     def __init__(

@@ -85,6 +85,10 @@ class Rows:
     threads : at most this many threads in the row kernels
     selection : (m,) int64, the rows that count, in the order wanted; all rows by default
     scaling : what w refers to is the rows scaled so; the bias is not scaled
+
+    Raises
+    ------
+    ValueError : a CSR matrix with an entry outside its shape; says in which row and column
     """
 
     def __init__(
@@ -102,6 +106,8 @@ class Rows:
             matrix = matrix.tocsr()
         if matrix.dtype not in (np.float32, np.float64):
             matrix = matrix.astype(np.float64)
+        if self._sparse:  # scipy does not look at the indices it is given, and the kernels trust them
+            _kernels.check_csr(matrix.indptr, matrix.indices, matrix.data.size, *matrix.shape)
         self._X: Any = matrix if self._sparse else np.ascontiguousarray(matrix)
         self._bias = bias
         self._threads = threads

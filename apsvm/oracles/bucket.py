@@ -3,7 +3,7 @@
 No comparison-based method can do better than N log P (Mohapatra, Rolínek et al. 2018, Theorem 2); counting scores into
 B bins is none. Positions and scores at a bin's ends bound the ranks inside it, and only the few bins whose bounds
 differ are looked into. Below 5,000 negatives all are sorted instead, by a radix sort on linear
-places, and ranked by one walk where the loss is unimodal. ``apsvm/_native/bucket.cpp`` has the details.
+places, and ranked by one walk where the loss is unimodal. ``apsvm/_native/core/bucket.cpp`` has the details.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     erfc       ℓ(u) = ierfc(cu)/(2c), ierfc(t) = e^{−t²}/√π − t erfc(t), c = √3/(√2 π): convex, and −ℓ'(u) = erfc(cu)/2
                is what the paper puts in the place of the logistic gradient
 
-with scale 1 / number of pairs, or 1 as in the paper. ℓ is summed pair by pair or in O(n) (``_native/fast_sums.hpp``).
+with scale 1 / number of pairs, or 1 as in the paper. ℓ is summed pair by pair or in O(n) (``fast_sums.hpp``).
 """
 
 from __future__ import annotations

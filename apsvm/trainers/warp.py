@@ -7,7 +7,7 @@ most negatives that any positive has: dividing by L's largest value gives every 
 moves no minimum. τ: ``auc`` 1 everywhere; ``p@K`` 1 up to K; ``harmonic`` 1/i.
 
 A step draws a positive, then negatives until one violates, and estimates L(r_i) from how many that took
-(``apsvm/_native/warp.cpp``). A pass takes every positive once, in a new order.
+(``apsvm/_native/core/warp/``). A pass takes every positive once, in a new order.
 
 Grades: a row is a positive against the rows of its query of any lower grade. A threshold makes grades 0 and 1.
 """

@@ -1,0 +1,177 @@
+// The bucket oracle's kernels one by one, for negatives that stand in several parts (core/binned_ranks.hpp).
+#include "module.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "../core/binned_ranks.hpp"
+#include "../core/bins.hpp"
+#include "../core/ranking_oracle.hpp"
+#include "arrays.hpp"
+
+namespace {
+
+using namespace apsvm;
+
+using Int64Array = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>;
+using DoubleArray = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+
+// How many names there are of each bin.
+std::vector<std::int64_t> counts_of(const In<std::uint16_t> &names, std::size_t n_bins) {
+    std::vector<std::int64_t> counts(n_bins, 0);
+    for (const std::uint16_t name : span_of(names)) {
+        if (name >= n_bins) throw std::invalid_argument("expected names of bins that there are");
+        ++counts[name];
+    }
+    return counts;
+}
+
+class ScoreBins {
+public:
+    ScoreBins(In<double> sample, std::size_t n_neg, std::size_t n_pos) : bins_(fit(sample, n_neg, n_pos)) {}
+
+    const Bins &bins() const { return bins_; }
+    std::size_t size() const { return count_of(bins_); }
+
+    // (names, counts): the bin of each score, and how many are in each bin.
+    nb::tuple count(In<double> scores) const {
+        expect_numerable(scores.size());
+        std::vector<std::uint16_t> names(scores.size());
+        std::vector<std::int64_t> counts(size(), 0);
+        {
+            nb::gil_scoped_release unlocked;
+            count_scores(bins_, scores.data(), scores.size(), names.data(), counts.data());
+        }
+        return nb::make_tuple(to_numpy(std::move(names)), to_numpy(std::move(counts)));
+    }
+
+private:
+    static Bins fit(const In<double> &scores, std::size_t n_neg, std::size_t n_pos) {
+        std::vector<double> sample(scores.data(), scores.data() + scores.size());
+        if (sample.empty() || !std::all_of(sample.begin(), sample.end(), [](double s) { return std::isfinite(s); }))
+            throw std::invalid_argument("expected a sample of finite scores");
+        const Spread spread = sample_spread(sample);
+        return make_bins(spread, sample, n_neg, n_pos);
+    }
+
+    Bins bins_;
+};
+
+class BinnedRanks {
+public:
+    BinnedRanks(const ScoreBins &bins, In<std::int64_t> counts, In<double> positives, In<double> weights,
+                In<double> discount, In<double> drops, bool unimodal, std::size_t threads)
+        : tables_(checked_total(bins, counts), span_of(weights), span_of(discount), span_of(drops)),
+          positives_(positives.data(), positives.data() + positives.size()),
+          problem_{positives_.data(),    tables_.n_pos, tables_.weights.data(),
+                   tables_.drops.data(), tables_.scale, unimodal},
+          rank_counts_(positives.size() + 2, 0),
+          threads_(threads) {
+        expect_threads(threads);
+        expect_size(positives.size(), weights.size(), "scores of positives, as there are weights");
+        if (!std::is_sorted(positives_.rbegin(), positives_.rend()))
+            throw std::invalid_argument("expected the scores of the positives in descending order");
+        nb::gil_scoped_release unlocked;
+        bound_ranks(problem_, bins.bins(), counts.data(), 1, tables_.weight_of_rank.data(), rank_counts_.data(),
+                    threads_, bounds_);
+        evaluated_ = bounds_.evaluated;
+    }
+
+    // (bins,): what assign_ranks needs.
+    DoubleArray weight_of_bin() const { return to_numpy(std::vector<double>(bounds_.weight_of_bin)); }
+    // (P,): the negatives of the ranks 1..P; complete once the open bins are solved.
+    Int64Array rank_counts() const {
+        return to_numpy(std::vector<std::int64_t>(rank_counts_.begin() + 1, rank_counts_.end() - 1));
+    }
+    std::int64_t evaluated() const { return evaluated_; }
+
+    DoubleArray rank_open(In<std::uint16_t> names, In<double> scores) {
+        expect_size(names.size(), scores.size(), "names of bins, as there are scores");
+        const std::size_t n = scores.size(), n_bins = bounds_.weight_of_bin.size();
+        std::vector<std::int64_t> counts = counts_of(names, n_bins);
+        std::size_t n_open = 0;
+        for (const FilledBin &bin : bounds_.open) {
+            if (counts[bin.name] != bin.count) throw std::invalid_argument("expected all scores of the open bins");
+            n_open += static_cast<std::size_t>(bin.count);
+        }
+        expect_size(n, n_open, "scores of the open bins");
+        std::vector<double> row_weights(n);
+        std::vector<Scored> items(n);
+        {
+            nb::gil_scoped_release unlocked;
+            place_open(bounds_, counts.data(), 1);
+            assign_ranks(bounds_.weight_of_bin, {scores.data(), names.data(), nullptr, 0, n}, row_weights.data(),
+                         counts.data(), items.data());
+            const Sink sink{row_weights.data(), tables_.weight_of_rank.data(), rank_counts_.data()};
+            evaluated_ += apsvm::rank_open(problem_, bounds_, sink, items.data(), threads_, threads_);
+        }
+        return to_numpy(std::move(row_weights));
+    }
+
+private:
+    // The negatives that the bins hold together.
+    static std::size_t checked_total(const ScoreBins &bins, const In<std::int64_t> &counts) {
+        expect_size(counts.size(), bins.size(), "counts, as there are bins");
+        std::size_t total = 0;
+        for (const std::int64_t count : span_of(counts)) {
+            if (count < 0) throw std::invalid_argument("expected counts that are not negative");
+            expect_numerable(static_cast<std::size_t>(count));
+            total += static_cast<std::size_t>(count);
+        }
+        return total;
+    }
+
+    LossTables tables_;
+    std::vector<double> positives_;
+    Problem problem_;
+    std::vector<std::int64_t> rank_counts_;
+    std::size_t threads_;
+    Bounds bounds_;
+    std::int64_t evaluated_ = 0;
+};
+
+// Writes the row weights of one part's solved bins, and returns the places of its rows in open ones, ascending.
+Int64Array assign_part(In<double> weight_of_bin, In<std::uint16_t> names, In<double> scores, Out<double> weights) {
+    const std::size_t n = names.size();
+    expect_size(scores.size(), n, "scores, as there are names of bins");
+    expect_size(weights.size(), n, "row weights, as there are names of bins");
+    expect_numerable(n);
+    std::vector<std::int64_t> open;
+    {
+        nb::gil_scoped_release unlocked;
+        // The order of the bins does not matter here: the places are put in order below.
+        std::vector<std::int64_t> places = counts_of(names, weight_of_bin.size());
+        std::int64_t n_open = 0;
+        for (std::size_t name = 0; name < places.size(); ++name)
+            if (weight_of_bin.data()[name] < 0.0) n_open += std::exchange(places[name], n_open);
+        std::vector<Scored> items(static_cast<std::size_t>(n_open));
+        assign_ranks(span_of(weight_of_bin), {scores.data(), names.data(), nullptr, 0, n}, weights.data(),
+                     places.data(), items.data());
+        for (const Scored &item : items) open.push_back(item.index);
+        std::sort(open.begin(), open.end());
+    }
+    return to_numpy(std::move(open));
+}
+
+}  // namespace
+
+void bind_bins(nb::module_ &m) {
+    nb::class_<ScoreBins>(m, "ScoreBins")
+        .def(nb::init<In<double>, std::size_t, std::size_t>(), nb::arg("sample"), nb::arg("n_neg"), nb::arg("n_pos"))
+        .def_prop_ro("size", &ScoreBins::size)
+        .def("count", &ScoreBins::count, nb::arg("scores"));
+
+    nb::class_<BinnedRanks>(m, "BinnedRanks")
+        .def(nb::init<const ScoreBins &, In<std::int64_t>, In<double>, In<double>, In<double>, In<double>, bool,
+                      std::size_t>(),
+             nb::arg("bins"), nb::arg("counts"), nb::arg("positives"), nb::arg("weights"), nb::arg("discount"),
+             nb::arg("drops"), nb::kw_only(), nb::arg("unimodal"), nb::arg("threads") = 1)
+        .def_prop_ro("weight_of_bin", &BinnedRanks::weight_of_bin, nb::rv_policy::move)
+        .def_prop_ro("rank_counts", &BinnedRanks::rank_counts, nb::rv_policy::move)
+        .def_prop_ro("evaluated", &BinnedRanks::evaluated)
+        .def("rank_open", &BinnedRanks::rank_open, nb::arg("names"), nb::arg("scores"));
+
+    m.def("assign_part", &assign_part, nb::arg("weight_of_bin"), nb::arg("names"), nb::arg("scores"),
+          nb::arg("weights"));
+}

@@ -1,0 +1,76 @@
+// The pair loss of RankNCG, and its fast sums on their own.
+#include "module.hpp"
+
+#include <tuple>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include "../core/kernel_sum.hpp"
+#include "../core/pair_sums.hpp"
+#include "arrays.hpp"
+
+namespace {
+
+using namespace apsvm;
+
+using FourierTuple = std::optional<std::tuple<double, std::size_t, double, double>>;  // h, p, influence, half width
+
+std::optional<FourierSetting> setting_of(const FourierTuple &fourier) {
+    if (!fourier) return std::nullopt;
+    const auto &[h, p, influence, half_width] = *fourier;
+    return FourierSetting{h, p, influence, half_width};
+}
+
+const PairKernel &objective_named(const std::string &name) {
+    if (name == "logistic") return kLogistic;
+    if (name == "erfc") return kErfc;
+    throw std::invalid_argument("unknown objective " + name);
+}
+
+void make(PairSums *self, const std::string &objective, const std::string &summation, const FourierTuple &fourier,
+          In<std::int64_t> starts, In<std::int64_t> classes, In<std::int64_t> queries, In<std::int64_t> below_starts,
+          In<std::int64_t> below_first, In<std::int64_t> below_last, In<std::int64_t> above_starts,
+          In<std::int64_t> above_first, In<std::int64_t> above_last, std::size_t threads) {
+    expect_threads(threads);
+    new (self) PairSums(objective_named(objective), summation_named(summation), setting_of(fourier),
+                        {span_of(starts), span_of(classes), span_of(queries)},
+                        {span_of(below_starts), span_of(below_first), span_of(below_last)},
+                        {span_of(above_starts), span_of(above_first), span_of(above_last)}, threads);
+}
+
+double evaluate(PairSums &self, In<double> scores, std::optional<Out<double>> slopes, double scale, bool with_loss) {
+    expect_size(scores.size(), self.rows(), "scores, as there are rows");
+    if (slopes) expect_size(slopes->size(), self.rows(), "slopes, as there are rows");
+    nb::gil_scoped_release unlocked;
+    return self.evaluate(scores.data(), slopes ? slopes->data() : nullptr, scale, with_loss);
+}
+
+void kernel_sum(const std::string &kernel, const std::string &summation, const FourierTuple &fourier,
+                In<double> sources, In<double> weights, In<double> targets, Out<double> out, std::size_t threads) {
+    expect_size(weights.size(), sources.size(), "weights, as there are sources");
+    expect_size(out.size(), targets.size(), "sums, as there are targets");
+    expect_threads(threads);
+    const KernelSum sum = kernel_sum_named(kernel);
+    const bool directly = summation_named(summation) == Summation::direct;
+    nb::gil_scoped_release unlocked;
+    evaluate_kernel_sum(sum, directly, setting_of(fourier), span_of(sources), span_of(weights), span_of(targets),
+                        out.data(), threads);
+}
+
+}  // namespace
+
+void bind_pair_sums(nb::module_ &m) {
+    nb::class_<PairSums>(m, "PairSums")
+        .def("__init__", &make, nb::arg("objective"), nb::arg("summation"), nb::arg("fourier").none(),
+             nb::arg("starts"), nb::arg("classes"), nb::arg("queries"), nb::arg("below_starts"), nb::arg("below_first"),
+             nb::arg("below_last"), nb::arg("above_starts"), nb::arg("above_first"), nb::arg("above_last"),
+             nb::arg("threads"))
+        .def_prop_ro("pairs", &PairSums::pairs)
+        .def_prop_ro("queries_without_pairs", &PairSums::queries_without_pairs)
+        .def("__call__", &evaluate, nb::arg("scores"), nb::arg("slopes").none(), nb::arg("scale"),
+             nb::arg("with_loss"));
+    m.def("kernel_sum", &kernel_sum, nb::arg("kernel"), nb::arg("summation"), nb::arg("fourier").none(),
+          nb::arg("sources"), nb::arg("weights"), nb::arg("targets"), nb::arg("out"), nb::arg("threads"));
+}

@@ -1,0 +1,100 @@
+// The row kernels. A CSR matrix is checked by check_csr, once; the kernels then take its indices on trust, and check
+// what changes from call to call.
+#include "module.hpp"
+
+#include <algorithm>
+
+#include "../core/rows.hpp"
+#include "arrays.hpp"
+
+namespace {
+
+using namespace apsvm;
+
+void expect_rows(const In<std::int64_t> &rows, std::size_t n_rows) {
+    if (!rows_exist(span_of(rows), n_rows))
+        throw std::invalid_argument("expected rows below " + std::to_string(n_rows) + ", and none that is negative");
+}
+
+template <class Index>
+void check_csr(In<Index> indptr, In<Index> indices, std::size_t n_values, std::size_t n_rows, std::size_t n_columns) {
+    expect_size(n_values, indices.size(), "values, as there are indices");
+    std::optional<std::string> fault;
+    {
+        nb::gil_scoped_release unlocked;
+        fault = find_csr_fault(span_of(indptr), span_of(indices), n_rows, n_columns);
+    }
+    if (fault) throw std::invalid_argument("not a CSR matrix: " + *fault);
+}
+
+template <class Value, class Index>
+Csr<Value, Index> csr(const In<Index> &indptr, const In<Index> &indices, const In<Value> &values,
+                      std::size_t n_columns) {
+    expect_size(values.size(), indices.size(), "values, as there are indices");
+    const std::size_t n = indptr.size();
+    if (n == 0 || static_cast<std::size_t>(indptr.data()[n - 1]) > indices.size())
+        throw std::invalid_argument("expected row boundaries that end with the indices");
+    return {indptr.data(), indices.data(), values.data(), n_columns};
+}
+
+template <class Matrix>
+void scores(const Matrix &X, std::size_t n_rows, const In<std::int64_t> &rows, const In<double> &w,
+            const Out<double> &out, std::size_t threads) {
+    expect_rows(rows, n_rows);
+    expect_size(w.size(), X.n_columns, "weights, as there are columns");
+    expect_size(out.size(), rows.size(), "scores, as there are rows");
+    expect_threads(threads);
+    nb::gil_scoped_release unlocked;
+    scores_of_rows(X, span_of(rows), w.data(), out.data(), threads);
+}
+
+template <class Matrix>
+void combine(const Matrix &X, std::size_t n_rows, const In<std::int64_t> &rows, const In<double> &c,
+             const Out<double> &out, std::size_t threads) {
+    expect_rows(rows, n_rows);
+    expect_size(c.size(), rows.size(), "row weights, as there are rows");
+    expect_size(out.size(), X.n_columns, "sums, as there are columns");
+    expect_threads(threads);
+    nb::gil_scoped_release unlocked;
+    combine_rows(X, span_of(rows), c.data(), out.data(), threads);
+}
+
+template <class Index>
+void bind_check(nb::module_ &m) {
+    m.def("check_csr", &check_csr<Index>);
+}
+
+template <class Value, class Index>
+void bind_csr(nb::module_ &m) {
+    m.def("scores_csr", [](In<Index> indptr, In<Index> indices, In<Value> values, In<std::int64_t> rows, In<double> w,
+                           Out<double> out, std::size_t threads) {
+        scores(csr(indptr, indices, values, w.size()), indptr.size() - 1, rows, w, out, threads);
+    });
+    m.def("combine_csr", [](In<Index> indptr, In<Index> indices, In<Value> values, In<std::int64_t> rows, In<double> c,
+                            Out<double> out, std::size_t threads) {
+        combine(csr(indptr, indices, values, out.size()), indptr.size() - 1, rows, c, out, threads);
+    });
+}
+
+template <class Value>
+void bind_dense(nb::module_ &m) {
+    m.def("scores_dense", [](In2<Value> X, In<std::int64_t> rows, In<double> w, Out<double> out, std::size_t threads) {
+        scores(Dense<Value>{X.data(), X.shape(1)}, X.shape(0), rows, w, out, threads);
+    });
+    m.def("combine_dense", [](In2<Value> X, In<std::int64_t> rows, In<double> c, Out<double> out, std::size_t threads) {
+        combine(Dense<Value>{X.data(), X.shape(1)}, X.shape(0), rows, c, out, threads);
+    });
+}
+
+}  // namespace
+
+void bind_rows(nb::module_ &m) {
+    bind_check<std::int32_t>(m);
+    bind_check<std::int64_t>(m);
+    bind_csr<double, std::int32_t>(m);
+    bind_csr<double, std::int64_t>(m);
+    bind_csr<float, std::int32_t>(m);
+    bind_csr<float, std::int64_t>(m);
+    bind_dense<double>(m);
+    bind_dense<float>(m);
+}

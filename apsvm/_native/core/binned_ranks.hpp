@@ -1,0 +1,85 @@
+// Ranks without a sort: scores are counted into bins, and what is known of a bin bounds the ranks in it.
+//
+// With the counts added up from the top, a bin holds the negatives of known positions c+1..c+m and of scores between
+// known edges. Ranks are monotone, in the position and in the score, so
+//
+//     argmax f at (c+1, upper edge)  ≤  every rank in the bin  ≤  argmax f at (c+m, lower edge)
+//
+// and where the two agree the bin is solved without looking inside. Bins are solved by divide and conquer, from bounds
+// that the solved neighbours give; at most P bins can hold a change of rank, plus the few that the bounds leave open:
+// those are gathered and handed to the quicksort-flavoured oracle.
+//
+// The negatives may stand in several parts, on several threads or machines; what each step needs and gives:
+//
+//     step           where            needs                                          gives
+//     count_scores   each part        the bins; its own scores                       its names and counts
+//     bound_ranks    one place        the bins; the sums of all parts' counts;       Bounds, of which the parts
+//                                     the positives and the loss, but no score       need weight_of_bin only
+//                                     of a negative
+//     assign_ranks   each part        weight_of_bin; its own scores, names, counts   the row weights of its solved
+//                                                                                    bins; its items of the open ones
+//     rank_open      one place        Bounds; the positives and the loss;            the row weights of these items
+//                                     the items of the open bins of all parts
+//
+// Neither the ranks nor the counts depend on how the negatives are cut into parts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "bins.hpp"
+#include "inference.hpp"
+
+namespace apsvm {
+
+// names[i] becomes the bin of scores[i], and counts[name] grows by one for each of them.
+void count_scores(const Bins &bins, const double *scores, std::size_t n, std::uint16_t *names, std::int64_t *counts);
+
+// A bin that holds something.
+struct FilledBin {
+    std::int64_t first;  // position of its first negative
+    std::int64_t count;
+    std::uint32_t name;
+    std::int32_t low, high;  // bounds on its ranks; equal: solved
+
+    bool is_open() const { return low != high; }
+};
+
+struct Bounds {
+    std::vector<FilledBin> filled;      // in descending order of score
+    std::vector<FilledBin> open;        // those of them that are not solved
+    std::vector<double> weight_of_bin;  // at [name]: the row weight of its negatives where it is solved, or kOpen
+    std::int64_t evaluated = 0;         // ranks
+
+    static constexpr double kOpen = -1.0;  // row weights of negatives are never negative
+};
+
+// Bounds the ranks of every bin, and counts those of the solved ones into rank_counts (at [r]). The sums over all parts
+// of the bins' counts: counts[part · count_of(bins) + name].
+void bound_ranks(const Problem &problem, const Bins &bins, const std::int64_t *counts, std::size_t parts,
+                 const double *weight_of_rank, std::int64_t *rank_counts, std::size_t threads, Bounds &bounds);
+
+// Where each part is to put its items of the open bins, so that they stand bin after bin, highest scores first, and
+// part after part in a bin: replaces their counts, laid out as for bound_ranks. Returns how many items there are.
+std::size_t place_open(const Bounds &bounds, std::int64_t *counts, std::size_t parts);
+
+// One part's rows: scores[i] is of the negative index[i], or i where there is no index, and in the bin names[i].
+struct Part {
+    const double *scores;
+    const std::uint16_t *names;
+    const std::int32_t *index;
+    std::size_t begin, end;
+};
+
+// Writes the row weights of the part's solved bins to weights[index]; those of open bins are kOpen until rank_open has
+// written them. The items of open bins go to items[places[name]++].
+void assign_ranks(std::span<const double> weight_of_bin, const Part &part, double *weights, std::int64_t *places,
+                  Scored *items);
+
+// Ranks the items of the open bins of all parts, placed as place_open says, in at most `tasks` runs of about equally
+// many. Returns how many ranks were evaluated.
+std::int64_t rank_open(const Problem &problem, const Bounds &bounds, const Sink &sink, Scored *items, std::size_t tasks,
+                       std::size_t threads);
+
+}  // namespace apsvm

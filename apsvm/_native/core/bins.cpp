@@ -1,0 +1,137 @@
+#include "bins.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "threads.hpp"
+
+namespace apsvm {
+
+namespace {
+
+constexpr std::size_t kBinsPerPositive = 24;  // a few are open for each change of rank
+constexpr std::size_t kMostPerBin = 32, kLeastPerBin = 4;
+constexpr std::size_t kMostBins = 1u << 16;  // what 16 bits name
+constexpr double kMostInACell = 0.125;       // of the sample, for bins of equal width
+constexpr std::size_t kCells = 64;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+
+APSVM_CLONES void find_even(const double *scores, std::size_t n, double low, double per_width, double last,
+                            std::uint16_t *names) {
+    for (std::size_t i = 0; i < n; ++i) {
+        double place = (scores[i] - low) * per_width;
+        place = place > 0.0 ? place : 0.0;
+        place = place < last ? place : last;
+        names[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>(place));
+    }
+}
+
+APSVM_CLONES void find_in_strips(const double *scores, std::size_t n, const double *splitters, const double *from,
+                                 const double *per_width, std::uint16_t *names) {
+    constexpr std::size_t in_a_strip = StripBins::kBinsInAStrip;
+    for (std::size_t i = 0; i < n; ++i) {
+        std::uint32_t strip = 0;
+        for (std::uint32_t step = StripBins::kStrips / 2; step > 0; step /= 2)
+            strip += splitters[strip + step] <= scores[i] ? step : 0;
+        double place = (scores[i] - from[strip]) * per_width[strip];
+        place = place > 0.0 ? place : 0.0;
+        place = place < in_a_strip - 1.0 ? place : in_a_strip - 1.0;
+        names[i] = static_cast<std::uint16_t>(strip * in_a_strip +
+                                              static_cast<std::uint32_t>(static_cast<std::int32_t>(place)));
+    }
+}
+
+bool even_enough(const std::vector<double> &sample, double low, double high) {
+    if (!(high > low) || !std::isfinite(kCells / (high - low))) return false;
+    std::size_t cells[kCells] = {};
+    for (double score : sample) {
+        const double place = (score - low) / (high - low) * kCells;
+        ++cells[static_cast<std::size_t>(std::clamp(place, 0.0, kCells - 1.0))];
+    }
+    return static_cast<double>(*std::max_element(cells, cells + kCells)) <=
+           kMostInACell * static_cast<double>(sample.size());
+}
+
+}  // namespace
+
+EvenBins::EvenBins(double low, double high, std::size_t count)
+    : low_(low),
+      width_((high - low) / static_cast<double>(count)),
+      per_width_(1.0 / width_),
+      slack_(1e-9 * width_ + 8.0 * kEpsilon * std::max(std::abs(low), std::abs(high))),
+      count_(count) {}
+
+void EvenBins::find(const double *scores, std::size_t n, std::uint16_t *names) const {
+    find_even(scores, n, low_, per_width_, static_cast<double>(count_ - 1), names);
+}
+
+double EvenBins::lower_edge(std::size_t bin) const {
+    return bin == 0 ? -kInfinity : low_ + static_cast<double>(bin) * width_ - slack_;
+}
+
+double EvenBins::upper_edge(std::size_t bin) const {
+    return bin + 1 == count_ ? kInfinity : low_ + static_cast<double>(bin + 1) * width_ + slack_;
+}
+
+StripBins::StripBins(const std::vector<double> &sample) {
+    for (std::size_t p = 0; p < kStrips; ++p) {
+        const double next = p + 1 < kStrips ? sample[(p + 1) * sample.size() / kStrips] : sample.back();
+        from_[p] = splitters_[p] = sample[p * sample.size() / kStrips];
+        width_[p] = (next - from_[p]) / static_cast<double>(kBinsInAStrip);
+        per_width_[p] = 1.0 / width_[p];
+        // Too narrow or too wide for arithmetic: one bin.
+        if (!std::isnormal(width_[p]) || !std::isnormal(per_width_[p])) per_width_[p] = 0.0;
+    }
+    splitters_[0] = -kInfinity;
+    splitters_[kStrips] = kInfinity;
+}
+
+void StripBins::find(const double *scores, std::size_t n, std::uint16_t *names) const {
+    find_in_strips(scores, n, splitters_, from_, per_width_, names);
+}
+
+double StripBins::slack(std::size_t strip) const {
+    return 1e-9 * width_[strip] +
+           8.0 * kEpsilon * (std::abs(from_[strip]) + static_cast<double>(kBinsInAStrip) * width_[strip]);
+}
+
+double StripBins::lower_edge(std::size_t bin) const {
+    const std::size_t strip = bin / kBinsInAStrip, part = bin % kBinsInAStrip;
+    if (part == 0 || per_width_[strip] == 0.0) return splitters_[strip];
+    return std::max(splitters_[strip], from_[strip] + static_cast<double>(part) * width_[strip] - slack(strip));
+}
+
+double StripBins::upper_edge(std::size_t bin) const {
+    const std::size_t strip = bin / kBinsInAStrip, part = bin % kBinsInAStrip;
+    if (part + 1 == kBinsInAStrip || per_width_[strip] == 0.0) return splitters_[strip + 1];
+    return std::min(splitters_[strip + 1], from_[strip] + static_cast<double>(part + 1) * width_[strip] + slack(strip));
+}
+
+double sample_quantile(std::vector<double> &sample, std::size_t place) {
+    const auto at = sample.begin() + static_cast<std::ptrdiff_t>(place);
+    std::nth_element(sample.begin(), at, sample.end());
+    return *at;
+}
+
+Spread sample_spread(std::vector<double> &sample) {
+    const std::size_t tail = sample.size() / 512;
+    const double inner_low = sample_quantile(sample, tail);
+    const double inner_high = sample_quantile(sample, sample.size() - 1 - tail);
+    // Half as wide again: the tails are where ranks change fastest.
+    const double margin = 0.25 * (inner_high - inner_low);
+    const double low = inner_low - margin, high = inner_high + margin;
+    return {low, high, even_enough(sample, low, high)};
+}
+
+Bins make_bins(const Spread &spread, std::vector<double> &sample, std::size_t n, std::size_t n_pos) {
+    if (spread.even) {
+        const std::size_t count = std::clamp(kBinsPerPositive * n_pos, n / kMostPerBin, n / kLeastPerBin);
+        return EvenBins(spread.low, spread.high, std::clamp<std::size_t>(count, 1, kMostBins));
+    }
+    std::sort(sample.begin(), sample.end());
+    return StripBins(sample);
+}
+
+}  // namespace apsvm

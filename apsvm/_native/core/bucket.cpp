@@ -1,0 +1,161 @@
+// How the bucket oracle goes about a call: which of the negatives are binned, and when sorting is the faster way.
+//
+// A second call starts from what the first found: where few negatives violated, only those above a threshold, guessed
+// from a sample, are binned at all, and one evaluation at (their number + 1, threshold) proves the guess or refutes it.
+#include "bucket.hpp"
+
+#include <cmath>
+
+#include "quicksort.hpp"
+#include "threads.hpp"
+
+namespace apsvm {
+
+namespace {
+
+constexpr std::size_t kFew = 5000;  // below, binning does not pay
+constexpr std::size_t kSortable = 100'000;
+constexpr std::size_t kPerPositive = 50;  // at least so many negatives, for binning to pay
+constexpr double kFewViolate = 0.2;       // of the negatives
+constexpr std::size_t kSample = 4096;
+constexpr std::size_t kPerThread = 1u << 17;  // below this many scores a thread costs more than it saves
+
+bool all_equal(const double *scores, std::size_t n) {
+    return std::all_of(scores, scores + n, [&](double score) { return score == scores[0]; });
+}
+
+// Negatives [begin, end) that all have this score (at w = 0, say) stand in the order of their indices.
+std::int64_t rank_equals(const Problem &problem, const Sink &sink, double score, std::size_t begin, std::size_t end,
+                         std::int32_t low, std::int32_t high) {
+    std::int64_t evaluated = 0;
+    while (begin < end) {
+        if (low == high) {
+            std::fill(sink.weights + begin, sink.weights + end, sink.weight_of_rank[low]);
+            sink.counts[low] += static_cast<std::int64_t>(end - begin);
+            return evaluated;
+        }
+        const std::size_t middle = begin + (end - begin) / 2;
+        const std::int32_t rank = problem.best_rank(static_cast<std::int64_t>(middle) + 1, score, low, high);
+        evaluated += 1 + rank_equals(problem, sink, score, begin, middle, low, rank);
+        sink.weights[middle] = sink.weight_of_rank[rank];
+        ++sink.counts[rank];
+        begin = middle + 1;
+        low = rank;
+    }
+    return evaluated;
+}
+
+bool sort_is_faster(const Problem &problem, std::size_t n) {
+    return n <= kSortable && n < kPerPositive * static_cast<std::size_t>(problem.n_pos);
+}
+
+}  // namespace
+
+std::int64_t Bucket::rank(const Problem &problem, const Sink &sink, const double *scores, std::size_t n_neg,
+                          std::int64_t &violating, std::size_t threads) {
+    n_neg_ = n_neg;
+    threads_ = threads;
+    violating_ = violating;
+    evaluated_ = 0;
+    if (n_neg_ < kFew || (!few_violated() && sort_is_faster(problem, n_neg_)))
+        rank_whole(problem, sink, scores, nullptr, n_neg_);
+    else {
+        sample(scores, n_neg_);
+        if (all_equal(sample_.data(), sample_.size()) && all_equal(scores, n_neg_))
+            evaluated_ += rank_equals(problem, sink, scores[0], 0, n_neg_, 1, problem.n_pos + 1);
+        else if (!few_violated() || !rank_survivors(problem, sink, scores))
+            rank_all(problem, sink, scores, nullptr, n_neg_);
+    }
+    violating = static_cast<std::int64_t>(n_neg_) - sink.counts[problem.n_pos + 1];
+    return evaluated_;
+}
+
+bool Bucket::few_violated() const {
+    return violating_ >= 0 && static_cast<double>(violating_) <= kFewViolate * static_cast<double>(n_neg_);
+}
+
+void Bucket::sample(const double *scores, std::size_t n) {
+    const std::size_t size = std::min(kSample, n);
+    sample_.resize(size);
+    for (std::size_t i = 0; i < size; ++i) sample_[i] = scores[n / size * i];
+}
+
+bool Bucket::rank_survivors(const Problem &problem, const Sink &sink, const double *scores) {
+    const auto n = static_cast<double>(n_neg_);
+    const double share = static_cast<double>(violating_) / n;
+    // Three standard deviations of the sample's count, and a tenth for what the scores have moved.
+    const auto size = static_cast<double>(sample_.size());
+    const double guess = 1.1 * share * size + 3.0 * std::sqrt(1.1 * share * size) + 3.0;
+    const double threshold = sample_quantile(sample_, sample_.size() - static_cast<std::size_t>(guess));
+    if (survivors_.size() < n_neg_) {
+        survivors_.resize(n_neg_);
+        survivor_scores_.resize(n_neg_);
+    }
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < n_neg_; ++i) {
+        survivors_[kept] = static_cast<std::int32_t>(i);
+        survivor_scores_[kept] = scores[i];
+        kept += scores[i] >= threshold;
+    }
+    if (kept < n_neg_) {
+        ++evaluated_;
+        const auto next = static_cast<std::int64_t>(kept) + 1;
+        if (problem.best_rank(next, threshold, 1, problem.n_pos + 1) != problem.n_pos + 1) return false;
+    }
+    std::fill(sink.weights, sink.weights + n_neg_, 0.0);
+    sink.counts[problem.n_pos + 1] += static_cast<std::int64_t>(n_neg_ - kept);
+    if (kept < kFew)
+        rank_whole(problem, sink, survivor_scores_.data(), survivors_.data(), kept);
+    else {
+        sample(survivor_scores_.data(), kept);
+        rank_all(problem, sink, survivor_scores_.data(), survivors_.data(), kept);
+    }
+    return true;
+}
+
+void Bucket::rank_whole(const Problem &problem, const Sink &sink, const double *scores, const std::int32_t *index,
+                        std::size_t n) {
+    if (few_violated() && n == n_neg_) {
+        if (items_.size() < n) items_.resize(n);
+        for (std::size_t i = 0; i < n; ++i) items_[i] = {scores[i], static_cast<std::int32_t>(i)};
+        evaluated_ += rank_by_quicksort(problem, sink, 1, items_.data(), items_.data() + n, 1, problem.n_pos + 1);
+        return;
+    }
+    sort_scores(scores, index, n, items_, sort_);
+    evaluated_ += problem.bisect ? rank_by_walking(problem, sink, items_.data(), n)
+                                 : rank_by_quicksort(problem, sink, 1, items_.data(), items_.data() + n, 1,
+                                                     problem.n_pos + 1, true);
+}
+
+void Bucket::rank_all(const Problem &problem, const Sink &sink, const double *scores, const std::int32_t *index,
+                      std::size_t n) {
+    const Spread spread = sample_spread(sample_);
+    // Where bins would be crowded, or nearly each of them hold a change of rank, a radix sort is the faster way.
+    if (sort_is_faster(problem, n) || (!spread.even && n <= kSortable))
+        rank_whole(problem, sink, scores, index, n);
+    else
+        rank_binned(problem, sink, scores, index, n,
+                    make_bins(spread, sample_, n, static_cast<std::size_t>(problem.n_pos)));
+}
+
+// The kernels of binned_ranks.hpp, the scores cut into parts for the threads.
+void Bucket::rank_binned(const Problem &problem, const Sink &sink, const double *scores, const std::int32_t *index,
+                         std::size_t n, const Bins &bins) {
+    if (names_.size() < n) names_.resize(n);
+    const std::size_t n_bins = count_of(bins), parts = std::clamp<std::size_t>(n / kPerThread, 1, threads_);
+    counts_.assign(parts * n_bins, 0);
+    in_threads(parts, threads_, [&](std::size_t part) {
+        const std::size_t begin = n * part / parts, end = n * (part + 1) / parts;
+        count_scores(bins, scores + begin, end - begin, names_.data() + begin, counts_.data() + part * n_bins);
+    });
+    bound_ranks(problem, bins, counts_.data(), parts, sink.weight_of_rank, sink.counts, threads_, bounds_);
+    const std::size_t n_open = place_open(bounds_, counts_.data(), parts);
+    if (items_.size() < n_open) items_.resize(n_open);
+    in_threads(parts, threads_, [&](std::size_t part) {
+        const Part rows{scores, names_.data(), index, n * part / parts, n * (part + 1) / parts};
+        assign_ranks(bounds_.weight_of_bin, rows, sink.weights, counts_.data() + part * n_bins, items_.data());
+    });
+    evaluated_ += bounds_.evaluated + rank_open(problem, bounds_, sink, items_.data(), parts, threads_);
+}
+
+}  // namespace apsvm

@@ -1,0 +1,96 @@
+// Loss-augmented inference: what the oracle kernels share. j, k and r count from 1, as in the papers.
+//
+//   g_j(k) = u_k [D(k+j−1) − D(k+j)] − scale (s⁺_k − s⁻_j),   f_j(r) = Σ_{k=r..P} g_j(k),   f_j(P+1) = 0
+//
+// The most violated ranking gives the j-th negative the rank argmax_r f_j(r); of equal maxima the largest r is taken.
+// Negatives are totally ordered (score descending, then index ascending), so every kernel gives the same ranks but for
+// rounding.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "sorting.hpp"
+
+namespace apsvm {
+
+// The answer to one query, or the sum of many.
+struct Answer {
+    double value = 0.0;          // h = loss + weights·scores
+    double loss = 0.0;           // Δ
+    std::int64_t evaluated = 0;  // argmaxes computed
+    std::int64_t violating = 0;  // negatives above some positive; for a measure of labellings, rows labelled wrongly
+
+    void add(const Answer &other, double coefficient) {
+        value += coefficient * other.value;
+        loss += coefficient * other.loss;
+        evaluated += other.evaluated;
+        violating += other.violating;
+    }
+};
+
+// One query, as its negatives see it: the positives and the loss, written out for its sizes.
+struct Problem {
+    const double *positives;  // descending
+    std::int32_t n_pos;
+    const double *weights;  // u_k at [k - 1]
+    const double *drops;    // D(p) − D(p+1) at [p - 1]
+    double scale;           // 2 / (n_pos n_neg)
+    bool bisect = false;    // g_j is non-decreasing on 1..min(P, j), and best_rank may rely on it
+
+    double gain(std::int64_t j, std::int32_t k, double score) const {
+        return weights[k - 1] * drops[k + j - 2] - scale * (positives[k - 1] - score);
+    }
+
+    // The largest maximiser of f_j over [low, high]: by trying them all, or where g_j is known to be non-decreasing, by
+    // bisection for the first positive g_j, which leaves only the ranks above j to be tried.
+    std::int32_t best_rank(std::int64_t j, double score, std::int32_t low, std::int32_t high) const {
+        if (bisect) {
+            const auto edge = static_cast<std::int32_t>(std::min<std::int64_t>(j + 1, high));
+            if (low < edge) low = first_gain(j, score, low, edge);
+            if (edge == high) return low;
+        }
+        const double *drop = drops + (j - 1);
+        double value = 0.0, best = 0.0;
+        std::int32_t rank = high;
+        for (std::int32_t k = high - 1; k >= low; --k) {
+            value += weights[k - 1] * drop[k - 1] - scale * (positives[k - 1] - score);
+            if (value > best) {
+                best = value;
+                rank = k;
+            }
+        }
+        return rank;
+    }
+
+    // The first k in [low, high) with g_j(k) > 0, or high, where g_j is non-decreasing.
+    std::int32_t first_gain(std::int64_t j, double score, std::int32_t low, std::int32_t high) const {
+        while (low < high) {
+            const std::int32_t middle = low + (high - low) / 2;
+            if (gain(j, middle, score) > 0.0)
+                high = middle;
+            else
+                low = middle + 1;
+        }
+        return low;
+    }
+};
+
+// Takes the ranks as they are found: writes the negatives' row weights and counts the negatives of each rank.
+struct Sink {
+    double *weights;               // of the negatives as given: scale (P + 1 − r)
+    const double *weight_of_rank;  // at [r]
+    std::int64_t *counts;          // at [r]
+
+    void take(const Scored &item, std::int32_t rank) const {
+        weights[item.index] = weight_of_rank[rank];
+        ++counts[rank];
+    }
+    void take(const Scored *begin, const Scored *end, std::int32_t rank) const {
+        for (const Scored *item = begin; item != end; ++item) weights[item->index] = weight_of_rank[rank];
+        counts[rank] += end - begin;
+    }
+};
+
+}  // namespace apsvm

@@ -1,0 +1,72 @@
+// The measures of measures.hpp, each made ready for many queries.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "batch.hpp"
+#include "measures.hpp"
+
+namespace apsvm {
+
+enum class Measure { ndcg_first_two, ndcg_at, precision_at, f_measure, set_precision_at, set_recall_at, break_even };
+
+// By its form in the registry of losses; throws std::invalid_argument where there is none.
+Measure measure_named(std::string_view form);
+
+// Solves one query after another.
+class MeasureSolver {
+public:
+    struct Task {
+        std::int32_t n_pos, n_neg;
+    };
+    using Workspace = MeasureWorkspace;
+    static constexpr bool kSharesTask = false;
+
+    // `parameter`: k, β or nothing; discount and drops as the measure wants them, for the largest query.
+    MeasureSolver(Measure measure, double parameter, std::span<const double> discount, std::span<const double> drops);
+
+    // Positives first in `scores` and `weights`.
+    Answer solve(const Task &task, const double *scores, double *weights, Workspace &workspace, std::size_t) const {
+        return solve({scores, task.n_pos, scores + task.n_pos, task.n_neg, weights, weights + task.n_pos}, workspace);
+    }
+    Answer solve(const MeasureQuery &query, Workspace &workspace) const;
+
+    // Throws std::invalid_argument where a query of these sizes cannot be solved.
+    void check_sizes(std::int64_t n_pos, std::int64_t n_neg) const;
+
+private:
+    Measure measure_;
+    double parameter_;
+    std::vector<double> discount_, drops_;
+};
+
+class MeasureOracle {
+public:
+    MeasureOracle(MeasureSolver solver, std::size_t threads) : solver_(std::move(solver)), threads_(threads) {}
+
+    // Tasks in the order of their rows: the first row of each, its positives and the negatives after them, and its
+    // coefficient. Throws std::invalid_argument where they do not fit together.
+    void add_tasks(std::span<const std::int64_t> first, std::span<const std::int64_t> n_pos,
+                   std::span<const std::int64_t> n_neg, std::span<const double> coefficients);
+
+    // Rows that the arrays of solve() must hold.
+    std::size_t rows() const { return batch_.end(); }
+    // (Σ coefficient·h, Σ coefficient·Δ, …) over all tasks; fills the row weights.
+    Answer solve(const double *scores, double *weights) { return batch_.solve(solver_, scores, weights, threads_); }
+
+    // The same for one query whose classes stand apart.
+    Answer solve_one(const MeasureQuery &query) { return solver_.solve(query, workspace_); }
+    const MeasureSolver &solver() const { return solver_; }
+
+private:
+    MeasureSolver solver_;
+    std::size_t threads_;
+    Batch<MeasureSolver> batch_;
+    MeasureWorkspace workspace_;  // of solve_one()
+};
+
+}  // namespace apsvm

@@ -1,0 +1,141 @@
+#include "ranking_oracle.hpp"
+
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "papers.hpp"
+#include "quicksort.hpp"
+#include "require.hpp"
+#include "threads.hpp"
+
+namespace apsvm {
+
+namespace {
+
+double dot_block(const double *a, const double *b, double from, std::size_t n) {
+    double sum[4] = {0, 0, 0, 0};
+    std::size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int lane = 0; lane < 4; ++lane) sum[lane] += a[i + lane] * (b[i + lane] - from);
+    for (; i < n; ++i) sum[0] += a[i] * (b[i] - from);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+// Σ a (b − from), in blocks whose number depends on n alone: the sum does not depend on the number of threads.
+double dot(const double *a, const double *b, double from, std::size_t n, std::size_t threads) {
+    constexpr std::size_t block = 1u << 17;
+    if (n <= block) return dot_block(a, b, from, n);
+    std::vector<double> sums((n + block - 1) / block);
+    in_threads(sums.size(), threads, [&](std::size_t t) {
+        const std::size_t begin = t * block;
+        sums[t] = dot_block(a + begin, b + begin, from, std::min(n - begin, block));
+    });
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+std::vector<double> copied(std::span<const double> values) { return {values.begin(), values.end()}; }
+
+}  // namespace
+
+Algorithm algorithm_named(std::string_view name) {
+    if (name == "greedy") return Algorithm::greedy;
+    if (name == "search") return Algorithm::search;
+    if (name == "select") return Algorithm::select;
+    if (name == "search-select") return Algorithm::search_select;
+    if (name == "qs") return Algorithm::qs;
+    if (name == "bucket") return Algorithm::bucket;
+    if (name == "against-loss") return Algorithm::against_loss;
+    throw std::invalid_argument("unknown algorithm " + std::string(name));
+}
+
+LossTables::LossTables(std::size_t n_neg, std::span<const double> weights, std::span<const double> discount,
+                       std::span<const double> drops)
+    : n_pos(static_cast<std::int32_t>(weights.size())),
+      n_neg(n_neg),
+      scale(2.0 / (static_cast<double>(n_pos) * static_cast<double>(n_neg))),
+      weights(copied(weights)),
+      discount(copied(discount)),
+      drops(copied(drops)) {
+    constexpr std::size_t most = std::numeric_limits<std::int32_t>::max() / 2;
+    require(0 < weights.size() && weights.size() <= most && 0 < n_neg && n_neg <= most,
+            "expected at least one positive and one negative, and fewer than 2^30 of each");
+    require(discount.size() == rows(), "expected a discount for each position");
+    require(drops.size() == rows() - 1, "expected a drop of the discount behind each position but the last");
+    weight_of_rank.resize(weights.size() + 2);
+    for (std::int32_t r = 1; r <= n_pos + 1; ++r) weight_of_rank[r] = scale * static_cast<double>(n_pos + 1 - r);
+}
+
+std::int64_t RankingSolver::rank_negatives(const Problem &problem, const LossTables &tables, const Sink &sink,
+                                           const double *negatives, std::int64_t &violating, Workspace &workspace,
+                                           std::size_t threads) const {
+    const std::size_t n_neg = tables.n_neg;
+    if (algorithm_ == Algorithm::bucket)
+        return workspace.bucket.rank(problem, sink, negatives, n_neg, violating, threads);
+    if (algorithm_ == Algorithm::against_loss) {
+        sort_scores(negatives, nullptr, n_neg, workspace.items, workspace.sort);
+        return rank_against_loss(problem, tables.discount.data(), sink, workspace.items.data(), n_neg,
+                                 workspace.against_loss);
+    }
+    if (workspace.items.size() < n_neg) workspace.items.resize(n_neg);
+    for (std::size_t i = 0; i < n_neg; ++i) workspace.items[i] = {negatives[i], static_cast<std::int32_t>(i)};
+    Scored *const begin = workspace.items.data(), *const end = begin + n_neg;
+    switch (algorithm_) {
+        case Algorithm::greedy: return rank_in_order(problem, sink, begin, end, RankSearch::linear);
+        case Algorithm::search: return rank_in_order(problem, sink, begin, end, RankSearch::binary);
+        case Algorithm::select: return rank_selected(problem, sink, begin, end, RankSearch::linear);
+        case Algorithm::search_select: return rank_selected(problem, sink, begin, end, RankSearch::binary);
+        default: return rank_by_quicksort(problem, sink, 1, begin, end, 1, problem.n_pos + 1);
+    }
+}
+
+Answer RankingSolver::solve(Task &task, const double *positives, const double *negatives, double *weights_pos,
+                            double *weights_neg, Workspace &workspace, std::size_t threads) const {
+    const LossTables &tables = tables_[task.tables];
+    const std::int32_t n_pos = tables.n_pos;
+    auto &order = workspace.positives;
+    auto &sorted = workspace.sorted;
+    auto &counts = workspace.counts;
+    sort_scores(positives, nullptr, static_cast<std::size_t>(n_pos), order, workspace.sort);
+    if (sorted.size() < static_cast<std::size_t>(n_pos)) sorted.resize(n_pos);
+    for (std::int32_t k = 0; k < n_pos; ++k) sorted[k] = order[k].score;
+    const Problem problem{sorted.data(), n_pos, tables.weights.data(), tables.drops.data(), tables.scale, bisect_};
+    counts.assign(n_pos + 2, 0);
+    const Sink sink{weights_neg, tables.weight_of_rank.data(), counts.data()};
+    Answer answer;
+    answer.evaluated = rank_negatives(problem, tables, sink, negatives, task.violating, workspace, threads);
+    answer.violating = static_cast<std::int64_t>(tables.n_neg) - counts[n_pos + 1];
+    std::int64_t above = 0;
+    for (std::int32_t k = 1; k <= n_pos; ++k) {
+        above += counts[k];
+        weights_pos[order[k - 1].index] = -tables.scale * static_cast<double>(above);
+        answer.loss += tables.weights[k - 1] * (tables.discount[k - 1] - tables.discount[k - 1 + above]);
+    }
+    // Σc = 0: measuring the scores from the top positive keeps a common offset from eating the digits.
+    const double top = sorted[0];
+    answer.value = (algorithm_ == Algorithm::against_loss ? -answer.loss : answer.loss) +
+                   dot(weights_pos, positives, top, static_cast<std::size_t>(n_pos), 1) +
+                   dot(weights_neg, negatives, top, tables.n_neg, threads);
+    return answer;
+}
+
+void RankingOracle::add_tasks(std::span<const std::int64_t> first, std::span<const std::int64_t> tables,
+                              std::span<const double> coefficients) {
+    require(first.size() == tables.size() && first.size() == coefficients.size(),
+            "expected a first row, tables and a coefficient for each task");
+    for (std::size_t t = 0; t < first.size(); ++t) {
+        require(first[t] >= 0, "expected first rows that are not negative");
+        const auto which = static_cast<std::size_t>(tables[t]);
+        require(which < solver_.tables().size(), "expected tasks of tables that were added");
+        batch_.add(static_cast<std::size_t>(first[t]), solver_.tables()[which].rows(), coefficients[t], {which});
+    }
+}
+
+const LossTables &RankingOracle::tables_of_one() const {
+    require(!solver_.tables().empty(), "expected tables for the query");
+    return solver_.tables().front();
+}
+
+}  // namespace apsvm

@@ -1,0 +1,38 @@
+// Row kernels: scores X·w and combinations Xᵀc over a selection of rows of a CSR or dense X (float32 or float64
+// storage, float64 accumulation).
+//
+// Determinism: each score is summed in an order that depends on its row alone; a combination is cut into blocks whose
+// number depends on the data alone, each block has its own accumulator, and the accumulators are added in order. So one
+// thread and many give the same bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "matrices.hpp"
+
+namespace apsvm {
+
+// Why these arrays are no CSR matrix of n_rows and n_columns, in words; nothing if they are one. One pass over the
+// indices, several times as fast as any kernel that uses them.
+template <class Index>
+std::optional<std::string> find_csr_fault(std::span<const Index> indptr, std::span<const Index> indices,
+                                          std::size_t n_rows, std::size_t n_columns);
+
+// Whether all rows are among 0 … n_rows − 1.
+bool rows_exist(std::span<const std::int64_t> rows, std::size_t n_rows);
+
+// out[i] = row rows[i] of X · w.
+template <class Matrix>
+void scores_of_rows(const Matrix &X, std::span<const std::int64_t> rows, const double *w, double *out,
+                    std::size_t threads);
+
+// out (X.n_columns,) = Σ_i c[i] · row rows[i] of X; rows with c[i] = 0 are not touched.
+template <class Matrix>
+void combine_rows(const Matrix &X, std::span<const std::int64_t> rows, const double *c, double *out,
+                  std::size_t threads);
+
+}  // namespace apsvm

@@ -1,0 +1,159 @@
+#include "sorting.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "threads.hpp"
+
+namespace apsvm {
+
+namespace {
+
+constexpr std::size_t kFewToSort = 8;
+constexpr std::size_t kBits = 11;  // of a digit of the radix sorts
+
+// Stable counting sort of from[0, n) into to[0, n) by the digit at `shift` of key_of(item), ascending; `counts` says
+// how often each of the `digits` values occurs.
+template <class Item, class Key>
+void sort_by_digit(const Item *from, Item *to, std::size_t n, int shift, std::uint32_t *counts, std::size_t digits,
+                   Key key_of) {
+    std::uint32_t place = 0;
+    for (std::size_t digit = 0; digit < digits; ++digit) place += std::exchange(counts[digit], place);
+    for (std::size_t i = 0; i < n; ++i) to[counts[(key_of(from[i]) >> shift) & (digits - 1)]++] = from[i];
+}
+
+// Insertion of what is nearly sorted; false if it takes more than a few moves an item.
+bool sorted_by_insertion(Scored *items, std::size_t n) {
+    auto moves = static_cast<std::int64_t>(4 * n);
+    for (std::size_t k = 1; k < n; ++k) {
+        if (!(items[k] < items[k - 1])) continue;
+        const Scored item = items[k];
+        std::size_t at = k;
+        for (; at > 0 && item < items[at - 1]; --at, --moves) items[at] = items[at - 1];
+        items[at] = item;
+        if (moves < 0) return false;
+    }
+    return true;
+}
+
+// Places 0..last on a scale from `high` down, those beyond its ends at the ends, above the number of the score.
+APSVM_CLONES void place_scores(const double *scores, std::size_t n, double high, double per_step, double last,
+                               std::uint64_t *keys) {
+    for (std::size_t i = 0; i < n; ++i) {
+        double place = (high - scores[i]) * per_step;
+        place = place > 0.0 ? place : 0.0;
+        place = place < last ? place : last;
+        keys[i] = static_cast<std::uint64_t>(static_cast<std::uint32_t>(static_cast<std::int32_t>(place))) << 32 |
+                  static_cast<std::uint32_t>(i);
+    }
+}
+
+// By their places on a scale over the range of the scores, or where they are many of a sample of them, where these tell
+// nearly all scores apart; what lies beyond the scale is sorted by comparison. One digit will do for a few scores.
+bool sorted_by_place(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
+                     std::vector<std::uint64_t> &keys) {
+    constexpr std::size_t few = 1u << (kBits - 1), sample = 64;
+    const bool short_of_two_digits = n <= few;
+    double low = scores[0], high = low;
+    if (short_of_two_digits) {
+        double lows[4] = {low, low, low, low}, highs[4] = {low, low, low, low};
+        std::size_t i = 0;
+        for (; i + 4 <= n; i += 4)
+            for (int lane = 0; lane < 4; ++lane) {
+                lows[lane] = scores[i + lane] < lows[lane] ? scores[i + lane] : lows[lane];
+                highs[lane] = scores[i + lane] > highs[lane] ? scores[i + lane] : highs[lane];
+            }
+        for (; i < n; ++i) {
+            lows[0] = std::min(lows[0], scores[i]);
+            highs[0] = std::max(highs[0], scores[i]);
+        }
+        low = std::min(std::min(lows[0], lows[1]), std::min(lows[2], lows[3]));
+        high = std::max(std::max(highs[0], highs[1]), std::max(highs[2], highs[3]));
+    } else {
+        for (std::size_t i = 1; i < sample; ++i) {
+            low = std::min(low, scores[n * i / sample]);
+            high = std::max(high, scores[n * i / sample]);
+        }
+        const double margin = 0.5 * (high - low);
+        low -= margin;
+        high += margin;
+    }
+    const std::size_t places = short_of_two_digits ? std::bit_ceil(2 * n) : std::size_t{1} << (2 * kBits);
+    const double last = static_cast<double>(places - 1), per_step = last / (high - low);
+    if (!std::isnormal(per_step) || !std::isfinite(high - low)) return false;
+    if (keys.size() < 2 * n) keys.resize(2 * n);
+    std::uint64_t *first = keys.data(), *second = first + n;
+    place_scores(scores, n, high, per_step, last, first);
+    const auto key = [](std::uint64_t item) { return item; };
+    if (short_of_two_digits) {
+        std::uint32_t counts[1u << kBits];
+        std::fill_n(counts, places, 0u);
+        for (std::size_t i = 0; i < n; ++i) ++counts[first[i] >> 32];
+        sort_by_digit(first, second, n, 32, counts, places, key);
+        std::swap(first, second);
+    } else {
+        std::uint32_t counts[2][1u << kBits] = {};
+        for (std::size_t i = 0; i < n; ++i) {
+            ++counts[0][(first[i] >> 32) & ((1u << kBits) - 1)];
+            ++counts[1][first[i] >> (32 + kBits)];
+        }
+        sort_by_digit(first, second, n, 32, counts[0], 1u << kBits, key);
+        sort_by_digit(second, first, n, 32 + kBits, counts[1], 1u << kBits, key);
+    }
+    for (std::size_t k = 0; k < n; ++k) {
+        const auto i = static_cast<std::uint32_t>(first[k]);
+        items[k] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
+    }
+    if (!short_of_two_digits) {
+        std::size_t head = 0, tail = n;
+        while (head < n && first[head] >> 32 == 0) ++head;
+        while (tail > head && first[tail - 1] >> 32 == places - 1) --tail;
+        std::sort(items, items + head);
+        std::sort(items + tail, items + n);
+    }
+    return sorted_by_insertion(items, n);
+}
+
+// A radix sort on the 33 leading bits of the scores: relative precision, whatever their spread.
+bool sorted_by_leading_bits(std::vector<Scored> &items, std::size_t n, std::vector<Scored> &spare) {
+    constexpr int digits = 3;
+    // A key that ascends as the score descends; adding zero makes −0 the same as 0.
+    const auto key = [](const Scored &item) {
+        const auto bits = std::bit_cast<std::uint64_t>(item.score + 0.0);
+        return bits >> 63 ? bits : ~bits & ~(std::uint64_t{1} << 63);
+    };
+    std::uint32_t counts[digits][1u << kBits] = {};
+    const auto shift = [](int d) { return static_cast<int>(64 - kBits * (digits - d)); };
+    for (std::size_t i = 0; i < n; ++i)
+        for (int d = 0; d < digits; ++d) ++counts[d][(key(items[i]) >> shift(d)) & ((1u << kBits) - 1)];
+    if (spare.size() < items.size()) spare.resize(items.size());
+    for (int d = 0; d < digits; ++d) {
+        sort_by_digit(items.data(), spare.data(), n, shift(d), counts[d], 1u << kBits, key);
+        items.swap(spare);
+    }
+    return sorted_by_insertion(items.data(), n);
+}
+
+}  // namespace
+
+void sort_scores(const double *scores, const std::int32_t *index, std::size_t n, std::vector<Scored> &items,
+                 SortWorkspace &workspace) {
+    if (items.size() < n) items.resize(n);
+    if (n >= kFewToSort && sorted_by_place(scores, index, n, items.data(), workspace.keys)) return;
+    for (std::size_t i = 0; i < n; ++i) items[i] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
+    if (n >= kFewToSort && sorted_by_leading_bits(items, n, workspace.spare)) return;
+    std::sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(n));
+}
+
+std::vector<std::int64_t> descending_order(std::span<const double> scores) {
+    std::vector<Scored> items(scores.size());
+    for (std::size_t i = 0; i < items.size(); ++i) items[i] = {scores[i], static_cast<std::int32_t>(i)};
+    std::sort(items.begin(), items.end());
+    std::vector<std::int64_t> order(items.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = items[i].index;
+    return order;
+}
+
+}  // namespace apsvm

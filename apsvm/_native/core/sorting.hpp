@@ -1,0 +1,33 @@
+// Scores in order: descending, equal ones by index.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace apsvm {
+
+struct Scored {
+    double score;
+    std::int32_t index;
+    bool operator<(const Scored &other) const {  // "stands before"
+        return score > other.score || (score == other.score && index < other.index);
+    }
+};
+
+// Room to sort in, kept from call to call.
+struct SortWorkspace {
+    std::vector<Scored> spare;
+    std::vector<std::uint64_t> keys;  // two arrays of n
+};
+
+// Puts scores[0, n) in order into items[0, n); index[i] (i where there is no index) ascends with i. Radix sorts, and a
+// comparison sort only where they cannot tell the scores apart.
+void sort_scores(const double *scores, const std::int32_t *index, std::size_t n, std::vector<Scored> &items,
+                 SortWorkspace &workspace);
+
+// Positions of the scores in descending order, equal ones by position.
+std::vector<std::int64_t> descending_order(std::span<const double> scores);
+
+}  // namespace apsvm

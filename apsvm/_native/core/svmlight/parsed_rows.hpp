@@ -1,0 +1,65 @@
+// How svmlight text is to be read, and what a run of its lines becomes: CSR buffers.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "buffer.hpp"
+
+namespace apsvm::svmlight {
+
+constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+
+struct Options {
+    bool zero_based;
+    bool float32;
+    std::int64_t n_features;    // columns of the model, -1 if there is none
+    std::int64_t max_features;  // most columns allowed, -1 if any number is
+    bool ignore_unknown;
+    bool sort_features;
+    bool multilabel;            // a row has any number of labels
+    std::int64_t narrow_limit;  // the largest number int32 indices may have to hold; smaller only in tests
+
+    std::int64_t base() const { return zero_based ? 0 : 1; }
+    // Columns at or beyond this one are errors or dropped.
+    std::int64_t column_limit() const {
+        return n_features >= 0 ? n_features : max_features >= 0 ? max_features : no_limit;
+    }
+};
+
+// The rows of one run of lines.
+struct Rows {
+    bool wide = false;  // indices are int64, not int32
+    Buffer indices;     // int32 | int64
+    Buffer values;      // float | double
+    Buffer row_ends;    // int64, the entries up to the end of each row
+    Buffer relevance;   // double; 0 in every row of a file with several labels a row
+    Buffer labels;      // double, of the rows with several; empty in other files …
+    Buffer label_ends;  // int64, … and the labels up to the end of each row
+    Buffer qids;        // int64, empty or one a row
+    Buffer costs;       // double, empty or one a row
+    std::int64_t nnz = 0;
+    std::int64_t n_columns = 0;
+    std::int64_t unknown = 0;
+    std::int64_t line = 0;            // lines seen
+    std::int64_t first_row_line = 0;  // where the first row stands
+
+    std::size_t size() const { return relevance.size<double>(); }
+
+    // Makes the indices int64.
+    void widen() {
+        indices.widen();
+        wide = true;
+    }
+
+    // Empties it for the next run of lines, which is not the first of the file. The memory stays.
+    void restart(bool with_wide_indices) {
+        wide = with_wide_indices;
+        for (Buffer *buffer : {&indices, &values, &row_ends, &relevance, &labels, &label_ends, &qids, &costs})
+            buffer->clear();
+        nnz = n_columns = unknown = first_row_line = 0;
+        line = 1;
+    }
+};
+
+}  // namespace apsvm::svmlight

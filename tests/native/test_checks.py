@@ -1,0 +1,374 @@
+"""What crosses into the kernels is checked: arrays that do not fit are a ValueError, and never end the process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from apsvm._native import _kernels
+from apsvm.data.rows import Rows
+from apsvm.losses import LOSSES
+
+
+def ints(*values: int) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
+
+
+def zeros(n: int) -> np.ndarray:
+    return np.zeros(n)
+
+
+class TestCsr:
+    """Three rows of four columns, six entries."""
+
+    INDPTR, INDICES = [0, 2, 3, 6], [0, 3, 1, 0, 2, 3]
+
+    def check(self, indptr, indices, *, width=np.int32, n_values=None, shape=(3, 4)):
+        n_values = len(indices) if n_values is None else n_values
+        _kernels.check_csr(np.array(indptr, dtype=width), np.array(indices, dtype=width), n_values, *shape)
+
+    @pytest.mark.parametrize("width", [np.int32, np.int64])
+    def test_a_sound_matrix_passes(self, width):
+        self.check(self.INDPTR, self.INDICES, width=width)
+        self.check([0, 0], [], width=width, shape=(1, 0))
+        self.check([0], [], width=width, shape=(0, 5))
+
+    @pytest.mark.parametrize("width", [np.int32, np.int64])
+    @pytest.mark.parametrize("place", range(6))
+    @pytest.mark.parametrize("column", [4, -1, 2**31 - 1, -(2**31)])
+    def test_a_column_outside_the_shape_is_named(self, width, place, column):
+        indices = list(self.INDICES)
+        indices[place] = column
+        row = [0, 0, 1, 2, 2, 2][place]
+        with pytest.raises(ValueError, match=f"row {row} has an entry in column {column}, expected columns 0 to 3"):
+            self.check(self.INDPTR, indices, width=width)
+
+    def test_a_fault_far_down_is_found(self, rng):
+        X = sp.random_array((4000, 700), density=0.05, format="csr", rng=rng)
+        X.indices[-1] = 700
+        last = int(np.flatnonzero(np.diff(X.indptr))[-1])
+        with pytest.raises(ValueError, match=f"row {last} has an entry in column 700"):
+            _kernels.check_csr(X.indptr, X.indices, X.data.size, *X.shape)
+
+    @pytest.mark.parametrize("width", [np.int32, np.int64])
+    @pytest.mark.parametrize(
+        ("indptr", "message"),
+        [
+            ([0, 3, 2, 6], r"indptr\[2\] from 3 to 6, found 2"),
+            ([-1, 2, 3, 6], r"indptr\[0\] from 0 to 6, found -1"),
+            ([0, 2, 3, 7], r"indptr\[3\] from 3 to 6, found 7"),
+            ([0, 2, 6], "4 row boundaries, found 3"),
+            ([], "4 row boundaries, found 0"),
+        ],
+    )
+    def test_boundaries_ascend_within_the_indices(self, width, indptr, message):
+        with pytest.raises(ValueError, match=message):
+            self.check(indptr, self.INDICES, width=width)
+
+    def test_a_value_for_each_index(self):
+        with pytest.raises(ValueError, match="expected 6 values"):
+            self.check(self.INDPTR, self.INDICES, n_values=5)
+
+    @pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix])
+    def test_rows_refuse_it_when_they_are_made(self, kind):
+        X = kind((np.ones(6), np.array(self.INDICES), np.array(self.INDPTR)), shape=(3, 4))
+        X.indices[4] = 10**6  # behind scipy's back
+        with pytest.raises(ValueError, match="row 2 has an entry in column 1000000, expected columns 0 to 3"):
+            Rows(X)
+
+
+class TestRowKernels:
+    X = sp.csr_array(np.arange(12.0).reshape(3, 4))
+    CSR = (X.indptr, X.indices, X.data)
+
+    @pytest.mark.parametrize("rows", [ints(3), ints(-1), ints(0, 1, 2, 2**40)])
+    @pytest.mark.parametrize("kind", ["csr", "dense"])
+    def test_rows_that_are_not_there(self, kind, rows):
+        matrix = self.CSR if kind == "csr" else (self.X.toarray(),)
+        with pytest.raises(ValueError, match="expected rows below 3"):
+            getattr(_kernels, f"scores_{kind}")(*matrix, rows, zeros(4), zeros(rows.size), 1)
+        with pytest.raises(ValueError, match="expected rows below 3"):
+            getattr(_kernels, f"combine_{kind}")(*matrix, rows, zeros(rows.size), zeros(4), 1)
+
+    def test_lengths(self):
+        rows, dense = ints(0, 2), self.X.toarray()
+        with pytest.raises(ValueError, match="expected 2 scores"):
+            _kernels.scores_csr(*self.CSR, rows, zeros(4), zeros(3), 1)
+        with pytest.raises(ValueError, match="expected 2 row weights"):
+            _kernels.combine_csr(*self.CSR, rows, zeros(1), zeros(4), 1)
+        with pytest.raises(ValueError, match="expected 4 weights"):
+            _kernels.scores_dense(dense, rows, zeros(5), zeros(2), 1)
+        with pytest.raises(ValueError, match="expected 4 sums"):
+            _kernels.combine_dense(dense, rows, zeros(2), zeros(3), 1)
+        with pytest.raises(ValueError, match="values, as there are indices"):
+            _kernels.scores_csr(self.X.indptr, self.X.indices, self.X.data[1:], rows, zeros(4), zeros(2), 1)
+        with pytest.raises(ValueError, match="end with the indices"):
+            _kernels.scores_csr(self.X.indptr + 1, self.X.indices, self.X.data, rows, zeros(4), zeros(2), 1)
+        with pytest.raises(ValueError, match="at least one thread"):
+            _kernels.scores_csr(*self.CSR, rows, zeros(4), zeros(2), 0)
+
+    def test_another_type_or_layout_is_a_type_error(self):
+        rows = ints(0)
+        for X in (self.X.toarray().astype(np.int64), np.asfortranarray(self.X.toarray())):
+            with pytest.raises(TypeError):
+                _kernels.scores_dense(X, rows, zeros(4), zeros(1), 1)
+        with pytest.raises(TypeError):
+            _kernels.scores_dense(self.X.toarray(), rows, zeros(8)[::2], zeros(1), 1)
+
+
+class TestOracles:
+    TABLES = LOSSES["ap"]().tables(2, 3)
+
+    def ranking(self) -> _kernels.RankingOracle:
+        oracle = _kernels.RankingOracle("bucket", True, 1)
+        oracle.add_tables(3, *self.TABLES)
+        return oracle
+
+    def measure(self) -> _kernels.MeasureOracle:
+        discount = LOSSES["ndcg-chakrabarti"]().discount(5)
+        return _kernels.MeasureOracle("ndcg-chakrabarti", 0.0, discount, discount[:-1] - discount[1:], 1)
+
+    def both(self) -> list[tuple[Any, Callable[..., None]]]:
+        ranking, measure = self.ranking(), self.measure()
+        return [
+            (ranking, lambda first: ranking.add_tasks(ints(*first), ints(*(0 for _ in first)), zeros(len(first)))),
+            (
+                measure,
+                lambda first: measure.add_tasks(
+                    ints(*first), ints(*(2 for _ in first)), ints(*(3 for _ in first)), zeros(len(first))
+                ),
+            ),
+        ]
+
+    def test_scores_and_weights_hold_the_tasks_rows(self):
+        for oracle, add in self.both():
+            add([0, 5])
+            oracle(zeros(10), zeros(10))
+            for scores, weights in ((9, 10), (10, 9), (11, 11)):
+                with pytest.raises(ValueError, match="expected 10 "):
+                    oracle(zeros(scores), zeros(weights))
+
+    @pytest.mark.parametrize("first", [[5, 0], [0, 4], [-1], [0, 5, 0]])
+    def test_queries_share_no_rows(self, first):
+        for _, add in self.both():
+            with pytest.raises(ValueError, match="rows"):
+                add(first)
+
+    def test_one_query(self):
+        for oracle in (self.ranking(), self.measure()):
+            oracle.one(zeros(2), zeros(3), zeros(2), zeros(3))
+            for sizes in ((2, 4, 2, 4), (2, 3, 1, 3), (2, 3, 2, 2), (0, 3, 0, 3)):
+                with pytest.raises(ValueError, match="expected"):
+                    oracle.one(*(zeros(n) for n in sizes))
+
+    def test_tables(self):
+        weights, discount, drops = self.TABLES
+        oracle = self.ranking()
+        for n_neg, *arrays in (
+            (4, weights, discount, drops),
+            (3, weights, discount[1:], drops),
+            (3, weights, discount, drops[1:]),
+            (3, zeros(0), discount, drops),
+            (0, weights, discount, drops),
+        ):
+            with pytest.raises(ValueError, match="expected"):
+                oracle.add_tables(n_neg, *arrays)
+        with pytest.raises(ValueError, match="tables that were added"):
+            oracle.add_tasks(ints(0), ints(1), zeros(1))
+        with pytest.raises(ValueError, match="tables that were added"):
+            oracle.add_tasks(ints(0), ints(-1), zeros(1))
+        with pytest.raises(ValueError, match="a coefficient for each task"):
+            oracle.add_tasks(ints(0), ints(0), zeros(2))
+        with pytest.raises(ValueError, match="expected tables"):
+            _kernels.RankingOracle("qs", True, 1).one(*(zeros(n) for n in (2, 3, 2, 3)))
+
+    def test_tasks_of_the_same_rows_have_the_same_sizes(self):
+        oracle = self.ranking()
+        oracle.add_tables(2, *LOSSES["ap"]().tables(2, 2))
+        with pytest.raises(ValueError, match="to have the same rows"):
+            oracle.add_tasks(ints(0, 0), ints(0, 1), zeros(2))
+
+    def test_a_measure_needs_its_discounts(self):
+        discount = LOSSES["ndcg-chakrabarti"]().discount(4)
+        oracle = _kernels.MeasureOracle("ndcg-chakrabarti", 0.0, discount, discount[:-1] - discount[1:], 1)
+        with pytest.raises(ValueError, match="a discount for each position"):
+            oracle.add_tasks(ints(0), ints(2), ints(3), zeros(1))
+        with pytest.raises(ValueError, match="at least one positive and one negative"):
+            oracle.add_tasks(ints(0), ints(2), ints(-2), zeros(1))
+        with pytest.raises(ValueError, match="k of at least 1"):
+            _kernels.MeasureOracle("p@k", 0.0, zeros(0), zeros(0), 1)
+        with pytest.raises(ValueError, match="a drop of the discount"):
+            _kernels.MeasureOracle("ndcg@k", 4.0, discount, zeros(1), 1)
+
+    def test_names(self):
+        with pytest.raises(ValueError, match="unknown algorithm"):
+            _kernels.RankingOracle("bubble", True, 1)
+        with pytest.raises(ValueError, match="unknown measure"):
+            _kernels.MeasureOracle("bubble", 1.0, zeros(0), zeros(0), 1)
+
+
+class TestQp:
+    @pytest.mark.parametrize("sizes", [(3, 2, 2), (2, 3, 2), (2, 2, 3)])
+    def test_lengths(self, sizes):
+        offsets, soft, start = sizes
+        with pytest.raises(ValueError, match="expected"):
+            _kernels.active_set(np.eye(2), zeros(offsets), np.ones(soft, dtype=bool), 1.0, zeros(start), 1e-6)
+
+    def test_rows_stand_one_after_another(self):
+        whole = np.eye(4)
+        arguments = zeros(2), np.ones(2, dtype=bool), 1.0, zeros(2), 1e-6
+        _kernels.active_set(whole[:2, :2], *arguments)
+        for gram in (whole[:2, :2].T, whole[::-1, ::2][:2], np.eye(3)[:2, :3]):
+            with pytest.raises(ValueError, match="expected"):
+                _kernels.active_set(gram, *arguments)
+
+
+class TestPairSums:
+    ARRAYS: tuple[np.ndarray, ...] = (
+        ints(0, 2, 5),  # starts
+        ints(0, 1),  # classes
+        ints(0, 2),  # queries
+        ints(0, 0, 1),  # below: class 1 is preferred to class 0
+        ints(0),
+        ints(1),
+        ints(0, 1, 1),  # above
+        ints(1),
+        ints(2),
+    )
+
+    def make(self, arrays=ARRAYS, objective="logistic", summation="auto", fourier=None, threads=1):
+        return _kernels.PairSums(objective, summation, fourier, *arrays, threads)
+
+    def test_lengths(self):
+        sums = self.make()
+        assert sums.pairs == 6
+        sums(zeros(5), zeros(5), 1.0, True)
+        for scores, slopes in ((4, 5), (5, 6), (6, 5)):
+            with pytest.raises(ValueError, match="expected 5 "):
+                sums(zeros(scores), zeros(slopes), 1.0, True)
+
+    @pytest.mark.parametrize(
+        ("which", "array"),
+        [
+            (0, ints(0, 5)),
+            (0, ints(0, 6, 5)),
+            (0, ints(1, 2, 5)),
+            (1, ints(0, 2)),
+            (1, ints(-1, 1)),
+            (1, ints(1, 0)),
+            (2, ints(0, 3)),
+            (2, ints()),
+            (3, ints(0, 0, 2)),
+            (3, ints(0)),
+            (5, ints(1, 1)),
+            (6, ints(0, 2, 1)),
+        ],
+    )
+    def test_arrays_that_do_not_fit_together(self, which, array):
+        arrays = list(self.ARRAYS)
+        arrays[which] = array
+        with pytest.raises(ValueError, match="expected"):
+            self.make(arrays)
+
+    def test_names_and_series(self):
+        with pytest.raises(ValueError, match="unknown objective"):
+            self.make(objective="hinge")
+        with pytest.raises(ValueError, match="unknown summation"):
+            self.make(summation="at once")
+        with pytest.raises(ValueError, match="1 to 64 terms"):
+            self.make(objective="erfc", summation="fourier", fourier=(0.1, 65, 3.0, 0.5))
+        with pytest.raises(ValueError, match="beyond its cells"):
+            self.make(objective="erfc", summation="fourier", fourier=(0.1, 8, 0.1, 0.5))
+
+    def test_kernel_sum(self):
+        for sizes in ((3, 2, 4, 4), (3, 3, 4, 3)):
+            with pytest.raises(ValueError, match="expected"):
+                _kernels.kernel_sum("erfc", "chebyshev", None, *(zeros(n) for n in sizes), 1)
+        with pytest.raises(ValueError, match="unknown kernel"):
+            _kernels.kernel_sum("box", "chebyshev", None, *(zeros(n) for n in (3, 3, 4, 4)), 1)
+
+
+class TestWarp:
+    TABLE = np.arange(4.0)
+
+    def rows(self, *, positives=(0,), starts=(0,), counts=(3,), members=(1, 2, 3), rule="sgd", squares=0, table=TABLE):
+        arrays = [ints(*part) for part in (positives, starts, counts, members)]
+        memory = zeros(4), zeros(squares), zeros(0)
+        return _kernels.WarpRows(*memory, *arrays, table, "plugin", 1.0, 0, rule, 0.1, 0.0, 16, 0, 1)
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"starts": (1,)},
+            {"starts": (-1,)},
+            {"counts": (4,)},
+            {"counts": (0,)},
+            {"counts": (3, 3)},
+            {"members": (1, 2)},
+            {"members": (1, 2, -3)},
+            {"table": TABLE[:3]},
+            {"rule": "adagrad", "squares": 3},
+            {"rule": "adadelta", "squares": 4},
+        ],
+    )
+    def test_candidates_that_do_not_fit_together(self, changed):
+        self.rows()
+        with pytest.raises(ValueError, match="expected"):
+            self.rows(**changed)
+
+    def test_the_matrix_has_the_rows_and_columns(self):
+        X, order = np.eye(4), ints(0)
+        self.rows().run_dense(X, order)
+        for matrix, positives in ((X[:3], order), (np.eye(5), order), (X, ints(1)), (X, ints(-1))):
+            with pytest.raises(ValueError, match="expected"):
+                self.rows().run_dense(matrix, positives)
+        sparse = sp.csr_array(X)
+        with pytest.raises(ValueError, match="expected"):
+            self.rows().run_csr(sparse.indptr[:4], sparse.indices, sparse.data, order)
+
+    def items(self, n_parameters=4 * 5, table=TABLE):
+        memory = np.zeros(n_parameters, np.float32), np.zeros(0, np.float32), np.zeros(0, np.float32)
+        return _kernels.WarpItems(*memory, 4, 2, table, "plugin", 1.0, 0, "sgd", 0.1, 0.0, 16, 0, 1)
+
+    @pytest.mark.parametrize("width", [np.int32, np.int64])
+    @pytest.mark.parametrize(
+        ("indptr", "indices", "user"),
+        [
+            ([0, 2], [0, 4], 0),
+            ([0, 2], [-1, 2], 0),
+            ([0, 2], [2, 1], 0),
+            ([0, 2], [1, 1], 0),
+            ([0, 3], [0, 1], 0),
+            ([2, 0], [0, 1], 0),
+            ([0, 2], [0, 1], 1),
+            ([0, 2], [0, 1], -1),
+            ([], [0, 1], 0),
+        ],
+    )
+    def test_lists_of_items(self, width, indptr, indices, user):
+        self.items().run(np.array([0, 2], width), np.array([0, 1], width), ints(0))
+        with pytest.raises(ValueError, match="expected"):
+            self.items().run(np.array(indptr, width), np.array(indices, width), ints(user))
+
+    def test_factors_and_losses_for_all_items(self):
+        with pytest.raises(ValueError, match="parameters for each item"):
+            self.items(n_parameters=19)
+        with pytest.raises(ValueError, match="a loss for each rank"):
+            self.items(table=self.TABLE[:2]).run(ints(0, 2), ints(0, 1), ints(0))
+
+    def test_weights_after_trials(self):
+        with pytest.raises(ValueError, match="a loss for each rank"):
+            _kernels.warp_weight(self.TABLE, "plugin", 4, ints(1))
+        with pytest.raises(ValueError, match="trials from 1 on"):
+            _kernels.warp_weight(self.TABLE, "plugin", 3, ints(0))
+
+
+def test_the_parser_refuses_limits_that_int32_cannot_hold():
+    with pytest.raises(ValueError, match="int32"):
+        _kernels.SvmlightParser(narrow_limit=2**31)
+    with pytest.raises(ValueError, match="at least one thread"):
+        _kernels.SvmlightParser(threads=0)
