@@ -220,8 +220,11 @@ class Solver:
         added up, with what rounding does to them."""
         if run.enough:
             assert self._best is not None
-            self._best_risk = self._cutter.verified_risk(self._best)
-            run.primal = self._objective(self._best, self._best_risk)
+            risk = self._cutter.verified_risk(self._best)
+            objective = self._objective(self._best, risk)
+            if not np.isfinite(objective):
+                raise not_finite("objective")
+            self._best_risk, run.primal = risk, objective
 
     def _objective(self, point: NDArray[np.float64], risk: float) -> float:
         away = point - self._working_set.centre

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.score_space import ScoreFunction, Tangent, V
+from apsvm.solvers.state import not_finite
 
 #: The search stops when it can gain at most this share of the current gap.
 GAP_SHARE = 0.01
@@ -79,6 +80,14 @@ class _Known(Generic[V]):
         return self.tangent.value
 
 
+def _known(risk: ScoreFunction[V], point: NDArray[np.float64], scores: V, slopes: V) -> _Known[V]:
+    """The risk at a point with these scores; ``slopes`` become its slopes."""
+    tangent = risk.tangent(scores, slopes)
+    if not np.isfinite(tangent.value):
+        raise not_finite("risk")
+    return _Known(point, scores, slopes, tangent)
+
+
 def _plane(risk: ScoreFunction[V], known: _Known[V]) -> tuple[NDArray[np.float64], float]:
     """The cutting plane that touches the risk at a point, and its offset."""
     value, offset = known.tangent
@@ -109,8 +118,7 @@ class AtTheQPsPoint(Generic[V]):
         return self._know(point).risk
 
     def _know(self, point: NDArray[np.float64]) -> _Known[V]:
-        scores = self._risk.scores(point, self._scores)
-        return _Known(point, scores, self._slopes, self._risk.tangent(scores, self._slopes))
+        return _known(self._risk, point, self._risk.scores(point, self._scores), self._slopes)
 
 
 class AfterLineSearch(Generic[V]):
@@ -164,7 +172,7 @@ class AfterLineSearch(Generic[V]):
         if scores is None:
             scores = self._risk.scores(point, self._vector())
         slopes = self._vector()
-        return _Known(point, scores, slopes, self._risk.tangent(scores, slopes))
+        return _known(self._risk, point, scores, slopes)
 
     def _forget(self, known: list[_Known[V]], but: Sequence[_Known[V] | None] = ()) -> None:
         """Takes back the vectors of each but those."""

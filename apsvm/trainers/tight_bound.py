@@ -32,7 +32,7 @@ from apsvm.solvers.certificate import tolerance_of
 from apsvm.solvers.concave_convex import Majorant, Round, StationaryPoint
 from apsvm.solvers.cutting_plane import CuttingPlaneSolution
 from apsvm.solvers.quasi_newton import DescentStep
-from apsvm.solvers.state import not_finite
+from apsvm.solvers.state import State, not_finite
 from apsvm.trainers.base import Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.stage import ConvexPart, Stage, StageReport, Trained, bounds_line, log_step
@@ -101,10 +101,14 @@ class TightBound:
         """The stationary point below the lowest that is reached from the hinge's solution, that for the C before on a
         path, and ``start``."""
         spent = _Spent(seconds_used, time.perf_counter())
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
-            lowest = self._lowest(hinge.w, C, start, spent) if self._may_leave else hinge.w
-            rounds = _Rounds(self._stage, self._ramp, self._settings, self._watch, C, spent)
-            end = rounds.descend(lowest)
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
+                lowest = self._lowest(hinge.w, C, start, spent) if self._may_leave else hinge.w
+                rounds = _Rounds(self._stage, self._ramp, self._settings, self._watch, C, spent)
+                end = rounds.descend(lowest)
+        except FloatingPointError as error:  # J has no finite point: the hinge's solution is what there is
+            solution = replace(hinge.solution, state=State.NUMERICAL_TROUBLE, trouble=str(error))
+            return replace(hinge, stages=[*hinge.stages[:-1], replace(hinge.stages[-1], solution=solution)])
         self._last = end.best.point
         return replace(
             hinge,

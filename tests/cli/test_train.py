@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from judge import hinge_by_permutations
 
 from apsvm import load_model
+from apsvm.solvers.line_search import AfterLineSearch
 from apsvm.solvers.qp import BACKENDS
 from apsvm.trainers.families.structured_svm import ORACLE_CHOICES
 
@@ -295,3 +296,24 @@ def test_a_multiple_of_the_default_beyond_floating_point(C, unit, run, tmp_path)
     done = run("train", "-q", data, tmp_path / "m", "-C", C, code=2)
     assert "is beyond float64" in done.stderr
     assert not (tmp_path / "m").exists()
+
+
+def test_late_numerical_trouble_writes_the_best_model(cancer, here, info, monkeypatch, tmp_path):
+    """The third search along a line comes to something that is not finite."""
+    searched = []
+    search = AfterLineSearch.__call__
+
+    def third_fails(self, *arguments):
+        searched.append(self)
+        if len(searched) == 3:
+            raise FloatingPointError("scores are not finite")
+        return search(self, *arguments)
+
+    monkeypatch.setattr(AfterLineSearch, "__call__", third_fails)
+    model = tmp_path / "m"
+    done = here("train", cancer.path, model, "-C", 10, code=3)
+    assert "apsvm: numerical trouble after 2 iterations" in done.stderr
+    facts = info(model)
+    assert (facts["state"], facts["iterations"]) == ("numerical trouble", 2)
+    assert facts["certificate"]["gap"] > facts["certificate"]["tolerance"]
+    assert load_model(model).coef.any()

@@ -118,3 +118,14 @@ def test_x_is_not_copied(rng):
     rows = Rows(X)
     X[0, 0] = 100.0
     assert rows.scores(np.array([1.0, 0.0, 0.0]))[0] == 100.0
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_rows_in_memory(make, rng):
+    X = rng.normal(size=(6, 3))
+    matrix, selection = Rows(make(X), bias=2.0).select(np.array([4, 1])).in_memory()
+    assert selection.tolist() == [4, 1]
+    np.testing.assert_array_equal(matrix.toarray() if sp.issparse(matrix) else matrix, X)
+    for scaling in ("maxabs", "standard", "l2"):
+        with pytest.raises(ValueError, match=f"scaled rows .{scaling}."):
+            Rows(make(X), scaling=learn_scaling(scaling, make(X))).in_memory()

@@ -9,9 +9,11 @@ import pytest
 
 from apsvm.score_space import ArrayVectors, Tangent
 from apsvm.solvers import line_search
+from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.cutting_plane import Restoration, Solver
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint
 from apsvm.solvers.qp import BACKENDS
+from apsvm.solvers.qp.base import QPSolution
 from apsvm.solvers.state import State
 from apsvm.solvers.working_set import IDLE_LIMIT, WorkingSet
 
@@ -193,3 +195,229 @@ def test_idle_planes_are_forgotten_and_the_gram_matrix_stays_right(rng):
     np.testing.assert_array_equal(working_set.problem().soft, [False, True])
     np.testing.assert_allclose(w, -0.25 * (planes[3] + planes[17]))
     assert dual == pytest.approx(0.25 * 20.0 - 0.5 * w @ w)
+
+
+@pytest.mark.parametrize("lowest", [-3.0, 5.0])
+def test_a_risk_with_another_lower_bound(lowest, rng):
+    """Only the objectives are shifted, by C times the bound."""
+    target = rng.normal(size=(200, 10)) + 0.3
+    for cutter in CUTTERS.values():
+        plain, shifted = Hinge(target), Hinge(target, lowest)
+        seen = []
+        solver = Solver(cutter(shifted), 10, BACKENDS["auto"]())
+        ours = solver.minimise(100.0, epsilon=1e-6, on_iteration=seen.append)
+        judge = Solver(cutter(plain), 10, BACKENDS["auto"]()).minimise(100.0, epsilon=1e-6)
+        assert ours.state is State.CONVERGED
+        assert ours.certificate.primal == pytest.approx(0.5 * ours.w @ ours.w + 100.0 * shifted(ours.w), rel=1e-12)
+        assert ours.certificate.primal - 100.0 * lowest == pytest.approx(judge.certificate.primal, abs=1.01e-4)
+        assert ours.certificate.dual - 100.0 * lowest <= judge.certificate.primal + 1e-9
+        assert seen[0].certificate.dual >= 100.0 * lowest
+        # A second C, from the planes of the first.
+        again = solver.minimise(1.0, epsilon=1e-6)
+        alone = Solver(cutter(plain), 10, BACKENDS["auto"]()).minimise(1.0, epsilon=1e-6)
+        assert again.certificate.primal - lowest == pytest.approx(alone.certificate.primal, abs=1.01e-6)
+
+
+def test_a_declared_lower_bound_may_be_all_there_is():
+    """Where the risk is its bound, the bound alone certifies."""
+    risk = Hinge([[1.0]], -2.0)
+    risk.tangent = lambda scores, slopes: (slopes.fill(0.0), Tangent(-2.0))[1]
+    solution = Solver(AfterLineSearch(risk), 1, BACKENDS["auto"]()).minimise(3.0, epsilon=0.0)
+    assert (solution.state, solution.iterations) == (State.CONVERGED, 1)
+    assert (solution.certificate.primal, solution.certificate.dual) == (-6.0, -6.0)
+
+
+def test_a_risk_without_a_lower_bound_is_refused():
+    with pytest.raises(ValueError, match="lower bound, found -inf"):
+        Solver(AfterLineSearch(Hinge([[1.0]], -np.inf)), 1, BACKENDS["auto"]())
+
+
+class WithoutOffsets(Hinge):
+    """The same, which leaves the offset to the difference."""
+
+    def tangent(self, scores, slopes):
+        return Tangent(super().tangent(scores, slopes).value)
+
+
+@pytest.mark.parametrize("cutter", CUTTERS.values(), ids=CUTTERS)
+def test_an_offset_that_is_not_given_is_the_difference(cutter, rng):
+    target = rng.normal(size=(100, 6)) + 0.5
+    given = Solver(cutter(Hinge(target)), 6, BACKENDS["auto"]()).minimise(30.0, epsilon=1e-5)
+    ours = Solver(cutter(WithoutOffsets(target)), 6, BACKENDS["auto"]()).minimise(30.0, epsilon=1e-5)
+    assert ours.state is State.CONVERGED
+    assert ours.certificate.primal == pytest.approx(given.certificate.primal, abs=1.01e-5 * 30.0)
+
+
+class Drifting(Hinge):
+    """Scores that were added up along a line, and not computed from w, come with a risk that is too low."""
+
+    def __init__(self, target, drift):
+        super().__init__(target)
+        self.drift = drift
+        self.computed = set()
+
+    def scores(self, w, out=None):
+        out = super().scores(w, out)
+        self.computed.add(out.tobytes())
+        return out
+
+    def tangent(self, scores, slopes):
+        value, offset = super().tangent(scores, slopes)
+        if scores.tobytes() in self.computed:
+            return Tangent(value, offset)
+        return Tangent(value - self.drift, offset - self.drift)
+
+
+def test_a_certificate_is_of_the_risk_computed_afresh(rng):
+    """Without ``verified_risk`` the drift would count as a gain, and the certificate would be of no point at all."""
+    target = rng.normal(size=(200, 8)) + 1.0
+    C, epsilon = 50.0, 1e-2
+    solution = Solver(AfterLineSearch(Drifting(target, 5.0 * epsilon)), 8, BACKENDS["auto"]()).minimise(
+        C, epsilon=epsilon, max_iterations=200
+    )
+    exact = Hinge(target)(solution.w)
+    assert solution.state is State.CONVERGED
+    assert solution.risk == exact
+    assert solution.certificate.primal == pytest.approx(0.5 * solution.w @ solution.w + C * exact, rel=1e-14)
+    assert solution.certificate.primal - solution.certificate.dual <= epsilon * C
+
+
+class Sloppy:
+    """A backend that every second time returns what it was given, which is feasible and no better."""
+
+    def __init__(self):
+        self.exact, self.calls = BACKENDS["active-set"](), 0
+
+    def solve(self, problem, start, tolerance):
+        self.calls += 1
+        if self.calls % 2:
+            return self.exact.solve(problem, start, tolerance)
+        alpha = np.zeros(start.size)
+        return QPSolution(alpha, problem.gap(alpha), "sloppy")
+
+
+def test_a_lower_bound_once_proved_is_kept(rng):
+    """The dual of a QP that is solved badly falls behind that of one before."""
+    target = rng.normal(size=(200, 8)) + 1.0
+    for cutter in CUTTERS.values():
+        seen = []
+        backend = Sloppy()
+        Solver(cutter(Hinge(target)), 8, backend).minimise(
+            50.0, epsilon=1e-4, on_iteration=seen.append, max_iterations=60
+        )
+        duals = [iteration.certificate.dual for iteration in seen]
+        assert backend.calls > 5
+        assert duals[0] > 0.0
+        assert all(after >= before for before, after in pairwise(duals))
+
+
+def test_a_gap_that_was_asked_for_is_no_larger(rng):
+    """Every iteration but the last has more than the gap asked for, and the last has no more."""
+    larger_by_less_than_twice = 0
+    for _ in range(40):
+        target = rng.normal(size=(100, 8)) + 1.0
+        for cutter in CUTTERS.values():
+            seen = []
+            C, epsilon = 20.0, float(rng.choice([1e-1, 1e-2, 1e-3]))
+            solution = Solver(cutter(Hinge(target)), 8, BACKENDS["auto"]()).minimise(
+                C, epsilon=epsilon, on_iteration=seen.append
+            )
+            gaps = [iteration.certificate.primal - iteration.certificate.dual for iteration in seen]
+            assert solution.state is State.CONVERGED
+            assert gaps[-1] <= epsilon * C
+            assert min(gaps[:-1], default=np.inf) > epsilon * C
+            larger_by_less_than_twice += any(gap <= 2 * epsilon * C for gap in gaps[:-1])
+    assert larger_by_less_than_twice > 5  # where a certificate at twice the tolerance would have ended it
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-3])
+def test_where_a_certificate_is_reached(epsilon):
+    assert Certificate(1.0 + epsilon, 1.0, epsilon).reached == (1.0 + epsilon - 1.0 <= epsilon)
+    assert Certificate(2.0, 1.0, 1.0).reached
+    assert not Certificate(2.0, 1.0, 0.6).reached
+    assert Certificate(1.0, 1.0 + 1e-9, 0.0).reached  # rounding alone
+
+
+class Trouble(Hinge):
+    """One of its methods comes to something that is not finite, from a given call on."""
+
+    def __init__(self, target, where, after):
+        super().__init__(target)
+        self.where, self.left = where, after
+
+    def _due(self, where):
+        self.left -= where == self.where
+        return where == self.where and self.left < 0
+
+    def scores(self, w, out=None):
+        if self._due("scores"):
+            raise FloatingPointError("the scores are not finite")
+        return super().scores(w, out)
+
+    def tangent(self, scores, slopes):
+        if self._due("tangent"):
+            raise FloatingPointError("the scores are not finite")
+        value, offset = super().tangent(scores, slopes)
+        return Tangent(np.inf, offset) if self._due("value") else Tangent(value, offset)
+
+    def combine(self, slopes):
+        if self._due("plane"):
+            return np.full(slopes.size, np.nan)
+        return np.full(slopes.size, 1e200) if self._due("square") else super().combine(slopes)
+
+
+class NoNumbers:
+    """A backend whose answers are no numbers, from a given call on."""
+
+    def __init__(self, after):
+        self.exact, self.left = BACKENDS["active-set"](), after
+
+    def solve(self, problem, start, tolerance):
+        self.left -= 1
+        if self.left >= 0:
+            return self.exact.solve(problem, start, tolerance)
+        return QPSolution(np.full(start.size, np.nan), np.nan, "none")
+
+
+@pytest.mark.parametrize("where", ["scores", "tangent", "value", "plane", "square", "QP"])
+@pytest.mark.parametrize("cutter", CUTTERS.values(), ids=CUTTERS)
+def test_late_trouble_ends_with_the_best_point(where, cutter, rng):
+    target, C = rng.normal(size=(200, 8)) + 1.0, 50.0
+    exact = Solver(cutter(Hinge(target)), 8, BACKENDS["auto"]()).minimise(C, epsilon=1e-9)
+    for after in (2, 5):
+        seen = []
+        backend = NoNumbers(after) if where == "QP" else BACKENDS["auto"]()
+        risk = Hinge(target) if where == "QP" else Trouble(target, where, after)
+        solver = Solver(cutter(risk), 8, backend)
+        solution = solver.minimise(C, epsilon=1e-9, on_iteration=seen.append)
+        assert solution.state is State.NUMERICAL_TROUBLE
+        assert "not finite" in solution.trouble
+        assert 0 < solution.iterations == len(seen) < exact.iterations
+        objective = 0.5 * solution.w @ solution.w + C * Hinge(target)(solution.w)
+        bounds = solution.certificate
+        assert bounds.primal == pytest.approx(objective, rel=1e-12)
+        assert bounds.primal <= seen[-1].certificate.primal
+        assert bounds.dual >= max(iteration.certificate.dual for iteration in seen)
+        assert bounds.dual <= exact.certificate.primal * (1 + 1e-12)
+        assert not bounds.reached
+        # What was not finite has not stayed behind: with better luck it goes on from there.
+        if isinstance(risk, Trouble):
+            risk.where = None
+            whole = solver.minimise(C, epsilon=1e-6)
+            assert whole.state is State.CONVERGED
+            assert whole.certificate.primal <= exact.certificate.primal + 1.01e-6 * C
+
+
+@pytest.mark.parametrize("where", ["scores", "tangent", "value", "plane", "square"])
+@pytest.mark.parametrize("cutter", CUTTERS.values(), ids=CUTTERS)
+def test_trouble_before_any_good_point_is_an_error(where, cutter, rng):
+    risk = Trouble(rng.normal(size=(20, 3)), where, 0)
+    with pytest.raises(FloatingPointError, match="not finite"):
+        Solver(cutter(risk), 3, BACKENDS["auto"]()).minimise(50.0)
+
+
+def test_trouble_with_a_first_QP_has_a_good_point(rng):
+    target = rng.normal(size=(20, 3))
+    solution = Solver(AfterLineSearch(Hinge(target)), 3, NoNumbers(0)).minimise(2.0)
+    assert (solution.state, solution.iterations, solution.w.tolist()) == (State.NUMERICAL_TROUBLE, 0, [0.0] * 3)
+    assert (solution.certificate.primal, solution.certificate.dual) == (2.0, 0.0)

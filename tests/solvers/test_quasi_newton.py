@@ -120,3 +120,30 @@ def test_features_of_different_scale(rng):
         values.append(absolute(targets)(X * scale @ w)[0])
     lowest = absolute(targets)(X @ descend(Scores(X, absolute(targets)), C, np.zeros(20), enough=1e-3 * C).w)[0]
     assert values[1] <= 1.01 * lowest < 0.9 * values[0]
+
+
+class Troubled(Scores):
+    """Not finite from its fifth evaluation on."""
+
+    def tangent(self, scores, slopes):
+        if self.evaluations >= self.most:
+            raise FloatingPointError("not finite")
+        return super().tangent(scores, slopes)
+
+
+def test_trouble_ends_with_the_lowest_point(rng):
+    X, C, start = rng.normal(size=(300, 6)), 10.0, rng.normal(size=6)
+    whole = []
+    descend(Scores(X, ramp), C, start, enough=1e-6, on_step=whole.append)
+    for most in (0, 5, 9):
+        problem, steps = Troubled(X, ramp), []
+        problem.most = most
+        if most == 0:
+            with pytest.raises(FloatingPointError):
+                descend(problem, C, start, enough=1e-6)
+            continue
+        w, trouble = descend(problem, C, start, enough=1e-6, on_step=steps.append)
+        assert trouble == "not finite"
+        assert 0 < len(steps) < len(whole)
+        assert 0.5 * w @ w + C * ramp(X @ w)[0] == pytest.approx(steps[-1].objective, rel=1e-12)
+    assert descend(Scores(X, ramp), C, start, enough=1e-6).trouble is None

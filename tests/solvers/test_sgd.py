@@ -101,3 +101,50 @@ def test_an_interrupted_epoch_that_is_worse_is_not_kept():
         should_stop=lambda: counter.at == 2,
     )
     assert (outcome.best, outcome.ending) == (1, Ending.INTERRUPTED)
+
+
+class Spoiled(Counter):
+    """From a given epoch on a pass, or a validation, comes to what is not finite, and leaves it in the parameters."""
+
+    def __init__(self, where: str, at_epoch: int, **options) -> None:
+        super().__init__(**options)
+        self.where, self.at_epoch = where, at_epoch
+
+    def one_pass(self, stop) -> Pass:
+        passed = super().one_pass(stop)
+        if self.where == "pass" and self.at >= self.at_epoch:
+            self.at = -1
+            raise FloatingPointError("the weights are not finite")
+        return passed
+
+    def validate(self) -> float:
+        if self.where == "validation" and self.at >= self.at_epoch:
+            raise FloatingPointError("the scores are not finite")
+        return super().validate()
+
+
+@pytest.mark.parametrize("where", ["pass", "validation"])
+def test_trouble_keeps_the_best_epoch(where):
+    counter = Spoiled(where, 4, values=[0.1, 0.9, 0.3, 1.0])
+    outcome = descend(counter.one_pass, counter.snapshot, epochs=9, validate=counter.validate)
+    assert (outcome.best, outcome.best_epoch, outcome.ending) == (2, 2, Ending.NUMERICAL_TROUBLE)
+    assert not outcome.ending.as_asked
+    assert outcome.trouble.endswith("not finite")
+    assert len(outcome.epochs) == 3
+
+
+def test_trouble_without_a_validation_keeps_the_last_epoch():
+    counter = Spoiled("pass", 3)
+    outcome = descend(counter.one_pass, counter.snapshot, epochs=9)
+    assert (outcome.best, outcome.best_epoch, outcome.ending) == (2, 2, Ending.NUMERICAL_TROUBLE)
+
+
+def test_trouble_in_the_first_epoch_is_an_error():
+    for counter in (Spoiled("pass", 1), Spoiled("validation", 1, values=[1.0])):
+        with pytest.raises(FloatingPointError):
+            descend(
+                counter.one_pass,
+                counter.snapshot,
+                epochs=9,
+                validate=counter.validate if counter.values else None,
+            )

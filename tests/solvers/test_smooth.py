@@ -179,3 +179,65 @@ def test_features_too_large(rng, name):
     problem.X *= 1e300
     with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="not finite"):
         solve(problem, name)
+
+
+class Troubled(Dense):
+    """What one of its methods says is not finite from a given call on."""
+
+    def __init__(self, problem, where, after):
+        super().__init__(problem.X, problem.b, problem.phi, problem.slope)
+        self.where, self.left = where, after
+
+    def _check(self, where):
+        self.left -= where == self.where
+        if where == self.where and self.left < 0:
+            self.where = None  # the result is looked at once more
+            raise FloatingPointError("not finite")
+
+    def scores(self, w, out=None):
+        self._check("scores")
+        return super().scores(w, out)
+
+    def slopes(self, scores, out):
+        self._check("slopes")
+        super().slopes(scores, out)
+
+    def combine(self, slopes):
+        self._check("combine")
+        return super().combine(slopes)
+
+
+@pytest.mark.parametrize("where", ["scores", "slopes", "combine"])
+@pytest.mark.parametrize("name", SEARCHES)
+def test_late_trouble_ends_with_the_point_reached(rng, name, where):
+    problem = logistic(rng)
+    whole = solve(problem, name)
+    with pytest.raises(FloatingPointError):
+        solve(Troubled(problem, where, 0), name)
+    for after in (5, 9):
+        iterations: list[SmoothIteration] = []
+        found = solve(Troubled(problem, where, after), name, on_iteration=iterations.append)
+        assert (found.state, found.trouble) == (State.NUMERICAL_TROUBLE, "not finite")
+        assert 0 < found.iterations == len(iterations) < whole.iterations
+        slopes = np.empty(problem.n_scores)
+        value = problem.tangent(problem.scores(found.w), slopes).value
+        assert found.objective == 0.05 * found.w @ found.w + value
+        assert found.gradient_norm == np.abs(0.1 * found.w + problem.combine(slopes)).max() > found.asked
+        at_zero = problem.tangent(np.zeros(problem.n_scores), slopes).value
+        assert whole.objective < found.objective < at_zero
+
+
+@pytest.mark.parametrize("make", [logistic, quartic, least_squares])
+def test_quasi_newton_passes_twice_an_iteration(rng, make):
+    problem = make(rng)
+    found = solve(problem, "lbfgs", tolerance=1e-7)
+    assert found.state is State.CONVERGED
+    # X d and Xᵀc an iteration; at 0, where the search begins, its end afresh, and the result.
+    assert problem.passes <= 2 * found.iterations + 9
+
+
+@pytest.mark.parametrize("make", [logistic, quartic])
+def test_quasi_newton_goes_on_where_the_objective_cannot_tell(rng, make):
+    """Slopes are known to more digits than values: gradients 1e-12 of the first are reached."""
+    found = solve(make(rng), "lbfgs", tolerance=1e-12)
+    assert found.state is State.CONVERGED

@@ -13,7 +13,8 @@ from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.losses.base import LossError
 from apsvm.oracles import make_oracle
-from apsvm.risk import make_risk
+from apsvm.risk import Risk, make_risk
+from apsvm.solvers.state import State
 from apsvm.trainers.approximate import train_approximate
 from apsvm.trainers.stage import Settings, TrainingSet, Watch
 from apsvm.trainers.structured_svm import train_path, train_structured_svm
@@ -222,3 +223,48 @@ def test_at_the_ends_of_floating_point(bound, epsilon, C, unit, noisy):
     assert np.isfinite([found.primal, found.dual, found.tolerance]).all()
     assert found.dual <= found.primal
     assert found.reached == (trained.state == "converged")
+
+
+class Trouble:
+    """``Risk.tangent`` that finds something not finite from its ``after``-th call on."""
+
+    def __init__(self, monkeypatch, after=np.inf):
+        self.calls, self.after, self.tangent = 0, after, Risk.tangent
+        monkeypatch.setattr(Risk, "tangent", lambda risk, scores, slopes: self(risk, scores, slopes))
+
+    def __call__(self, risk, scores, slopes):
+        self.calls += 1
+        if self.calls > self.after:
+            raise FloatingPointError("scores are not finite")
+        return self.tangent(risk, scores, slopes)
+
+
+@pytest.mark.parametrize("bound", ["hinge", "tight"])
+def test_late_trouble_ends_with_a_model_and_its_certificate(bound, noisy, monkeypatch):
+    """Wherever it comes: in the hinge's training, in the descent, or in a round."""
+    C, settings, names = 200.0, Settings(C=200.0, bound=bound), set()
+    with monkeypatch.context() as patched:
+        count = Trouble(patched)
+        train_structured_svm(noisy, settings, Watch())
+    hinge = train_structured_svm(noisy, replace(settings, bound="hinge"), Watch())
+    with monkeypatch.context() as patched:
+        Trouble(patched, 0)
+        with pytest.raises(FloatingPointError):
+            train_structured_svm(noisy, settings, Watch())
+    # What is called last only checks what was found.
+    for after in np.linspace(1, count.calls - 2, 15).astype(int).tolist():
+        with monkeypatch.context() as patched:
+            Trouble(patched, after)
+            trained = train_structured_svm(noisy, settings, Watch())
+        assert trained.state is State.NUMERICAL_TROUBLE
+        names.add(trained.stages[-1].name)
+        certificate, w = trained.solution.certificate, trained.w
+        objective = tight(noisy, "ap", w, C)
+        if trained.stages[-1].name == "train":
+            objective = 0.5 * w @ w + C * risks(noisy, "ap")[0](w).value
+            assert trained.hinge_objective is None
+            assert certificate.dual <= hinge.solution.certificate.primal
+        assert certificate.primal == pytest.approx(objective, rel=1e-9)
+        assert certificate.dual <= certificate.primal
+        assert trained.solution.trouble == "scores are not finite"
+    assert names == ({"train"} if bound == "hinge" else {"train", "tight"})
