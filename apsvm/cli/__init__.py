@@ -18,6 +18,7 @@ from apsvm import __version__
 from apsvm.cli.bench import bench
 from apsvm.cli.completion import complete_files
 from apsvm.cli.convert import convert
+from apsvm.cli.cv import cv
 from apsvm.cli.doctor import doctor
 from apsvm.cli.evaluate import evaluate
 from apsvm.cli.export import export
@@ -44,7 +45,7 @@ def commands() -> None:
     """
 
 
-for command in (train, predict, evaluate, info, export, convert, plot, report, bench, doctor):
+for command in (train, cv, predict, evaluate, info, export, convert, plot, report, bench, doctor):
     commands.add_command(command)
 complete_files(commands)
 

@@ -109,8 +109,8 @@ class Several(ParamType):
         self.one = one
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
-        words = value if isinstance(value, tuple) else str(value).split(",")
-        values = tuple(self.one.convert(word.strip(), param, ctx) for word in words)
+        words = value if isinstance(value, tuple) else [word.strip() for word in str(value).split(",")]
+        values = tuple(self.one.convert(word, param, ctx) for word in words)
         if len(set(values)) < len(values):
             self.fail(f"found one twice in {value!r}", param, ctx)
         return values

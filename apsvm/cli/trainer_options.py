@@ -92,6 +92,8 @@ def _option(key: str, field: dataclasses.Field[Any], about: Declared, hint: Any,
     more = f" [default: {about.default_text}]" if about.default_text and not about.path else ""
     if as_list:
         default, more = about.grid, ""
+    elif about.several:
+        more += f" {about.several}"
     return click.Option(
         [*flags, key],
         type=_type(about, _plain_type(hint), as_list=as_list),

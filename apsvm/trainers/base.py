@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from apsvm.records import Log, NoLog
-from apsvm.trainers.settings import Settings
+from apsvm.trainers.settings import Settings, declared
 
 if TYPE_CHECKING:
     import numpy as np
@@ -241,6 +241,13 @@ class Trainer(ABC, Generic[SettingsT]):
     def names(self) -> Sequence[str]:
         """What tells the models of its path apart, in file names; one empty name where there is one model only."""
         return [""]
+
+    @property
+    def grid(self) -> Mapping[str, Sequence[Any]]:
+        """The values that are worth trying of its settings, by name, where nobody names any; its other settings may
+        decide which."""
+        known = declared(type(self.settings))
+        return {name: about.grid for name, (_, about) in known.items() if about.grid is not None}
 
     def inputs(self) -> Mapping[str, str]:
         """Files that its settings name, by what they are: no output may replace one."""

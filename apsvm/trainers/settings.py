@@ -80,9 +80,11 @@ class Declared:
     multiples : it may also be a ``Multiple``
     metavar : what stands for its value in ``--help``
     default_text : what ``--help`` says of a default that depends on something
-    grid : the values that ``apsvm cv`` tries where none are named, as the command line would give them
+    grid : the values that ``apsvm cv`` tries where none are named; without a grid it takes one value only
+    simpler : which of its values make the simpler model, "low" or "high"; empty if it does not matter
     metric : whether it names a metric
     path : a list, whose values are trained in one go, each from those before
+    several : what ``--help`` of ``apsvm train`` says of several values
     in_header : whether it belongs into a model's header (a log's options do not)
     """
 
@@ -94,9 +96,11 @@ class Declared:
     multiples: bool = False
     metavar: str | None = None
     default_text: str | None = None
-    grid: str | None = None
+    grid: tuple[Any, ...] | None = None
+    simpler: str = ""
     metric: bool = False
     path: bool = False
+    several: str = ""
     in_header: bool = True
 
 

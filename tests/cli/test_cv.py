@@ -13,11 +13,12 @@ from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import StandardScaler
 
 from apsvm import load_model
-from apsvm.cli.cv import make_folds
-from apsvm.cli.shared import Failure
+from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
-from apsvm.trainers.stage import Settings, TrainingSet, Watch
-from apsvm.trainers.structured_svm import train_structured_svm
+from apsvm.header import Labels
+from apsvm.selection.folds import make_folds
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
 
 
 @pytest.fixture
@@ -36,12 +37,14 @@ def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
     )  # fmt: skip
     found = json.loads((tmp_path / "j").read_text())
     assert [setting["C"] for setting in found["settings"]] == [0.1, 1.0, 10.0, 100.0]
-    folds = make_folds(positive, None, 3, 4, "hard")
+    target = Target(Labels(), positive)
+    folds = make_folds(target, None, 3, 4)
     for setting in found["settings"]:
         for at, fold in enumerate(folds):
             scaler = StandardScaler().fit(X[fold.training])
-            data = TrainingSet(Rows(scaler.transform(X[fold.training])), positive[fold.training])
-            w = train_structured_svm(data, Settings(C=setting["C"], epsilon=1e-5), Watch()).w
+            data = TrainingSet(Rows(scaler.transform(X[fold.training])), target.of(fold.training))
+            (outcome,) = StructuredSVM("ap", StructuredSettings(C=(setting["C"],), epsilon=1e-5)).train(data, Watch())
+            w = outcome.w
             expected = average_precision_score(positive[fold.test], scaler.transform(X[fold.test]) @ w)
             assert setting["metrics"]["AP"]["folds"][at] == pytest.approx(expected, abs=0.005)
         values = np.array(setting["metrics"]["AUC"]["folds"])
@@ -63,7 +66,7 @@ def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
     run("train", "-q", path, tmp_path / "same", "-C", chosen["C"], "--scale", "standard", "-e", 1e-5, "--seed", 4)
     model = load_model(tmp_path / "m")
     assert model.coef == pytest.approx(load_model(tmp_path / "same").coef, rel=1e-6, abs=1e-9)
-    assert model.header["selection"] == {
+    assert model.header.selection == {
         "folds": 3, "folds_of": "rows, stratified", "seed": 4, "metric": "AP", "rule": "highest mean", "settings": 4,
         "C": chosen["C"], "mean": chosen["metrics"]["AP"]["mean"], "deviation": chosen["metrics"]["AP"]["deviation"],
     }  # fmt: skip
@@ -104,28 +107,6 @@ def test_folds_of_queries(rng, run, write_rows, tmp_path):
     assert 0.6 < found["settings"][0]["metrics"]["AP"]["mean"] < 1
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-def test_make_folds(grouped, rng):
-    relevant = rng.random(203) < 0.2
-    groups = rng.integers(0, 40, size=203) if grouped else None
-    folds = make_folds(relevant, groups, 4, 0, "x")
-    assert (np.sort(np.concatenate([fold.test for fold in folds])) == np.arange(203)).all()
-    for fold in folds:
-        assert (np.sort(np.concatenate(fold)) == np.arange(203)).all()
-        if groups is None:
-            assert abs(fold.test.size - 203 / 4) <= 1
-            assert abs(relevant[fold.test].sum() - relevant.sum() / 4) < 1
-        else:
-            assert not np.isin(groups[fold.test], groups[fold.training]).any()
-            assert abs(np.unique(groups[fold.test]).size - np.unique(groups).size / 4) <= 1
-    other = make_folds(relevant, groups, 4, 1, "x")
-    assert any(
-        (one.test != two.test).any() for one, two in zip(folds, other, strict=True) if one.test.size == two.test.size
-    )
-    with pytest.raises(Failure, match="need at least 60"):
-        make_folds(relevant, groups, 60, 0, "x")
-
-
 def test_one_standard_error(hard, run, tmp_path):
     path, _, _ = hard
     options = ("-C", "1e-4:1e4:log10", "--folds", 4, "-q", "--scale", "standard")
@@ -146,7 +127,11 @@ def test_one_standard_error(hard, run, tmp_path):
         (("--folds", "1"), 2, "--folds"),
         (("-m", "nonsense"), 2, "unknown metric"),
         (("--loss", "ap,ap"), 2, "twice"),
-        (("--loss", "warp"), 2, "which it does not have"),
+        (("--loss", "warp", "--rows-as-users"), 2, "this training looks at none"),
+        (("--loss", "wmw", "-C", "1"), 2, "-C is not for --loss wmw"),
+        (("--loss", "wmw", "--lambda", "1,1"), 2, "one value twice"),
+        (("--loss", "ap,warp", "--scale", "standard"), 2, "--scale is not for --loss warp"),
+        (("--validation", "x"), 2, "No such option"),
         (("--loss", "ap,f1", "--bound", "hinge,tight"), 2, "--bound tight is for losses over rankings"),
         (("-C", "1,1"), 2, "one value twice"),
         (("-o", "m", "--json", "m"), 2, "same place"),

@@ -5,9 +5,9 @@ Algorithm: ``apsvm.trainers.direct_loss``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingSet, Watch
 from apsvm.trainers.families.epochs import EpochSettings, check_metric, ending, evidence, progress_of, validator
@@ -44,7 +44,7 @@ class DirectSettings(EpochSettings):
         label="perturbation",
         range=Range(1e-9, 1e9),
         default_text="0.03; of the negative update 0.01",
-        grid="0.01:1:log10",
+        grid=(0.01, 0.1, 1.0),
         help="ε, how much the loss counts when those rankings are looked for, in deviations of the scores.",
     )
     step_rows: int = setting(
@@ -123,6 +123,11 @@ class DirectLoss(Trainer[DirectSettings]):
     @property
     def metric(self) -> str | None:
         return self.loss.metric
+
+    @property
+    def grid(self) -> Mapping[str, Sequence[Any]]:
+        """ε; the learning rate is in deviations of the scores, and its default fits."""
+        return {name: values for name, values in super().grid.items() if name != "learning_rate"}
 
     @property
     def validation_metric(self) -> str:

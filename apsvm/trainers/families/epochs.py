@@ -26,6 +26,7 @@ class EpochSettings(Settings):
         label="learning rate",
         range=Range(0.0, open_low=True),
         default_text="warp 0.05, with adadelta a factor of 1; direct 0.03 deviations of the scores",
+        grid=(0.005, 0.05, 0.5),
         help="How long a step is.",
     )
     l2: float | None = setting(

@@ -50,16 +50,18 @@ class StructuredSettings(Settings):
         path=True,
         metavar="NUMBER[,NUMBER…]",
         default_text="auto",
-        grid="0.001x:1000x:log10",
+        grid=tuple(map(Multiple, (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0))),
+        simpler="low",
         help="Weight of the risk against ½‖w‖². auto: derived from the scale of the features; 10x: ten times that. "
-        "0.01:100:log10: decades from 0.01 to 100, log2: doublings. Several values: a model each, MODEL with "
-        ".C<value> in its name; each starts from those before.",
+        "0.01:100:log10: decades from 0.01 to 100, log2: doublings.",
+        several="Several values: a model each, MODEL with .C<value> in its name; each starts from those before.",
     )
     epsilon: float = setting(
         1e-3,
         label="ε, the gap asked for, / C",
         flags=("-e", "--epsilon"),
         range=Range(0.0, open_low=True),
+        grid=(1e-3,),
         help="Stop when the duality gap is at most epsilon·C; in units of the loss.",
     )
     qp: str = setting(
@@ -77,7 +79,7 @@ class StructuredSettings(Settings):
         "hinge",
         label="bound",
         choices=BOUNDS,
-        grid="hinge",
+        grid=("hinge",),
         help="What bounds the loss from above: the convex structured hinge, or the tighter ramp, from the hinge's "
         "minimiser (and --warm-start's model) to a stationary point: often better where some positives are "
         "hopeless, for several times the work at the larger C that it wants.",

@@ -5,9 +5,9 @@ Algorithms: ``apsvm.trainers.warp``, ``item_factors``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from apsvm.machine import memory
 from apsvm.registry import UnknownNameError
@@ -57,7 +57,7 @@ class WarpSettings(EpochSettings):
         "harmonic",
         label="τ",
         metavar="auc|p@1|p@K|harmonic",
-        grid="p@1,p@10,harmonic",
+        grid=("p@1", "p@10", "harmonic"),
         help="What a rank costs: as many as stand above; 1 if any does; as many as K; 1 + 1/2 + … of them.",
     )
     rank_estimator: str = setting(
@@ -159,6 +159,13 @@ class Warp(Trainer[WarpSettings]):
     @property
     def uses_queries(self) -> bool:
         return not self.settings.rows_as_users
+
+    @property
+    def grid(self) -> Mapping[str, Sequence[Any]]:
+        """Learning rates around the rule's own, and of τ only what the rank estimator is for."""
+        own_rate = LEARNING_RATES[self.settings.rule]
+        taus = {"tau": ("harmonic",)} if self.settings.rank_estimator == "log-unbiased" else {}
+        return {**super().grid, "learning_rate": (own_rate / 10.0, own_rate, 10.0 * own_rate), **taus}
 
     @property
     def warm_start_refusal(self) -> str | None:

@@ -1,0 +1,136 @@
+"""What ``apsvm cv`` shows and writes: a line as each path ends, the table, and the JSON."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from apsvm.cli.trainer_options import option_name
+from apsvm.selection.grids import Axis, Grid, shown
+from apsvm.trainers.settings import Multiple, declared
+
+if TYPE_CHECKING:
+    from apsvm.metrics import Metric
+    from apsvm.selection.choice import Candidate
+    from apsvm.selection.cross_validation import PathInFold
+    from apsvm.selection.search import Search
+
+
+def spelled(grid: Grid, name: str) -> str:
+    """A setting as the command line has it, without its dashes: ``lambda``."""
+    return option_name(*declared(type(grid.settings))[name]).replace("_", "-")
+
+
+def progress_line(path: PathInFold, grids: Sequence[Grid], metric: str) -> str:
+    """What became of a path in a fold."""
+    grid, settings = grids[path.task.grid], path.settings
+    best = max(settings, key=lambda setting: setting.values[metric])
+    value, along = f"{metric} {best.values[metric]:.4f}", grid.along
+    seconds = f"in {math.fsum(setting.seconds for setting in settings):.2f} s"
+    of_loss = [grid.trainer.loss_name] if len(grids) > 1 else []
+    others = [shown(best.choice[axis.name]) for axis in _told_apart(grid) if axis is not along]
+    start = f"fold {path.task.fold + 1}  " + " ".join([*of_loss, *others, ""])
+    if along is None:
+        return f"{start}{seconds}; {value}"
+    name, chosen = spelled(grid, along.name), shown(best.choice[along.name])
+    if along.path:
+        return f"{start}{len(settings)} values of {name} {seconds}; best {value} at {name} = {chosen}"
+    return f"{start}{name} = {chosen} {seconds}; {value}"
+
+
+def _told_apart(grid: Grid) -> list[Axis]:
+    """The axes of several values."""
+    return [axis for axis in grid.axes if len(axis.values) > 1]
+
+
+@dataclass(frozen=True)
+class Results:
+    """The settings that were finished in every fold, and the one chosen."""
+
+    search: Search
+    candidates: Sequence[Candidate]
+    chosen: Candidate
+    metrics: Mapping[str, Metric]
+
+    def table(self) -> Iterator[str]:
+        """A line for each setting under a heading, in columns."""
+        rows = [self._heading(), *map(self._row, self.candidates)]
+        widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+        for row in rows:
+            cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
+            yield "  ".join([*cells, row[-1]]).rstrip()
+
+    def _heading(self) -> list[str]:
+        of_loss = ["loss"] if self._several_losses else []
+        mean_C = ["mean C"] if self._has_multiples else []
+        return [*of_loss, *self._columns, *mean_C, *self.metrics, "seconds", ""]
+
+    def _row(self, one: Candidate) -> list[str]:
+        grid = self.search.grids[one.grid]
+        choice = {spelled(grid, name): shown(value) for name, value in one.choice.items()}
+        cells = [one.loss] if self._several_losses else []
+        cells += [choice.get(column, "") for column in self._columns]
+        if self._has_multiples:
+            cells.append(f"{one.mean_C:.4g}" if one.C else "")
+        cells += [f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics]
+        return [*cells, f"{math.fsum(one.seconds):.2f}", ", ".join(self._marks(one))]
+
+    def _marks(self, one: Candidate) -> Iterator[str]:
+        if one is self.chosen:
+            edges = self.search.edges(self.candidates, one)
+            names = ", ".join(spelled(self.search.grids[one.grid], name) for name in edges)
+            yield f"chosen, at the edge of the grid: {names}" if edges else "chosen"
+        if not one.as_asked:
+            yield "stopped early"
+
+    @property
+    def _several_losses(self) -> bool:
+        return len(self.search.grids) > 1
+
+    @property
+    def _has_multiples(self) -> bool:
+        return any(isinstance(value, Multiple) for one in self.candidates for value in one.choice.values())
+
+    @property
+    def _columns(self) -> list[str]:
+        """The settings of which there are several values, and last those that the rows follow first."""
+        grids = self.search.grids
+        last = dict.fromkeys(spelled(grid, grid.along.name) for grid in grids if grid.along is not None)
+        first = dict.fromkeys(spelled(grid, axis.name) for grid in grids for axis in _told_apart(grid))
+        return [*(name for name in first if name not in last), *last]
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, for programs; settings by the names that a model's header has for them."""
+        search, dataset = self.search, self.search.dataset
+        return {
+            "data": {
+                "file": os.path.basename(dataset.source),
+                "sha256": dataset.fingerprint,
+                "rows": int(dataset.X.shape[0]),
+                "test_rows": [int(fold.test.size) for fold in search.folds],
+            },
+            **search.description(),
+            "scale": search.fits[0].features.scale,
+            "along": {grid.trainer.loss_name: grid.along.name for grid in search.grids if grid.along is not None},
+            "at_edge": search.edges(self.candidates, self.chosen),
+            "settings": [self._setting(one) for one in self.candidates],
+        }
+
+    def _setting(self, one: Candidate) -> dict[str, Any]:
+        from apsvm.selection.search import as_json
+
+        return {
+            "loss": one.loss,
+            **{name: as_json(value) for name, value in one.choice.items()},
+            **({"C_of_folds": one.C} if one.C else {}),
+            "metrics": {
+                metric: {"mean": one.mean(metric), "deviation": one.deviation(metric), "folds": one.values(metric)}
+                for metric in self.metrics
+            },
+            "seconds": one.seconds,
+            "states": one.states,
+            "chosen": one is self.chosen,
+        }

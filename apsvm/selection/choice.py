@@ -1,0 +1,124 @@
+"""Which setting is chosen: the one of the highest mean over the folds, or, by the rule of one standard error (Breiman
+et al. 1984), the simplest along its line whose mean is not more than one standard error below."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from apsvm.selection.cross_validation import Measured
+from apsvm.selection.grids import Axis, Grid, amount
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """A setting that was finished in every fold.
+
+    Attributes
+    ----------
+    grid : the number of its grid, from 0
+    loss : as ``--loss`` names it
+    choice : the setting: a value of each axis of the grid
+    folds : what was measured, by fold
+    """
+
+    grid: int
+    loss: str
+    choice: Mapping[str, Any]
+    folds: Sequence[Measured] = field(default_factory=list)
+
+    @property
+    def as_asked(self) -> bool:
+        """Whether training ended as it was asked to in every fold."""
+        return all(one.as_asked for one in self.folds)
+
+    @property
+    def C(self) -> list[float]:
+        """The weight of the risk in each fold; empty where there is none."""
+        return [one.C for one in self.folds if one.C is not None]
+
+    @property
+    def mean_C(self) -> float:
+        """The mean of ``C``."""
+        return math.fsum(self.C) / len(self.C)
+
+    @property
+    def seconds(self) -> list[float]:
+        """Of training, by fold."""
+        return [one.seconds for one in self.folds]
+
+    @property
+    def states(self) -> list[str]:
+        """Why training stopped, by fold."""
+        return [one.state for one in self.folds]
+
+    def values(self, metric: str) -> list[float]:
+        """The metric, by fold."""
+        return [one.values[metric] for one in self.folds]
+
+    def mean(self, metric: str) -> float:
+        """Of the folds' values."""
+        return math.fsum(self.values(metric)) / len(self.folds)
+
+    def deviation(self, metric: str) -> float:
+        """Between the folds' values, of a sample."""
+        mean = self.mean(metric)
+        return math.sqrt(math.fsum((value - mean) ** 2 for value in self.values(metric)) / (len(self.folds) - 1))
+
+
+def best(candidates: Sequence[Candidate], metric: str) -> Candidate:
+    """Of the highest mean, the first if there are several."""
+    return max(candidates, key=lambda candidate: candidate.mean(metric))
+
+
+def simplest(candidates: Sequence[Candidate], grid: Grid, of: Candidate, metric: str) -> Candidate:
+    """By the rule of one standard error: the simplest of the line that ``of`` lies on, of this grid and the best of
+    all; ``of`` itself where none is simpler than another."""
+    axis = grid.along
+    if axis is None or not axis.simpler:
+        return of
+    least = of.mean(metric) - of.deviation(metric) / math.sqrt(len(of.folds))
+    near = [one for one in line(candidates, of, axis) if one.mean(metric) >= least]
+    name = axis.name
+
+    def size(candidate: Candidate) -> float:
+        return candidate.mean_C if candidate.C else amount(candidate.choice[name])
+
+    return min(near, key=size) if axis.simpler == "low" else max(near, key=size)
+
+
+def line(candidates: Sequence[Candidate], through: Candidate, axis: Axis) -> list[Candidate]:
+    """Those that differ from ``through`` in nothing but this setting, ascending."""
+
+    def others(candidate: Candidate) -> dict[str, Any]:
+        return {name: value for name, value in candidate.choice.items() if name != axis.name}
+
+    on_it = [one for one in candidates if one.grid == through.grid and others(one) == others(through)]
+    return sorted(on_it, key=lambda candidate: axis.position(candidate.choice[axis.name]))
+
+
+def at_the_edge(candidates: Sequence[Candidate], grid: Grid, chosen: Candidate) -> list[str]:
+    """The settings of which ``chosen``, of this grid, has the lowest or the highest value that was tried."""
+    names = []
+    for axis in grid.axes:
+        on_it = line(candidates, chosen, axis)
+        if axis.numeric and len(on_it) > 1 and chosen in (on_it[0], on_it[-1]):
+            names.append(axis.name)
+    return names
+
+
+def beyond(candidates: Sequence[Candidate], grid: Grid, peak: Candidate, metric: str) -> dict[str, tuple[Any, ...]]:
+    """Values worth trying beyond those of the grid, by setting: where nobody named any, and the metric still rises
+    towards the last one, ``peak``, the best of all."""
+    values: dict[str, tuple[Any, ...]] = {}
+    for axis in grid.axes:
+        on_it = line(candidates, peak, axis)
+        if axis.named or not axis.numeric or len(on_it) < max(2, len(axis.values)):
+            continue
+        if peak is on_it[-1] and peak.mean(metric) > on_it[-2].mean(metric):
+            values[axis.name] = axis.above()
+        elif peak is on_it[0] and peak.mean(metric) > on_it[1].mean(metric):
+            values[axis.name] = axis.below()
+    return {name: new for name, new in values.items() if new}

@@ -1,0 +1,154 @@
+"""Paths trained on folds and measured on what the folds leave out, in threads on rows that are in memory once.
+
+A fold is a selection of the rows, its scaling a map in front of w: nothing of X is copied, and the result depends on
+neither the number of threads nor their order.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.labels import Target
+from apsvm.data.scaling import learn_scaling
+from apsvm.machine import thread_count
+from apsvm.selection.folds import Fold
+from apsvm.selection.grids import Variant
+from apsvm.trainers.base import Outcome, Watch
+from apsvm.trainers.fitting import Fit
+
+if TYPE_CHECKING:
+    from apsvm.metrics import Metric
+
+
+class SelectionError(ValueError):
+    """A setting that cannot be judged in a fold; the message says which fold, and why."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """A path to be trained in a fold.
+
+    Attributes
+    ----------
+    grid : the number of its grid, from 0
+    fold : the number of the fold, from 0
+    start : (dimension,) float64, where to begin, or None
+    """
+
+    grid: int
+    variant: Variant
+    fold: int
+    start: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A setting in one fold.
+
+    Attributes
+    ----------
+    choice : the setting
+    values : metric → value on the rows left out
+    seconds : of training, after the value before on the path
+    state, as_asked : why the training stopped, and whether it was asked to stop there
+    C : the weight of the risk, where there is one
+    """
+
+    choice: Mapping[str, Any]
+    values: Mapping[str, float]
+    seconds: float
+    state: str
+    as_asked: bool
+    C: float | None = None
+
+
+@dataclass(slots=True, eq=False)
+class PathInFold:
+    """What became of a task: its settings in the path's order, fewer if it was stopped, and the weights of the last."""
+
+    task: Task
+    settings: list[Measured] = field(default_factory=list)
+    w: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossValidation:
+    """What tasks are done on.
+
+    Attributes
+    ----------
+    fits : one a grid: all rows as its trainer sees them
+    target : what the rows are judged by
+    metrics : by name
+    """
+
+    fits: Sequence[Fit]
+    target: Target
+    metrics: Mapping[str, Metric]
+    folds: Sequence[Fold]
+
+    def run(self, tasks: Sequence[Task], jobs: int, should_stop: Callable[[], bool]) -> Iterator[PathInFold]:
+        """The tasks as they end, ``jobs`` at a time (0: one a core).
+
+        Raises
+        ------
+        SelectionError : a metric is not defined on the rows that a fold leaves out
+        ValueError, FloatingPointError : as ``Trainer.train``
+        """
+        from joblib import Parallel, delayed
+        from threadpoolctl import threadpool_limits
+
+        parallel = Parallel(n_jobs=thread_count(jobs), backend="threading", return_as="generator_unordered")
+        with threadpool_limits(1, user_api="blas"):
+            folds = {task.fold: self._scaled(task.fold) for task in tasks}
+            yield from parallel(delayed(self._train)(task, folds[task.fold], should_stop) for task in tasks)
+
+    def _scaled(self, fold: int) -> Sequence[Fit]:
+        """The fits of a fold's training rows, with one scaling learned from these."""
+        training, dataset = self.folds[fold].training, self.fits[0].dataset
+        scaling = learn_scaling(self.fits[0].features.scale, dataset.X, training)
+        return [replace(fit, selection=training, scaling=scaling) for fit in self.fits]
+
+    def _train(self, task: Task, fits: Sequence[Fit], should_stop: Callable[[], bool]) -> PathInFold:
+        path = PathInFold(task)
+        if should_stop():
+            return path
+        fit = replace(fits[task.grid], trainer=task.variant.trainer.with_settings(threads=1))
+        test = self.folds[task.fold].test
+        held_out, target = fit.rows(selection=test), self.target.of(test)
+        groups = None if fit.dataset.groups is None else fit.dataset.groups[test]
+        began = time.perf_counter()
+        for outcome in fit.outcomes(Watch(should_stop=should_stop), task.start):
+            if outcome.interrupted or should_stop():
+                break
+            assert isinstance(outcome.w, np.ndarray)
+            seconds = time.perf_counter() - began
+            values = self._judged(held_out.scores(outcome.w), target, groups, task.fold)
+            path.settings.append(_measured(task, outcome, values, seconds))
+            path.w = outcome.w
+            began = time.perf_counter()
+        return path
+
+    def _judged(
+        self, scores: NDArray[np.float64], target: Target, groups: NDArray[np.int64] | None, fold: int
+    ) -> Mapping[str, float]:
+        from apsvm.metrics import MetricError
+        from apsvm.metrics.evaluate import evaluate
+
+        metrics, lowest = list(self.metrics.values()), target.lowest_relevant
+        try:
+            return evaluate(metrics, scores, target.judgements, groups, relevant_from=lowest).values
+        except MetricError as error:
+            raise SelectionError(f"fold {fold + 1}: {error}") from None
+
+
+def _measured(task: Task, outcome: Outcome, values: Mapping[str, float], seconds: float) -> Measured:
+    return Measured(
+        task.variant.choice_of(outcome), values, seconds, outcome.state, as_asked=outcome.as_asked, C=outcome.C
+    )

@@ -1,0 +1,205 @@
+"""What is tried: for one loss the values of its trainer's settings, in the order of a table.
+
+A trainer says which of its settings are worth trying (``Trainer.grid``); a user may name other values, and values of
+other settings. A setting that is a *path* (C) is trained in one go, each value from those before; every combination of
+the others is a training of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from apsvm.trainers.base import Outcome, Trainer
+from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, declared
+
+#: How many values a grid is widened by.
+STEPS_BEYOND = 2
+
+
+def amount(value: float | Multiple) -> float:
+    """The number that a value is, or multiplies the default by."""
+    return value.factor if isinstance(value, Multiple) else float(value)
+
+
+def shown(value: Any) -> str:
+    """As in tables."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A setting and the values to try of it.
+
+    Attributes
+    ----------
+    name : of the setting
+    values : numbers ascending, multiples of a default after them; anything else as given
+    named : whether a user named them
+    path : whether they are trained in one go
+    range : the numbers that it may be
+    simpler : which of its values make the simpler model, "low" or "high"; empty if it does not matter
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    named: bool = False
+    path: bool = False
+    range: Range = Range()  # noqa: RUF009  # frozen
+    simpler: str = ""
+
+    @classmethod
+    def of(cls, name: str, values: Sequence[Any], about: Declared, *, named: bool) -> Axis:
+        """The axis of a setting. Raises SettingsError for one value twice, or none."""
+        flag = about.flags[0] if about.flags else f"--{name.replace('_', '-')}"
+        listed = [shown(value) for value in values]
+        if len(set(listed)) < len(listed):
+            raise SettingsError(f"{flag}: one value twice in {', '.join(listed)}")
+        if not listed:
+            raise SettingsError(f"{flag}: expected a value to try, found none")
+        axis = cls(name, tuple(values), named, about.path, about.range, about.simpler)
+        return replace(axis, values=tuple(sorted(values, key=axis.position))) if axis.numeric else axis
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its values are numbers, or multiples of one."""
+        return all(isinstance(value, int | float | Multiple) and not isinstance(value, bool) for value in self.values)
+
+    def position(self, value: Any) -> tuple[float, float]:
+        """Sorts values, those of a wider grid too."""
+        if not self.numeric:
+            return 0.0, float(self.values.index(value))
+        return float(isinstance(value, Multiple)), amount(value)
+
+    def above(self) -> tuple[Any, ...]:
+        """The next values beyond the highest, as far apart as the last two; fewer or none where its range ends."""
+        return self._beyond(self.values[-2:]) if len(self.values) > 1 else ()
+
+    def below(self) -> tuple[Any, ...]:
+        """The next values beyond the lowest, ascending."""
+        return self._beyond(self.values[1::-1])[::-1] if len(self.values) > 1 else ()
+
+    def _beyond(self, last_two: Sequence[Any]) -> tuple[Any, ...]:
+        """From the second of two values on, in steps of their ratio."""
+        if not self.numeric or isinstance(last_two[0], Multiple) != isinstance(last_two[1], Multiple):
+            return ()
+        inner, outer = map(amount, last_two)
+        if min(inner, outer) <= 0.0:
+            return ()
+        kind: Callable[[float], Any] = Multiple if isinstance(last_two[1], Multiple) else type(last_two[1])
+        # As written by hand: 0.3 and not 0.30000000000000004.
+        numbers = [float(f"{outer * (outer / inner) ** step:.12g}") for step in range(1, STEPS_BEYOND + 1)]
+        new = [kind(number) for number in numbers if 0.0 < number < math.inf and self.range.admits(number)]
+        return tuple(value for value in dict.fromkeys(new) if value not in self.values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variant:
+    """What is trained in one go.
+
+    Attributes
+    ----------
+    trainer : the plan, with all values of the path
+    choice : the values of all axes but the path, by name
+    path : the name of the setting that is the path, or None: then there is one training
+    """
+
+    trainer: Trainer[Any]
+    choice: Mapping[str, Any]
+    path: str | None = None
+
+    def choice_of(self, outcome: Outcome) -> dict[str, Any]:
+        """The values of all axes that an outcome was trained with."""
+        if self.path is None:
+            return dict(self.choice)
+        (value,) = getattr(outcome.settings, self.path)
+        return {**self.choice, self.path: value}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """What is tried of one loss.
+
+    Attributes
+    ----------
+    plan : makes the plan of settings, checked
+    settings : those that are not tried out
+    axes : those that are: words, then numbers, then the path
+    trainer : the plan of ``settings``
+    """
+
+    plan: Callable[[Settings], Trainer[Any]]
+    settings: Settings
+    axes: tuple[Axis, ...]
+    trainer: Trainer[Any]
+
+    @classmethod
+    def of(
+        cls,
+        plan: Callable[[Settings], Trainer[Any]],
+        settings: Settings,
+        named: Mapping[str, Sequence[Any]] | None = None,
+    ) -> Grid:
+        """The grid that the trainer declares, but where ``named`` has values, by the settings' names.
+
+        Raises
+        ------
+        SettingsError, UnknownNameError, LossError : of what there is to try, something cannot be
+        """
+        from apsvm.data.labels import Takes
+
+        trainer = plan(settings)
+        if trainer.takes is Takes.NOTHING:
+            raise SettingsError(
+                f"--loss {trainer.loss_name}: rows are judged by their labels in cross-validation, and this training "
+                "looks at none"
+            )
+        known, named = declared(type(settings)), named or {}
+        values = {**trainer.grid, **named}
+        axes = [
+            Axis.of(name, values[name], about, named=name in named)
+            for name, (_, about) in known.items()
+            if name in values
+        ]
+        axes.sort(key=lambda axis: (axis.path, axis.numeric))
+        grid = cls(plan, settings, tuple(axes), trainer)
+        for _ in grid.variants():
+            pass  # each is checked as it is made
+        return grid
+
+    @property
+    def along(self) -> Axis | None:
+        """The axis that a table's rows follow first: the path, or else the last of numbers."""
+        return self.axes[-1] if self.axes and self.axes[-1].numeric else None
+
+    def axis(self, name: str) -> Axis:
+        """The axis of that name."""
+        return next(axis for axis in self.axes if axis.name == name)
+
+    def variants(self) -> Iterator[Variant]:
+        """All of it."""
+        yield from self._variants({axis.name: axis.values for axis in self.axes})
+
+    def around(self, choice: Mapping[str, Any], axis: Axis, values: Sequence[Any]) -> Iterator[Variant]:
+        """``choice`` with ``values`` in the place of that of ``axis``."""
+        yield from self._variants({**{name: (value,) for name, value in choice.items()}, axis.name: values})
+
+    def chosen(self, choice: Mapping[str, Any]) -> Variant:
+        """``choice`` alone."""
+        (variant,) = self._variants({name: (value,) for name, value in choice.items()})
+        return variant
+
+    def order(self, choice: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
+        """Sorts choices as a table has them."""
+        return tuple(axis.position(choice[axis.name]) for axis in self.axes)
+
+    def _variants(self, values: Mapping[str, Sequence[Any]]) -> Iterator[Variant]:
+        path = next((axis.name for axis in self.axes if axis.path), None)
+        along: dict[str, Any] = {} if path is None else {path: tuple(values[path])}
+        free = [axis.name for axis in self.axes if axis.name != path]
+        for combination in itertools.product(*(values[name] for name in free)):
+            choice = dict(zip(free, combination, strict=True))
+            yield Variant(self.plan(replace(self.settings, **choice, **along)), choice, path)

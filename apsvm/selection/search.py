@@ -1,0 +1,254 @@
+"""The whole of it: every grid in every fold, once more where the best setting stands at the edge of its grid, the
+choice, and the chosen setting trained on all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apsvm.data.labels import LabelOptions, Target, judge
+from apsvm.header import Json
+from apsvm.machine import thread_count
+from apsvm.selection.choice import Candidate, at_the_edge, best, beyond, simplest
+from apsvm.selection.cross_validation import CrossValidation, Measured, PathInFold, Task
+from apsvm.selection.folds import Fold, make_folds
+from apsvm.selection.grids import Grid, Variant
+from apsvm.trainers.base import Outcome, Watch
+from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.settings import Multiple
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.metrics import Metric
+    from apsvm.model import Model
+
+
+def _never() -> bool:
+    return False
+
+
+def _unseen(*_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Followers:
+    """Who follows a search, and a way to stop it, asked between iterations.
+
+    Attributes
+    ----------
+    path : called as each path ends, with it, how many have, and how many there are
+    widened : called when a grid becomes wider, with its number, the setting, and the new values
+    """
+
+    path: Callable[[PathInFold, int, int], None] = _unseen
+    widened: Callable[[int, str, Sequence[Any]], None] = _unseen
+    should_stop: Callable[[], bool] = _never
+
+
+class Search:
+    """Settings compared on the folds of a data set.
+
+    Parameters
+    ----------
+    dataset : all rows
+    grids : what is tried, one a loss
+    metrics : by name; the first one chooses
+    labels, features : what was said of the labels, and is done to the features
+    folds : how many
+    seed : of the folds
+    one_standard_error : the rule of the choice, see ``apsvm.selection.choice``
+    query_weights : weight of each query in training, 1 where not named
+
+    Raises
+    ------
+    DataError : the labels do not fit
+    FoldError : a fold would go without
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        grids: Sequence[Grid],
+        metrics: Mapping[str, Metric],
+        *,
+        labels: LabelOptions = LabelOptions(),  # noqa: B008  # frozen
+        features: FeatureOptions = FeatureOptions(),  # noqa: B008  # frozen
+        folds: int = 5,
+        seed: int = 0,
+        one_standard_error: bool = False,
+        query_weights: Mapping[int, float] | None = None,
+    ) -> None:
+        self.dataset = dataset
+        self.grids = grids
+        self.metric = next(iter(metrics))
+        self.seed = seed
+        self.rule = "one standard error" if one_standard_error else "highest mean"
+        fits = [Fit.of(dataset, grid.trainer, labels, features, query_weights=query_weights) for grid in grids]
+        only_grades = all(metric.graded for metric in metrics.values())
+        target = _judged_by(dataset, [fit.target for fit in fits], labels, only_grades=only_grades)
+        made = make_folds(target, dataset.groups, folds, seed, only_grades=only_grades)
+        self._cross = CrossValidation(fits, target, metrics, made)
+        self._measured: dict[tuple[int, tuple[Any, ...]], dict[int, Measured]] = {}
+        self._ends: dict[tuple[int, tuple[Any, ...], int], PathInFold] = {}
+
+    @property
+    def fits(self) -> Sequence[Fit]:
+        """One a grid: all rows as its trainer sees them."""
+        return self._cross.fits
+
+    @property
+    def folds(self) -> Sequence[Fold]:
+        """The rows to train and to test on."""
+        return self._cross.folds
+
+    def run(self, jobs: int = 0, followers: Followers = Followers()) -> None:  # frozen
+        """Trains and measures, ``jobs`` paths at a time (0: one a core); after being stopped, what was finished counts.
+
+        Raises
+        ------
+        SelectionError : a metric is not defined on the rows that a fold leaves out
+        ValueError, FloatingPointError : as ``Trainer.train``
+        """
+        tasks = self._tasks((number, variant) for number, grid in enumerate(self.grids) for variant in grid.variants())
+        self._do(tasks, jobs, followers, done=0)
+        if followers.should_stop():
+            return
+        more = self._wider(followers)
+        if more:
+            self._do(more, jobs, followers, done=len(tasks))
+
+    def _tasks(self, variants: Iterable[tuple[int, Variant]]) -> list[Task]:
+        """Each of (grid, variant) in each fold, fold by fold."""
+        listed = list(variants)
+        return [Task(number, variant, fold) for fold in range(len(self.folds)) for number, variant in listed]
+
+    def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
+        total = done + len(tasks)
+        for path in self._cross.run(tasks, jobs, followers.should_stop):
+            done += 1
+            for measured in path.settings:
+                key = path.task.grid, tuple(measured.choice.values())
+                self._measured.setdefault(key, {})[path.task.fold] = measured
+                self._ends[(*key, path.task.fold)] = path
+            if path.settings:
+                followers.path(path, done, total)
+
+    def _wider(self, followers: Followers) -> list[Task]:
+        """What is left to do where the best setting stands at the edge of a grid whose values nobody named."""
+        candidates = self.candidates()
+        if not candidates:
+            return []
+        peak = best(candidates, self.metric)
+        grid = self.grids[peak.grid]
+        tasks: list[Task] = []
+        for name, values in beyond(candidates, grid, peak, self.metric).items():
+            followers.widened(peak.grid, name, values)
+            axis = grid.axis(name)
+            wider = self._tasks((peak.grid, variant) for variant in grid.around(peak.choice, axis, values))
+            onwards = axis.path and axis.position(values[0]) > axis.position(peak.choice[name])
+            tasks += [self._continued(task, peak) for task in wider] if onwards else wider
+        return tasks
+
+    def _continued(self, task: Task, last: Candidate) -> Task:
+        """A task whose path goes on where the one that ended with ``last`` did."""
+        if task.variant.trainer.warm_start_refusal is not None:
+            return task
+        end = self._ends[(last.grid, tuple(last.choice.values()), task.fold)]
+        return replace(task, start=end.w)
+
+    def candidates(self) -> list[Candidate]:
+        """The settings that were finished in every fold, grid by grid."""
+        whole = [
+            Candidate(
+                grid,
+                self.grids[grid].trainer.loss_name,
+                by_fold[0].choice,
+                [by_fold[fold] for fold in range(len(self.folds))],
+            )
+            for (grid, _), by_fold in self._measured.items()
+            if len(by_fold) == len(self.folds)
+        ]
+        return sorted(whole, key=lambda one: (one.grid, self.grids[one.grid].order(one.choice)))
+
+    def choose(self, candidates: Sequence[Candidate]) -> Candidate:
+        """By the rule."""
+        peak = best(candidates, self.metric)
+        if self.rule == "highest mean":
+            return peak
+        return simplest(candidates, self.grids[peak.grid], peak, self.metric)
+
+    def edges(self, candidates: Sequence[Candidate], chosen: Candidate) -> list[str]:
+        """The settings of which ``chosen`` has the lowest or the highest value that was tried."""
+        return at_the_edge(candidates, self.grids[chosen.grid], chosen)
+
+    def description(self) -> dict[str, Json]:
+        """How settings are compared."""
+        return {
+            "folds": len(self.folds),
+            "folds_of": "rows, stratified" if self.dataset.groups is None else "queries",
+            "seed": self.seed,
+            "metric": self.metric,
+            "rule": self.rule,
+        }
+
+    def refit(
+        self, chosen: Candidate, n_candidates: int, jobs: int = 0, should_stop: Callable[[], bool] = _never
+    ) -> Refit | None:
+        """``chosen``, of so many candidates, trained on all rows by ``jobs`` threads (0: one a core); None if it was
+        stopped before there was anything.
+
+        Raises
+        ------
+        ValueError, FloatingPointError : as ``Trainer.train``
+        """
+        from threadpoolctl import threadpool_limits
+
+        trainer = self.grids[chosen.grid].chosen(chosen.choice).trainer.with_settings(threads=1)
+        with threadpool_limits(1, user_api="blas"):
+            fit = replace(self.fits[chosen.grid], trainer=trainer).scaled()
+            # The threads of the rows alone: those of some trainers' settings change the result.
+            fit = replace(fit, shared=fit.rows().with_threads(thread_count(jobs)))
+            outcome = next(fit.outcomes(Watch(should_stop=should_stop)), None)
+        if outcome is None:
+            return None
+        model = fit.model(outcome)
+        header = replace(model.header, selection=self._selection(chosen, n_candidates))
+        return Refit(fit, outcome, replace(model, header=header))
+
+    def _selection(self, chosen: Candidate, n_candidates: int) -> dict[str, Json]:
+        """What the model's header says of the choice: the settings of which there were several values, and C."""
+        grid = self.grids[chosen.grid]
+        told = [axis.name for axis in grid.axes if axis is grid.along or len(axis.values) > 1]
+        return {
+            **self.description(),
+            "settings": n_candidates,
+            **{name: as_json(chosen.choice[name]) for name in told},
+            "mean": chosen.mean(self.metric),
+            "deviation": chosen.deviation(self.metric),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refit:
+    """The chosen setting on all rows: the training, what became of it, and its model."""
+
+    fit: Fit
+    outcome: Outcome
+    model: Model
+
+
+def as_json(value: Any) -> Json:
+    """A value of a setting."""
+    return str(value) if isinstance(value, Multiple) else value
+
+
+def _judged_by(dataset: Dataset, targets: Sequence[Target], labels: LabelOptions, *, only_grades: bool) -> Target:
+    """What the rows are judged by: what their labels mean to the losses, where these agree on which rows are relevant;
+    else what they mean to metrics. Raises DataError."""
+    first = targets[0]
+    agreed = all(np.array_equal(first.relevant, other.relevant) for other in targets[1:])
+    return judge(dataset, labels, first.labels if agreed else None, graded_metrics=only_grades)
