@@ -82,7 +82,9 @@ class Results:
         if one is self.chosen:
             edges = self.search.edges(self.candidates, one)
             names = ", ".join(spelled(self.search.grids[one.grid], name) for name in edges)
-            yield f"chosen, at the edge of the grid: {names}" if edges else "chosen"
+            if edges:
+                yield f"{names} at the edge of the grid"
+            yield "chosen"
         if not one.as_asked:
             yield "stopped early"
 

@@ -1,4 +1,5 @@
-"""A metric against C, mean ± deviation over the folds, from what ``apsvm cv --json`` writes."""
+"""A metric against C, or what takes its place for other losses, mean ± deviation over the folds, from what
+``apsvm cv --json`` writes."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """C, the metric's mean and deviation, and whether it was chosen."""
+    """C, or what takes its place; the metric's mean and deviation there, and whether it was chosen."""
 
     C: float
     mean: float
@@ -25,9 +26,42 @@ class Point:
     chosen: bool = False
 
 
+#: What results have of a setting beside its values.
+_BESIDE = {"C_of_folds", "metrics", "seconds", "states", "chosen"}
+
+
+def _along(results: Any, setting: Mapping[str, Any]) -> str:
+    """What the points of a setting's line differ in; earlier versions knew C only."""
+    return str(results.get("along", {}).get(setting["loss"], "C"))
+
+
+def _told_apart(settings: Sequence[Mapping[str, Any]], along: Mapping[str, str]) -> list[str]:
+    """What tells lines apart: the loss and settings of several values."""
+    values: dict[str, set[Any]] = {}
+    for setting in settings:
+        for part in setting.keys() - _BESIDE - {along[setting["loss"]]}:
+            values.setdefault(part, set()).add(setting[part])
+    in_order = dict.fromkeys(part for setting in settings for part in setting)
+    return [part for part in in_order if len(values.get(part, ())) > 1]
+
+
+def _named(part: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{'ε' if part == 'epsilon' else part.replace('_', ' ')} = {value:g}"
+
+
+def _place(setting: Mapping[str, Any], along: str, *, multiples: bool) -> float:
+    value = setting[along]
+    if multiples:
+        return float(value.removesuffix("x"))
+    return float(np.mean(setting["C_of_folds"])) if along == "C" else float(value)
+
+
 @dataclass(frozen=True)
 class Path(Picture):
-    """lines : name ("" if there is one) → points by rising C; metric : its name; x_label : what C is given in"""
+    """lines : name ("" if there is one) → points by rising C, or what takes its place; metric : its name; x_label :
+    what the points lie along"""
 
     name: ClassVar[str] = "path"
 
@@ -53,19 +87,16 @@ class Path(Picture):
             if metric.lower() not in known:
                 raise PictureError(f"no metric {metric!r}: it has {', '.join(known.values())}")
             metric = known[metric.lower()]
-            several = {part: len({setting[part] for setting in settings}) > 1 for part in ("loss", "bound", "epsilon")}
+            along = {setting["loss"]: _along(results, setting) for setting in settings}
+            told = _told_apart(settings, along)
             # Multiples of the default are a scale of their own, unless there are other values beside them.
-            multiples = all(isinstance(setting["C"], str) for setting in settings)
+            multiples = all(isinstance(setting[along[setting["loss"]]], str) for setting in settings)
             lines: dict[str, list[Point]] = {}
             for setting in settings:
-                name = ", ".join(
-                    f"ε = {setting[part]:g}" if part == "epsilon" else str(setting[part])
-                    for part, told in several.items()
-                    if told
-                )
-                C = float(setting["C"].removesuffix("x")) if multiples else float(np.mean(setting["C_of_folds"]))
-                found = setting["metrics"][metric]
-                point = Point(C, float(found["mean"]), float(found["deviation"]), bool(setting["chosen"]))
+                name = ", ".join(_named(part, setting[part]) for part in told if part in setting)
+                result = setting["metrics"][metric]
+                place = _place(setting, along[setting["loss"]], multiples=multiples)
+                point = Point(place, float(result["mean"]), float(result["deviation"]), bool(setting["chosen"]))
                 if not (0.0 < point.C < np.inf and np.isfinite([point.mean, point.deviation]).all()):
                     raise ValueError(f"expected C above 0 and finite values of {metric}, found {point}")
                 lines.setdefault(name, []).append(point)
@@ -75,7 +106,9 @@ class Path(Picture):
             raise PictureError(f"expected the results of apsvm cv --json ({type(error).__name__}: {error})") from None
         for points in lines.values():
             points.sort(key=lambda point: point.C)
-        x_label = "C, in multiples of the default (-C auto)" if multiples else "C"
+        x_label = " / ".join(dict.fromkeys(name.replace("_", " ") for name in along.values()))
+        if multiples:
+            x_label += ", in multiples of the default (-C auto)"
         return cls(lines, metric, x_label, title)
 
     def height(self, size: Size) -> float:

@@ -111,8 +111,10 @@ def at_the_edge(candidates: Sequence[Candidate], grid: Grid, chosen: Candidate) 
 
 def beyond(candidates: Sequence[Candidate], grid: Grid, peak: Candidate, metric: str) -> dict[str, tuple[Any, ...]]:
     """Values worth trying beyond those of the grid, by setting: where nobody named any, and the metric still rises
-    towards the last one, ``peak``, the best of all."""
+    towards the last one, ``peak``, the best of all; none where it cannot rise further, for metrics end at 1."""
     values: dict[str, tuple[Any, ...]] = {}
+    if peak.mean(metric) >= 1.0:
+        return values
     for axis in grid.axes:
         on_it = line(candidates, peak, axis)
         if axis.named or not axis.numeric or len(on_it) < max(2, len(axis.values)):

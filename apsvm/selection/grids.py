@@ -92,8 +92,8 @@ class Axis:
         kind: Callable[[float], Any] = Multiple if isinstance(last_two[1], Multiple) else type(last_two[1])
         # As written by hand: 0.3 and not 0.30000000000000004.
         numbers = [float(f"{outer * (outer / inner) ** step:.12g}") for step in range(1, STEPS_BEYOND + 1)]
-        new = [kind(number) for number in numbers if 0.0 < number < math.inf and self.range.admits(number)]
-        return tuple(value for value in dict.fromkeys(new) if value not in self.values)
+        new = dict.fromkeys(kind(number) for number in numbers if number < math.inf)
+        return tuple(value for value in new if amount(value) > 0.0 and self.range.admits(amount(value)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -59,6 +59,8 @@ def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
     table = done.stdout.splitlines()
     assert len(table) == 5
     row = next(line for line in table if line.endswith("chosen"))
+    assert found["at_edge"] == ["C"] * (chosen["C"] in (0.1, 100.0))
+    assert ("C at the edge of the grid, chosen" in row) == (chosen["C"] in (0.1, 100.0))
     assert row.split()[:4] == [
         f"{chosen['C']:g}", f"{chosen['metrics']['AP']['mean']:.4f}", "±", f"{chosen['metrics']['AP']['deviation']:.4f}"
     ]  # fmt: skip
@@ -119,6 +121,86 @@ def test_one_standard_error(hard, run, tmp_path):
     settings = json.loads((tmp_path / "k").read_text())["settings"]
     assert simple["C"] == min(s["C"] for s in settings if s["metrics"]["AP"]["mean"] >= least)
     assert simple["C"] < best["C"]
+
+
+def test_several_trainers_side_by_side(hard, here, tmp_path):
+    path, _, _ = hard
+    done = here(
+        "cv", path, "--folds", 2, "--loss", "ap,wmw,warp,direct(ap)", "-C", "1,10", "-l", "0.1,0.01", "--tau", "p@5",
+        "--learning-rate", "0.05,0.5", "--perturbation", 0.1, "--json", tmp_path / "j", "-o", tmp_path / "m",
+    )  # fmt: skip
+    results = json.loads((tmp_path / "j").read_text())
+    assert [
+        (one["loss"], *(one.get(name) for name in ("C", "regularisation", "tau", "learning_rate", "perturbation")))
+        for one in results["settings"]
+    ] == [
+        ("ap", 1.0, None, None, None, None),
+        ("ap", 10.0, None, None, None, None),
+        ("wmw", None, 0.01, None, None, None),
+        ("wmw", None, 0.1, None, None, None),
+        ("warp", None, None, "p@5", 0.05, None),
+        ("warp", None, None, "p@5", 0.5, None),
+        ("direct(ap)", None, None, None, 0.05, 0.1),
+        ("direct(ap)", None, None, None, 0.5, 0.1),
+    ]
+    assert results["along"] == {
+        "ap": "C", "wmw": "regularisation", "warp": "learning_rate", "direct(ap)": "perturbation"
+    }  # fmt: skip
+    assert ["C_of_folds" in one for one in results["settings"]] == [True] * 2 + [False] * 6
+    assert done.stdout.split("\n")[0].split() == [
+        "loss", "C", "lambda", "learning-rate", "perturbation", "AP", "seconds"
+    ]  # fmt: skip
+    # A path of C, and everything else on its own, in each fold.
+    assert sum("fold" in line for line in done.stderr.splitlines()) == 2 * (1 + 2 + 2 + 2)
+    assert "wmw lambda = 0.1 in" in done.stderr
+    chosen = next(one for one in results["settings"] if one["chosen"])
+    header = load_model(tmp_path / "m").header
+    assert header.loss == chosen["loss"]
+    assert (header.selection["settings"], header.selection["mean"]) == (8, chosen["metrics"]["AP"]["mean"])
+    name = results["along"][chosen["loss"]]
+    assert header.selection[name] == chosen[name]
+    assert header.settings[name] == chosen[name]
+    here("plot", "path", tmp_path / "j", "-o", tmp_path / "p.svg")
+    assert "C / regularisation / learning rate / perturbation" in (tmp_path / "p.svg").read_text()
+
+
+def test_a_choice_at_the_edge_widens_its_grid(rng, here, write_rows, tmp_path):
+    labels = np.where(rng.random(200) < 0.4, 1.0, -1.0)
+    X = rng.normal(size=(200, 6))
+    X[:, 0] = 3e-6 * (labels + 0.5 * rng.normal(size=200))  # w must be long to see it
+    path = write_rows(tmp_path / "faint.svm", X, labels)
+    done = here("cv", path, "--json", tmp_path / "j")
+    settings = json.loads((tmp_path / "j").read_text())["settings"]
+    assert [one["C"] for one in settings] == ["0.001x", "0.01x", "0.1x", *(f"{10**power}x" for power in range(6))]
+    assert "the best C stands at the edge of its grid: 10000x, 100000x as well" in done.stderr
+    assert done.stderr.count("fold") == 10
+    assert "10/10  fold" in done.stderr
+    assert next(one["C"] for one in settings if one["chosen"]) in ("10000x", "100000x")
+
+    named = here("cv", path, "-C", "0.001x:1000x:log10")
+    assert "as well" not in named.stderr
+    assert named.stdout.splitlines()[-1].endswith("C at the edge of the grid, chosen")
+
+
+def test_grades_are_judged_as_the_model_would_be(rng, here, write_rows, tmp_path):
+    X = rng.normal(size=(150, 4))
+    labels = np.clip(np.round(X[:, 0] + rng.normal(size=150)), 0, 2)
+    path = write_rows(tmp_path / "grades.svm", X, labels)
+    for loss in ("ndcg", "wmw"):
+        done = here("cv", path, "--loss", loss, "--folds", 3, "-m", "AP", "-m", "nDCG@5", "--json", "-", "-q")
+        results = json.loads(done.stdout)
+        assert 0.4 < max(one["metrics"]["AP"]["mean"] for one in results["settings"]) < 1
+    # Two classes are what ap needs.
+    assert "--relevant-from" in here("cv", path, "--loss", "ap,ndcg", "-q", code=65).stderr
+    here("cv", path, "--loss", "ap,ndcg", "--relevant-from", 1, "-C", "1", "-q")
+
+
+def test_a_metric_that_a_fold_does_not_have(here, tmp_path):
+    path = tmp_path / "below"
+    path.write_text("".join(f"{-(at % 3)} 1:{at % 7}\n" for at in range(60)))
+    done = here("cv", path, "--loss", "wmw", "-m", "nDCG", "-q", code=65)
+    assert f"{path}: fold " in done.stderr
+    assert "nDCG is undefined: no grade above 0" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -215,8 +215,3 @@ def test_what_is_not_used_is_said(here, tmp_path):
     said = here("train", "--loss", "direct(ap)", "-B", 1, path, tmp_path / "m").stderr
     assert "a constant feature moves no ranking" in said
     assert "cost: is not used here" in said
-
-
-def test_cv_says_what_it_is_for(cancer, here):
-    done = here("cv", "--loss", "direct(ap)", cancer.path, code=2)
-    assert "apsvm cv chooses C" in done.stderr

@@ -1,0 +1,285 @@
+"""The whole search against trainings done one by one, and what it does at the edge of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from apsvm.data.labels import LabelOptions, decide
+from apsvm.data.rows import Rows
+from apsvm.metrics.evaluate import evaluate, parse_metrics
+from apsvm.selection.choice import Candidate, simplest
+from apsvm.selection.cross_validation import Measured, SelectionError
+from apsvm.selection.grids import Grid
+from apsvm.selection.search import Followers, Search
+from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
+from apsvm.trainers.families import TRAINERS
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
+from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.settings import Multiple, Settings, setting
+
+
+@pytest.fixture
+def noisy(rng, dataset):
+    """Grades 0, 1, 2 that the first feature tells from each other, badly; 150 rows."""
+    X = rng.normal(size=(150, 4))
+    return dataset(X, np.clip(np.round(X[:, 0] + rng.normal(size=150)), 0.0, 2.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShrunkenSettings(Settings):
+    """shrink : added to the deviation of each feature"""
+
+    shrink: float = setting(1.0, grid=(0.1, 1.0, 10.0), simpler="high", help="Added to each deviation.")
+
+
+class Shrunken(Trainer[ShrunkenSettings]):
+    """A newcomer: the difference of the classes' means, over the features' deviations."""
+
+    family: ClassVar[str] = "shrunken"
+    title: ClassVar[str] = "Difference of means"
+    Settings = ShrunkenSettings
+    losses: ClassVar[tuple[str, ...]] = ("shrunken",)
+
+    def train(self, data, watch, *, start=None, validation=None) -> Iterator[Outcome]:
+        relevant, rows = data.target.relevant, data.rows
+        c = np.where(relevant, 1.0 / relevant.sum(), -1.0 / (~relevant).sum())
+        w = rows.combine(c) / (np.sqrt(rows.moments().variance) + self.settings.shrink)
+        yield Outcome(w=w, state="done", settings=self.settings)
+
+
+@pytest.fixture(autouse=True)
+def newcomer(monkeypatch):
+    monkeypatch.setitem(TRAINERS._places, "shrunken", f"{__name__}:Shrunken")
+
+
+def by_hand(search, dataset, one, fold, labels=LabelOptions()):  # noqa: B008
+    """The outcome of a candidate on a copy of a fold's training rows."""
+    grid = search.grids[one.grid]
+    trainer = grid.chosen(one.choice).trainer
+    target = decide(dataset, trainer.takes, labels).of(fold.training)
+    groups = None if dataset.groups is None else dataset.groups[fold.training]
+    data = TrainingSet(Rows(dataset.X[fold.training].copy()), target, groups)
+    (outcome,) = trainer.with_settings(threads=1).train(data, Watch())
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("loss", "named"),
+    [
+        ("ap", {"C": (0.1, 10.0), "bound": ("hinge", "tight"), "epsilon": (1e-6,)}),
+        ("f1", {"C": (1.0, Multiple(1.0)), "epsilon": (1e-6,)}),
+        ("wmw", {"regularisation": (1e-3, 1.0)}),
+        ("warp", None),
+        ("direct(ap)", {"perturbation": (0.03, 0.3)}),
+        ("shrunken", None),
+    ],
+)
+def test_every_candidate_against_a_training_of_its_own(loss, named, noisy, grid):
+    binary = replace(noisy, relevance=np.where(noisy.relevance > 0.0, 1.0, -1.0))
+    search = Search(binary, [grid(loss, named)], parse_metrics(["AP", "AUC"]), folds=3)
+    search.run(2)
+    candidates = search.candidates()
+    assert len(candidates) >= np.prod([len(axis.values) for axis in search.grids[0].axes])
+    relevant = binary.relevance > 0.0
+    for one in candidates:
+        if one.choice.get("bound") == "tight":
+            continue  # of several stationary points, a path may find another
+        for at, fold in enumerate(search.folds):
+            outcome = by_hand(search, binary, one, fold)
+            scores = binary.X[fold.test] @ outcome.w
+            for metric, value in evaluate(["AP", "AUC"], scores, relevant[fold.test]).values.items():
+                assert one.values(metric)[at] == pytest.approx(value, abs=2e-3)
+            if one.C:
+                assert one.C[at] == pytest.approx(outcome.C)
+    assert len({one.mean("AP") for one in candidates}) > 1
+
+
+def test_the_order_and_number_of_threads_change_nothing(noisy, grid):
+    binary = replace(noisy, relevance=np.where(noisy.relevance > 0.0, 1.0, -1.0))
+    grids = [grid(loss, seed=3) for loss in ("wmw", "warp", "direct(ap)", "shrunken", "ap")]
+    results = []
+    for jobs in (1, 3):
+        search = Search(binary, grids, parse_metrics(["AP"]), folds=2)
+        search.run(jobs)
+        results.append([(one.loss, one.choice, one.values("AP"), one.C) for one in search.candidates()])
+    assert results[0] == results[1]
+    assert list(dict.fromkeys(loss for loss, *_ in results[0])) == ["wmw", "warp", "direct(ap)", "shrunken", "ap"]
+
+
+@pytest.fixture
+def few_among_noise(dataset):
+    """120 rows of 40 equally good features: the simpler the model, the better."""
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(120) < 0.4, 1.0, -1.0)
+    return dataset(rng.normal(size=(120, 40)) + 0.25 * labels[:, None], labels)
+
+
+@pytest.fixture
+def faint(dataset):
+    """200 rows that one feature of a tiny scale tells apart: w must be long."""
+    rng = np.random.default_rng(0)
+    labels = np.where(rng.random(200) < 0.4, 1.0, -1.0)
+    X = rng.normal(size=(200, 6))
+    X[:, 0] = 3e-6 * (labels + 0.5 * rng.normal(size=200))
+    return dataset(X, labels)
+
+
+def searched(dataset, grids, **more):
+    """The search after its run, and how grids became wider."""
+    search = Search(dataset, grids, parse_metrics(["AP"]), **more)
+    wider = []
+    search.run(2, Followers(widened=lambda number, name, values: wider.append((number, name, tuple(values)))))
+    return search, wider
+
+
+def test_a_grid_widens_itself_once_towards_more(faint, grid):
+    search, wider = searched(faint, [grid("ap", {"epsilon": (1e-6,)})])
+    assert wider == [(0, "C", (Multiple(1e4), Multiple(1e5)))]
+    candidates = search.candidates()
+    assert [one.choice["C"].factor for one in candidates] == [10.0**power for power in range(-3, 6)]
+    means = [one.mean("AP") for one in candidates]
+    assert max(means[7:]) > max(means[:7])
+    assert search.choose(candidates) is candidates[int(np.argmax(means))]
+    # What began where the path ended is what begins at 0.
+    for one in candidates[7:]:
+        for at, fold in enumerate(search.folds):
+            scores = faint.X[fold.test] @ by_hand(search, faint, one, fold).w
+            value = evaluate(["AP"], scores, faint.relevance[fold.test] > 0.0).values["AP"]
+            assert one.values("AP")[at] == pytest.approx(value, abs=0.01)
+
+
+def test_a_grid_widens_itself_once_towards_less(few_among_noise, grid):
+    search, wider = searched(few_among_noise, [grid("ap")])
+    assert wider == [(0, "C", (Multiple(1e-5), Multiple(1e-4)))]
+    candidates = search.candidates()
+    assert [one.choice["C"].factor for one in candidates] == [10.0**power for power in range(-5, 4)]
+    assert search.choose(candidates).choice["C"].factor < 1e-3
+
+
+def test_only_the_best_of_several_grids_becomes_wider(few_among_noise, grid):
+    search, wider = searched(few_among_noise, [grid("wmw"), grid("ap")])
+    assert wider == [(0, "regularisation", (10.0, 100.0))]
+    assert [one.loss for one in search.candidates()] == ["wmw"] * 9 + ["ap"] * 7
+
+
+def test_settings_trained_one_by_one_widen_too(few_among_noise, grid):
+    search, wider = searched(few_among_noise, [grid("wmw")])
+    assert wider == [(0, "regularisation", (10.0, 100.0))]
+    assert [one.choice["regularisation"] for one in search.candidates()][-3:] == [1.0, 10.0, 100.0]
+
+
+def test_what_somebody_named_is_not_widened_but_said(faint, grid):
+    named = tuple(Multiple(10.0**power) for power in range(-3, 4))
+    search, wider = searched(faint, [grid("ap", {"C": named})])
+    candidates = search.candidates()
+    assert not wider
+    assert [one.choice["C"] for one in candidates] == list(named)
+    chosen = search.choose(candidates)
+    assert chosen is candidates[-1]
+    assert search.edges(candidates, chosen) == ["C"]
+    assert search.edges(candidates, candidates[3]) == []
+
+
+def test_nothing_is_widened_where_nothing_can_become_better(dataset, grid, rng):
+    X = rng.normal(size=(60, 2))
+    search, wider = searched(dataset(X, np.where(X[:, 0] > 0.0, 1.0, -1.0)), [grid("shrunken"), grid("ap")])
+    assert max(one.mean("AP") for one in search.candidates()) == 1.0
+    assert not wider
+
+
+@pytest.mark.parametrize(("loss", "simpler"), [("ap", min), ("wmw", max)])
+def test_one_standard_error(loss, simpler, noisy, grid):
+    binary = replace(noisy, relevance=np.where(noisy.relevance > 1.0, 1.0, -1.0))
+    search, _ = searched(binary, [grid(loss)], folds=4, one_standard_error=True)
+    candidates = search.candidates()
+    along = search.grids[0].along.name
+    peak = max(candidates, key=lambda one: one.mean("AP"))
+    least = peak.mean("AP") - peak.deviation("AP") / 2.0
+    near = [float(str(one.choice[along]).removesuffix("x")) for one in candidates if one.mean("AP") >= least]
+    assert len(near) > 1
+    chosen = search.choose(candidates)
+    assert float(str(chosen.choice[along]).removesuffix("x")) == simpler(near)
+    assert search.description()["rule"] == "one standard error"
+
+
+def test_one_standard_error_where_none_is_simpler(grid):
+    made = grid("warp")
+    folds = [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in (0.1, 0.9)]
+    candidates = [Candidate(0, "warp", variant.choice, folds) for variant in made.variants()]
+    assert simplest(candidates, made, candidates[4], "AP") is candidates[4]
+
+
+def test_the_chosen_setting_is_trained_on_all_rows(noisy, grid):
+    search, _ = searched(
+        noisy, [grid("wmw", {"regularisation": (1e-3, 1.0)})], features=FeatureOptions("standard", 1.0)
+    )
+    candidates = search.candidates()
+    chosen = search.choose(candidates)
+    refit = search.refit(chosen, len(candidates))
+    assert refit is not None
+    header = refit.model.header
+    assert header.selection == {
+        **search.description(),
+        "settings": 2,
+        "regularisation": chosen.choice["regularisation"],
+        "mean": chosen.mean("AP"),
+        "deviation": chosen.deviation("AP"),
+    }
+    assert header.settings["regularisation"] == chosen.choice["regularisation"]
+    assert (header.features.scale, header.features.bias, header.data.rows) == ("standard", 1.0, 150)
+    Z = (noisy.X - noisy.X.mean(axis=0)) / noisy.X.std(axis=0)
+    trainer = search.grids[0].chosen(chosen.choice).trainer
+    target = decide(noisy, trainer.takes)
+    (alone,) = trainer.train(TrainingSet(Rows(Z), target), Watch())
+    assert refit.model.coef * noisy.X.std(axis=0) == pytest.approx(alone.w, rel=1e-3, abs=1e-5)
+
+
+def test_rows_are_judged_by_what_their_labels_mean_to_the_losses(noisy, grid):
+    search, _ = searched(noisy, [grid("wmw", {"regularisation": (1.0,)}), grid("ndcg", {"C": (1.0,)})], folds=3)
+    for one in search.candidates():
+        for at, fold in enumerate(search.folds):
+            outcome = by_hand(search, noisy, one, fold)
+            scores = noisy.X[fold.test] @ outcome.w
+            value = evaluate(["AP"], scores, noisy.relevance[fold.test], relevant_from=1.0).values["AP"]
+            assert one.values("AP")[at] == pytest.approx(value, abs=2e-3)
+
+
+def test_a_metric_that_a_fold_does_not_have(dataset, grid, rng):
+    X = rng.normal(size=(60, 2))
+    search = Search(dataset(X, -np.round(np.abs(X[:, 0]))), [grid("wmw")], parse_metrics(["nDCG"]))
+    with pytest.raises(SelectionError, match=r"fold \d: nDCG is undefined: no grade above 0"):
+        search.run(1)
+
+
+def test_what_was_finished_in_every_fold_counts_when_it_is_stopped(noisy, grid):
+    binary = replace(noisy, relevance=np.where(noisy.relevance > 0.0, 1.0, -1.0))
+    # One after the other: of the first fold a path of C and seven of λ, then the same of the second.
+    for after, finished in ((0, []), (8, []), (9, ["ap"] * 7), (10, ["ap"] * 7 + ["wmw"])):
+        ended = []
+        search = Search(binary, [grid("ap"), grid("wmw")], parse_metrics(["AP"]), folds=2)
+        followers = Followers(
+            path=lambda path, done, total, ended=ended: ended.append((path.task.fold, done, total)),
+            should_stop=lambda ended=ended, after=after: len(ended) == after,
+        )
+        search.run(1, followers)
+        assert [one.loss for one in search.candidates()] == finished
+        assert ended == [(min(1, at // 8), at + 1, 16) for at in range(after)]
+
+
+def test_a_path_need_not_be_able_to_start_from_weights(faint):
+    """The two-stage approximation begins at its own binary SVM."""
+
+    def plan(settings: Settings) -> StructuredSVM:
+        assert isinstance(settings, StructuredSettings)
+        return StructuredSVM("ap", settings)
+
+    grid = Grid.of(plan, StructuredSettings(oracle="appx"), {"bound": ("hinge",)})
+    less_faint = replace(faint, X=faint.X * np.array([10.0, 1.0, 1.0, 1.0, 1.0, 1.0]))
+    search, wider = searched(less_faint, [grid], folds=3)
+    assert wider == [(0, "C", (Multiple(1e4), Multiple(1e5)))]
+    assert len(search.candidates()) == 9
