@@ -109,6 +109,11 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """What the trainer is asked to train on."""
         return self._trainer.losses[0]
 
+    def _values(self) -> dict[str, Any]:
+        """The parameters, by name, as settings take them."""
+        values: dict[str, Any] = self.get_params(deep=False)
+        return values
+
     def _refuse(self, plan: Trainer[Any], counted: Counted) -> None:
         """Raises ValueError for rows and parameters that do not go together."""
 
@@ -132,7 +137,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _settings(self) -> Settings:
         """What the parameters ask for, checked. Raises ValueError, TypeError."""
         return settings_of(
-            self.get_params(deep=False),
+            self._values(),
             self._trainer.Settings,
             self._renamed,
             seed=self._seed(),

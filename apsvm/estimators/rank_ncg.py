@@ -20,7 +20,6 @@ from apsvm.model import LinearRanker
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.families.rank_ncg import NAMED_GRAPHS, RankNCGSettings
 from apsvm.trainers.families.rank_ncg import RankNCG as Trainer
-from apsvm.trainers.settings import Settings
 
 #: What the setting ``graph`` is where the parameter is edges.
 EDGES = "edges"
@@ -116,13 +115,12 @@ class RankNCG(ByQuery, RankerOfNumbers):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _settings(self) -> Settings:
-        settings = super()._settings()
+    def _values(self) -> dict[str, Any]:
         if not isinstance(self.graph, str):
-            return replace(settings, graph=EDGES)  # type: ignore[call-arg]
+            return {**super()._values(), "graph": EDGES}
         if self.graph not in NAMED_GRAPHS:
             raise UnknownNameError(f"unknown graph {self.graph!r}: choose from {', '.join(NAMED_GRAPHS)}")
-        return settings
+        return super()._values()
 
     def _plan(self) -> Trainer:
         settings = self._settings()

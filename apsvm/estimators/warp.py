@@ -14,7 +14,6 @@ from apsvm.estimators.signatures import ByQuery
 from apsvm.header import Header
 from apsvm.trainers.base import Trainer
 from apsvm.trainers.families.warp import Warp
-from apsvm.trainers.settings import Settings
 
 
 class WARPRanker(ByQuery, RankerOfNumbers):
@@ -107,8 +106,8 @@ class WARPRanker(ByQuery, RankerOfNumbers):
         tags.non_deterministic = self.n_jobs not in (None, 1)
         return tags
 
-    def _settings(self) -> Settings:
-        return replace(super()._settings(), preference=self.relevant_from is None)  # type: ignore[call-arg]
+    def _values(self) -> dict[str, Any]:
+        return {**super()._values(), "preference": self.relevant_from is None}
 
     def _read(self, X: Any, y: Any, plan: Trainer[Any]) -> tuple[Any, Target]:
         X, target = super()._read(X, y, plan)
