@@ -2,8 +2,9 @@
 
 >>> import apsvm
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
-['APSVMClassifier', 'APSVMRanker', 'DataError', 'Dataset', 'LinearRanker', 'ModelError', 'RankNCG', 'RankerSet',
- 'WARPRanker', 'load_any_model', 'load_model', 'most_violated_ranking', 'read_svmlight']
+['APSVMClassifier', 'APSVMRanker', 'DataError', 'Dataset', 'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker',
+ 'ModelError', 'RankNCG', 'RankerSet', 'WARPRanker', 'estimator_for', 'load_any_model', 'load_model',
+ 'most_violated_ranking', 'read_svmlight']
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from apsvm.data.dataset import DataError, Dataset
     from apsvm.data.svmlight import read_svmlight
-    from apsvm.estimators import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker
+    from apsvm.estimators import (
+        APSVMClassifier,
+        APSVMRanker,
+        DirectLossClassifier,
+        DirectLossRanker,
+        RankNCG,
+        WARPRanker,
+        estimator_for,
+    )
     from apsvm.model import LinearRanker, ModelError, RankerSet, load_any_model, load_model
     from apsvm.oracles.inference import most_violated_ranking
 
@@ -25,11 +34,14 @@ __all__ = [
     "APSVMRanker",
     "DataError",
     "Dataset",
+    "DirectLossClassifier",
+    "DirectLossRanker",
     "LinearRanker",
     "ModelError",
     "RankNCG",
     "RankerSet",
     "WARPRanker",
+    "estimator_for",
     "load_any_model",
     "load_model",
     "most_violated_ranking",
@@ -41,11 +53,14 @@ _HOMES = {
     "APSVMRanker": "apsvm.estimators",
     "DataError": "apsvm.data.dataset",
     "Dataset": "apsvm.data.dataset",
+    "DirectLossClassifier": "apsvm.estimators",
+    "DirectLossRanker": "apsvm.estimators",
     "LinearRanker": "apsvm.model",
     "ModelError": "apsvm.model",
     "RankNCG": "apsvm.estimators",
     "RankerSet": "apsvm.model",
     "WARPRanker": "apsvm.estimators",
+    "estimator_for": "apsvm.estimators",
     "load_any_model": "apsvm.model",
     "load_model": "apsvm.model",
     "most_violated_ranking": "apsvm.oracles.inference",

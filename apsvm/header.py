@@ -58,7 +58,8 @@ class Labels:
     positive : the positive label, where one label is
     negative : the other labels of the training rows, at most a hundred
     relevant_from : the lowest relevant label, where it was named
-    relevant_above : for ``ORDER``: the lowest label of the training rows, above which rows are relevant
+    relevant_above : for ``ORDER``: the lowest label of the training rows, above which rows are relevant; for
+        ``THRESHOLD`` the label above which they are, where no lowest relevant one was named
     cuts : for ``ORDER``: where real targets were cut into classes, ascending; class 1 lies below the first
     several : whether a row may have several labels, or none
     names : the two classes' names, negative and positive, where they are no numbers

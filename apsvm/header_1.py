@@ -60,7 +60,9 @@ def upgraded(old: Mapping[str, Any]) -> dict[str, Any]:
             "nothing violates",
         )
     if "oracle" in old:
-        settings["oracle"] = "appx" if " then " in str(old["oracle"]) else old["oracle"]
+        # The oracle that was used, which only for the 0-1 loss is none that can be asked for.
+        used = "appx" if " then " in str(old["oracle"]) else old["oracle"]
+        settings["oracle"] = "auto" if used == "zero-one" else used
         new["details"]["oracle"] = old["oracle"]
     if old.get("C") is not None:
         multiple = old.get("C_of_default")

@@ -131,9 +131,9 @@ def test_classes_of_a_classifier(name, classes):
 
 
 def test_what_labels_meant_is_kept():
-    assert load_model(FOLDER / "positive_label.model").positive_label == 3
-    assert load_model(FOLDER / "ap.model").positive_label is None
-    assert load_model(FOLDER / "relevant_from.model").relevant_from == 2
+    assert load_model(FOLDER / "positive_label.model").header.labels.positive == 3
+    assert load_model(FOLDER / "ap.model").header.labels.kind == "binary"
+    assert load_model(FOLDER / "relevant_from.model").header.labels.relevant_from == 2
     assert APSVMRanker.from_model(load_model(FOLDER / "ranker_relevant_from.model")).relevant_from == 2
     assert RankNCG.from_model(load_model(FOLDER / "rank_ncg_classes.model")).n_classes == 3
     assert load_model(FOLDER / "scale_l2.model").unit_rows

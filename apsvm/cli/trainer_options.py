@@ -6,7 +6,6 @@ An option that several trainers declare is one option; it is refused for a loss 
 from __future__ import annotations
 
 import dataclasses
-import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from apsvm.cli.shared import given_by_user
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.base import Trainer
 from apsvm.trainers.families import TRAINERS, known_losses, trainer_of
-from apsvm.trainers.settings import Declared, SettingsError, declared
+from apsvm.trainers.settings import Declared, SettingsError, declared, plain_type
 
 #: Options on data that only some trainers have a use for, by the attribute that says so.
 _DATA_OPTIONS = {"validation": "takes_validation", "query_weights": "takes_query_weights"}
@@ -96,21 +95,12 @@ def _option(key: str, field: dataclasses.Field[Any], about: Declared, hint: Any,
         more += f" {about.several}"
     return click.Option(
         [*flags, key],
-        type=_type(about, _plain_type(hint), as_list=as_list),
+        type=_type(about, plain_type(hint), as_list=as_list),
         default=default,
         show_default=default is not None,
         metavar=about.metavar,
         help=about.help + more,
     )
-
-
-def _plain_type(hint: Any) -> type:
-    """What a value is, None and lists apart."""
-    arguments = typing.get_args(hint)
-    if isinstance(hint, types.UnionType):
-        (one,) = [kind for kind in arguments if kind is not type(None)]
-        return _plain_type(one)
-    return float if arguments else hint  # type: ignore[no-any-return]
 
 
 def _type(about: Declared, kind: type, *, as_list: bool) -> ParamType:

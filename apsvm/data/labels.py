@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,6 +226,52 @@ def ordered(
     return Target(labels, relevant, grades)
 
 
+def threshold(
+    grades: NDArray[np.float64], *, relevant_from: float | None = None, relevant_above: float = 0.0
+) -> Target:
+    """Labels (n,) of which those from ``relevant_from`` on, or without it those above ``relevant_above``, are relevant,
+    and the others alike."""
+    if relevant_from is not None:
+        return Target(Labels(kind=LabelKind.THRESHOLD, relevant_from=relevant_from), grades >= relevant_from)
+    return Target(Labels(kind=LabelKind.THRESHOLD, relevant_above=relevant_above), grades > relevant_above)
+
+
+def of_numbers(grades: NDArray[np.float64], takes: Takes, *, relevant_from: float | None = None) -> Target:
+    """What numbers (n,) mean to a trainer where no file says so: grades or an order where it takes them; else, or with
+    ``relevant_from``, relevant rows, those above 0 by default, and others."""
+    if takes is Takes.ORDER:
+        return ordered(grades, relevant_from=relevant_from)
+    if takes is Takes.GRADES and relevant_from is None:
+        return graded(grades)
+    return threshold(grades, relevant_from=relevant_from)
+
+
+def of_two(values: NDArray[Any], classes: NDArray[Any]) -> Target:
+    """Values (n,) of any type, each one of the two ``classes`` (2,): the second is positive."""
+    relevant: NDArray[np.bool_] = values == classes[1]
+    names = classes.tolist()
+    if not all(isinstance(name, bool | int | float) for name in names):
+        return Target(Labels(kind=LabelKind.BINARY, names=tuple(str(name) for name in names)), relevant)
+    negative, positive = (float(name) for name in names)
+    plain = positive == 1.0 and negative in (-1.0, 0.0)
+    kind = LabelKind.BINARY if plain else LabelKind.ONE_LABEL
+    return Target(Labels(kind=kind, positive=positive, negative=(negative,)), relevant)
+
+
+def again(grades: NDArray[np.float64], labels: Labels) -> Target:
+    """What numbers (n,) mean to a ranker that ``labels`` are of: ``of_numbers`` with what its training settled."""
+    if labels.kind is LabelKind.ORDER:
+        cuts = None if labels.cuts is None else np.array(labels.cuts)
+        target = ordered(grades, relevant_from=labels.relevant_from, relevant_above=labels.relevant_above, cuts=cuts)
+        return replace(target, labels=labels)
+    if labels.kind is LabelKind.THRESHOLD:
+        above = 0.0 if labels.relevant_above is None else labels.relevant_above
+        return threshold(grades, relevant_from=labels.relevant_from, relevant_above=above)
+    if labels.kind is LabelKind.ONE_LABEL:
+        return Target(labels, grades == labels.positive)
+    return graded(grades)
+
+
 def recall(dataset: Dataset, labels: Labels) -> Target:
     """What the labels of ``dataset`` mean to a model whose header has ``labels``: what training on them would have made
     of them.
@@ -239,13 +285,7 @@ def recall(dataset: Dataset, labels: Labels) -> Target:
         if target.relevant.any():
             return target
     if labels.kind is LabelKind.ORDER:
-        target = ordered(
-            dataset.relevance,
-            relevant_from=labels.relevant_from,
-            relevant_above=labels.relevant_above,
-            cuts=None if labels.cuts is None else np.array(labels.cuts),
-        )
-        return replace(target, labels=labels)
+        return again(dataset.relevance, labels)
     if labels.kind is LabelKind.THRESHOLD and labels.relevant_above is not None:
         relevant = dataset.both_classes(dataset.relevance > labels.relevant_above)
         return Target(labels, relevant)

@@ -3,11 +3,21 @@
 ``APSVMClassifier`` takes two classes and predicts one of them, so that everything scikit-learn has for classifiers
 (scorers, displays, calibration, stratified folds) takes it. ``APSVMRanker`` takes grades and predicts scores. Both
 optimise any loss of the structured SVM by the trainer of ``apsvm train``, over one ranking or, with ``qid``, one a
-query. ``RankNCG`` is ``--loss wmw`` and ``WARPRanker`` ``--loss warp``: rankers.
+query. ``RankNCG`` is ``--loss wmw`` and ``WARPRanker`` ``--loss warp``: rankers. ``DirectLossClassifier`` and
+``DirectLossRanker`` are ``--loss 'direct(…)'``. ``estimator_for`` makes one for any other trainer.
 """
 
+from apsvm.estimators.made import DirectLossClassifier, DirectLossRanker, estimator_for
 from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
 from apsvm.estimators.warp import WARPRanker
 
-__all__ = ["APSVMClassifier", "APSVMRanker", "RankNCG", "WARPRanker"]
+__all__ = [
+    "APSVMClassifier",
+    "APSVMRanker",
+    "DirectLossClassifier",
+    "DirectLossRanker",
+    "RankNCG",
+    "WARPRanker",
+    "estimator_for",
+]

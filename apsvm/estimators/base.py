@@ -1,15 +1,21 @@
-"""What the estimators share: rows in, scores out, models to and from files."""
+"""What the estimators share: a training by a trainer's plan, scores out, models to and from files.
+
+    X, y, qid, sample_weight  →  ``Fit`` of the plan that the parameters ask for  →  weights and a header
+
+The header is the model's (``apsvm.header``) and is kept: what an estimator says of its training is read from it, after
+a fit as after ``from_model``.
+"""
 
 from __future__ import annotations
 
 import logging
-import math
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
-from numbers import Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,29 +23,46 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from apsvm.data.rows import Rows
+from apsvm.data.dataset import Dataset
+from apsvm.data.labels import Target
+from apsvm.estimators.measure import trained_measure
+from apsvm.estimators.parameters import in_words_of_python, parameters_of, settings_of
+from apsvm.estimators.rows import Counted, count_rows
+from apsvm.header import Header
 from apsvm.model import LinearRanker
-from apsvm.registry import UnknownNameError
+from apsvm.trainers.base import Outcome, Progress, Trainer, Watch
+from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.settings import Settings
 
 logger = logging.getLogger("apsvm")
+
+#: How X is checked, in fit and after.
+FEATURES: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """score(x) = coef·x + intercept."""
 
-    #: Requested by default: there is one thing that a column of query ids can mean.
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
-    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
+    #: Who trains, and parameters whose settings have other names.
+    _trainer: ClassVar[type[Trainer[Any]]]
+    _renamed: ClassVar[Mapping[str, str]] = {}
+    #: Whether the trainer draws: an exact one leaves ``random_state`` alone.
+    _draws: ClassVar[bool] = False
+    #: What helps where a training stopped early.
+    _remedy: ClassVar[str] = "raise time_limit"
 
     coef_: NDArray[np.float64]
     intercept_: Any
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     n_iter_: int
+    n_queries_: int
+    n_queries_skipped_: int
+    _header: Header
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -50,114 +73,256 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The scores of the rows of X (n, n_features_in_), the higher the more relevant: (n,) float64."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **_FEATURES)
-        return self._scores(self._rows(X))
+        return self._scores(validate_data(self, X, reset=False, **FEATURES))
 
     def to_model(self) -> LinearRanker:
         """The model, to be saved (``.save(path)``) and used by ``apsvm predict`` and ``apsvm eval``."""
         check_is_fitted(self)
-        header: dict[str, Any] = {
-            "zero_based": False,
-            "positive_label": None,
-            "estimator": type(self).__name__,
-            "versions": {name: version(name) for name in ("apsvm", "numpy", "scikit-learn")},
-            **self._header(),
-        }
-        if hasattr(self, "feature_names_in_"):
-            header["feature_names"] = self.feature_names_in_.tolist()
-        return LinearRanker(self.coef_.ravel().copy(), float(np.ravel(self.intercept_)[0]), header)
+        return LinearRanker(self.coef_.ravel().copy(), float(np.ravel(self.intercept_)[0]), self._header)
 
     @classmethod
     def from_model(cls, model: LinearRanker) -> Self:
-        """An estimator that scores as ``model`` (``apsvm.load_model``) does, with its parameters as far as its file
-        tells them. Raises ValueError if this class does not train such models."""
-        estimator = cls(**cls._parameters(model.header))
-        estimator.n_features_in_ = model.width
-        if "feature_names" in model.header:
-            estimator.feature_names_in_ = np.array(model.header["feature_names"], dtype=object)
-        if "iterations" in model.header:
-            estimator.n_iter_ = int(model.header["iterations"])
-        estimator._set_weights(model.coef.copy(), model.intercept)
-        estimator._recall(model.header)
-        return estimator
+        """An estimator that scores as ``model`` (``apsvm.load_model``) does, with its parameters as far as its header
+        tells them.
+
+        Raises
+        ------
+        ValueError : this class does not train such models
+        """
+        return cls._of_model(model, {})
 
     # What a class of estimators says.
 
-    def _header(self) -> dict[str, Any]:
-        """What its model file tells of the training, in JSON values."""
+    def _read(self, X: Any, y: Any, plan: Trainer[Any]) -> tuple[Any, Target]:
+        """X as an array and what y means, of a fit, checked."""
         raise NotImplementedError
 
-    @classmethod
-    def _parameters(cls, header: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters that a model's header tells."""
+    def _read_again(self, X: Any, y: Any) -> tuple[Any, Target]:
+        """X as an array and what y means to the fitted estimator, checked."""
         raise NotImplementedError
 
-    def _recall(self, header: Mapping[str, Any]) -> None:
-        """Sets what else a model's header tells."""
+    def _require_both(self, target: Target) -> None:
+        """Raises ValueError if the rows that count are all alike."""
+        raise NotImplementedError
+
+    def _loss(self) -> Any:
+        """What the trainer is asked to train on."""
+        return self._trainer.losses[0]
+
+    def _values(self) -> dict[str, Any]:
+        """The parameters, by name, as settings take them."""
+        values: dict[str, Any] = self.get_params(deep=False)
+        return values
+
+    def _refuse(self, plan: Trainer[Any], counted: Counted) -> None:
+        """Raises ValueError for rows and parameters that do not go together."""
+
+    def _trained_constant(self, plan: Trainer[Any]) -> float | None:
+        """The value of a constant feature to be trained with the others, or None."""
+        return None
+
+    def _free_constant(self, scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> float:
+        """The constant where the loss does not depend on it."""
+        return 0.0
+
+    def _described(self, header: Header) -> Header:
+        """What the estimator itself has to say in its model's header."""
+        return header
+
+    def _recall(self, header: Header) -> None:
+        """Sets the attributes that a header tells."""
 
     # What they share.
+
+    def _settings(self) -> Settings:
+        """What the parameters ask for, checked. Raises ValueError, TypeError."""
+        return settings_of(
+            self._values(),
+            self._trainer.Settings,
+            self._renamed,
+            seed=self._seed(),
+            threads=effective_n_jobs(self.n_jobs),
+        )
+
+    def _seed(self) -> int:
+        """An integer is the seed itself, as ``--seed`` is."""
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1)) if self._draws else 0
+
+    def _plan(self) -> Trainer[Any]:
+        """The trainer, its loss and settings checked. Raises ValueError, TypeError."""
+        loss = self._loss()
+        settings = self._settings()
+        with in_words_of_python(self._trainer.Settings, str(loss)):
+            return self._trainer(loss, settings)
+
+    def _fit(self, X: Any, y: Any, qid: Any, sample_weight: Any = None) -> Self:
+        plan = self._plan()
+        X, target = self._read(X, y, plan)
+        counted = self._counted(X, qid, sample_weight, by_query=plan.uses_queries)
+        self._refuse(plan, counted)
+        fit = self._training(X, target, counted, plan)
+        data = fit.training_set()
+        self._require_both(data.target)
+        start = self._start(plan, fit)
+        with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
+            for remark in plan.check(data):
+                logger.warning("%s: %s", type(self).__name__, remark)
+            *_, outcome = plan.train(data, Watch(progress=_tell, remark=logger.info), start=start)
+        model = fit.model(outcome)
+        assert isinstance(model, LinearRanker)
+        constant = model.intercept
+        if fit.features.bias is None:
+            constant = self._free_constant(data.rows.scores(model.coef), data.target.relevant)
+        self._keep(model.coef, constant, self._header_of(model.header, counted))
+        if not outcome.as_asked:
+            self._warn(outcome)
+        return self
+
+    def _training(self, X: Any, target: Target, counted: Counted, plan: Trainer[Any]) -> Fit:
+        every_row_once = np.array_equal(counted.members, np.arange(X.shape[0]))
+        dataset = Dataset(
+            X=X,
+            relevance=target.relevant.astype(np.float64) if target.grades is None else target.grades,
+            groups=counted.groups,
+            costs=counted.costs,
+            zero_based=False,
+            source="",
+            fingerprint="",
+            unknown_features=0,
+        )
+        return Fit(
+            dataset,
+            plan,
+            target,
+            FeatureOptions(bias=self._trained_constant(plan)),
+            selection=None if every_row_once else counted.members,
+            query_weights=counted.query_weights,
+        )
+
+    def _start(self, plan: Trainer[Any], fit: Fit) -> NDArray[np.float64] | None:
+        """Where to begin: at the weights of the fit before, where the user wants them and there was one."""
+        if not self.warm_start:
+            return None
+        if plan.warm_start_refusal is not None:
+            raise ValueError(f"warm_start does not apply: {plan.warm_start_refusal}")
+        if not hasattr(self, "coef_"):
+            return None
+        width, bias = fit.dataset.X.shape[1], fit.features.bias
+        if self.coef_.size != width:
+            raise ValueError(f"warm_start: the weights are of {self.coef_.size} features, X has {width}")
+        constant = [] if bias is None else [np.ravel(self.intercept_)[0] / bias]
+        return np.append(self.coef_.ravel(), constant)
+
+    def _header_of(self, header: Header, counted: Counted) -> Header:
+        names = getattr(self, "feature_names_in_", None)
+        queries = header.data.queries
+        if queries is None and counted.groups is not None:
+            queries = int(np.unique(counted.groups).size)
+        return self._described(
+            replace(
+                header,
+                features=replace(header.features, names=None if names is None else tuple(names.tolist())),
+                data=replace(header.data, queries=queries),
+                estimator=type(self).__name__,
+                versions={**header.versions, "scikit-learn": version("scikit-learn")},
+            )
+        )
+
+    def _keep(self, coef: NDArray[np.float64], intercept: float, header: Header) -> None:
+        """The fitted attributes, of a fit or of a model."""
+        self._set_weights(coef, intercept)
+        self._header = header
+        epochs = 0 if header.epochs is None else header.epochs.count
+        self.n_iter_ = epochs if header.iterations is None else header.iterations
+        data = header.data
+        self.n_queries_ = 1 if data.queries is None else data.queries
+        self.n_queries_skipped_ = data.queries_skipped or 0
+        self._recall(header)
 
     def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
         self.coef_, self.intercept_ = coef, intercept
 
-    def _rows(self, X: Any, *, bias: float | None = None) -> Rows:
-        return Rows(X, bias=bias, threads=effective_n_jobs(self.n_jobs))
+    @classmethod
+    def _of_model(cls, model: LinearRanker, parameters: Mapping[str, Any]) -> Self:
+        """``from_model``, with ``parameters`` in the place of those of the header."""
+        header = model.header
+        known = cls._trainer.serves(header.loss) if not header.family else header.family == cls._trainer.family
+        if not known:
+            losses = ", ".join(cls._trainer.losses)
+            raise ValueError(f"a model of loss {header.loss!r} is none of {cls.__name__}'s, whose losses are: {losses}")
+        names = cls._get_param_names()
+        told = {name: value for name, value in cls._parameters(model).items() if name in names}
+        estimator = cls(**{**told, **parameters})
+        estimator.n_features_in_ = model.width
+        if header.features.names is not None:
+            estimator.feature_names_in_ = np.array(header.features.names, dtype=object)
+        estimator._keep(model.coef.copy(), model.intercept, header)
+        return estimator
 
-    def _scores(self, rows: Rows) -> NDArray[np.float64]:
-        return rows.scores(self.coef_.ravel()) + float(np.ravel(self.intercept_)[0])
+    @classmethod
+    def _parameters(cls, model: LinearRanker) -> dict[str, Any]:
+        """The parameters that a model tells, and others perhaps."""
+        header = model.header
+        parameters = parameters_of(header.settings, cls._trainer.Settings, cls._renamed)
+        if header.seed or (header.seed is not None and cls._draws):
+            parameters["random_state"] = header.seed
+        if header.labels.kind == "threshold":
+            parameters["relevant_from"] = header.labels.relevant_from
+        return parameters
 
-    def _warm_coef(self, width: int) -> NDArray[np.float64] | None:
-        """The weights to start from, where the user wants those of the fit before and there was one."""
-        if not (self.warm_start and hasattr(self, "coef_")):
-            return None
-        if self.coef_.size != width:
-            raise ValueError(f"warm_start: the weights are of {self.coef_.size} features, X has {width}")
-        return self.coef_.ravel()
+    def _score(self, X: Any, y: Any, qid: Any, sample_weight: Any = None) -> float:
+        X, target = self._read_again(X, y)
+        plan = self._judge()
+        by_query = plan is None or plan.uses_queries
+        if qid is None and by_query and self.n_queries_ + self.n_queries_skipped_ > 1:
+            raise ValueError(
+                f"{type(self).__name__} was fitted with qid, {self.n_queries_ + self.n_queries_skipped_} queries, and "
+                "is to be scored without: pass qid here too (all alike for one ranking of all rows). In searches and "
+                "cross-validation sklearn.set_config(enable_metadata_routing=True) takes it to the score of each fold"
+            )
+        counted = self._counted(X, qid, sample_weight, by_query=by_query)
+        loss = getattr(plan, "loss", None)
+        return trained_measure(self._header.metric, loss, self._scores(X), target, counted)
 
-    def _warn(self, why: str) -> None:
-        warnings.warn(f"{type(self).__name__} stopped early: {why}", ConvergenceWarning, stacklevel=3)
+    def _judge(self) -> Trainer[Any] | None:
+        """The plan whose loss ``score`` is about; None where the header's metric has to do."""
+        return self._plan()
 
+    def _counted(self, X: Any, qid: Any, sample_weight: Any, *, by_query: bool) -> Counted:
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if not sample_weight.any():
+                raise ValueError("all sample weights are zero")
+        return count_rows(X.shape[0], qid, sample_weight, by_query=by_query)
 
-class ScoresArePredictions(LinearEstimator):
-    """A ranker: neither classifier nor regressor."""
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        return self.to_model().score(X, threads=effective_n_jobs(self.n_jobs))
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """The scores of the rows of X (n, n_features_in_), as ``decision_function``: (n,) float64."""
-        return self.decision_function(X)
-
-
-#: How X is checked, in fit and after.
-_FEATURES: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-
-
-def check_features(estimator: LinearEstimator, X: Any, y: Any, **how: Any) -> tuple[Any, Any]:
-    """X and y as arrays, checked, as those of a fit."""
-    X, y = validate_data(estimator, X, y, **_FEATURES, **how)
-    return X, y
-
-
-def check_known_features(estimator: LinearEstimator, X: Any, y: Any, **how: Any) -> tuple[Any, Any]:
-    """X and y as arrays, checked, of what is to be scored."""
-    check_is_fitted(estimator)
-    X, y = validate_data(estimator, X, y, reset=False, **_FEATURES, **how)
-    return X, y
-
-
-def check_number(estimator: LinearEstimator, name: str, **bounds: Any) -> float:
-    """The estimator's parameter of this name; ValueError (TypeError) unless it is a finite number within the bounds of
-    ``sklearn.utils.check_scalar``."""
-    value = float(check_scalar(getattr(estimator, name), name, Real, **bounds))
-    if not math.isfinite(value):
-        raise ValueError(f"{name} == {value}, must be finite")
-    return value
+    def _warn(self, outcome: Outcome) -> None:
+        evidence = ""
+        if outcome.certificate is not None:
+            evidence = f", gap {outcome.certificate.gap:.3g} > {outcome.certificate.tolerance:.3g} asked for"
+        elif outcome.gradient is not None and outcome.gradient.asked is not None:
+            evidence = f", gradient {outcome.gradient.gradient_norm:.3g} > {outcome.gradient.asked:.3g} asked for"
+        warnings.warn(
+            f"{type(self).__name__} stopped early: {outcome.state}{evidence}; {self._remedy}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
-def check_choices(estimator: LinearEstimator, **known: Sequence[str]) -> None:
-    """Raises UnknownNameError (a ValueError) for a parameter that is none of its ``known`` values."""
-    for name, choices in known.items():
-        value = getattr(estimator, name)
-        if value not in choices:
-            raise UnknownNameError(f"unknown {name} {value!r}: choose from {', '.join(choices)}")
+def _tell(progress: Progress) -> None:
+    """A line of a progress display, for the log."""
+    words = {"iter": "iteration"}
+    first, *others = progress.columns
+    values = [
+        f"{name} {progress.values[name]:{progress.columns[name].lstrip('>0123456789')}}"
+        for name in others
+        if progress.values[name] is not None
+    ]
+    logger.info("%s", f"{progress.stage} {words.get(first, first)} {progress.number}: {', '.join(values)}".lstrip())
 
 
 @contextmanager
@@ -166,9 +331,8 @@ def training(verbose: int) -> Iterator[None]:
     ``verbose``: what the logger "apsvm" is told is shown on standard error, unless the program handles it itself."""
     handler = logging.StreamHandler(sys.stderr)
     before = logger.level
-    shown = bool(verbose)
     handled = logger.hasHandlers()
-    if shown:
+    if verbose:
         logger.setLevel(logging.INFO)
         if not handled:
             logger.addHandler(handler)

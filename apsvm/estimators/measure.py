@@ -1,7 +1,8 @@
-"""What ``score`` returns: the metric that a loss is the shortfall of, of scores, with weights.
+"""What ``score`` returns: the metric that was trained for, of scores, with weights.
 
 Of several queries it is the weighted mean of those that have something to rank. A loss that names no metric
-(``ndcg-chakrabarti``) gives 1 − Δ of the order of the scores, rows of equal score in the worst order.
+(``ndcg-chakrabarti``) gives 1 − Δ of the order of the scores, rows of equal score in the worst order; one over rows
+(``zero-one``) the share of rows on the right side of 0.
 """
 
 from __future__ import annotations
@@ -11,32 +12,40 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.estimators.rows import Counted, Target
+from apsvm.data.labels import Target
+from apsvm.estimators.rows import Counted
 from apsvm.losses.base import Loss, LossError, LossOverLabellings, LossOverRankings
 from apsvm.losses.graded import GradedLoss
 from apsvm.metrics.evaluate import evaluate
 
 
-def trained_measure(loss: Loss, scores: NDArray[np.float64], target: Target, counted: Counted) -> float:
-    """The metric of ``loss`` for the ``scores`` (n,) float64 of n rows; raises ValueError where it is undefined."""
-    if not loss.by_query:
+def trained_measure(
+    metric: str | None, loss: Loss | None, scores: NDArray[np.float64], target: Target, counted: Counted
+) -> float:
+    """How well ``scores`` (n,) order n rows.
+
+    Parameters
+    ----------
+    metric : what it is taken by, as ``apsvm eval`` names it; None: by ``loss``
+    loss : what was trained on, or None
+    target : of the n rows
+    counted : which of them count, and how much
+
+    Raises
+    ------
+    ValueError : it is undefined for these rows, or neither metric nor loss says what it is
+    """
+    if loss is not None and not loss.by_query:
         return float(np.average((scores > 0.0) == target.relevant, weights=counted.costs))
     scores, target = scores[counted.members], target.of(counted.members)
-    if loss.metric is None:
+    if metric is None:
         return _one_minus_loss(loss, scores, target, counted)
-    grades = None if target.grades is None else np.maximum(target.grades, 0.0)
-    found = evaluate(
-        [loss.metric],
-        scores,
-        target.relevant if grades is None else grades,
-        counted.groups,
-        relevant_from=None if grades is None else np.nextafter(0.0, 1.0),
-    )
-    (metric,) = found.values
-    if found.groups is None or counted.query_weights is None:
-        return found.values[metric]
-    each = found.in_group[metric]
-    weights = np.array([counted.query_weights[group] for group in found.groups.tolist()])
+    result = evaluate([metric], scores, target.judgements, counted.groups, relevant_from=target.lowest_relevant)
+    (name,) = result.values
+    if result.groups is None or counted.query_weights is None:
+        return result.values[name]
+    each = result.in_group[name]
+    weights = np.array([counted.query_weights[group] for group in result.groups.tolist()])
     return _mean(each[~np.isnan(each)], weights[~np.isnan(each)])
 
 
@@ -46,7 +55,9 @@ def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     return float(np.average(values, weights=weights))
 
 
-def _one_minus_loss(loss: Loss, scores: NDArray[np.float64], target: Target, counted: Counted) -> float:
+def _one_minus_loss(loss: Loss | None, scores: NDArray[np.float64], target: Target, counted: Counted) -> float:
+    if loss is None:
+        raise ValueError("its trainer names no metric: nothing to score by")
     groups = np.zeros(scores.size, dtype=np.int64) if counted.groups is None else counted.groups
     by_group = np.argsort(groups, kind="stable")
     names, starts = np.unique(groups[by_group], return_index=True)

@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_scalar
+from numpy.typing import NDArray
 
-from apsvm.estimators.base import (
-    ScoresArePredictions,
-    check_choices,
-    check_features,
-    check_known_features,
-    check_number,
-    logger,
-    training,
-)
-from apsvm.estimators.rows import number_queries
-from apsvm.metrics.evaluate import evaluate
+from apsvm.data.labels import Target
+from apsvm.estimators.kinds import RankerOfNumbers
+from apsvm.estimators.parameters import in_words_of_python
+from apsvm.estimators.signatures import ByQuery
+from apsvm.header import Header, Json
 from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
-from apsvm.solvers.smooth import SEARCHES, SmoothIteration
-from apsvm.solvers.state import State
-from apsvm.trainers.pair_loss import NORMALIZATIONS, OBJECTIVES, SUMMATIONS
-from apsvm.trainers.preferences import (
-    GRAPHS,
-    Classes,
-    GraphError,
-    PreferenceGraph,
-    classes_by_label,
-    cut_into_classes,
-    from_edges,
-)
-from apsvm.trainers.rank_ncg import Settings, Trained, TrainingSet, Watch, train_rank_ncg
+from apsvm.model import LinearRanker
+from apsvm.registry import UnknownNameError
+from apsvm.trainers.families.rank_ncg import NAMED_GRAPHS, RankNCGSettings
+from apsvm.trainers.families.rank_ncg import RankNCG as Trainer
 
-CUTS = ("frequency", "width")
-#: Classes listed in a model's header: real targets may be as many as rows.
-MOST_LISTED = 100
+#: What the setting ``graph`` is where the parameter is edges.
+EDGES = "edges"
 
 
-class RankNCG(ScoresArePredictions):
+class RankNCG(ByQuery, RankerOfNumbers):
     """Rows ordered by their classes, query by query, so that few pairs are swapped: RankNCG (Raykar, Duraiswami,
     Krishnapuram 2008), in time linear in the rows.
 
-    y holds numbers; rows of one number are a class, and the higher class is the more relevant.
+    y holds numbers; rows of one number are a class, and the higher class is the more relevant. ``score`` is the
+    Wilcoxon-Mann-Whitney statistic: of the pairs that the graph orders, the share in that order, ties half.
 
     Parameters
     ----------
@@ -83,13 +68,15 @@ class RankNCG(ScoresArePredictions):
     WMW 0.78
     """
 
+    _trainer = Trainer
+    _renamed = {"alpha": "regularisation", "n_classes": "classes", "tol": "tolerance", "max_iter": "max_iterations"}  # noqa: RUF012
+    _remedy = "raise max_iter, time_limit or tol"
+
     classes_: NDArray[np.float64]
     cuts_: NDArray[np.float64] | None
     objective_: float
     gradient_norm_: float
     n_pairs_: int
-    n_queries_: int
-    n_queries_skipped_: int
 
     def __init__(
         self,
@@ -128,171 +115,58 @@ class RankNCG(ScoresArePredictions):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None) -> Self:
-        """Train.
+    def _values(self) -> dict[str, Any]:
+        if not isinstance(self.graph, str):
+            return {**super()._values(), "graph": EDGES}
+        if self.graph not in NAMED_GRAPHS:
+            raise UnknownNameError(f"unknown graph {self.graph!r}: choose from {', '.join(NAMED_GRAPHS)}")
+        return super()._values()
 
-        Parameters
-        ----------
-        X : (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame
-        y : (n,) numbers
-        qid : (n,) the query of each row, of any type that can be sorted, in any order: only rows of one query are
-            compared; None: one query
-
-        Raises
-        ------
-        ValueError : input that does not fit, parameters that do not go together, no pair
-        FloatingPointError : feature values too large for the objective to be finite
-        """
+    def _plan(self) -> Trainer:
         settings = self._settings()
-        X, labels = check_features(self, X, y, y_numeric=True, ensure_min_samples=2)
-        groups = None if qid is None else number_queries(qid, labels.size)
-        classes = self._classes(labels.astype(np.float64))
-        graph = self._graph(classes.names)
-        start = self._warm_coef(X.shape[1])
-        with training(self.verbose):
-            watch = Watch(progress=_tell)
-            trained = train_rank_ncg(TrainingSet(self._rows(X), classes, graph, groups), settings, watch, start)
-        self._take(trained, classes)
-        if trained.state is not State.CONVERGED:
-            self._warn(
-                f"{trained.state}, gradient {self.gradient_norm_:.3g} > {trained.solution.asked:.3g} asked for; raise "
-                "max_iter, time_limit or tol"
-            )
-        return self
+        assert isinstance(settings, RankNCGSettings)
+        with in_words_of_python(RankNCGSettings):
+            return Trainer("wmw", settings, edges=self._edges())
 
-    def score(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None) -> float:
-        """The Wilcoxon-Mann-Whitney statistic: of the pairs that the graph orders, the share in that order, ties half;
-        the mean over the queries that have any. Classes beyond those of the training count where the graph says."""
-        X, labels = check_known_features(self, X, y, y_numeric=True)
-        labels = labels.astype(np.float64)
-        if self.cuts_ is not None:
-            labels = np.searchsorted(self.cuts_, labels, side="right") + 1.0
-        metric = WilcoxonMannWhitney(self.graph if isinstance(self.graph, str) else tuple(self._edges()))
-        groups = None if qid is None else number_queries(qid, labels.size)
-        above_lowest = np.nextafter(self.classes_[0], np.inf)
-        found = evaluate([metric], self._scores(self._rows(X)), labels, groups, relevant_from=above_lowest)
-        return found.values[metric.name]
+    def _edges(self) -> tuple[tuple[float, float], ...] | None:
+        return None if isinstance(self.graph, str) else tuple((float(low), float(high)) for low, high in self.graph)
 
-    if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
+    def _read(self, X: Any, y: Any, plan: Trainer) -> tuple[Any, Target]:  # type: ignore[override]
+        X, target = super()._read(X, y, plan)
+        self.classes_ = np.unique(target.judgements).astype(np.float64)
+        return X, target
 
-        def set_fit_request(self, *, qid: bool | str | None = "$UNCHANGED$") -> Self: ...
+    def _require_both(self, target: Target) -> None:
+        """The trainer itself looks for pairs."""
 
-        def set_score_request(self, *, qid: bool | str | None = "$UNCHANGED$") -> Self: ...
-
-    def _settings(self) -> Settings:
-        check_choices(
-            self,
-            objective=OBJECTIVES,
-            summation=SUMMATIONS,
-            normalize=NORMALIZATIONS,
-            optimizer=tuple(SEARCHES),
-            cut=CUTS,
-        )
-        check_scalar(self.max_iter, "max_iter", Integral, min_val=1)
-        if self.n_classes is not None:
-            check_scalar(self.n_classes, "n_classes", Integral, min_val=2)
-        return Settings(
-            objective=self.objective,
-            summation=self.summation,
-            optimizer=self.optimizer,
-            normalize=self.normalize,
-            regularisation=check_number(self, "alpha", min_val=0),
-            tolerance=None if self.tol is None else check_number(self, "tol", min_val=0),
-            accuracy=check_number(self, "accuracy", min_val=1e-14, max_val=0.5),
-            max_iterations=int(self.max_iter),
-            time_limit=None if self.time_limit is None else check_number(self, "time_limit", min_val=0),
-        )
-
-    def _classes(self, y: NDArray[np.float64]) -> Classes:
-        return classes_by_label(y) if self.n_classes is None else cut_into_classes(y, int(self.n_classes), self.cut)
-
-    def _edges(self) -> list[tuple[float, float]]:
-        assert not isinstance(self.graph, str)
-        return [(float(low), float(high)) for low, high in self.graph]
-
-    def _graph(self, names: NDArray[np.float64]) -> PreferenceGraph:
-        if isinstance(self.graph, str):
-            check_choices(self, graph=tuple(GRAPHS))
-            return GRAPHS[self.graph](names.size)
-        number_of = {float(name): number for number, name in enumerate(names)}
+    def _described(self, header: Header) -> Header:
+        """All edges, and not only those between classes of the training."""
         edges = self._edges()
-        for edge in edges:
-            if edge[0] == edge[1]:
-                raise GraphError(f"graph: a class cannot be preferred to itself: {edge}")
-        # A fold may lack a class.
-        there = {(number_of[low], number_of[high]) for low, high in edges if low in number_of and high in number_of}
-        return from_edges(names.size, there)
+        if edges is None:
+            return super()._described(header)
+        details = {**header.details, "edges": _as_json(edges)}
+        return super()._described(replace(header, metric=WilcoxonMannWhitney(edges).name, details=details))
 
-    def _take(self, trained: Trained, classes: Classes) -> None:
-        self._set_weights(trained.w, 0.0)
-        self.classes_, self.cuts_ = classes.names, classes.cuts
-        self.objective_ = trained.solution.objective
-        self.gradient_norm_ = trained.solution.gradient_norm
-        self.n_iter_ = trained.solution.iterations
-        self.n_pairs_ = trained.pairs
-        self.n_queries_, self.n_queries_skipped_ = trained.queries, trained.queries_skipped
-        self._state = str(trained.state)
-
-    def _header(self) -> dict[str, Any]:
-        settings = self._settings()
-        named = isinstance(self.graph, str)
-        return {
-            "loss": "wmw",
-            "objective": self.objective,
-            "summation": self.summation,
-            "accuracy": settings.accuracy if self.summation == "fourier" else None,
-            "optimizer": self.optimizer,
-            "tolerance": settings.tolerance_used,
-            "lambda": settings.regularisation,
-            "normalize": self.normalize,
-            "graph": {"name": self.graph if named else "edges", "edges": None if named else self._edges()},
-            "classes": {
-                "count": int(self.classes_.size),
-                "labels": self.classes_[:MOST_LISTED].tolist(),
-                "cuts": None if self.cuts_ is None else self.cuts_.tolist(),
-            },
-            "state": self._state,
-            "iterations": self.n_iter_,
-            "result": {"value": self.objective_, "gradient_norm": self.gradient_norm_},
-            "data": {"pairs": self.n_pairs_, "queries": self.n_queries_, "queries_skipped": self.n_queries_skipped_},
-        }
+    def _recall(self, header: Header) -> None:
+        super()._recall(header)
+        listed, gradient, cuts = header.details.get("classes"), header.gradient, header.labels.cuts
+        self.cuts_ = None if cuts is None else np.array(cuts)
+        if cuts is not None:
+            self.classes_ = np.arange(1.0, len(cuts) + 2.0)
+        elif not hasattr(self, "classes_"):  # a header lists the first hundred only
+            self.classes_ = np.array(listed if isinstance(listed, list) else [0.0, 1.0], dtype=np.float64)
+        self.objective_ = math.nan if gradient is None else gradient.value
+        self.gradient_norm_ = math.nan if gradient is None else gradient.gradient_norm
+        self.n_pairs_ = header.data.counts.get("pairs", 0)
 
     @classmethod
-    def _parameters(cls, header: Mapping[str, Any]) -> dict[str, Any]:
-        if header["loss"] != "wmw":
-            raise ValueError(f"a model of loss {header['loss']!r} is none of RankNCG's, whose loss is 'wmw'")
-        found = {name: header[name] for name in ("objective", "summation", "optimizer", "normalize") if name in header}
-        for name, key in (("alpha", "lambda"), ("tol", "tolerance"), ("accuracy", "accuracy")):
-            if header.get(key) is not None:
-                found[name] = header[key]
-        graph = header.get("graph", {})
-        if graph.get("edges") is not None:
-            found["graph"] = [tuple(edge) for edge in graph["edges"]]
-        elif graph.get("name") in GRAPHS:
-            found["graph"] = graph["name"]
-        classes = header.get("classes", {})
-        if classes.get("cuts") is not None:
-            found["n_classes"] = classes["count"]
-        return found
-
-    def _recall(self, header: Mapping[str, Any]) -> None:
-        self._state = header.get("state", "unknown")
-        classes, result, data = (header.get(name, {}) for name in ("classes", "result", "data"))
-        self.classes_ = np.array(classes.get("labels", [0.0, 1.0]), dtype=np.float64)
-        cuts = classes.get("cuts")
-        self.cuts_ = None if cuts is None else np.array(cuts, dtype=np.float64)
-        self.objective_ = result.get("value", np.nan)
-        self.gradient_norm_ = result.get("gradient_norm", np.nan)
-        self.n_pairs_ = data.get("pairs", 0)
-        self.n_queries_, self.n_queries_skipped_ = data.get("queries", 1), data.get("queries_skipped", 0)
+    def _parameters(cls, model: LinearRanker) -> dict[str, Any]:
+        parameters = super()._parameters(model)
+        edges: Any = model.header.details.get("edges")
+        if edges is not None:
+            parameters["graph"] = [(float(low), float(high)) for low, high in edges]
+        return parameters
 
 
-def _tell(iteration: SmoothIteration) -> None:
-    logger.info(
-        "iteration %d: objective %s, gradient %.4g, %d evaluations, %.2f s",
-        iteration.index,
-        "not computed" if iteration.objective is None else f"{iteration.objective:.7g}",
-        iteration.gradient_norm,
-        iteration.evaluations,
-        iteration.seconds,
-    )
+def _as_json(edges: Iterable[tuple[float, float]]) -> list[Json]:
+    return [[low, high] for low, high in edges]

@@ -14,24 +14,20 @@ MOST_COPIES = 2**28
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """members : (m,) int64, the rows that count, a row of weight k k times; groups : (m,) int64, or None: one query;
-    query_weights : of every group, or None: all one; costs : (m,) float64 of mean 1 for a loss over rows, or None."""
+    """Which rows count, and how much.
+
+    Attributes
+    ----------
+    members : (m,) int64, ascending, a row of weight k k times
+    groups : (m,) int64, the rows' queries; None: one query
+    query_weights : of every group; None: all one
+    costs : (m,) float64 of mean 1, for a loss over rows; None: all one
+    """
 
     members: NDArray[np.int64]
     groups: NDArray[np.int64] | None = None
     query_weights: dict[int, float] | None = None
     costs: NDArray[np.float64] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What y says of n rows. relevant : (n,) bool; grades : (n,) float64, where the loss takes them, or None."""
-
-    relevant: NDArray[np.bool_]
-    grades: NDArray[np.float64] | None = None
-
-    def of(self, members: NDArray[np.int64]) -> Target:
-        return Target(self.relevant[members], None if self.grades is None else self.grades[members])
 
 
 def count_rows(n_rows: int, qid: Any, sample_weight: NDArray[np.float64] | None, *, by_query: bool) -> Counted:

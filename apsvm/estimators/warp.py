@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
-from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state, check_scalar
 
-from apsvm.estimators.base import (
-    ScoresArePredictions,
-    check_choices,
-    check_features,
-    check_known_features,
-    check_number,
-    logger,
-    training,
-)
-from apsvm.estimators.rows import number_queries
-from apsvm.metrics.evaluate import evaluate
-from apsvm.solvers.sgd import Epoch
-from apsvm.trainers.stochastic import Trained, Watch
-from apsvm.trainers.warp import ESTIMATORS, LEARNING_RATES, Settings, train_warp
+from apsvm.data.labels import Target
+from apsvm.estimators.kinds import RankerOfNumbers
+from apsvm.estimators.signatures import ByQuery
+from apsvm.header import Header
+from apsvm.trainers.base import Trainer
+from apsvm.trainers.families.warp import Warp
 
 
-class WARPRanker(ScoresArePredictions):
+class WARPRanker(ByQuery, RankerOfNumbers):
     """Rows ordered by their grades, query by query, with the stress on the top: WARP (Weston, Bengio, Usunier 2010),
     which draws a positive, then negatives until one is within a margin of 1 of it.
 
     y holds numbers: a row is a positive against every row of its query of a lower one, or with ``relevant_from`` the
-    rows of this grade and above against the others.
+    rows of this grade and above against the others. ``score`` is what tau stresses: WMW (the ROC area, of two grades)
+    for "auc", P@K for "p@K", AP for "harmonic", the last two with the rows from ``relevant_from`` on as relevant, or
+    those above the training's lowest grade.
 
     Parameters
     ----------
@@ -72,9 +63,11 @@ class WARPRanker(ScoresArePredictions):
     1.0
     """
 
+    _trainer = Warp
+    _draws = True
+    _remedy = "raise it or ask for fewer epochs"
+
     estimated_loss_: float
-    n_queries_: int
-    n_queries_skipped_: int
     lowest_grade_: float
 
     def __init__(
@@ -113,138 +106,20 @@ class WARPRanker(ScoresArePredictions):
         tags.non_deterministic = self.n_jobs not in (None, 1)
         return tags
 
-    def fit(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None) -> Self:
-        """Train.
+    def _values(self) -> dict[str, Any]:
+        return {**super()._values(), "preference": self.relevant_from is None}
 
-        Parameters
-        ----------
-        X : (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame
-        y : (n,) numbers
-        qid : (n,) the query of each row, of any type that can be sorted, in any order; None: one query
+    def _read(self, X: Any, y: Any, plan: Trainer[Any]) -> tuple[Any, Target]:
+        X, target = super()._read(X, y, plan)
+        self._lowest = float(np.min(y))
+        return X, target
 
-        Raises
-        ------
-        ValueError : input that does not fit, parameters that do not go together, nothing to rank
-        FloatingPointError : weights that are not finite: features or the learning rate are too large
-        """
-        settings = self._settings()
-        settings.check()
-        X, labels = check_features(self, X, y, y_numeric=True, ensure_min_samples=2)
-        groups = None if qid is None else number_queries(qid, labels.size)
-        grades = labels.astype(np.float64) if self.relevant_from is None else labels >= self.relevant_from
-        start = self._warm_coef(X.shape[1])
-        with training(self.verbose):
-            watch = Watch(progress=_tell)
-            trained = train_warp(self._rows(X), grades, settings, watch, groups=groups, start=start)
-        self._take(trained)
-        self.lowest_grade_ = float(labels.min())
-        if not trained.ending.as_asked:
-            self._warn(f"{trained.ending}; raise it or ask for fewer epochs")
-        return self
+    def _described(self, header: Header) -> Header:
+        return super()._described(replace(header, details={**header.details, "lowest_grade": self._lowest}))
 
-    def score(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None) -> float:
-        """What tau stresses: WMW (the ROC area, of two grades) for "auc", P@K for "p@K", AP for "harmonic", the last
-        two with the rows from ``relevant_from`` on as relevant, or those above the training's lowest grade; the mean
-        over the queries that have something to rank."""
-        X, labels = check_known_features(self, X, y, y_numeric=True)
-        grades = labels.astype(np.float64)
-        groups = None if qid is None else number_queries(qid, grades.size)
-        lowest = np.nextafter(self.lowest_grade_, np.inf) if self.relevant_from is None else self.relevant_from
-        if self.relevant_from is not None:
-            grades, lowest = (grades >= lowest) * 1.0, 1.0
-        name = {"auc": "WMW", "harmonic": "AP"}.get(self.tau, self.tau)
-        (value,) = evaluate(
-            [name], self._scores(self._rows(X)), grades, groups, relevant_from=float(lowest)
-        ).values.values()
-        return value
-
-    if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
-
-        def set_fit_request(self, *, qid: bool | str | None = "$UNCHANGED$") -> Self: ...
-
-        def set_score_request(self, *, qid: bool | str | None = "$UNCHANGED$") -> Self: ...
-
-    def _settings(self) -> Settings:
-        check_choices(self, rule=tuple(LEARNING_RATES), rank_estimator=ESTIMATORS)
-        check_scalar(self.epochs, "epochs", Integral, min_val=1)
-        if self.max_trials is not None:
-            check_scalar(self.max_trials, "max_trials", Integral, min_val=1)
-        if self.relevant_from is not None:
-            check_number(self, "relevant_from")
-        rate = self.learning_rate
-        return Settings(
-            tau=self.tau,
-            estimator=self.rank_estimator,
-            max_trials=None if self.max_trials is None else int(self.max_trials),
-            rule=self.rule,
-            learning_rate=(
-                None if rate is None else check_number(self, "learning_rate", min_val=0, include_boundaries="neither")
-            ),
-            l2=check_number(self, "l2", min_val=0),
-            epochs=int(self.epochs),
-            time_limit=None if self.time_limit is None else check_number(self, "time_limit", min_val=0),
-            threads=effective_n_jobs(self.n_jobs),
-            seed=self._seed(),
-        )
-
-    def _seed(self) -> int:
-        """An integer is the seed itself, as ``--seed`` is."""
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _take(self, trained: Trained) -> None:
-        self._set_weights(trained.w, 0.0)
-        self.n_iter_ = len(trained.epochs)
-        self.estimated_loss_ = trained.epochs[-1].passed.loss
-        self.n_queries_, self.n_queries_skipped_ = trained.queries, trained.queries_skipped
-        self._state = str(trained.ending)
-
-    def _header(self) -> dict[str, Any]:
-        return {
-            "loss": "warp",
-            "tau": self.tau,
-            "rank_estimator": self.rank_estimator,
-            "max_trials": self.max_trials,
-            "rule": self.rule,
-            "learning_rate": LEARNING_RATES[self.rule] if self.learning_rate is None else float(self.learning_rate),
-            "l2": float(self.l2),
-            "preference": self.relevant_from is None,
-            "relevant_from": None if self.relevant_from is None else float(self.relevant_from),
-            "lowest_grade": self.lowest_grade_,
-            "seed": int(self.random_state) if isinstance(self.random_state, Integral) else None,
-            "state": self._state,
-            "epochs": self.n_iter_,
-            "estimated_loss": self.estimated_loss_,
-            "data": {"queries": self.n_queries_, "queries_skipped": self.n_queries_skipped_},
-        }
-
-    @classmethod
-    def _parameters(cls, header: Mapping[str, Any]) -> dict[str, Any]:
-        if header["loss"] != "warp":
-            raise ValueError(f"a model of loss {header['loss']!r} is none of WARPRanker's, whose loss is 'warp'")
-        names = ("tau", "rank_estimator", "max_trials", "rule", "learning_rate", "l2", "relevant_from")
-        found = {name: header[name] for name in names if header.get(name) is not None}
-        if header.get("seed") is not None:
-            found["random_state"] = header["seed"]
-        return found
-
-    def _recall(self, header: Mapping[str, Any]) -> None:
-        self._state = header.get("state", "unknown")
-        self.n_iter_ = header.get("epochs", 0)
-        self.estimated_loss_ = header.get("estimated_loss", np.nan)
-        data = header.get("data", {})
-        self.n_queries_, self.n_queries_skipped_ = data.get("queries", 1), data.get("queries_skipped", 0)
+    def _recall(self, header: Header) -> None:
+        super()._recall(header)
+        self.estimated_loss_ = math.nan if header.epochs is None else header.epochs.estimated_loss
+        lowest = header.details.get("lowest_grade", header.labels.relevant_above)
         # Grades of the command's models: +1 against -1 or 0.
-        self.lowest_grade_ = header.get("lowest_grade", 0.0)
-
-
-def _tell(epoch: Epoch) -> None:
-    logger.info(
-        "epoch %d: estimated loss %.6g, %d updates in %d trials, %.2f s",
-        epoch.number,
-        epoch.passed.loss,
-        epoch.passed.updates,
-        epoch.passed.trials,
-        epoch.seconds,
-    )
+        self.lowest_grade_ = float(lowest) if isinstance(lowest, int | float) else 0.0

@@ -164,6 +164,8 @@ class Trainer(ABC, Generic[SettingsT]):
 
     #: The values of ``--loss`` that it trains on, or their forms (``rbp(rho)``).
     losses: ClassVar[Sequence[str]]
+    #: The loss of an estimator that names none; by default the first of ``losses``.
+    default_loss: ClassVar[str | None] = None
 
     #: Whether rows of a second file can tell it which epoch is best (``--validation``).
     takes_validation: ClassVar[bool] = False

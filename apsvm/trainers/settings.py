@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import types
+import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -86,6 +88,7 @@ class Declared:
     path : a list, whose values are trained in one go, each from those before
     several : what ``--help`` of ``apsvm train`` says of several values
     in_header : whether it belongs into a model's header (a log's options do not)
+    needs_validation : it counts only where there are rows to choose the best epoch by
     """
 
     help: str
@@ -102,6 +105,7 @@ class Declared:
     path: bool = False
     several: str = ""
     in_header: bool = True
+    needs_validation: bool = False
 
 
 def setting(default: Any, *, help: str, **more: Any) -> Any:
@@ -112,6 +116,15 @@ def setting(default: Any, *, help: str, **more: Any) -> Any:
 def declared(settings: type[Settings]) -> dict[str, tuple[dataclasses.Field[Any], Declared]]:
     """The settings by name, in their order."""
     return {one.name: (one, one.metadata[_KEY]) for one in dataclasses.fields(settings) if _KEY in one.metadata}
+
+
+def plain_type(hint: Any) -> type:
+    """The type of a setting's value, by its annotation; None, lists and multiples apart."""
+    arguments = typing.get_args(hint)
+    if isinstance(hint, types.UnionType):
+        (one,) = [kind for kind in arguments if kind is not type(None)]
+        return plain_type(one)
+    return float if arguments else hint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

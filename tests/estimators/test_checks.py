@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from sklearn.base import is_classifier
 from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import has_fit_parameter
 
 from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker
+from apsvm.estimators import DirectLossClassifier, DirectLossRanker, estimator_for
 
 ESTIMATORS = [
     APSVMClassifier(),
@@ -17,6 +19,9 @@ ESTIMATORS = [
     APSVMRanker("ndcg@5", bound="tight"),
     RankNCG(),
     WARPRanker(),
+    DirectLossClassifier(),
+    DirectLossRanker(),
+    estimator_for("auc")(),
 ]
 
 #: Equal to 1e-7 whatever the rows' order: of the tight bound's many stationary points rounding chooses one.
@@ -33,4 +38,10 @@ def test_check_estimator(estimator, monkeypatch):
     failing = NOT_CONVEX if getattr(estimator, "bound", None) == "tight" else {}
     done = check_estimator(estimator, expected_failed_checks=failing)
     assert {check["check_name"] for check in done if check["status"] != "passed"} == set(failing)
-    assert len(done) >= (64 if is_classifier(estimator) else 42)
+    weighted = has_fit_parameter(estimator, "sample_weight")
+    assert (
+        len(done)
+        >= {(True, True): 64, (True, False): 56, (False, True): 48, (False, False): 42}[
+            is_classifier(estimator), weighted
+        ]
+    )

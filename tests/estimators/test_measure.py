@@ -132,7 +132,7 @@ def test_graded_chakrabarti_is_the_sum_of_its_levels(data):
 def test_undefined_scores_are_value_errors(data):
     model = APSVMClassifier().fit(data.X, data.relevant, qid=data.qid)
     with pytest.raises(ValueError, match="undefined"):
-        model.score(data.X, np.zeros(data.y.size, dtype=bool))
+        APSVMClassifier().fit(data.X, data.relevant).score(data.X, np.zeros(data.y.size, dtype=bool))
     with pytest.raises(ValueError, match="nothing to evaluate"):
         model.score(data.X, data.relevant, qid=np.arange(data.y.size))
     with pytest.raises(ValueError, match="found 7"):

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 from sklearn.metrics import average_precision_score
 
 import apsvm
+import apsvm.estimators
 from apsvm import APSVMClassifier, APSVMRanker, load_model
 from apsvm.cli import run
+from apsvm.header import Header
 
 C = 30.0
 
@@ -49,12 +57,15 @@ def test_classifier_trains_as_the_command_does(options, parameters, tmp_path, da
     if "-B" in options:
         assert model.intercept_[0] == theirs.intercept
     header = theirs.header
-    assert model.certificate_.primal == header["certificate"]["primal"]
-    assert model.certificate_.gap == header["certificate"]["gap"]
-    assert (model.n_iter_, model.exact_) == (header["iterations"], header["exact"])
+    assert model.certificate_ == header.certificate
+    assert model.certificate_.primal > 0
+    assert (model.n_iter_, model.exact_) == (header.iterations, header.certificate.exact)
     mine = model.to_model().header
-    for key in ("loss", "oracle", "C", "epsilon", "keep_easy", "solver", "bound", "exact", "certificate", "state"):
-        assert mine[key] == header[key], key
+    for field in ("family", "loss", "metric", "C", "settings", "certificate", "state", "as_asked", "iterations"):
+        assert getattr(mine, field) == getattr(header, field), field
+    assert mine.details["oracle"] == header.details["oracle"]
+    assert (mine.labels.kind, mine.labels.positive) == (header.labels.kind, header.labels.positive)
+    assert mine.features.bias == header.features.bias
 
 
 @pytest.mark.parametrize("loss", ["ndcg", "ndcg@5", "ap"])
@@ -69,8 +80,10 @@ def test_ranker_trains_as_the_command_does(loss, tmp_path, data, rng):
     model = APSVMRanker(loss, C=C, relevant_from=relevant_from)
     model.fit(read(tmp_path, data), data.y, qid=data.qid, sample_weight=weights[data.qid])
     np.testing.assert_array_equal(model.coef_, theirs.coef)
-    assert model.certificate_.primal == theirs.header["certificate"]["primal"]
-    assert model.n_queries_ == theirs.header["data"]["queries"]
+    assert model.certificate_.primal == theirs.header.certificate.primal
+    assert model.n_queries_ == theirs.header.data.queries
+    mine = model.to_model().header
+    assert (mine.labels, mine.metric) == (theirs.header.labels, theirs.header.metric)
 
 
 def test_the_command_s_model_as_an_estimator(tmp_path, data):
@@ -79,9 +92,9 @@ def test_the_command_s_model_as_an_estimator(tmp_path, data):
     model = APSVMClassifier.from_model(theirs)
     np.testing.assert_array_equal(model.decision_function(X), theirs.score(X))
     assert model.classes_.tolist() == [0, 1]
-    assert model.get_params() == APSVMClassifier("zero-one", C=C, epsilon=0.01, oracle="zero-one").get_params()
+    assert model.get_params() == APSVMClassifier("zero-one", C=C, epsilon=0.01).get_params()
     assert model.score(X, data.relevant.astype(int)) > 0.8
-    assert model.certificate_.primal == theirs.header["certificate"]["primal"]
+    assert model.certificate_ == theirs.header.certificate
     again = APSVMClassifier.from_model(theirs).fit(X, data.relevant)
     np.testing.assert_array_equal(again.coef_, model.coef_)
     assert again.intercept_ == model.intercept_
@@ -117,7 +130,7 @@ def test_the_estimator_s_model_for_the_command(tmp_path, data, capsysbinary):
     assert b"APSVMClassifier" in capsysbinary.readouterr().out
     # A model is a start for the next training, here as there.
     assert run(["train", "-q", "-C", f"{C:g}", "--positive-label", "2", "--warm-start", path, str(file), path]) == 0
-    assert load_model(path).header["iterations"] <= 2
+    assert load_model(path).header.iterations <= 2
 
 
 @pytest.mark.parametrize("labels", [["ham", "spam"], [False, True], [0, 1], [-1.0, 1.0], [3, 8]], ids=str)
@@ -131,7 +144,12 @@ def test_round_trip_of_a_classifier(labels, tmp_path, data):
     assert back.certificate_ == model.certificate_
     assert (back.n_iter_, back.exact_, back.n_queries_) == (model.n_iter_, True, 1)
     assert back.to_model().to_bytes() == model.to_model().to_bytes()
-    assert model.to_model().header["seed"] == 3
+    header = load_model(tmp_path / "model").header
+    assert header.seed == 3
+    assert header.estimator == "APSVMClassifier"
+    numbers = all(isinstance(label, int | float) for label in labels)
+    assert (header.labels.positive, header.labels.names) == ((labels[1], None) if numbers else (None, tuple(labels)))
+    assert back.get_params() == model.get_params()
 
 
 def test_round_trip_of_a_ranker_with_names(tmp_path, data):
@@ -147,17 +165,119 @@ def test_round_trip_of_a_ranker_with_names(tmp_path, data):
 
 
 def test_a_model_that_tells_little(tmp_path, data):
-    bare = apsvm.LinearRanker(np.arange(6.0), -1.0, {"loss": "ap", "zero_based": False, "positive_label": None})
+    bare = apsvm.LinearRanker(np.arange(6.0), -1.0, Header(loss="ap"))
     model = APSVMClassifier.from_model(bare)
     np.testing.assert_array_equal(model.decision_function(data.X), bare.score(data.X))
     assert np.isnan(model.certificate_.primal)
     model.to_model().save(tmp_path / "model")
-    assert load_model(tmp_path / "model").header["certificate"] is None
+    assert load_model(tmp_path / "model").header.certificate is None
     assert APSVMRanker.from_model(APSVMRanker(fit_intercept=False).fit(data.X, data.y).to_model()).exact_
 
 
 def test_a_model_of_another_trainer_is_refused(data):
-    model = APSVMRanker().fit(data.X, data.y).to_model()
-    other = apsvm.LinearRanker(model.coef, 0.0, {**model.header, "loss": "hat"})
-    with pytest.raises(ValueError, match="unknown loss 'hat'"):
-        APSVMRanker.from_model(other)
+    model = apsvm.RankNCG().fit(data.X, data.y).to_model()
+    with pytest.raises(ValueError, match="loss 'wmw' is none of APSVMRanker's, whose losses are: ap, ndcg"):
+        APSVMRanker.from_model(model)
+    with pytest.raises(ValueError, match="loss 'hat' is none of APSVMRanker's"):
+        APSVMRanker.from_model(apsvm.LinearRanker(model.coef, 0.0, Header(loss="hat")))
+
+
+class Top:
+    """D = 1, 1/2, 0, 0, …; u = 1 for the first positive."""
+
+    def weights(self, n_pos):
+        return np.arange(n_pos) == 0
+
+    def discount(self, n):
+        return np.maximum(0.0, 1.0 - 0.5 * np.arange(n))
+
+
+#: A module that says so when it is imported.
+MODULE = """
+from pathlib import Path
+
+Path(__file__).with_name("imported").touch()
+
+
+class Top:
+    metric = {metric!r}
+
+    def weights(self, n_pos):
+        return [1.0] + [0.0] * (n_pos - 1)
+
+    def discount(self, n):
+        return [1.0, 0.5] + [0.0] * (n - 2) if n > 1 else [1.0]
+"""
+
+
+@pytest.mark.parametrize("loss", ["{}:Top", "direct({}:Top)"])
+def test_a_model_imports_nothing(loss, tmp_path, data, monkeypatch):
+    """A header may name a module: it is a name, in ``from_model``, in scores, in a fit, and in clones and pickles."""
+    monkeypatch.chdir(tmp_path)
+    for metric in ("P@3", None):
+        name = f"named_by_a_header_{metric is None}_{'direct' in loss}"
+        (tmp_path / f"{name}.py").write_text(MODULE.format(metric=metric))
+        estimator = apsvm.estimators.estimator_for("direct-loss" if "direct" in loss else "ap")
+        fitted = estimator().fit(data.X, data.relevant)
+        header = replace(fitted.to_model().header, loss=loss.format(name), metric=metric)
+        fitted._header = header
+        fitted.to_model().save("model")
+        back = estimator.from_model(load_model("model"))
+        for model in (back, pickle.loads(pickle.dumps(back))):
+            np.testing.assert_array_equal(model.decision_function(data.X), fitted.decision_function(data.X))
+            assert name in str(model.get_params()["loss"])
+        if metric is None:
+            with pytest.raises(ValueError, match=rf"loss '.*{name}:Top.*' only the name is known"):
+                back.score(data.X, data.relevant)
+        else:
+            top = data.relevant[np.argsort(-back.decision_function(data.X))][:3]
+            assert back.score(data.X, data.relevant) == pytest.approx(top.mean())
+        for model in (back, clone(back)):
+            with pytest.raises(ValueError, match=r"only the name is known.*from_model\(model, loss=…\)"):
+                model.fit(data.X, data.relevant)
+        assert not (tmp_path / "imported").exists()
+        assert name not in sys.modules
+    # The caller's word is another matter.
+    own = estimator.from_model(load_model("model"), loss=loss.format(name)).fit(data.X, data.relevant)
+    assert (tmp_path / "imported").exists()
+    assert own.to_model().header.loss == loss.format(name)
+
+
+def test_an_own_loss_of_a_model_is_passed(data):
+    fitted = APSVMClassifier(Top, C=10).fit(data.X, data.relevant)
+    alone = APSVMClassifier.from_model(fitted.to_model())
+    np.testing.assert_array_equal(alone.predict(data.X), fitted.predict(data.X))
+    with pytest.raises(ValueError, match="loss 'Top' only the name is known"):
+        alone.fit(data.X, data.relevant)
+    with_it = APSVMClassifier.from_model(fitted.to_model(), loss=Top)
+    assert with_it.score(data.X, data.relevant) == fitted.score(data.X, data.relevant)
+    np.testing.assert_array_equal(with_it.fit(data.X, data.relevant).coef_, fitted.coef_)
+
+
+def test_a_model_of_unit_rows_scores_as_it_does(tmp_path, data):
+    theirs = train(tmp_path, data, np.where(data.relevant, 1, -1), "--scale", "l2")
+    model = APSVMClassifier.from_model(theirs)
+    np.testing.assert_array_equal(model.decision_function(data.X), theirs.score(data.X))
+    assert np.abs(data.X @ theirs.coef + theirs.intercept - theirs.score(data.X)).max() > 0.1
+
+
+def test_the_command_judges_a_ranker_as_it_scored(tmp_path, data, capsysbinary):
+    """What labels meant is in the header, of grades above 0 against others too."""
+    file, path = str(tmp_path / "rows.svm"), str(tmp_path / "model")
+    dump_svmlight_file(data.X, data.y, file, zero_based=False, query_id=data.qid)
+    X = apsvm.read_svmlight(file).X
+    for model in (
+        APSVMRanker("ap"),
+        APSVMRanker("ap", relevant_from=2),
+        APSVMRanker("ndcg"),
+        apsvm.WARPRanker(random_state=0),
+        apsvm.RankNCG(),
+        apsvm.estimators.DirectLossRanker(random_state=0, epochs=2),
+    ):
+        model.fit(X, data.y, qid=data.qid)
+        model.to_model().save(path)
+        metric = model.to_model().header.metric
+        assert run(["eval", file, "--model", path, "--json", "-m", metric]) == 0
+        value = json.loads(capsysbinary.readouterr().out)["metrics"][metric]
+        assert value == pytest.approx(model.score(X, data.y, qid=data.qid), rel=1e-12)
+        assert 0.2 < value < 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -18,14 +19,16 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from apsvm import APSVMClassifier, APSVMRanker
+from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker
+from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
-from apsvm.estimators.structured import break_even_intercept
+from apsvm.estimators.kinds import break_even_intercept
+from apsvm.header import Labels
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import make_risk
+from apsvm.trainers.base import TrainingSet
 from apsvm.trainers.default_c import default_C
-from apsvm.trainers.stage import TrainingSet
 
 
 class Own:
@@ -244,7 +247,7 @@ def test_qid_of_any_type(data):
     ("parameters", "message"),
     [
         ({"C": 0}, "C == 0"),
-        ({"C": "large"}, "C is a number > 0 or 'auto', found 'large'"),
+        ({"C": "large"}, "C is a number > 0 or 'auto', or a multiple of that such as '10x', found 'large'"),
         ({"C": np.nan}, "C == nan"),
         ({"C": np.inf}, "C == inf"),
         ({"epsilon": -1.0}, "epsilon"),
@@ -254,9 +257,9 @@ def test_qid_of_any_type(data):
         ({"intercept_scaling": 0}, "intercept_scaling"),
         ({"loss": "hat"}, "unknown loss 'hat'"),
         ({"oracle": "pythia"}, "unknown oracle 'pythia'"),
-        ({"oracle": "search", "loss": "ndcg"}, "cannot serve"),
+        ({"oracle": "search", "loss": "ndcg"}, "oracle='search' cannot serve loss='ndcg': choose auto"),
         ({"oracle": "appx", "loss": "f1"}, "cannot serve|serves losses"),
-        ({"bound": "tight", "loss": "f1"}, "tight bound"),
+        ({"bound": "tight", "loss": "f1"}, "bound='tight' is for losses over rankings, and f1 is none"),
         ({"bound": "loose"}, "unknown bound"),
         ({"solver": "hope"}, "unknown solver 'hope'"),
         ({"qp": "hope"}, "unknown qp 'hope'"),
@@ -428,12 +431,49 @@ def test_verbose(data, capsys, caplog, monkeypatch):
 
 def test_the_default_C(data):
     """Told from the features' scale, as by the command; another unit of the features changes nothing but w's."""
-    rows = TrainingSet(Rows(data.X), data.relevant)
+    rows = TrainingSet(Rows(data.X), Target(Labels(), data.relevant))
     for bound in ("hinge", "tight"):
         model = APSVMClassifier(bound=bound, epsilon=1e-4).fit(data.X, data.relevant)
-        assert pytest.approx(default_C(rows, "ap", bound)) == model.C_
+        assert pytest.approx(default_C(rows, make_loss("ap"), bound)) == model.C_
         assert APSVMClassifier(C=model.C_, bound=bound, epsilon=1e-4).fit(data.X, data.relevant).coef_ == pytest.approx(
             model.coef_
         )
         assert APSVMClassifier.from_model(model.to_model()).C == model.C_
     assert APSVMClassifier("zero-one").fit(data.X, data.relevant).C_ > APSVMClassifier().fit(data.X, data.relevant).C_
+
+
+def test_multiples_of_the_default_C(data):
+    default = APSVMClassifier().fit(data.X, data.relevant).C_
+    assert pytest.approx(10 * default) == APSVMClassifier(C="10x").fit(data.X, data.relevant).C_
+    search = GridSearchCV(APSVMClassifier(), {"C": ["0.001x", "auto", "10x", 30]}, cv=3, error_score="raise")
+    search.fit(data.X, data.relevant)
+    assert np.ptp(search.cv_results_["mean_test_score"]) > 0
+    header = clone(search.best_estimator_).set_params(C="10x").fit(data.X, data.relevant).to_model().header
+    assert header.settings["C"] == "10x"
+    assert pytest.approx(10 * default) == header.C
+
+
+@pytest.mark.parametrize("ranker", [APSVMRanker("ndcg@10"), RankNCG(), WARPRanker(epochs=2)], ids=str)
+def test_queries_cannot_be_forgotten(ranker, data):
+    """scikit-learn takes qid to each fold's fit and, unless its routing is on, not to its score."""
+    model = clone(ranker).fit(data.X, data.y, qid=data.qid)
+    for one in (model, type(ranker).from_model(model.to_model())):
+        with pytest.raises(ValueError, match=r"fitted with qid, 7 queries, .* pass qid .*enable_metadata_routing=True"):
+            one.score(data.X, data.y)
+        assert one.score(data.X, data.y, qid=data.qid) != one.score(data.X, data.y, qid=np.zeros(data.y.size))
+    for qid in (None, np.zeros(data.y.size)):  # one list is one list
+        one = clone(ranker).fit(data.X, data.y, qid=qid)
+        assert 0 < one.score(data.X, data.y) < 1
+    search = GridSearchCV(ranker, {"warm_start": [False]}, cv=GroupKFold(3))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        search.fit(data.X, data.y, qid=data.qid, groups=data.qid)
+    failed = [str(warning.message) for warning in warned if "Scoring failed" in str(warning.message)]
+    assert len(failed) == 3
+    assert all("enable_metadata_routing" in message for message in failed)
+    assert np.isnan(search.cv_results_["mean_test_score"]).all()
+    with pytest.raises(ValueError, match="is to be scored without"):
+        search.set_params(error_score="raise").fit(data.X, data.y, qid=data.qid, groups=data.qid)
+    with sklearn.config_context(enable_metadata_routing=True):
+        search.fit(data.X, data.y, qid=data.qid, groups=data.qid)
+    assert 0 < search.best_score_ < 1

@@ -17,7 +17,7 @@ reveal_type(APSVMRanker().set_fit_request(qid=True).fit(X, y, qid=qid).decision_
 reveal_type(RankNCG().fit(X, y).score(X, y, qid=qid))
 reveal_type(WARPRanker.from_model(APSVMRanker().to_model()))
 reveal_type(APSVMClassifier().fit(X, y).certificate_.gap)
-APSVMClassifier(C="ten")
+APSVMClassifier(C=[10])
 APSVMRanker().fit(X)
 """
 

@@ -78,6 +78,7 @@ class DirectLoss(Trainer[DirectSettings]):
     title: ClassVar[str] = "Direct loss minimisation (--loss 'direct(ap)', 'direct(ndcg)', …)"
     Settings = DirectSettings
     losses: ClassVar[tuple[str, ...]] = ("direct(loss)",)
+    default_loss = "direct(ap)"
     takes_validation = True
 
     def __init__(

@@ -41,10 +41,13 @@ class EpochSettings(Settings):
         range=Range(1),
         help="Passes over the positives; of direct, over the rows, of ten steps at least.",
     )
-    patience: int = setting(5, range=Range(1), help="Stop after this many epochs without a better validation.")
+    patience: int = setting(
+        5, range=Range(1), needs_validation=True, help="Stop after this many epochs without a better validation."
+    )
     validation_metric: str | None = setting(
         None,
         metric=True,
+        needs_validation=True,
         metavar="NAME",
         default_text="AP; of users P@10",
         help="What is taken of the validation rows, as apsvm eval names it.",

@@ -1,0 +1,141 @@
+"""An estimator's parameters and a trainer's settings: the same values, by the names that scikit-learn's users know.
+
+A setting is the parameter of its name, unless the estimator's table ``renamed`` says otherwise. Beside them stand
+``n_jobs`` (threads), ``random_state`` (seed) and ``time_limit``, which every trainer has.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+import typing
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_scalar
+
+from apsvm.registry import UnknownNameError
+from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, declared, plain_type
+
+
+def settings_of(
+    parameters: Mapping[str, Any], kind: type[Settings], renamed: Mapping[str, str], *, seed: int, threads: int
+) -> Settings:
+    """The settings that an estimator's parameters ask for; those without a parameter keep their defaults.
+
+    Parameters
+    ----------
+    parameters : by name; ``time_limit`` among them
+    kind : the trainer's settings
+    renamed : parameter → setting, where their names differ
+
+    Raises
+    ------
+    ValueError, TypeError : a parameter that is out of range, none of its choices, or of another type
+    """
+    hints = typing.get_type_hints(kind)
+    known = declared(kind)
+    chosen: dict[str, Any] = {}
+    for parameter, value in parameters.items():
+        name = renamed.get(parameter, parameter)
+        if name in known:
+            about = known[name][1]
+            optional = type(None) in typing.get_args(hints[name])
+            checked = None if value is None and optional else _checked(parameter, value, about, plain_type(hints[name]))
+            chosen[name] = (checked,) if about.path else checked
+    limit = parameters["time_limit"]
+    if limit is not None:
+        limit = check_number("time_limit", limit, Range(0.0))
+    with in_words_of_python(kind):
+        return kind(**chosen, time_limit=limit, seed=seed, threads=threads)
+
+
+def parameters_of(settings: Mapping[str, Any], kind: type[Settings], renamed: Mapping[str, str]) -> dict[str, Any]:
+    """The parameters that a model's header tells, by name: those of the settings that it has.
+
+    Raises
+    ------
+    SettingsError : a value that cannot be
+    """
+    values = kind.from_json(settings)
+    parameter_of = {name: parameter for parameter, name in renamed.items()}
+    return {
+        parameter_of.get(name, name): _plain(getattr(values, name))
+        for name in declared(kind)
+        if settings.get(name) is not None
+    }
+
+
+def default_of(field: dataclasses.Field[Any]) -> Any:
+    """The default of a setting, as its parameter has it."""
+    return _plain(field.default)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        (value,) = value[:1]
+    if isinstance(value, Multiple):
+        return "auto" if value.factor == 1.0 else str(value)
+    return value
+
+
+def _checked(parameter: str, value: Any, about: Declared, kind: type) -> Any:
+    if about.choices:
+        if value not in about.choices:
+            raise UnknownNameError(f"unknown {parameter} {value!r}: choose from {', '.join(about.choices)}")
+        return value
+    if about.multiples and isinstance(value, str):
+        try:
+            return Multiple.parsed(value)
+        except ValueError:
+            raise ValueError(
+                f"{parameter} is a number > 0 or 'auto', or a multiple of that such as '10x', found {value!r}"
+            ) from None
+    if kind is float:
+        return check_number(parameter, value, about.range)
+    if kind is int:
+        return int(check_scalar(value, parameter, Integral, **_bounds(about.range)))
+    wanted: Any = (bool, np.bool_) if kind is bool else kind
+    return kind(check_scalar(value, parameter, wanted))
+
+
+def check_number(parameter: str, value: Any, admitted: Range) -> float:
+    """``value``; ValueError (TypeError) unless it is a finite number that is ``admitted``."""
+    number = float(check_scalar(value, parameter, Real, **_bounds(admitted)))
+    if not math.isfinite(number):
+        raise ValueError(f"{parameter} == {number}, must be finite")
+    return number
+
+
+def _bounds(admitted: Range) -> dict[str, Any]:
+    low = None if math.isinf(admitted.low) else admitted.low
+    high = None if math.isinf(admitted.high) else admitted.high
+    sides = {(False, False): "neither", (True, False): "left", (False, True): "right", (True, True): "both"}
+    closed = sides[low is not None and not admitted.open_low, high is not None]
+    return {"min_val": low, "max_val": high, "include_boundaries": "both" if low is high is None else closed}
+
+
+#: A flag of the command line, and the word after it.
+_FLAG = re.compile(r"--([a-z][a-z-]*)(?: ([^\s:;,]+))?")
+
+
+@contextmanager
+def in_words_of_python(kind: type[Settings], loss: str = "") -> Iterator[None]:
+    """What a trainer says of settings that do not go together, its flags as parameters: ``oracle='search'`` for
+    ``--oracle search``."""
+    values = {loss, *(choice for _, about in declared(kind).values() for choice in about.choices)}
+
+    def as_parameter(flag: re.Match[str]) -> str:
+        name, word = flag[1].replace("-", "_"), flag[2]
+        if word is None:
+            return name
+        return f"{name}={word!r}" if word in values else f"{name} {word}"
+
+    try:
+        yield
+    except SettingsError as error:
+        raise SettingsError(_FLAG.sub(as_parameter, str(error))) from None

@@ -1,0 +1,121 @@
+"""``fit`` and ``score`` with what their trainer has a use for: rows alone, queries, weights.
+
+scikit-learn makes its metadata requests from the signatures, so that each combination is a class.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from numpy.typing import ArrayLike
+
+from apsvm.estimators.base import LinearEstimator
+
+
+class OfRows(LinearEstimator):
+    """All rows are one ranking."""
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame
+        y : (n,) see the class
+
+        Raises
+        ------
+        ValueError : input that does not fit, parameters that do not go together, nothing to rank
+        FloatingPointError : feature values too large for the objective to be finite
+        """
+        return self._fit(X, y, None)
+
+    def score(self, X: Any, y: ArrayLike) -> float:
+        """The metric trained for; arguments as in ``fit``."""
+        return self._score(X, y, None)
+
+
+class ByQuery(LinearEstimator):
+    """Rows of one query are one ranking."""
+
+    #: Requested by default: there is one thing that a column of query ids can mean.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
+
+    def fit(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame
+        y : (n,) see the class
+        qid : (n,) the query of each row, of any type that can be sorted, in any order: only rows of one query are
+            compared; None: one query
+
+        Raises
+        ------
+        ValueError : input that does not fit, parameters that do not go together, nothing to rank
+        FloatingPointError : feature values, or a learning rate, too large for the objective to be finite
+        """
+        return self._fit(X, y, qid)
+
+    def score(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None) -> float:
+        """The metric trained for, the mean over the queries that have something to rank; arguments as in ``fit``.
+
+        Raises
+        ------
+        ValueError : the metric is undefined for these rows; or the fit knew queries and ``qid`` is None
+        """
+        return self._score(X, y, qid)
+
+    if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
+
+        def set_fit_request(self, *, qid: bool | str | None = "$UNCHANGED$") -> Self: ...
+
+        def set_score_request(self, *, qid: bool | str | None = "$UNCHANGED$") -> Self: ...
+
+
+class Weighted(LinearEstimator):
+    """Rows of one query are one ranking, and queries or rows have weights."""
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
+
+    def fit(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame
+        y : (n,) see the class
+        qid : (n,) the query of each row, of any type that can be sorted, in any order; None: one query
+        sample_weight : (n,) see the class
+
+        Raises
+        ------
+        ValueError : input that does not fit, parameters that do not go together, nothing to rank
+        FloatingPointError : feature values too large for the objective to be finite
+        """
+        return self._fit(X, y, qid, sample_weight)
+
+    def score(
+        self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """The metric trained for: AP for loss "ap", NDCG for "ndcg" (of the same gains), accuracy for "zero-one" …; a
+        loss without a metric: 1 − Δ. The mean over the queries that have something to rank, arguments as in ``fit``.
+
+        Raises
+        ------
+        ValueError : the metric is undefined for these rows; or the fit knew queries and ``qid`` is None
+        """
+        return self._score(X, y, qid, sample_weight)
+
+    if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
+
+        def set_fit_request(
+            self, *, qid: bool | str | None = "$UNCHANGED$", sample_weight: bool | str | None = "$UNCHANGED$"
+        ) -> Self: ...
+
+        def set_score_request(
+            self, *, qid: bool | str | None = "$UNCHANGED$", sample_weight: bool | str | None = "$UNCHANGED$"
+        ) -> Self: ...
