@@ -169,9 +169,9 @@ class Fit:
 
     def _parts(self, outcome: Outcome) -> Iterator[tuple[Fit, Outcome]]:
         """Each class's own training, and what became of it."""
+        assert self.target.classes is not None
         for label, own in outcome.classes:
-            labels = LabelOptions(positive_label=label)
-            yield replace(self, target=decide(self.dataset, self.trainer.takes, labels)), own
+            yield replace(self, target=self.target.classes.target(label)), own
 
     def _linear(self, fit: Fit, outcome: Outcome) -> LinearRanker:
         w, width, bias = outcome.w, self.dataset.X.shape[1], self.features.bias
