@@ -74,12 +74,6 @@ class Labels:
     several: bool = False
     names: tuple[str, ...] | None = None
 
-    def means_as(self, other: Labels) -> bool:
-        """Whether both judge any rows alike."""
-        fields = ("kind", "relevant_from", "relevant_above", "cuts", "several")
-        alike = all(getattr(self, name) == getattr(other, name) for name in fields)
-        return alike and (self.kind is not LabelKind.ONE_LABEL or self.positive == other.positive)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:

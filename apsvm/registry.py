@@ -84,6 +84,9 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         hint = f"; did you mean {near[0]!r}?" if near else ""
         return UnknownNameError(f"unknown {self.kind} {name!r}: choose from {', '.join(self)}{hint}")
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
 

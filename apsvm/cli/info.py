@@ -1,51 +1,63 @@
-"""``apsvm info``: what a model file tells of itself."""
+"""``apsvm info``: what a model file says of itself."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from apsvm.cli.reading import read_any_model
-from apsvm.cli.shared import put
+from apsvm.cli.shared import printable, put
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from apsvm.header import Data, Features, Header
+    from apsvm.model import LinearRanker, Model, RankerSet
+
+#: The width of the names at the left, and of the lines.
+LEFT, WIDTH = 13, 100
+
 
 @click.command()
 @click.argument("model", metavar="MODEL")
-@click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="All that the file says, as one JSON object.")
 def info(model: str, as_json: bool) -> None:
-    """Print how MODEL was trained, on what, and its certificate; of a model of several classes, a line for each."""
-    from apsvm.model import LinearRanker, RankerSet
+    """Print how MODEL was trained, on what, how that ended, and its certificate; of a model of several classes, a line
+    for each."""
+    from apsvm.model import RankerSet
 
     ranker = read_any_model(model)
-    facts: dict[str, Any] = {**ranker.header.to_json(), "kind": ranker.kind, "width": ranker.width}
-    if isinstance(ranker, RankerSet):
-        facts["classes"] = [
-            {**own.to_json(), "intercept": intercept, "weights": _weights(coef)}
-            for own, intercept, coef in zip(ranker.headers, ranker.intercepts.tolist(), ranker.coef, strict=True)
-        ]
-    elif isinstance(ranker, LinearRanker):
-        facts |= {"intercept": ranker.intercept, "weights": _weights(ranker.coef)}
-    else:
-        factors = ranker.factors
-        facts["weights"] = _weights(factors.input, factors.output, factors.bias)
     if as_json:
-        put(json.dumps(facts, indent=1, sort_keys=True))
+        put(json.dumps(_as_json(ranker), indent=1, sort_keys=True))
         return
-    each = facts.pop("classes", [])
-    _put_table([[name, str(value)] for name, value in _flatten(facts)])
-    if each:
-        columns = [dict(_flatten(own)) for own in each]
-        names = [name for name in columns[0] if all(_is_short(column.get(name)) for column in columns)]
-        names.sort(key="labels.positive".__ne__)
+    for name, text in _described(ranker):
+        if text:
+            _put(name, text)
+    if isinstance(ranker, RankerSet):
         put("")
-        _put_table([names, *([_shown(column[name]) for name in names] for column in columns)])
+        _put_classes(ranker)
+
+
+def _as_json(model: Model) -> dict[str, Any]:
+    from apsvm.model import LinearRanker, RankerSet
+
+    content: dict[str, Any] = {**model.header.to_json(), "kind": model.kind, "width": model.width}
+    if isinstance(model, RankerSet):
+        content["classes"] = [
+            {**header.to_json(), "intercept": intercept, "weights": _weights(coef)}
+            for header, intercept, coef in zip(model.headers, model.intercepts.tolist(), model.coef, strict=True)
+        ]
+    elif isinstance(model, LinearRanker):
+        content |= {"intercept": model.intercept, "weights": _weights(model.coef)}
+    else:
+        factors = model.factors
+        content["weights"] = _weights(factors.input, factors.output, factors.bias)
+    return content
 
 
 def _weights(*arrays: NDArray[np.floating]) -> dict[str, Any]:
@@ -55,24 +67,121 @@ def _weights(*arrays: NDArray[np.floating]) -> dict[str, Any]:
     return {"nonzero": int(np.count_nonzero(weights)), "norm": float(np.linalg.norm(weights))}
 
 
-def _is_short(value: Any) -> bool:
-    """Whether it has a place in a table: not missing, and no list."""
-    return value is not None and not isinstance(value, list)
+def _described(model: Model) -> Iterator[tuple[str, str]]:
+    """Names and texts, grouped: what it is, what it was trained for, how that ended, of what."""
+    from apsvm.model import LinearRanker, RankerSet
+    from apsvm.report.words import certificate, meaning
+
+    header = model.header
+    yield "model", model.what + (f": {len(model.headers)} classes" if isinstance(model, RankerSet) else "")
+    yield "loss", header.loss
+    yield "trainer", header.family
+    yield "metric", header.metric or ""
+    yield "labels", meaning(header.labels)
+    yield "features", _features(header.features, model.width, "items" if model.kind == "item-factors" else "features")
+    if isinstance(model, LinearRanker):
+        yield "weights", _weights_in_words(model)
+    yield from _settings(header)
+    if isinstance(model, RankerSet):
+        yield "ended", "every class as asked" if header.as_asked else f"not every class as asked ({header.state})"
+    else:
+        yield "ended", " ".join(certificate(header))
+    for skipped in header.classes_skipped:
+        yield "left out", f"class {skipped.label:g}: {skipped.reason}"
+    yield "data", _data(header.data)
+    yield "sha256", header.data.sha256
+    yield "estimator", header.estimator or ""
+    yield "versions", ", ".join(f"{name} {version}" for name, version in header.versions.items())
 
 
-def _shown(value: Any) -> str:
-    return f"{value:.7g}" if isinstance(value, float) else str(value)
+def _features(features: Features, width: int, what: str) -> str:
+    parts = [f"{width:,} {what}, counted from {0 if features.zero_based else 1}"]
+    scales = {
+        "maxabs": "each scaled to a largest magnitude of 1",
+        "standard": "each scaled to a deviation of 1",
+        "l2": "rows divided by their length",
+    }
+    if features.scale in scales:
+        parts.append(scales[features.scale])
+    if features.bias is not None:
+        parts.append(f"a constant feature of {features.bias:g}")
+    text = "; ".join(parts)
+    if features.names is not None:
+        text += f": {', '.join(features.names)}"
+    return text
 
 
-def _put_table(rows: list[list[str]]) -> None:
+def _weights_in_words(ranker: LinearRanker) -> str:
+    weights = _weights(ranker.coef)
+    constant = f", constant {ranker.intercept:.6g}" if ranker.intercept else ""
+    return f"{weights['nonzero']:,} are not zero, norm {weights['norm']:.6g}{constant}"
+
+
+def _settings(header: Header) -> Iterator[tuple[str, str]]:
+    """C, the settings that are no defaults, and what the trainer adds; the seed if one was chosen; of ``apsvm cv`` how
+    they were chosen."""
+    from apsvm.report.settings import settings_of, shown
+
+    others = []
+    for fact in settings_of(header):
+        value = shown(fact.value)
+        if fact.name == "C":
+            yield "C", value
+        elif value and not fact.is_default:
+            others.append(f"{fact.name}: {value}")
+    if header.seed:
+        others.append(f"seed: {header.seed}")
+    yield "settings", "; ".join(others)
+    if header.selection:
+        chosen = [f"{name}: {shown(value)}" for name, value in header.selection.items() if not isinstance(value, dict)]
+        yield "chosen by", "; ".join(chosen)
+
+
+def _data(data: Data) -> str:
+    parts = [data.file, f"{data.rows:,} rows" if data.rows else ""]
+    if data.positives is not None:
+        parts.append(f"{data.positives:,} positive")
+    if data.queries is not None:
+        parts.append(
+            f"{data.queries:,} queries" + (f" ({data.queries_skipped:,} left out)" * bool(data.queries_skipped))
+        )
+    parts += [f"{count:,} {name.replace('_', ' ')}" for name, count in data.counts.items()]
+    return ", ".join(part for part in parts if part)
+
+
+def _put_classes(model: RankerSet) -> None:
+    """A line for each class, with the columns that any of them fills."""
+    from apsvm.data.dataset import shown_label
+
+    rows: list[dict[str, str]] = []
+    for label, header, coef in zip(model.classes.tolist(), model.headers, model.coef, strict=True):
+        weights, bounds, epochs, data = _weights(coef), header.certificate, header.epochs, header.data
+        rows.append(
+            {
+                "class": shown_label(label),
+                "state": header.state,
+                "iterations": "" if header.iterations is None else str(header.iterations),
+                "epochs": "" if epochs is None else str(epochs.count),
+                "C": "" if header.C is None else f"{header.C:.6g}",
+                "gap / C": "" if bounds is None or header.C is None else f"{bounds.gap / header.C:.2g}",
+                "positives": "" if data.positives is None else str(data.positives),
+                "not zero": str(weights["nonzero"]),
+                "norm": f"{weights['norm']:.6g}",
+            }
+        )
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    _put_table([names, *([printable(row[name]) for name in names] for row in rows)])
+
+
+def _put_table(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        put("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        put("  ".join((cell or "-").ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _flatten(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in sorted(facts.items()):
-        if isinstance(value, Mapping):
-            yield from _flatten(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
+def _put(name: str, text: str) -> None:
+    """``name`` at the left, ``text`` in lines beside it."""
+    lines = textwrap.wrap(printable(text), WIDTH - LEFT, break_on_hyphens=False) or [""]
+    put(f"{name:<{LEFT}}{lines[0]}")
+    for line in lines[1:]:
+        put(f"{'':<{LEFT}}{line}")

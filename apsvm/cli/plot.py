@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from apsvm.cli.completion import MetricName
-from apsvm.cli.evaluate import Scored, score_data
 from apsvm.cli.parameters import Number
 from apsvm.cli.reading import how_to_read, read_any_model
+from apsvm.cli.scored import Scored, score_data
 from apsvm.cli.shared import (
     BAD_DATA,
     MISSING,

@@ -16,6 +16,7 @@ from apsvm.cli.shared import (
     BAD_DATA,
     NO_INPUT,
     Failure,
+    printable,
     reading,
     refuse_same_file,
     say,
@@ -82,7 +83,7 @@ def report(
     run = _with_rows(run, data, read, ignore_unknown=ignore_unknown)
     if not quiet:
         for note in run.notes:
-            say(f"warning: {note}")
+            say(f"warning: {printable(note)}")
     with drawing(run_folder):
         content = page_of(run)
     with writing(output):
@@ -111,16 +112,16 @@ def _finished(folder: str, records: Sequence[Record]) -> list[Finished]:
     from apsvm.report.run import Finished
 
     ends = [record for record in records if record["event"] == "end"]
-    found = []
+    finished = []
     for end in ends:
         path = _model_path(folder, end)
         name = os.path.basename(path)
         if not name or not os.path.isfile(path):
             raise Failure(BAD_DATA, f"{path}: the log says that this model was written, and it is not there")
         model = read_any_model(path)
-        told = f"C = {end['C']:.4g}" if len(ends) > 1 and "C" in end else name if len(ends) > 1 else ""
-        found.append(Finished(told, model, end))
-    return found
+        title = f"C = {end['C']:.4g}" if len(ends) > 1 and "C" in end else name if len(ends) > 1 else ""
+        finished.append(Finished(title, model, end))
+    return finished
 
 
 def _model_path(folder: str, end: Record) -> str:
@@ -138,8 +139,8 @@ def _with_rows(run: Run, data: str | None, read: ReadOptions, *, ignore_unknown:
         path = run.command.get("data")
         # A pipe that it was read from has nothing more to say, and would be waited for.
         if not path or path == "-" or not (os.path.isfile(path) or os.path.isdir(path)):
-            told = "were read from standard input" if path == "-" else f"are not at {path} any more"
-            return replace(run, notes=[*run.notes, f"the training rows {told}: the report is without them (--data)"])
+            where = "were read from standard input" if path == "-" else f"are not at {path} any more"
+            return replace(run, notes=[*run.notes, f"the training rows {where}: the report is without them (--data)"])
     notes = list(run.notes)
     if data is None:
         read = read.completed(run.command.get("reading", {}))

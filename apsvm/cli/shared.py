@@ -44,6 +44,12 @@ class Failure(click.ClickException):
         say(f"error: {self.message}")
 
 
+def printable(text: str) -> str:
+    """``text`` from a file that somebody else may have made, for a terminal: what is no visible character or a blank,
+    such as the codes that move the cursor or turn the direction of writing, is shown as Python would write it."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def put(text: str) -> None:
     """``text`` and a line end on standard output; failures end the command."""
     with writing("-"):

@@ -5,53 +5,78 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from apsvm.cli.shared import printable
+from apsvm.header import LabelKind
 
-    from apsvm.model import Model, RankerSet
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.header import Labels
+    from apsvm.metrics.evaluate import Evaluation
+    from apsvm.model import LinearRanker, Model, RankerSet
     from apsvm.trainers.fitting import Fit
 
 
 def training_metric(fit: Fit, model: Model) -> Iterator[str]:
-    """A line on the model's own metric and on AP, as ``apsvm eval`` would give them; none for a model of items."""
-    from apsvm.data.labels import recall
+    """A line on what the model was trained for, as ``apsvm eval`` would give it; none for a model of items."""
     from apsvm.metrics import MetricError
-    from apsvm.metrics.evaluate import evaluate
     from apsvm.model import ItemRanker, RankerSet
 
-    dataset = fit.dataset
     if isinstance(model, ItemRanker):
         return
-    if isinstance(model, RankerSet):
-        if dataset.groups is None:
-            yield _mean_over_classes(fit, model)
-        return
-    names = list(dict.fromkeys([model.header.metric or "AP", "AP"]))
-    target = recall(dataset, model.header.labels)
-    groups = _queries(dataset.groups)
     try:
-        result = evaluate(
-            names, model.score(dataset.X), target.judgements, groups, relevant_from=target.lowest_relevant
-        )
+        if isinstance(model, RankerSet):
+            yield f"mean training {_figures(of_training_rows(fit.dataset, model))}"
+        else:
+            yield _of_one(of_training_rows(fit.dataset, model), model.header.labels)
     except MetricError as error:
-        yield f"training {names[0]}: {error}"
-        return
-    values = ", ".join(f"{name} {value:.6f}" for name, value in result.values.items())
-    mean = "" if groups is None else f", mean of {result.n_groups - result.groups_skipped} queries"
-    yield f"training {values} ({result.n_positives} of {result.n_rows} rows positive{mean})"
+        yield f"training {printable(model.header.metric or 'AP')}: {error}"
 
 
-def _queries(groups: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
-    """The groups, unless all rows are of one."""
-    return None if groups is None or (groups == groups[0]).all() else groups
+def of_training_rows(dataset: Dataset, model: LinearRanker | RankerSet) -> Evaluation:
+    """The model's own metric on the rows it was trained on, and AP where they are of two classes; of a set of rankers
+    the means over the classes.
 
-
-def _mean_over_classes(fit: Fit, model: RankerSet) -> str:
+    Raises
+    ------
+    MetricError : they are undefined there
+    """
     import numpy as np
 
+    from apsvm.data.labels import recall
+    from apsvm.metrics import trained_metric
     from apsvm.metrics.classes import evaluate_classes
+    from apsvm.metrics.evaluate import evaluate
+    from apsvm.model import LinearRanker
 
-    labels = np.stack([fit.dataset.have(label) for label in model.classes], axis=1)
-    result = evaluate_classes(["AP"], model.score(fit.dataset.X), labels)
-    return f"mean training AP {result.values['AP']:.6f}"
+    metric = trained_metric(model.header.metric)
+    if not isinstance(model, LinearRanker):
+        labels = np.stack([dataset.have(label) for label in model.classes], axis=1)
+        return evaluate_classes([metric, "AP"], model.score(dataset.X), labels, model.classes, groups=dataset.groups)
+    target = recall(dataset, model.header.labels)
+    return evaluate(
+        [metric, "AP"] if target.grades is None else [metric],
+        model.score(dataset.X),
+        target.judgements,
+        dataset.groups,
+        relevant_from=target.lowest_relevant,
+        leave_out_undefined=True,
+    )
+
+
+def _of_one(result: Evaluation, labels: Labels) -> str:
+    graded = labels.kind in (LabelKind.GRADES, LabelKind.ORDER)
+    counts = [] if graded else [f"{result.n_positives} of {result.n_rows} rows positive"]
+    if result.n_groups > 1:
+        counts.append(f"mean of {_averaged(result)} queries")
+    return f"training {_figures(result)}" + (f" ({', '.join(counts)})" if counts else "")
+
+
+def _averaged(result: Evaluation) -> int:
+    """How many queries the first metric's mean is over."""
+    import numpy as np
+
+    return int(np.count_nonzero(~np.isnan(next(iter(result.in_group.values())))))
+
+
+def _figures(result: Evaluation) -> str:
+    return ", ".join(f"{name} {value:.6f}" for name, value in result.values.items())

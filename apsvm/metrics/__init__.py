@@ -12,11 +12,21 @@ first parsed. `evaluate` and its result live in `apsvm.metrics.evaluate`, interv
 
 import difflib
 import re
+from contextlib import suppress
 
 from apsvm.metrics.base import TIE_RULES, Metric, MetricAtK, MetricError
 from apsvm.registry import Registry
 
-__all__ = ["METRICS", "TIE_RULES", "Metric", "MetricAtK", "MetricError", "known_metrics", "parse_metric"]
+__all__ = [
+    "METRICS",
+    "TIE_RULES",
+    "Metric",
+    "MetricAtK",
+    "MetricError",
+    "known_metrics",
+    "parse_metric",
+    "trained_metric",
+]
 
 METRICS: Registry[Metric] = Registry(
     "metric",
@@ -74,6 +84,15 @@ def parse_metric(name: str) -> Metric:
             except MetricError as error:
                 raise MetricError(f"bad parameter in metric {name!r}: {error}; known: {', '.join(METRICS)}") from None
     raise MetricError(_unknown(name, wanted))
+
+
+def trained_metric(name: str | None) -> Metric:
+    """What a model is judged by, whose loss is the shortfall of the metric ``name``: AP where it names none, or one of
+    somebody's own that is not registered here."""
+    if name is not None:
+        with suppress(MetricError):
+            return parse_metric(name)
+    return METRICS["AP"]()
 
 
 def _pattern(form: str) -> re.Pattern[str] | None:

@@ -97,6 +97,7 @@ def evaluate(
     ranked: ArrayLike | None = None,
     judged: ArrayLike | None = None,
     threshold: float = 0.0,
+    leave_out_undefined: bool = False,
 ) -> Evaluation:
     """Evaluate `metrics` on one ranking, or on one ranking a group.
 
@@ -110,6 +111,7 @@ def evaluate(
         scores are not looked at
     judged : (n,) bool, None for all: the others are not relevant, and bpref passes them over
     threshold : scores above it predict "relevant" (F)
+    leave_out_undefined : a metric without a value on these rows is left out; it is an error only if all are
 
     Raises `MetricError` where a name, the input or a metric on it is at fault, and when every group would be skipped.
     """
@@ -123,11 +125,24 @@ def evaluate(
             raise MetricError(f"{name} must be of shape {values.shape}, found {mask.shape}")
     ids, codes = (None, None) if groups is None else number_groups(groups, values.size)
     rows = Judgements(grades, relevant_from, codes, ids, shown, known, threshold)
-    return summarise(parsed, rows.table(values, ties), ids, ties, all_groups=all_groups)
+    return summarise(
+        parsed,
+        rows.table(values, ties),
+        ids,
+        ties,
+        all_groups=all_groups,
+        leave_out_undefined=leave_out_undefined,
+    )
 
 
 def summarise(
-    metrics: dict[str, Metric], table: RankingTable, groups: NDArray[Any] | None, ties: str, *, all_groups: bool = False
+    metrics: dict[str, Metric],
+    table: RankingTable,
+    groups: NDArray[Any] | None,
+    ties: str,
+    *,
+    all_groups: bool = False,
+    leave_out_undefined: bool = False,
 ) -> Evaluation:
     """The evaluation of rankings already sorted; groups : (G,) the ids of the table's rankings, None if it is one."""
     counts: dict[str, Any] = {
@@ -137,28 +152,48 @@ def summarise(
         "tied_rows": int(table.tied_rows.sum()),
         "ties": ties,
     }
-    if groups is None:
-        found = {name: metric.of(table) for name, metric in metrics.items()}
-        return Evaluation(found, n_groups=0, groups_skipped=0, **counts)
-    both = (table.n_positives > 0) & (table.n_negatives > 0)
-    in_group = {}
+    values: dict[str, float] = {}
+    in_group: dict[str, NDArray[np.float64]] = {}
+    failures: list[MetricError] = []
     for name, metric in metrics.items():
-        values = metric.each(table)
-        in_group[name] = np.nan_to_num(values) if all_groups else np.where(metric.telling(table), values, np.nan)
-        if np.isnan(in_group[name]).all():
-            what = "rows that differ in grade" if metric.graded else "both a positive and a negative"
-            raise MetricError(
-                f"nothing to evaluate: none of the {groups.size} groups holds {what}, which {name} needs "
-                f"({counts['n_rows']} rows, {counts['n_positives']} of them positive)"
-            )
+        try:
+            if groups is None:
+                values[name] = metric.of(table)
+            else:
+                in_group[name] = _in_groups(metric, table, all_groups=all_groups)
+                values[name] = mean(in_group[name])
+        except MetricError as error:
+            failures.append(error)
+            if not leave_out_undefined:
+                raise
+    if failures and not values:
+        raise failures[0]
+    if groups is None:
+        return Evaluation(values, n_groups=0, groups_skipped=0, **counts)
+    both = (table.n_positives > 0) & (table.n_negatives > 0)
     return Evaluation(
-        {name: mean(found) for name, found in in_group.items()},
+        values,
         n_groups=groups.size,
         groups_skipped=0 if all_groups else int(np.count_nonzero(~both)),
         groups=groups,
         in_group=in_group,
         **counts,
     )
+
+
+def _in_groups(metric: Metric, table: RankingTable, *, all_groups: bool) -> NDArray[np.float64]:
+    """(G,) float64, the metric of each ranking, NaN where it is left out of the mean. MetricError if all are."""
+    values = metric.each(table)
+    if all_groups:
+        return np.nan_to_num(values)
+    found = np.where(metric.telling(table), values, np.nan)
+    if np.isnan(found).all():
+        what = "rows that differ in grade" if metric.graded else "both a positive and a negative"
+        raise MetricError(
+            f"nothing to evaluate: none of the {table.n_rankings} groups holds {what}, which {metric.name} needs "
+            f"({int(table.row_bounds[-1])} rows, {int(table.n_positives.sum())} of them positive)"
+        )
+    return found
 
 
 def mean(values: NDArray[np.float64]) -> float:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from apsvm.data.dataset import DataError
+from apsvm.header import Header
 from apsvm.metrics.curves import mean_curve
+from apsvm.metrics.evaluate import Evaluation
 from apsvm.model import ItemRanker
 from apsvm.pictures.precision_recall import Curve, PrecisionRecall
-from apsvm.report import words
-from apsvm.report.judging import MOST_FEATURES, evaluated, metrics_of, most_violating, signed, weights_of, worst_queries
+from apsvm.report.judging import (
+    MOST_FEATURES,
+    evaluated,
+    figure,
+    metrics_of,
+    most_violating,
+    signed,
+    weights_of,
+    worst_queries,
+)
 from apsvm.report.page import Drawn, Markup, bar, element, folded, joined, page, pictures, section, table, tiles
 from apsvm.report.run import Judged, Run, judge
 from apsvm.report.training import convergence, data_of, time_by_part, what_was_trained
@@ -27,7 +36,7 @@ MOST_NAMED = 10
 def report(run: Run) -> str:
     """The whole page."""
     drawn = Drawn()
-    judged, failures = _judged(run)
+    judged, failures = judged_rankers(run)
     title = f"{_name(run)} — apsvm report"
     several = len(judged) > 1
     parts = list(_several(run, judged, drawn)) if several else [_alone(part, run, drawn) for part in judged]
@@ -45,48 +54,50 @@ def report(run: Run) -> str:
     )
 
 
-def _judged(run: Run) -> tuple[list[Judged], list[str]]:
+def judged_rankers(run: Run) -> tuple[list[Judged], list[str]]:
     """Every linear ranker on the rows, and why some cannot be judged."""
-    found: list[Judged] = []
+    judged: list[Judged] = []
     failures: list[str] = []
     if run.dataset is None:
-        return found, failures
+        return judged, failures
     for finished in run.finished:
         model = finished.model
         if isinstance(model, ItemRanker):
             continue
         for title, ranker in finished.rankers():
             try:
-                found.append(judge(title, ranker, finished.end, run.dataset))
+                judged.append(judge(title, ranker, run.dataset))
             except (DataError, ValueError) as error:
                 failures.append(f"{title or 'The model'} cannot be judged on these rows: {error}")
-    return found, failures
+    return judged, failures
 
 
 def _name(run: Run) -> str:
     headers = run.headers()
     if headers:
-        return f"{headers[0][1]['loss']} on {headers[0][1]['data']['file']}"
+        header = headers[0][1]
+        return f"{header.loss} on {header.data.file}"
     data = run.command.get("data", "").rsplit("/", 1)[-1]
     return f"{run.start['loss']} on {data}" if data and "loss" in run.start else run.folder
 
 
 def _head(run: Run, judged: Sequence[Judged]) -> Markup:
-    headers = run.headers()
-    states = [str(header["state"]) for _, header in headers]
-    if not states:
-        state, good = "no model", False
-    elif all(one in words.AS_ASKED for one in states):
-        state, good = states[0] if len(set(states)) == 1 else "all as asked", True
+    headers = [header for _, header in run.headers()]
+    states = list(dict.fromkeys(header.state for header in headers))
+    good = bool(headers) and all(header.as_asked for header in headers)
+    if not headers:
+        state = "no model"
+    elif good:
+        state = states[0] if len(states) == 1 else "all as asked"
     else:
-        state, good = next(one for one in states if one not in words.AS_ASKED), False
+        state = next(header.state for header in headers if not header.as_asked)
     began = run.command.get("began", "")
     return joined(
         [
             element("h1", _name(run)),
             element(
                 "p",
-                element("span", state, class_=f"state {'good' if good else 'bad'}"),
+                element("span", state or "no state", class_=f"state {'good' if good else 'bad'}"),
                 f" {began.replace('T', ' ').replace('Z', ' UTC')}" if began else "",
                 class_="muted",
             ),
@@ -95,18 +106,17 @@ def _head(run: Run, judged: Sequence[Judged]) -> Markup:
     )
 
 
-def _tiles(
-    run: Run, judged: Sequence[Judged], headers: Sequence[tuple[str, Mapping[str, Any]]]
-) -> Iterator[tuple[str, str, str]]:
+def _tiles(run: Run, judged: Sequence[Judged], headers: Sequence[Header]) -> Iterator[tuple[str, str, str]]:
     yield from _metric_tiles(run, judged)
-    bounds = [(header["certificate"], header["C"]) for _, header in headers if "certificate" in header]
+    bounds = [(header.certificate, header.C or 1.0) for header in headers if header.certificate is not None]
     if bounds:
-        worst = max(found["gap"] / C for found, C in bounds)
-        asked = max(found["tolerance"] / C for found, C in bounds)
+        worst = max(one.gap / C for one, C in bounds)
+        asked = max(one.tolerance / C for one, C in bounds)
         yield "gap / C", f"{worst:.2g}", f"{asked:.2g} asked for" + (", the widest" if len(bounds) > 1 else "")
-    steps = sum(int(header.get("iterations", header.get("epochs", 0))) for _, header in headers)
-    if steps:
-        yield ("epochs" if any("epochs" in h for _, h in headers) else "iterations"), f"{steps:,}", "in all"
+    epochs = sum(header.epochs.count for header in headers if header.epochs is not None)
+    iterations = sum(header.iterations for header in headers if header.iterations is not None)
+    if epochs or iterations:
+        yield "epochs" if epochs else "iterations", f"{epochs or iterations:,}", "in all"
     seconds = sum(math.fsum(finished.end.get("seconds", {}).values()) for finished in run.finished)
     if seconds:
         yield "time", in_seconds(seconds), "reading included"
@@ -119,46 +129,32 @@ def _metric_tiles(run: Run, judged: Sequence[Judged]) -> Iterator[tuple[str, str
     if len(judged) == 1:
         where = "on the rows below" if judged[0].groups is None else "mean over the queries"
         for name in dict.fromkeys([judged[0].trained_metric, "AP"]):
-            yield name, f"{results[0].values[name]:.4f}", where
+            if name in results[0].values:
+                yield name, f"{results[0].values[name]:.4f}", where
         return
-    values = [result.values["AP"] for result in results]
-    if run.of_classes:
-        yield "mean AP", f"{math.fsum(values) / len(values):.4f}", f"of {len(values)} rankers"
-    else:
-        yield "best AP", f"{max(values):.4f}", f"of {len(values)} models, on the rows below"
+    for name in dict.fromkeys([judged[0].trained_metric, "AP"]):
+        values = [result.values[name] for result in results if name in result.values]
+        if values and run.of_classes:
+            yield f"mean {name}", f"{math.fsum(values) / len(values):.4f}", f"of {len(values)} rankers"
+        elif values:
+            yield f"best {name}", f"{max(values):.4f}", f"of {len(values)} models, on the rows below"
 
 
 def _several(run: Run, judged: Sequence[Judged], drawn: Drawn) -> Iterator[Markup]:
     """A table of all rankers, the curves of all, and of the worst ones all the rest; of several values of C in the
     order trained."""
+    names = list(dict.fromkeys(["AP", "AUC", "P@10", "nDCG", judged[0].trained_metric]))
     evaluations = [(part, evaluated(part)) for part in judged]
     if run.of_classes:
-        evaluations.sort(key=lambda pair: math.inf if pair[1] is None else pair[1].values["AP"])
-    names = ("AP", "AUC", "P@10", "nDCG")
-    rows: list[list[object]] = []
-    for part, result in evaluations:
-        values = ["–"] * len(names) if result is None else [f"{result.values[name]:.6f}" for name in names]
-        at = 0.0 if result is None else result.values["AP"]
-        rows.append([part.title, f"{int(part.relevant.sum()):,}", bar(at, values[0]), *values[1:]])
-    found = [(part, result) for part, result in evaluations if result is not None]
-    content: list[object] = []
-    if found:
-        curves = [part.curve for part, _ in found]
-        named = len(found) <= MOST_NAMED
-        shown = [
-            Curve(f"{part.title}, AP {one.ap:.4f}" if named else "", one.steps, aside=run.of_classes)
-            for (part, _), one in zip(found, curves, strict=True)
-        ]
-        if run.of_classes:
-            means = [math.fsum(result.values[name] for _, result in found) / len(found) for name in names]
-            rows.append([element("b", "mean"), "", *(element("b", f"{value:.6f}") for value in means)])
-            shown.insert(0, Curve(f"mean, AP {means[0]:.4f}", mean_curve([one.steps for one in curves])))
-        rate = math.fsum(one.base_rate for one in curves) / len(curves)
-        content = [pictures(drawn(PrecisionRecall(shown, rate), "Precision and recall; the area is the AP"))]
+        evaluations.sort(key=lambda pair: math.inf if pair[1] is None else pair[1].values.get("AP", math.inf))
+    rows = [_row_of(part, result, names) for part, result in evaluations]
+    if run.of_classes:
+        means = [_mean([result.values.get(name) for _, result in evaluations if result is not None]) for name in names]
+        rows.append([element("b", "mean"), "", *(element("b", figure(value)) for value in means)])
     yield section(
         "Metrics, the lowest AP first" if run.of_classes else "Metrics",
         table(["", "positives", *names], rows),
-        *content,
+        *_curves(run, [part for part, _ in evaluations], drawn),
     )
     for at, (part, _) in enumerate(evaluations[:MOST_PARTS]):
         inner = joined([metrics_of(part, drawn), *_details(part, run)])
@@ -168,16 +164,44 @@ def _several(run: Run, judged: Sequence[Judged], drawn: Drawn) -> Iterator[Marku
         yield element("p", f"Of the other {others} only the figures above are shown.", class_="muted")
 
 
+def _row_of(part: Judged, result: Evaluation | None, names: Sequence[str]) -> list[object]:
+    values = {} if result is None else result.values
+    ap, *others = (figure(values.get(name)) for name in names)
+    return [part.title, f"{int(part.relevant.sum()):,}", bar(values.get("AP", 0.0), ap), *others]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def _curves(run: Run, judged: Sequence[Judged], drawn: Drawn) -> list[Markup]:
+    """Precision and recall of all rankers that have both kinds of rows, of classes their mean too."""
+    curves = [(part, part.curve) for part in judged if part.curve is not None]
+    known = [curve for _, curve in curves if curve is not None]
+    if not known:
+        return []
+    named = len(curves) <= MOST_NAMED
+    lines = [
+        Curve(f"{part.title}, AP {curve.ap:.4f}" if named else "", curve.steps, aside=run.of_classes)
+        for part, curve in curves
+        if curve is not None
+    ]
+    if run.of_classes:
+        mean = math.fsum(curve.ap for curve in known) / len(known)
+        lines.insert(0, Curve(f"mean, AP {mean:.4f}", mean_curve([curve.steps for curve in known])))
+    rate = math.fsum(curve.base_rate for curve in known) / len(known)
+    return [pictures(drawn(PrecisionRecall(lines, rate), "Precision and recall; the area is the AP"))]
+
+
 def _alone(part: Judged, run: Run, drawn: Drawn) -> Markup:
     """The sections of the one ranker there is."""
     return joined([metrics_of(part, drawn), *_details(part, run)])
 
 
 def _details(part: Judged, run: Run) -> list[Markup]:
-    found = [most_violating(part, run.lines)]
-    if part.groups is not None:
-        found.append(worst_queries(part))
-    return [*found, weights_of(part)]
+    queries = [] if part.groups is None else [worst_queries(part)]
+    return [most_violating(part, run.lines), *queries, weights_of(part)]
 
 
 def _weights_alone(run: Run) -> Markup:

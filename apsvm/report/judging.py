@@ -24,6 +24,7 @@ MOST_KINDS = 5
 
 
 def evaluated(part: Judged) -> Evaluation | None:
+    """Its figures, if it has any."""
     return part.evaluation if isinstance(part.evaluation, Evaluation) else None
 
 
@@ -38,16 +39,19 @@ def metrics_of(part: Judged, drawn: Drawn) -> Markup:
         mean += f", of {result.n_groups:,}" if result.groups_skipped else ""
         mean += "" if part.grades is None else ", of metrics that read grades over those with different grades"
         mean += "."
-    if part.relevant_from is not None:
-        mean += f" Rows of grade {part.relevant_from:g} and above are relevant; nDCG and WMW read the grades."
-    told = f"As apsvm eval gives them, rows of equal score as one block.{mean}"
+    lowest = part.target.lowest_relevant
+    if lowest is not None:
+        mean += f" Rows of grade {lowest:g} and above are relevant; nDCG and WMW read the grades."
+    explanation = f"As apsvm eval gives them, rows of equal score as one block.{mean}"
     figures = table(["metric", "value"], [[name, f"{value:.6f}"] for name, value in result.values.items()])
-    picture = PrecisionRecall([Curve(f"AP {part.curve.ap:.4f}", part.curve.steps)], part.curve.base_rate)
-    shown = pictures(
-        drawn(picture, "Precision and recall" + (", mean of the queries" if part.groups is not None else "")),
-        drawn(Histogram(_kinds(part)), "Scores of the rows" + (" of all queries" if part.groups is not None else "")),
-    )
-    return section("Metrics", element("p", told), figures, shown)
+    shown = []
+    if part.curve is not None:
+        curve = PrecisionRecall([Curve(f"AP {part.curve.ap:.4f}", part.curve.steps)], part.curve.base_rate)
+        of_queries = ", mean of the queries" if part.groups is not None else ""
+        shown.append(drawn(curve, f"Precision and recall{of_queries}"))
+    of_queries = " of all queries" if part.groups is not None else ""
+    shown.append(drawn(Histogram(_kinds(part)), f"Scores of the rows{of_queries}"))
+    return section("Metrics", element("p", explanation), figures, pictures(*shown))
 
 
 def _kinds(part: Judged) -> dict[str, NDArray[np.float64]]:
@@ -103,13 +107,15 @@ def most_violating(part: Judged, lines: NDArray[np.int64] | None) -> Markup:
         content += [element("h3", title), rows or element("p", "None: not one stands on the wrong side.")]
     pairs = int(found.above.sum())
     all_pairs = int(found.lower.sum())
-    told = f"{pairs:,} of {all_pairs:,} pairs of rows ({share(pairs / max(1, all_pairs))}) stand the wrong way round. "
-    told += "Each row is listed with how many of the rows that it should stand above, or below, it does not. "
+    explanation = (
+        f"{pairs:,} of {all_pairs:,} pairs of rows ({share(pairs / max(1, all_pairs))}) stand the wrong way round. "
+    )
+    explanation += "Each row is listed with how many of the rows that it should stand above, or below, it does not. "
     if lines is None:
-        told += "Rows are counted from 1."
+        explanation += "Rows are counted from 1."
     else:
-        told += f"Lines are those of {part.dataset.source}, from 1."
-    return section("The most violating rows", element("p", told), *content)
+        explanation += f"Lines are those of {part.dataset.source}, from 1."
+    return section("The most violating rows", element("p", explanation), *content)
 
 
 def _label(dataset: Dataset, row: int) -> str:
@@ -124,26 +130,27 @@ def worst_queries(part: Judged) -> Markup:
     result = evaluated(part)
     if result is None or result.groups is None:
         return Markup("")
-    key = part.trained_metric
-    values = result.in_group[key]
+    first = part.trained_metric if part.trained_metric in result.values else next(iter(result.values))
+    values = result.in_group[first]
     order = np.argsort(values, kind="stable")  # NaN last
     order = order[~np.isnan(values[order])][:MOST_QUERIES]
-    names = list(dict.fromkeys([key, "AP", "AUC", "nDCG"]))
+    names = [name for name in dict.fromkeys([first, "AP", "AUC", "nDCG"]) if name in result.values]
     groups = np.asarray(part.groups)
     rows = [
         [
             str(result.groups[at]),
             f"{int((groups == result.groups[at]).sum()):,}",
             f"{int((groups == result.groups[at])[part.relevant].sum()):,}",
-            *(_or_dash(result.in_group[name][at]) for name in names),
+            *(figure(result.in_group[name][at]) for name in names),
         ]
         for at in order.tolist()
     ]
-    return section(f"The queries of the lowest {key}", table(["qid", "rows", "positive", *names], rows))
+    return section(f"The queries of the lowest {first}", table(["qid", "rows", "positive", *names], rows))
 
 
-def _or_dash(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.6f}"
+def figure(value: float | None) -> str:
+    """A metric's value; a dash where it has none."""
+    return "–" if value is None or math.isnan(value) else f"{value:.6f}"
 
 
 def weights_of(part: Judged) -> Markup:
@@ -166,7 +173,7 @@ def weights_of(part: Judged) -> Markup:
 
     magnitude = np.abs(found.weight)
     within = " within queries" if part.groups is not None else ""
-    told = (
+    explanation = (
         f"{nonzero:,} of {found.weight.size:,} weights are not zero; their norm is "
         f"{words.number(float(np.linalg.norm(found.weight)))}. A feature moves scores by its weight times its own "
         f"deviation{within}, so that is the measure of what it does; a large weight may belong to a feature of tiny "
@@ -179,7 +186,7 @@ def weights_of(part: Judged) -> Markup:
     few = MOST_FEATURES
     if set(np.argsort(-magnitude, kind="stable")[:few]) != set(np.argsort(-contribution, kind="stable")[:few]):
         content += [element("h3", "By weight"), largest(magnitude, 1)]
-    return section("Weights of the largest features", element("p", told), *content)
+    return section("Weights of the largest features", element("p", explanation), *content)
 
 
 def signed(value: float) -> str:

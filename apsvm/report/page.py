@@ -27,8 +27,8 @@ def joined(parts: Iterable[object]) -> Markup:
 
 def element(tag: str, *content: object, **attributes: str) -> Markup:
     """``<tag …>content</tag>``; ``class_`` is the attribute ``class``."""
-    told = "".join(f' {name.rstrip("_")}="{html.escape(value)}"' for name, value in attributes.items())
-    return Markup(f"<{tag}{told}>{joined(content)}</{tag}>")
+    written = "".join(f' {name.rstrip("_")}="{html.escape(value)}"' for name, value in attributes.items())
+    return Markup(f"<{tag}{written}>{joined(content)}</{tag}>")
 
 
 def table(heading: Sequence[object], rows: Iterable[Sequence[object]], *, left: Sequence[int] = (0,)) -> Markup:

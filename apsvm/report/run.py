@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset, shown_label
+from apsvm.data.labels import Target, recall
 from apsvm.data.rows import Rows
 from apsvm.data.scaling import NO_SCALING, UNIT_ROWS
-from apsvm.losses import LOSSES, make_loss
-from apsvm.metrics import MetricError
+from apsvm.header import Header
+from apsvm.metrics import MetricError, trained_metric
 from apsvm.metrics.curves import Judged as JudgedCurve
 from apsvm.metrics.curves import judged_curve
 from apsvm.metrics.evaluate import Evaluation, evaluate
-from apsvm.metrics.wilcoxon import PRESETS, WilcoxonMannWhitney
 from apsvm.model import ItemRanker, LinearRanker, Model, RankerSet
 from apsvm.records import Record
-from apsvm.registry import spelled
 
 #: What a report gives of every ranking, in the order of ``apsvm eval``.
 METRICS = ("AP", "AUC", "P@5", "P@10", "nDCG")
@@ -30,7 +28,13 @@ GRADED_METRICS = ("nDCG(exp)", "nDCG(exp)@10")
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A model of the run and the log's ``end`` record of it; ``name``: what tells it from the run's others."""
+    """A model of the run.
+
+    Attributes
+    ----------
+    name : what tells it from the run's others
+    end : the log's ``end`` record of it
+    """
 
     name: str
     model: Model
@@ -48,9 +52,17 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """folder : its name; records : of the log; finished : its models, fewer than were asked for, or none, if it was
-    stopped; dataset : the rows to judge them on, and ``lines``, (n,) int64, where they stand in the file, or None if
-    they are no lines of text; notes : what the reader should know of all this"""
+    """A training, as far as it came.
+
+    Attributes
+    ----------
+    folder : its name
+    records : of the log
+    finished : its models, fewer than were asked for, or none, if it was stopped
+    dataset : n rows to judge them on, if there are any
+    lines : (n,) int64, where the rows stand in the file, from 1; None if they are no lines of text
+    notes : what the reader should know of all this
+    """
 
     folder: str
     records: Sequence[Record]
@@ -85,104 +97,96 @@ class Run:
         """Whether it trained a ranker a class (--one-vs-rest)."""
         return any(isinstance(finished.model, RankerSet) for finished in self.finished)
 
-    def headers(self) -> list[tuple[str, Mapping[str, Any]]]:
+    def headers(self) -> list[tuple[str, Header]]:
         """Name and header of every model, of several classes one each."""
-        found: list[tuple[str, Mapping[str, Any]]] = []
+        headers: list[tuple[str, Header]] = []
         for finished in self.finished:
             if isinstance(finished.model, ItemRanker):
-                found.append((finished.name, finished.model.header))
+                headers.append((finished.name, finished.model.header))
             else:
-                found += [(name, ranker.header) for name, ranker in finished.rankers()]
-        return found
+                headers += [(name, ranker.header) for name, ranker in finished.rankers()]
+        return headers
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A linear ranker on the run's rows: scores (n,), which rows are relevant (n,) bool, and the grades (n,) float64
-    that it was trained on, None if these two classes; ``relevant_from`` is the lowest relevant grade."""
+    """A linear ranker on the run's rows.
+
+    Attributes
+    ----------
+    title : what tells it from the run's other rankers
+    dataset : n rows
+    scores : (n,) float64
+    target : what the rows' labels mean to the ranker
+    """
 
     title: str
     ranker: LinearRanker
-    end: Record
     dataset: Dataset
     scores: NDArray[np.float64]
-    relevant: NDArray[np.bool_]
-    grades: NDArray[np.float64] | None
-    relevant_from: float | None
+    target: Target
+
+    @property
+    def relevant(self) -> NDArray[np.bool_]:
+        """(n,) bool"""
+        return self.target.relevant
+
+    @property
+    def grades(self) -> NDArray[np.float64] | None:
+        """(n,) float64, what the rows are worth; None where there are only relevant rows and others."""
+        return self.target.grades
 
     @property
     def groups(self) -> NDArray[np.int64] | None:
+        """(n,) int64, the queries, if there are any."""
         return self.dataset.groups
-
-    @property
-    def judgements(self) -> NDArray[np.bool_] | NDArray[np.float64]:
-        """What ``evaluate`` takes beside ``relevant_from``."""
-        return self.relevant if self.grades is None else self.grades
 
     @property
     def trained_metric(self) -> str:
         """What the loss is the shortfall of; of a loss that names no metric, AP."""
-        loss = self.ranker.header["loss"]
-        if loss == "wmw":
-            return _wmw(self.ranker.header)
-        if loss.startswith("direct("):
-            loss = loss[len("direct(") : -1]
-        if spelled(loss, LOSSES) is not None:  # the code of a user's own is not run
-            return make_loss(loss).metric or "AP"
-        return "AP" if self.grades is None else GRADED_METRICS[0]
+        return trained_metric(self.ranker.header.metric).name
 
     @cached_property
     def evaluation(self) -> Evaluation | MetricError:
-        """The figures of ``apsvm eval``, or why there are none."""
-        names = [self.trained_metric, *METRICS]
-        if self.grades is not None:
-            names += GRADED_METRICS
+        """The figures of ``apsvm eval``, but of metrics that have no value on these rows; or why there are none."""
+        names = [self.trained_metric, *METRICS, *(() if self.grades is None else GRADED_METRICS)]
+        target = self.target
         try:
-            return evaluate(names, self.scores, self.judgements, self.groups, relevant_from=self.relevant_from)
+            return evaluate(
+                names,
+                self.scores,
+                target.judgements,
+                self.groups,
+                relevant_from=target.lowest_relevant,
+                leave_out_undefined=True,
+            )
         except MetricError as error:
             return error
 
     @cached_property
-    def curve(self) -> JudgedCurve:
-        """Of precision and recall; MetricError where there is no ``evaluation``."""
-        return judged_curve(self.scores, self.judgements, self.relevant_from, self.groups)
+    def curve(self) -> JudgedCurve | None:
+        """Of precision and recall; None where no ranking has both kinds of rows."""
+        target = self.target
+        try:
+            return judged_curve(self.scores, target.judgements, target.lowest_relevant, self.groups)
+        except MetricError:
+            return None
 
 
-def judge(title: str, ranker: LinearRanker, end: Record, dataset: Dataset) -> Judged:
+def judge(title: str, ranker: LinearRanker, dataset: Dataset) -> Judged:
     """The ranker on the rows, judged as it was trained. Raises DataError where the labels do not fit."""
-    header, labels = ranker.header, dataset.relevance
-    grades: NDArray[np.float64] | None = None
-    if header["loss"] == "wmw":
-        cuts = header["classes"].get("cuts")
-        grades = labels if cuts is None else (1 + np.searchsorted(cuts, labels, side="right")).astype(np.float64)
-    elif header.get("preference"):
-        grades = labels
-    elif ranker.positive_label is None and ranker.relevant_from is None and header["loss"].startswith("ndcg"):
-        grades = labels if np.unique(labels).size > 2 else None
-    start = ranker.relevant_from
-    if grades is None:
-        relevant = dataset.positives(ranker.positive_label, start)
-        start = None
-    else:
-        if start is None:
-            lowest = float(grades.min()) if header["loss"] == "wmw" or header.get("preference") else 0.0
-            start = float(grades[grades > lowest].min(initial=np.inf))
-        relevant = grades >= start
-    return Judged(title, ranker, end, dataset, ranker.score(dataset.X), relevant, grades, start)
-
-
-def _wmw(header: Mapping[str, Any]) -> str:
-    """The metric of the preference graph that the ranker was trained on."""
-    graph = header["graph"]
-    if graph["edges"]:
-        return WilcoxonMannWhitney(tuple((low, high) for low, high in graph["edges"])).name
-    return WilcoxonMannWhitney(graph["name"] if graph["name"] in PRESETS else "full").name
+    return Judged(title, ranker, dataset, ranker.score(dataset.X), recall(dataset, ranker.header.labels))
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Of the features, (d,) float64 each: the weight, the mean and the deviation of the feature (within queries where
-    there are some), and what the feature contributes to the differences of scores, |weight|·deviation."""
+    """Of the features, (d,) float64 each.
+
+    Attributes
+    ----------
+    weight : the ranker's
+    mean, deviation : the feature's, within queries where there are some
+    """
 
     weight: NDArray[np.float64]
     mean: NDArray[np.float64]
@@ -190,6 +194,7 @@ class Weights:
 
     @property
     def contribution(self) -> NDArray[np.float64]:
+        """(d,) float64, what each feature contributes to the differences of scores: |weight|·deviation."""
         return np.abs(self.weight) * self.deviation
 
 

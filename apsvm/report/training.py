@@ -3,116 +3,116 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset, shown_label
 from apsvm.data.rows import Rows
+from apsvm.header import Header
 from apsvm.model import RankerSet
 from apsvm.pictures.base import PictureError
 from apsvm.pictures.convergence import Convergence, loss_of_epochs
 from apsvm.pictures.heatmap import Heatmap
+from apsvm.records import Record
 from apsvm.report import words
 from apsvm.report.page import Drawn, Markup, bar, element, facts, folded, joined, pictures, section, table
 from apsvm.report.run import Judged, Run
+from apsvm.report.settings import Fact, settings_of, settings_of_start, shown
 from apsvm.report.words import in_seconds, share
 
 #: More rows of a table than this are folded.
 MOST_OPEN = 20
-
-#: What a model's header, or without one the log's start, tells of its training, in this order, and how it is called.
-_TOLD = (
-    ("loss", "loss"), ("bound", "bound"), ("oracle", "oracle"), ("C", "C"), ("C_of_default", "C, times the default"),
-    ("epsilon", "ε, the gap asked for, / C"), ("solver", "solver"), ("keep_easy", "easy rows kept easy, %"),
-    ("objective", "objective"), ("summation", "summation"), ("optimizer", "optimizer"), ("lambda", "λ"),
-    ("normalize", "mean over"), ("tolerance", "tolerance"), ("tau", "τ"), ("rank_estimator", "rank estimator"),
-    ("update", "update"), ("perturbation", "perturbation"), ("step_rows", "rows a step"),
-    ("rule", "step rule"), ("learning_rate", "learning rate"), ("l2", "l2"), ("threads", "threads"),
-    ("scale", "scaling"), ("bias", "constant feature"), ("positive_label", "positive label"),
-    ("relevant_from", "relevant from grade"), ("seed", "seed"),
-)  # fmt: skip
+#: What families count beside rows and queries, as a report calls it.
+_COUNTED = {"pairs": "pairs of the preference graph", "users_skipped": "users left out of the training"}
 
 
 def what_was_trained(run: Run) -> Markup:
-    headers = run.headers() or [("", run.start)]
-    told: list[tuple[object, object]] = []
-    for key, name in _TOLD:
-        values = list(dict.fromkeys(_shown(header.get(key)) for _, header in headers))
-        values = [value for value in values if value not in ("", "none")]
-        if key == "bias" and values == ["-1"]:
-            continue
-        if values:
-            told.append((name, values[0] if len(values) == 1 else _few(values)))
+    """Loss, metric, settings, and what they were given as, of all models together."""
+    headers = [header for _, header in run.headers()]
+    facts_of_each = [_facts_of(header) for header in headers] or [_facts_of_start(run.start)]
+    values: dict[str, list[str]] = {}
+    for facts_of_one in facts_of_each:
+        for name, value in facts_of_one:
+            values.setdefault(name, []).append(value)
+    found: list[tuple[object, object]] = [(name, words.few(dict.fromkeys(several))) for name, several in values.items()]
     options = [
-        f"--{name.replace('_', '-')}{'' if value is True else ' ' + _shown(value)}"
+        f"--{name.replace('_', '-')}{'' if value is True else ' ' + shown(value)}"
         for name, value in run.command.get("options", {}).items()
         if name not in ("quiet", "verbose")
     ]
     if options:
-        told.append(("options given", " ".join(options)))
-    versions = headers[0][1].get("versions") or run.command.get("versions", {})
+        found.append(("options given", " ".join(options)))
+    versions = headers[0].versions if headers else run.command.get("versions", {})
     if versions:
-        told.append(("versions", ", ".join(f"{name} {version}" for name, version in versions.items())))
+        found.append(("versions", ", ".join(f"{name} {version}" for name, version in versions.items())))
     if run.command.get("machine"):
-        told.append(("machine", run.command["machine"]))
-    return section("What was trained", facts(told))
+        found.append(("machine", run.command["machine"]))
+    return section("What was trained", facts(found))
 
 
-def _few(values: Sequence[str]) -> str:
-    return ", ".join(values[:4]) + (f", … ({len(values)})" if len(values) > 4 else "")
+def _facts_of(header: Header) -> Iterator[tuple[str, str]]:
+    yield "loss", header.loss
+    if header.metric is not None:
+        yield "metric", header.metric
+    yield from _of_interest(settings_of(header))
+    features = header.features
+    if features.scale != "none":
+        yield "scaling", features.scale
+    if features.bias is not None:
+        yield "constant feature", shown(features.bias)
+    yield "labels", words.meaning(header.labels)
+    if header.seed is not None:
+        yield "seed", str(header.seed)
 
 
-def _shown(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, list):
-        return ",".join(_shown(one) for one in value)
-    return str(value)
+def _facts_of_start(start: Record) -> Iterator[tuple[str, str]]:
+    if "loss" in start:
+        yield "loss", str(start["loss"])
+    yield from _of_interest(settings_of_start(start))
+
+
+def _of_interest(settings: Iterable[Fact]) -> Iterator[tuple[str, str]]:
+    for fact in settings:
+        value = shown(fact.value)
+        if value and (fact.has_label or not fact.is_default):
+            yield fact.name, value
 
 
 def data_of(run: Run, judged: Sequence[Judged]) -> Markup:
     headers = run.headers()
-    told: list[tuple[object, object]] = []
+    found: list[tuple[object, object]] = []
     content: list[object] = []
     dataset = run.dataset
     if dataset is not None:
         rows, features = dataset.X.shape
-        told += [
+        found += [
             ("file", dataset.source),
             ("rows", f"{rows:,}"),
             ("features", f"{features:,}"),
             ("values", f"{dataset.n_values:,} ({share(dataset.n_values / max(1, rows * features))} of all)"),
         ]
-        told += _constants(dataset)
+        found += _constants(dataset)
         if len(judged) == 1:
             positives = int(judged[0].relevant.sum())
-            told.append(("positive rows", f"{positives:,} ({share(positives / rows)})"))
+            found.append(("positive rows", f"{positives:,} ({share(positives / rows)})"))
         if dataset.groups is not None:
-            told += _queries(dataset.groups, judged[0].relevant if len(judged) == 1 else None)
+            found += _queries(dataset.groups, judged[0].relevant if len(judged) == 1 else None)
         if dataset.costs is not None:
-            told.append(("cost:", "given"))
+            found.append(("cost:", "given"))
         content = _labels(dataset, judged)
-        told.append(("sha256", Markup(f"<code>{dataset.fingerprint[:16]}…</code>")))
+        found.append(("sha256", Markup(f"<code>{dataset.fingerprint[:16]}…</code>")))
     else:
-        told += [(name, f"{run.command[name]:,}") for name in ("rows", "features", "values") if name in run.command]
+        found += [(name, f"{run.command[name]:,}") for name in ("rows", "features", "values") if name in run.command]
         if run.command.get("data"):
-            told.insert(0, ("file", run.command["data"]))
+            found.insert(0, ("file", run.command["data"]))
     for _, header in headers[:1]:
-        data = header.get("data", {})
-        if data.get("queries_skipped"):
-            told.append(("queries left out of the training", f"{data['queries_skipped']:,}"))
-        if "pairs" in data:
-            told.append(("pairs of the preference graph", f"{data['pairs']:,}"))
-        if "likes" in data:
-            told += [("users", f"{data['users']:,}"), ("likes", f"{data['likes']:,}")]
-    return section("Data", facts(told), *content)
+        data = header.data
+        if data.queries_skipped:
+            found.append(("queries left out of the training", f"{data.queries_skipped:,}"))
+        found += [(_COUNTED.get(name, name.replace("_", " ")), f"{count:,}") for name, count in data.counts.items()]
+    return section("Data", facts(found), *content)
 
 
 def _constants(dataset: Dataset) -> list[tuple[object, object]]:
@@ -122,15 +122,15 @@ def _constants(dataset: Dataset) -> list[tuple[object, object]]:
 
 def _queries(groups: NDArray[np.int64], relevant: NDArray[np.bool_] | None) -> list[tuple[object, object]]:
     _, codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    told: list[tuple[object, object]] = [
+    found: list[tuple[object, object]] = [
         ("queries", f"{sizes.size:,}"),
         ("rows a query", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}"),
     ]
     if relevant is not None:
         positives = np.bincount(codes, weights=relevant)
         both = int(((positives > 0) & (positives < sizes)).sum())
-        told.append(("queries with both kinds of rows", f"{both:,}"))
-    return told
+        found.append(("queries with both kinds of rows", f"{both:,}"))
+    return found
 
 
 def _labels(dataset: Dataset, judged: Sequence[Judged]) -> list[object]:
@@ -156,9 +156,9 @@ def convergence(run: Run, drawn: Drawn) -> Markup:
     headers = run.headers()
     content: list[object] = []
     if not headers:
-        content += [element("p", told) for told in words.unfinished(run.records)]
+        content += [element("p", sentence) for sentence in words.unfinished(run.records)]
     elif len(headers) == 1:
-        content += [element("p", told) for told in words.certificate(headers[0][1])]
+        content += [element("p", sentence) for sentence in words.certificate(headers[0][1])]
     else:
         content.append(_certificates(headers))
     try:
@@ -190,37 +190,49 @@ def convergence(run: Run, drawn: Drawn) -> Markup:
     return section("Convergence", *content)
 
 
-def _certificates(headers: Sequence[tuple[str, Mapping[str, Any]]]) -> Markup:
-    if all("certificate" in header for _, header in headers):
+def _certificates(headers: Sequence[tuple[str, Header]]) -> Markup:
+    """A table of how the training of each model ended, and of its evidence."""
+    first = headers[0][1]
+    if all(header.certificate is not None for _, header in headers):
+        assert first.certificate is not None
         bounds = _bounds(headers)
         if len(headers) > MOST_OPEN:
             bounds = folded(f"The certificates of all {len(headers)}", bounds)
-        return joined([element("p", words.of_several(headers[0][1])), bounds])
-    return table(
-        ["", "state", "epochs", loss_of_epochs(headers[0][1])],
-        [
-            [title, header["state"], _shown(header.get("epochs")), _shown(header.get("estimated_loss"))]
-            for title, header in headers
-        ],
-        left=(0, 1),
+        return joined([element("p", words.of_several(first.certificate)), bounds])
+    columns: list[tuple[str, list[str]]] = [("state", [header.state for _, header in headers])]
+    if any(header.iterations is not None for _, header in headers):
+        columns.append(("iterations", [shown(header.iterations) for _, header in headers]))
+    epochs = [header.epochs for _, header in headers]
+    if any(one is not None for one in epochs):
+        columns.append(("epochs", ["" if one is None else str(one.count) for one in epochs]))
+        losses = ["" if one is None else shown(one.estimated_loss) for one in epochs]
+        columns.append((loss_of_epochs(first.settings), losses))
+    rows = zip((title for title, _ in headers), *(values for _, values in columns), strict=True)
+    some = any(header.certificate is not None or header.gradient is not None for _, header in headers)
+    remark = "Not all of them have a certificate." if some else "None of them has a certificate."
+    return joined(
+        [element("p", remark), table(["", *(name for name, _ in columns)], [list(row) for row in rows], left=(0, 1))]
     )
 
 
-def _bounds(headers: Sequence[tuple[str, Mapping[str, Any]]]) -> Markup:
-    return table(
-        ["", "state", "C", "primal", "dual", "gap / C", "asked for"],
-        [
+def _bounds(headers: Sequence[tuple[str, Header]]) -> Markup:
+    rows = []
+    for title, header in headers:
+        bounds, C = header.certificate, header.C
+        assert bounds is not None
+        unit = 1.0 if C is None else C
+        rows.append(
             [
                 title,
-                header["state"],
-                f"{header['C']:.4g}",
-                *(words.number(header["certificate"][name]) for name in ("primal", "dual")),
-                *(f"{header['certificate'][name] / header['C']:.2g}" for name in ("gap", "tolerance")),
+                header.state,
+                "" if C is None else f"{C:.4g}",
+                words.number(bounds.primal),
+                words.number(bounds.dual),
+                f"{bounds.gap / unit:.2g}",
+                f"{bounds.tolerance / unit:.2g}",
             ]
-            for title, header in headers
-        ],
-        left=(0, 1),
-    )
+        )
+    return table(["", "state", "C", "primal", "dual", "gap / C", "asked for"], rows, left=(0, 1))
 
 
 def time_by_part(run: Run) -> Markup:
@@ -228,9 +240,9 @@ def time_by_part(run: Run) -> Markup:
     iterations do."""
     ends = [finished.end.get("seconds", {}) for finished in run.finished]
     spans = run.spans()
-    told = ""
+    remark = ""
     if any(isinstance(finished.model, RankerSet) for finished in run.finished) and spans:
-        told = (
+        remark = (
             "Wall-clock seconds of the parts, added up over the classes, several of which ran at a time; the whole "
             f"took {in_seconds(sum(math.fsum(end.values()) for end in ends))}."
         )
@@ -242,16 +254,17 @@ def time_by_part(run: Run) -> Markup:
                 parts[name] = parts.get(name, 0.0) + seconds
     else:
         parts = {"reading": run.command.get("seconds", 0.0), **spans}
-        told = "As far as the log goes."
+        remark = "As far as the log goes."
     total = math.fsum(parts.values())
     names = {"qp": "working-set QP", "scores": "scores X·w", "gradient": "gradient Xᵀc", "by score": "ranking by score"}
-    calls = [record for record in run.records if record["event"] == "oracle"]
-    if calls:
-        spent = [record["oracle_wall_ns"] / 1e6 for record in calls]
-        told += f" {len(calls):,} oracle calls, {np.median(spent):.3g} ms at the median."
+    spent = [record["oracle_wall_ns"] / 1e6 for record in run.records if "oracle_wall_ns" in record]
+    if spent:
+        remark += f" {len(spent):,} oracle calls, {np.median(spent):.3g} ms at the median."
     whole = total or 1.0
     rows = [
         [names.get(name, name), bar(seconds / whole, in_seconds(seconds)), share(seconds / whole)]
         for name, seconds in parts.items()
     ]
-    return section("Time by part", element("p", told) if told else Markup(""), table(["part", "time", "share"], rows))
+    return section(
+        "Time by part", element("p", remark) if remark else Markup(""), table(["part", "time", "share"], rows)
+    )

@@ -1,64 +1,125 @@
-"""What became of a training, in words: why it stopped, and what its certificate says."""
+"""A model in words: what its labels meant, why its training stopped, and what its certificate says."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
+from apsvm.data.dataset import shown_label
+from apsvm.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
 from apsvm.pictures.convergence import loss_of_epochs
 from apsvm.records import Record
 
-#: States that are what was asked for.
-AS_ASKED = ("converged", "all epochs done", "validation stopped improving", "nothing violates")
+#: More labels than this are not listed.
+MOST_LABELS = 8
+_OF_BOUNDS = ("primal", "dual", "gap")
 
 
 def number(value: float) -> str:
     return f"{value:.6g}"
 
 
-def certificate(header: Mapping[str, Any]) -> list[str]:
-    """Sentences on a model of this header."""
-    if "certificate" in header:
-        return _bounds(header)
-    if "result" in header:
-        return _gradient(header)
-    return _no_certificate(header)
+def meaning(labels: Labels) -> str:
+    """What labels meant to a ranker."""
+    match labels.kind:
+        case LabelKind.BINARY:
+            if labels.names is not None:
+                return " against ".join(reversed(labels.names))
+            others = _listed(labels.negative) if labels.negative else "the others"
+            return f"{shown_label(1.0 if labels.positive is None else labels.positive)} is positive, {others} negative"
+        case LabelKind.ONE_LABEL:
+            others = f" ({_listed(labels.negative)})" if labels.negative else ""
+            positive = "one label" if labels.positive is None else shown_label(labels.positive)
+            return f"{positive} is positive, all others{others} are negative"
+        case LabelKind.THRESHOLD:
+            return f"{_threshold(labels)} are positive, the others negative"
+        case LabelKind.GRADES:
+            return "grades: the higher, the more a row is worth; those above 0 are relevant"
+        case LabelKind.ORDER:
+            cut = "" if labels.cuts is None else f"cut into {len(labels.cuts) + 1} classes, of which "
+            return f"{cut}only the order counts; {_threshold(labels)} are relevant"
+        case LabelKind.CLASSES:
+            return "each label in turn against all others" + ("; a row may have several" if labels.several else "")
+        case LabelKind.NONE:
+            return "not looked at"
 
 
-def _bounds(header: Mapping[str, Any]) -> list[str]:
-    found, C = header["certificate"], header["C"]
-    primal, dual, gap, asked = (found[name] for name in ("primal", "dual", "gap", "tolerance"))
-    state = header["state"]
-    iterations = f"{header['iterations']} iteration" + ("" if header["iterations"] == 1 else "s")
-    ended = {
-        "converged": f"The training converged after {iterations}.",
-        "interrupted": f"The training was interrupted after {iterations}: this is the best model it had.",
-    }
-    told = [ended.get(state, f"The training ended after {iterations} ({state}): this is the best model it had.")]
-    off = f"{number(gap)}, or {gap / C:.3g} in units of the loss, where {asked / C:.3g} was asked for"
-    if header.get("hinge_objective") is not None:
-        told.append(
-            f"It is a stationary point of ½‖w‖² + C·(tight bound on the loss), whose value is {number(primal)}: no "
+def _threshold(labels: Labels) -> str:
+    if labels.relevant_from is not None:
+        return f"{shown_label(labels.relevant_from)} and above"
+    return "those above the lowest" if labels.relevant_above is None else f"those above {labels.relevant_above:g}"
+
+
+def _listed(labels: Sequence[float]) -> str:
+    names = [shown_label(label) for label in labels[:MOST_LABELS]]
+    return ", ".join(names) + (", …" if len(labels) > MOST_LABELS else "")
+
+
+def certificate(header: Header) -> list[str]:
+    """Sentences on how the training of a model ended, and on what shows how good it is."""
+    if header.certificate is not None:
+        return [_ending(header), *_bounds(header.certificate, header.C)]
+    if header.gradient is not None:
+        return [_ending(header), *_gradient(header.gradient)]
+    if header.epochs is not None:
+        return [_ending(header), *_epochs(header.epochs, loss_of_epochs(header.settings))]
+    return [_ending(header), "There is no certificate: nothing shows how far from the best the model is."]
+
+
+def _ending(header: Header) -> str:
+    after = ""
+    if header.epochs is not None:
+        after = f" after {_counted(header.epochs.count, 'epoch')}"
+    elif header.iterations is not None:
+        after = f" after {_counted(header.iterations, 'iteration')}"
+    if header.gradient is not None and header.gradient.evaluations is not None:
+        after += f" and {_counted(header.gradient.evaluations, 'evaluation')} of all pairs"
+    best = "" if header.as_asked else ": this is the best model it had"
+    match header.state:
+        case "":
+            return "Nothing is said of how the training ended."
+        case "converged":
+            return f"The training converged{after}."
+        case "interrupted":
+            return f"The training was interrupted{after}{best}."
+        case "numerical trouble":
+            return f"The training ran into numerical trouble{after}, a number beyond float64{best} until then."
+    return f"The training ended{after} ({header.state}){best}."
+
+
+def _counted(count: int, of: str) -> str:
+    return f"{count:,} {of}" + ("" if count == 1 else "s")
+
+
+def _bounds(bounds: Bounds, C: float | None) -> list[str]:
+    primal, dual, gap, asked = (number(value) for value in (bounds.primal, bounds.dual, bounds.gap, bounds.tolerance))
+    if C is None:
+        off = f"{gap}, where {asked} was asked for"
+    else:
+        off = f"{gap}, or {bounds.gap / C:.3g} in units of the loss, where {bounds.tolerance / C:.3g} was asked for"
+    sentences = []
+    if bounds.hinge_objective is not None:
+        sentences.append(
+            f"It is a stationary point of ½‖w‖² + C·(tight bound on the loss), whose value is {primal}: no "
             f"other weights lower its convex majorant by more than {off}. The convex hinge, where it began, came to "
-            f"{number(header['hinge_objective'])}. The tight bound is not convex: there may be lower points."
+            f"{number(bounds.hinge_objective)}. The tight bound is not convex: there may be lower points."
         )
     else:
-        told.append(
-            f"The objective ½‖w‖² + C·risk is {number(primal)} for this model, and no less than {number(dual)} for any "
+        sentences.append(
+            f"The objective ½‖w‖² + C·risk is {primal} for this model, and no less than {dual} for any "
             f"weights whatever, which a feasible point of the dual problem proves. So the model is off the optimum by "
             f"at most {off}."
         )
-    if not header.get("exact", True):
-        told.append(
+    if not bounds.exact:
+        sentences.append(
             "The certificate is that of the problem of the difficult rows (--oracle appx); for the loss over all rows "
             "it is an approximation."
         )
-    return told
+    return sentences
 
 
-def of_several(header: Mapping[str, Any]) -> str:
-    """A sentence on a table of bounds of models trained as this one."""
-    if header.get("hinge_objective") is not None:
+def of_several(bounds: Bounds) -> str:
+    """A sentence on a table of bounds of models trained as the one of ``bounds``."""
+    if bounds.hinge_objective is not None:
         return (
             "Primal is the objective ½‖w‖² + C·(tight bound on the loss) of each model, a stationary point: no other "
             "weights lower its convex majorant to less than dual."
@@ -69,49 +130,44 @@ def of_several(header: Mapping[str, Any]) -> str:
     )
 
 
-def _gradient(header: Mapping[str, Any]) -> list[str]:
-    found = header["result"]
-    sign = "at most" if found["gradient_norm"] <= found["asked"] else "still above"
+def _gradient(gradient: Gradient) -> list[str]:
+    asked = ""
+    if gradient.asked is not None:
+        sign = "at most" if gradient.gradient_norm <= gradient.asked else "still above"
+        asked = f", {sign} the {number(gradient.asked)} asked for"
     return [
-        f"The training ended as “{header['state']}” after {header['iterations']} iterations and "
-        f"{header['evaluations']} evaluations of all pairs.",
-        f"The objective, which is smooth and convex, is {number(found['value'])}; the largest entry of its gradient is "
-        f"{number(found['gradient_norm'])}, {sign} the {number(found['asked'])} asked for. At the minimum it is zero.",
+        f"The objective, which is smooth and convex, is {number(gradient.value)}; the largest entry of its gradient is "
+        f"{number(gradient.gradient_norm)}{asked}. At the minimum it is zero."
     ]
 
 
-def _no_certificate(header: Mapping[str, Any]) -> list[str]:
-    told = [
-        f"The training ended as “{header['state']}” after {header['epochs']} epochs.",
-        f"There is no certificate: the steps are stochastic, and the {loss_of_epochs(header)} is what the draws "
-        "happened to show while the weights moved.",
-    ]
-    validation = header.get("validation")
-    if validation is not None:
-        told.insert(
-            1,
-            f"Kept is epoch {header['best_epoch']}, whose {validation['metric']} on {validation['file']} is "
-            f"{validation['value']:.6f}.",
+def _epochs(epochs: Epochs, loss: str) -> list[str]:
+    sentences = []
+    chosen_by = epochs.validation
+    if chosen_by is not None:
+        sentences.append(
+            f"Kept is epoch {epochs.best}, whose {chosen_by.metric} on {chosen_by.file} is {chosen_by.value:.6f}."
         )
-    return told
+    sentences.append(
+        f"There is no certificate: the steps are stochastic, and the {loss} is what the draws happened to show while "
+        "the weights moved."
+    )
+    return sentences
 
 
 def unfinished(records: Sequence[Record]) -> list[str]:
     """Sentences on a log without the end of a training."""
     last = next((record for record in reversed(records) if record["event"] in ("iteration", "epoch")), None)
-    told = ["The log has no end: the run was killed, or is still going on. There is no model to judge."]
+    sentences = ["The log has no end: the run was killed, or is still going on. There is no model to judge."]
     if last is None:
-        return [*told, "It has not finished an iteration."]
-    if last["event"] == "epoch":
-        start = next((record for record in records if record["event"] == "start"), {})
-        return [*told, f"It came to epoch {last['epoch']}, {loss_of_epochs(start)} {number(last['loss'])}."]
-    if "primal" in last:
-        return [
-            *told,
-            f"It came to iteration {last['iteration']} at C = {number(last['C'])}: primal {number(last['primal'])}, "
-            f"dual {number(last['dual'])}, gap {number(last['gap'])}.",
-        ]
-    return [*told, f"It came to iteration {last['iteration']}, gradient {number(last['gradient_norm'])}."]
+        return [*sentences, "It has not finished an iteration."]
+    start = next((record for record in records if record["event"] == "start"), {})
+    place = f"It came to {last['event']} {last.get(last['event'], '')}".rstrip()
+    if "primal" in last and last.get("C") is not None:
+        place += f" at C = {number(last['C'])}"
+    columns = {"loss": loss_of_epochs(start), "gradient_norm": "gradient", **{name: name for name in _OF_BOUNDS}}
+    figures = [f"{name} {number(last[key])}" for key, name in columns.items() if isinstance(last.get(key), float)]
+    return [*sentences, f"{place}: {', '.join(figures)}." if figures else f"{place}."]
 
 
 def in_seconds(value: float) -> str:
@@ -126,3 +182,9 @@ def in_seconds(value: float) -> str:
 def share(value: float) -> str:
     """As a percentage, small ones not rounded to nothing."""
     return f"{value:.1%}" if value >= 0.0095 or value == 0 else f"{value:.2g}" if value < 1e-4 else f"{value:.2%}"
+
+
+def few(values: Iterable[str], most: int = 4) -> str:
+    """The first ones, and how many there are if that is not all."""
+    listed = list(values)
+    return ", ".join(listed[:most]) + (f", … ({len(listed)})" if len(listed) > most else "")

@@ -6,12 +6,22 @@ import json
 
 import numpy as np
 import pytest
-from apsvm.cli.recipes.structured import ORACLE_CHOICES
 
 import apsvm
-from apsvm import load_model
+from apsvm import LinearRanker, load_any_model, load_model
+from apsvm.header import Bounds, Data, Features, Header, LabelKind, Labels
 from apsvm.losses import LOSSES
 from apsvm.solvers.qp import BACKENDS
+from apsvm.trainers.families.structured_svm import ORACLE_CHOICES
+
+
+def facts(text):
+    """The names at the left of what ``apsvm info`` prints, and the text beside each, its lines joined."""
+    found, name = {}, ""
+    for line in text.partition("\n\n")[0].splitlines():
+        name = line[:13].strip() or name
+        found[name] = f"{found.get(name, '')} {line[13:]}".strip()
+    return found
 
 
 def test_info_tells_the_header(cancer, trained, run):
@@ -19,22 +29,85 @@ def test_info_tells_the_header(cancer, trained, run):
     ranker = load_model(model)
     told = json.loads(run("info", model, "--json").stdout)
     weights = told.pop("weights")
-    assert told == ranker.header
+    assert (told.pop("kind"), told.pop("width"), told.pop("intercept")) == ("linear", 30, ranker.intercept)
+    assert told == ranker.header.to_json()
     assert weights["nonzero"] == np.count_nonzero(ranker.coef)
     assert weights["norm"] == pytest.approx(np.linalg.norm(ranker.coef))
-    for key in ("loss", "oracle", "C", "epsilon", "bias", "seed", "state", "bound", "certificate", "data", "versions"):
-        assert key in told
     assert told["data"]["rows"] == 569
     assert told["data"]["positives"] == 212
     assert told["versions"]["apsvm"] == apsvm.__version__
 
 
 def test_info_as_text(cancer, trained, run):
-    model = trained(cancer)
-    shown = dict(line.split(None, 1) for line in run("info", model).stdout.splitlines())
-    assert float(shown["certificate.primal"]) == load_model(model).header["certificate"]["primal"]
-    assert (shown["state"], shown["data.file"]) == ("converged", "cancer.svm")
-    assert run("info", "-", input=model.read_bytes(), text=False).stdout.decode() == run("info", model).stdout
+    model = trained(cancer, "-C", "10", "--bound", "tight", "-B", "1")
+    text = run("info", model).stdout
+    header = load_model(model).header
+    shown = facts(text)
+    assert shown["loss"] == "ap"
+    assert shown["metric"] == "AP"
+    assert shown["labels"] == "1 is positive, -1 negative"
+    assert shown["features"] == "30 features, counted from 1; a constant feature of 1"
+    assert shown["C"] == "10"
+    assert shown["settings"] == "bound: tight"
+    assert f"converged after {header.iterations} iterations" in shown["ended"]
+    assert f"whose value is {header.certificate.primal:.6g}" in shown["ended"]
+    assert shown["data"].startswith("cancer.svm, 569 rows, 212 positive")
+    assert shown["sha256"] == header.data.sha256
+    assert f"apsvm {apsvm.__version__}" in shown["versions"]
+    assert "None" not in text
+    assert max(map(len, text.splitlines())) <= 100
+    assert run("info", "-", input=model.read_bytes(), text=False).stdout.decode() == text
+
+
+def test_nothing_is_printed_of_what_is_absent(here, tmp_path):
+    LinearRanker(np.ones(2), 0.0, Header(loss="mine", state="done")).save(tmp_path / "m")
+    shown = facts(here("info", tmp_path / "m").stdout)
+    assert set(shown) == {"model", "loss", "labels", "features", "weights", "ended"}
+    assert "There is no certificate" in shown["ended"]
+
+
+def test_of_several_classes_a_line_for_each(digits, here, tmp_path):
+    few = tmp_path / "few"
+    lines = [line for line in digits.path.read_text().splitlines() if line.split(".")[0].split()[0] in ("1", "4", "7")]
+    few.write_text("\n".join(lines) + "\n7 1:1\n")
+    here("train", "-q", few, tmp_path / "m", "--one-vs-rest", "-C", "1")
+    text = here("info", tmp_path / "m").stdout
+    model = load_any_model(tmp_path / "m")
+    head, *rows = [line.split() for line in text.partition("\n\n")[2].replace("gap / C", "gap/C").splitlines()]
+    assert head[:5] == ["class", "state", "iterations", "C", "gap/C"]
+    assert [row[0] for row in rows] == ["1", "4", "7"]
+    for row, header in zip(rows, model.headers, strict=True):
+        assert row[1:4] == [header.state, str(header.iterations), "1"]
+        assert row[5] == str(header.data.positives)
+    assert facts(text)["model"].endswith("3 classes")
+
+
+NASTY = "\x1b[2J\x07\r\u202e\u2028\x9b31m"
+
+
+def test_what_moves_the_cursor_is_escaped(here, tmp_path):
+    header = Header(
+        family=f"family{NASTY}",
+        loss=f"loss{NASTY}",
+        metric=f"metric{NASTY}",
+        labels=Labels(kind=LabelKind.BINARY, names=(f"a{NASTY}", f"b{NASTY}")),
+        features=Features(names=(f"name{NASTY}", "other")),
+        settings={f"key{NASTY}": f"value{NASTY}"},
+        state=f"state{NASTY}",
+        details={f"detail{NASTY}": f"value{NASTY}"},
+        data=Data(file=f"file{NASTY}", sha256=f"digest{NASTY}", rows=1, counts={f"count{NASTY}": 1}),
+        selection={f"chosen{NASTY}": f"value{NASTY}"},
+        estimator=f"estimator{NASTY}",
+        versions={f"program{NASTY}": f"version{NASTY}"},
+        certificate=Bounds(primal=1.0, dual=1.0, gap=0.0, tolerance=1.0, bound=f"bound{NASTY}"),
+    )
+    LinearRanker(np.ones(2), 0.0, header).save(tmp_path / "m")
+    for options in ((), ("--json",)):
+        text = here("info", tmp_path / "m", *options).stdout
+        assert "\\x1b[2J" in text or "\\u001b[2J" in text
+        for place in ("loss", "metric", "name", "key", "state", "detail", "file", "digest", "count", "estimator"):
+            assert place in text
+        assert all(character.isprintable() or character == "\n" for character in text)
 
 
 HELP = {

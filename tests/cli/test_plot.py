@@ -281,9 +281,9 @@ def test_the_tight_bound_and_its_rounds(cancer, here, tmp_path):
     here("train", "-q", cancer.path, tmp_path / "m", "--bound", "tight", "-C", 10, "--log", log)
     found = [json.loads(line) for line in log.read_text().splitlines()]
     rounds = [record for record in found if record["event"] == "round"]
-    certificate = load_model(tmp_path / "m").header["certificate"]
+    certificate = load_model(tmp_path / "m").header.certificate
     assert [record["round"] for record in rounds] == list(range(1, len(rounds) + 1))
-    assert (rounds[-1]["dual"], rounds[-1]["gap"]) == (certificate["dual"], certificate["gap"])
+    assert (rounds[-1]["dual"], rounds[-1]["gap"]) == (certificate.dual, certificate.gap)
     here("plot", "convergence", log, "-o", tmp_path / "c.svg")
     assert {"train", "tight, from the hinge", "tight, rounds"} <= {*texts(tmp_path / "c.svg")}
 

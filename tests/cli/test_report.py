@@ -121,11 +121,11 @@ def test_the_metrics_are_evals(digits_run, here):
 def test_the_certificate_in_words(digits_run):
     _, folder, page = digits_run
     header = load_model(folder / "ranker.model").header
-    found = header["certificate"]
-    assert f"converged after {header['iterations']} iterations" in page.all_text
-    for value in (found["primal"], found["dual"], found["gap"]):
+    bounds = header.certificate
+    assert f"converged after {header.iterations} iterations" in page.all_text
+    for value in (bounds.primal, bounds.dual, bounds.gap):
         assert number(value) in page.all_text
-    assert f"{found['gap'] / 10:.3g} in units of the loss, where 0.001 was asked for" in page.all_text
+    assert f"{bounds.gap / 10:.3g} in units of the loss, where 0.001 was asked for" in page.all_text
     assert page.facts["C"] == "10"
     assert page.facts["loss"] == "ap"
 
@@ -221,16 +221,19 @@ def test_names_are_escaped(here, tmp_path):
     assert name not in (folder / "report.html").read_text()
 
 
-@pytest.mark.parametrize(("loss", "metric"), [("ndcg", "nDCG(exp)"), ("ndcg@5", "nDCG(exp)@5")])
+@pytest.mark.parametrize(
+    ("loss", "metric"), [("ndcg", "nDCG(exp)"), ("ndcg@5", "nDCG(exp)@5"), ("direct(ndcg)", "nDCG(exp)")]
+)
 def test_queries_with_grades(loss, metric, rng, here, write_rows, tmp_path, without_pictures):
     X = rng.normal(size=(200, 4))
     grades = np.clip(np.rint(X[:, 0] + rng.normal(size=200)), 0, 3)
     data = write_rows(tmp_path / "data", X, grades, query_id=np.sort(rng.integers(0, 12, size=200)))
-    here("train", "-q", data, "--run-dir", tmp_path / "run", "--loss", loss, "-C", 1)
+    here("train", "-q", data, "--run-dir", tmp_path / "run", "--loss", loss)
     here("report", "-q", tmp_path / "run")
     page = read(tmp_path / "run" / "report.html")
     assert page.table("metric", "value")[0][0] == metric
-    options = ("--model", tmp_path / "run" / "ranker.model", "--relevant-from", 1, "--json", "--per-query")
+    assert "cannot be judged" not in page.all_text
+    options = ("--model", tmp_path / "run" / "ranker.model", "--json", "--per-query")
     names = [name for row in page.table("metric", "value") for name in ("-m", row[0])]
     found = json.loads(here("eval", data, *options, *names).stdout)
     assert dict(page.table("metric", "value")) == {name: f"{value:.6f}" for name, value in found["metrics"].items()}
@@ -272,8 +275,8 @@ def test_a_path_of_C_and_the_tight_bound(cancer, here, tmp_path):
     bounds = page.table("", "state", "C", "primal")
     for row, name in zip(bounds[:2], ("ranker.C1.model", "ranker.C10.model"), strict=True):
         header = load_model(tmp_path / "run" / name).header
-        primal = number(header["certificate"]["primal"])
-        assert row[:4] == [f"C = {header['C']:g}", "converged", f"{header['C']:g}", primal]
+        primal = number(header.certificate.primal)
+        assert row[:4] == [f"C = {header.C:g}", "converged", f"{header.C:g}", primal]
     assert "stationary point" in page.all_text
 
 
@@ -291,12 +294,12 @@ def test_other_trainings(loss, metric, cancer, here, tmp_path):
     header = load_model(model).header
     if loss == "wmw":
         assert "WMW" in values["metrics"]
-        assert number(header["result"]["gradient_norm"]) in page.all_text
+        assert number(header.gradient.gradient_norm) in page.all_text
     else:
         told = "estimated loss" if loss == "warp" else "upper bound of the loss"
         assert f"There is no certificate: the steps are stochastic, and the {told} is" in page.all_text
         assert f"{told}, against epochs and seconds" in page.all_text
-        assert f"is {header['validation']['value']:.6f}." in page.all_text
+        assert f"is {header.epochs.validation.value:.6f}." in page.all_text
 
 
 def test_a_ranker_of_items(here, tmp_path, without_pictures):

@@ -1,0 +1,187 @@
+"""How ``apsvm eval`` shows what it found: tables for people, one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from apsvm.cli.shared import put
+
+if TYPE_CHECKING:
+    from apsvm.cli.systems import Entry
+    from apsvm.metrics.evaluate import Evaluation
+    from apsvm.metrics.significance import Difference
+    from apsvm.trainers.item_factors import ListEvaluation
+
+#: What the means are over, of several.
+_PLURAL = {"query": "queries", "class": "classes"}
+#: The width of the names at the left of the summary.
+_LEFT = 12
+
+
+def put_json(entries: Sequence[Entry], *, per_query: bool) -> None:
+    """One object: an entry's, or of several each one's by its name."""
+    shown = {entry.name: _entry_as_json(entry, per_query=per_query) for entry in entries}
+    content = shown[entries[0].name] if len(entries) == 1 else {"systems": shown}
+    put(json.dumps(content, indent=1, ensure_ascii=False))
+
+
+def _entry_as_json(entry: Entry, *, per_query: bool) -> dict[str, Any]:
+    result, several = entry.system.evaluation, _PLURAL[entry.each]
+    shown: dict[str, Any] = {"metrics": result.values}
+    if entry.intervals is not None:
+        shown["intervals"] = entry.intervals
+    shown |= {
+        "rows": result.n_rows,
+        "positives": result.n_positives,
+        several: result.n_groups,
+        f"{several}_skipped": result.groups_skipped,
+        **entry.counts,
+        "tied_blocks": result.tied_blocks,
+        "tied_rows": result.tied_rows,
+        "ties": entry.ties,
+    }
+    if (per_query or entry.each == "class") and result.groups is not None:
+        shown[f"per_{entry.each}"] = {
+            _name_of(query): {
+                name: None if math.isnan(values[at]) else float(values[at]) for name, values in result.in_group.items()
+            }
+            for at, query in enumerate(result.groups.tolist())
+        }
+    if entry.against_first is not None:
+        shown["against_first"] = {name: asdict(difference) for name, difference in entry.against_first.items()}
+    return shown
+
+
+def put_each(entries: Sequence[Entry]) -> None:
+    """A line a query (a class), or a query and system; ``-`` where the query is left out of the mean."""
+    names, several = list(entries[0].system.evaluation.values), len(entries) > 1
+    by_query: dict[Any, list[tuple[str, int, Evaluation]]] = {}
+    for entry in entries:
+        result = entry.system.evaluation
+        assert result.groups is not None
+        for at, query in enumerate(result.groups.tolist()):
+            by_query.setdefault(query, []).append((entry.name, at, result))
+    rows = [[entries[0].each, *(["system"] if several else []), *names]]
+    for query in sorted(by_query):
+        for system, at, result in by_query[query]:
+            values = [result.in_group[name][at] for name in names]
+            figures = ["-" if math.isnan(value) else f"{value:.6f}" for value in values]
+            rows.append([_name_of(query), *([system] if several else []), *figures])
+    _put_table(rows, left=len(rows[0]) - len(names))
+    put("")
+
+
+def _put_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
+    """Columns as wide as they need, the first ``left`` flush left and the others flush right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.ljust(width) if at < left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        put("  ".join(cells).rstrip())
+
+
+def put_summary(entries: Sequence[Entry], confidence: float | None, swaps: int | None) -> None:
+    """The metrics, a column a system; how the systems differ, if that was tested with ``swaps``; what was counted."""
+    names = list(entries[0].system.evaluation.values)
+    left = max(_LEFT, *(len(name) for name in names))
+    columns = [[_figure(entry, name) for name in names] for entry in entries]
+    widths = [max(len(entry.name), *map(len, column)) for entry, column in zip(entries, columns, strict=True)]
+    if len(entries) > 1:
+        heading = "  ".join(f"{entry.name:<{width}}" for entry, width in zip(entries, widths, strict=True))
+        put(f"{'metric':<{left}} {heading.rstrip()}")
+    for at, name in enumerate(names):
+        cells = "  ".join(f"{column[at]:<{width}}" for column, width in zip(columns, widths, strict=True))
+        put(f"{name:<{left}} {cells.rstrip()}")
+    for entry in entries[1:]:
+        if entry.against_first is not None:
+            _put_comparison(entries[0], entry, entry.against_first, left, confidence)
+    if confidence is not None:
+        put(f"{'intervals':<{left}} bootstrap, {100 * confidence:g} % of the draws")
+    if swaps is not None:
+        put(f"{'p':<{left}} two-sided, paired randomisation, at most {swaps} swaps, not corrected for many tests")
+    if entries[0].undefined:
+        put(f"{'undefined':<{left}} {', '.join(entries[0].undefined)}: not on these rows")
+    _put_counts(entries, left)
+
+
+def _figure(entry: Entry, name: str) -> str:
+    value = f"{entry.system.evaluation.values[name]:.6f}"
+    if entry.intervals is None:
+        return value
+    low, high = entry.intervals[name]
+    return f"{value} [{low:.4f}, {high:.4f}]"
+
+
+def _put_comparison(
+    a: Entry, b: Entry, differences: Mapping[str, Difference], left: int, confidence: float | None
+) -> None:
+    put(f"{b.name} against {a.name}")
+    with_queries = not a.system.is_one_ranking
+    interval = f"{f'{100 * (confidence or 0):g} % interval':<20}  " if confidence is not None else ""
+    put(f"{'metric':<{left}} {'effect':>9}  {interval}{'p':>8}{'  better  worse' if with_queries else ''}")
+    for name, d in differences.items():
+        line = f"{name:<{left}} {d.effect:>+9.6f}  "
+        if d.low is not None and d.high is not None:
+            line += f"{f'[{d.low:+.4f}, {d.high:+.4f}]':<20}  "
+        line += f"{d.p:>8.6f}"
+        if with_queries:
+            line += f"  {d.better:>6}  {d.worse:>5}"
+        put(line)
+
+
+def _put_counts(entries: Sequence[Entry], left: int) -> None:
+    """Rows and queries, once where all systems share them, and each system's ties."""
+    for entry in entries:
+        result = entry.system.evaluation
+        whose = f"{entry.name}: " if len(entries) > 1 else ""
+        of = "labels" if entry.each == "class" else "positive"
+        if entry is entries[0] or entry.counts:
+            put(f"{'rows':<{left}} {whose if entry.counts else ''}{result.n_rows} ({result.n_positives} {of})")
+            if result.n_groups:
+                put(f"{_PLURAL[entry.each]:<{left}} {whose if entry.counts else ''}{_averaged(entry)}")
+        blocks = f"{result.tied_blocks} block{'' if result.tied_blocks == 1 else 's'}"
+        tied = f"{result.tied_rows} rows in {blocks}" if result.tied_blocks else "none"
+        put(f"{'ties':<{left}} {whose}{tied} of equal score across the classes; rule: {entry.ties}")
+
+
+def _averaged(entry: Entry) -> str:
+    """How many queries the means are over, and what became of the others."""
+    import numpy as np
+
+    result = entry.system.evaluation
+    used = result.n_groups - result.groups_skipped
+    if entry.each == "class":
+        unranked = entry.counts["classes_unranked"]
+        shown = f"{used} averaged, {result.groups_skipped} without both positive and negative rows left out"
+        return shown + (f"; {unranked} of the data's classes are not ranked" if unranked else "")
+    if entry.counts:
+        passed = f"{entry.counts['queries_missing']} missing, {entry.counts['queries_unjudged']} not judged"
+        return f"{used} averaged; {passed}"
+    shown = f"{used} averaged, {result.groups_skipped} without both classes left out"
+    for name, values in result.in_group.items():
+        n = int(np.count_nonzero(~np.isnan(values)))
+        if n != used:
+            shown += f"; {name} over {n}"
+    return shown
+
+
+def put_items(result: ListEvaluation, *, as_json: bool) -> None:
+    """The figures of a model of items, means over the users."""
+    if as_json:
+        counts = {"users": result.users, "users_skipped": result.users_skipped}
+        put(json.dumps({"metrics": result.values, **counts}, indent=1))
+        return
+    for name, value in result.values.items():
+        put(f"{name:<{_LEFT}} {value:.6f}")
+    put(f"{'users':<{_LEFT}} {result.users} averaged, {result.users_skipped} without a hidden item left out")
+
+
+def _name_of(query: float | str) -> str:
+    """A query's id or a class's label, as in the file."""
+    return str(query).removesuffix(".0") if isinstance(query, float) else str(query)

@@ -1,0 +1,189 @@
+"""Rows with the scores that models and files of scores give them: what ``apsvm eval`` and ``apsvm plot pr`` judge."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from apsvm.cli.parameters import plain_float
+from apsvm.cli.reading import one_ranker, read_rows, score_rows
+from apsvm.cli.shared import BAD_DATA, Failure, reading
+from apsvm.data.read_options import ReadOptions
+from apsvm.files import read_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from apsvm.data.dataset import Dataset
+    from apsvm.data.labels import LabelOptions, Target
+    from apsvm.header import Labels
+    from apsvm.metrics import Metric
+    from apsvm.model import LinearRanker, RankerSet
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Rows and their scores.
+
+    Attributes
+    ----------
+    dataset : n rows
+    scores : by the path of the model or file: (n,) float64; or of several classes a column each, (n, k)
+    classes : by path, the labels (k,) float64 of the columns, of those that rank several classes: all or none
+    options : what the user says of the labels
+    of_models : what labels mean to the models, each meaning once
+    """
+
+    dataset: Dataset
+    scores: Mapping[str, NDArray[np.float64]]
+    classes: Mapping[str, NDArray[np.float64]]
+    options: LabelOptions
+    of_models: Sequence[Labels]
+
+    def labels(self, path: str) -> NDArray[np.bool_]:
+        """(n, k) bool, whether the rows have the classes of ``path``."""
+        import numpy as np
+
+        return np.stack([self.dataset.have(label) for label in self.classes[path].tolist()], axis=1)
+
+    def target(self, metrics: Mapping[str, Metric]) -> Target:
+        """What the labels mean to the metrics: as asked for, else as to the models; failures end the command."""
+        from apsvm.data.labels import LabelOptions, judge
+
+        graded = all(metric.graded for metric in metrics.values())
+        meanings: Sequence[Labels | None] = (self.of_models if self.options == LabelOptions() else ()) or [None]
+        with reading(self.dataset.source):
+            targets = [judge(self.dataset, self.options, labels, graded_metrics=graded) for labels in meanings]
+        for other in targets[1:]:
+            if not _judge_alike(targets[0], other):
+                raise click.UsageError(
+                    "the models have different positive labels: choose by --positive-label or --relevant-from"
+                )
+        # Grades say all that the two classes do, and what they are called.
+        return next((target for target in targets if target.grades is not None), targets[0])
+
+
+def _judge_alike(one: Target, other: Target) -> bool:
+    """Whether the same rows are relevant to both, and worth as much; two classes are worth 1 and nothing."""
+    import numpy as np
+
+    if not np.array_equal(one.relevant, other.relevant):
+        return False
+    if one.grades is None and other.grades is None:
+        return True
+    first, second = (np.asarray(target.judgements, dtype=np.float64) for target in (one, other))
+    (_, first_order), (_, second_order) = (np.unique(grades, return_inverse=True) for grades in (first, second))
+    return np.array_equal(first_order, second_order) and np.array_equal(np.maximum(first, 0.0), np.maximum(second, 0.0))
+
+
+def score_data(
+    data: str,
+    models: Mapping[str, LinearRanker | RankerSet],
+    scores: Sequence[str],
+    options: LabelOptions,
+    read: ReadOptions,
+    *,
+    ignore_unknown: bool,
+) -> Scored:
+    """DATA read and scored by every model and file; failures end the command."""
+    from apsvm.model import RankerSet
+
+    rankers = {
+        path: model if options.positive_label is None else one_ranker(model, options.positive_label, path)
+        for path, model in models.items()
+    }
+    dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown)
+    classes = {path: ranker.classes for path, ranker in rankers.items() if isinstance(ranker, RankerSet)}
+    tables = {path: _read_scores(path) for path in scores}
+    if dataset is None:
+        several = any(table.shape[1] > 1 for table in tables.values())
+        dataset = read_rows(data, read, multilabel=several, any_base=True)
+    for path, table in tables.items():
+        columns[path], labels = _columns_of(table, path, dataset, options.positive_label)
+        if labels is not None:
+            classes[path] = labels
+    if classes and len(classes) < len(columns):
+        alone = next(path for path in columns if path not in classes)
+        raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone} only one")
+    meanings = [ranker.header.labels for path, ranker in rankers.items() if path not in classes]
+    return Scored(dataset, columns, classes, options, list(dict.fromkeys(meanings)))
+
+
+def _scored_by_models(
+    data: str, rankers: Mapping[str, LinearRanker | RankerSet], read: ReadOptions, *, ignore_unknown: bool
+) -> tuple[Dataset | None, dict[str, NDArray[np.float64]]]:
+    """The rows, read once for all models of the same features, and the models' scores by path; None without models."""
+    datasets: dict[tuple[bool, int, bool], Dataset] = {}
+    columns: dict[str, NDArray[np.float64]] = {}
+    for path, ranker in rankers.items():
+        features = (ranker.zero_based, ranker.width, ranker.header.labels.several)
+        if features in datasets:
+            columns[path] = ranker.score(datasets[features].X)
+            continue
+        if datasets and data == "-":
+            raise Failure(
+                BAD_DATA, f"{path}: it has other features than {next(iter(rankers))}, and standard input is read once"
+            )
+        datasets[features], columns[path] = score_rows(ranker, data, read, ignore_unknown=ignore_unknown)
+    return next(iter(datasets.values()), None), columns
+
+
+def _read_scores(path: str) -> NDArray[np.float64]:
+    """Finite numbers, as many in each line: (lines, columns) float64."""
+    import numpy as np
+
+    with reading(path):
+        content = read_bytes(path)
+    name = "<stdin>" if path == "-" else path
+    rows: list[list[float]] = []
+    lines = content.split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    for number, line in enumerate(lines, start=1):
+        words = line.split() or [line]
+        try:
+            row = [plain_float(word.decode()) for word in words]
+        except ValueError:
+            row = [math.nan]
+        if not all(map(math.isfinite, row)) or (rows and len(row) != len(rows[0])):
+            shown = line[:40].decode("utf-8", "backslashreplace").strip()
+            expected = "one finite number" if not rows or len(rows[0]) == 1 else f"{len(rows[0])} finite numbers"
+            raise Failure(BAD_DATA, f"{name}:{number}: expected {expected}, found {shown!r}")
+        rows.append(row)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), -1 if rows else 1)
+
+
+def _columns_of(
+    table: NDArray[np.float64], path: str, dataset: Dataset, positive_label: float | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """The scores in a table as ``apsvm predict`` writes it: (n,) and None, or (n, k) and the classes of its columns."""
+    from apsvm.data.dataset import shown_label
+
+    name = "<stdin>" if path == "-" else path
+    n_rows = dataset.X.shape[0]
+    n, k = table.shape
+    if n != n_rows and not (k > 1 and n == n_rows + 1):
+        raise Failure(BAD_DATA, f"{name}: expected {n_rows} scores, one for each row of {dataset.source}, found {n}")
+    if k == 1:
+        return table[:, 0], None
+    classes = dataset.classes()
+    if n > n_rows:
+        classes, table = table[0], table[1:]
+        if len(set(classes.tolist())) < k:
+            raise Failure(BAD_DATA, f"{name}:1: expected the label of each column, each once")
+    elif classes.size != k:
+        raise Failure(
+            BAD_DATA,
+            f"{name}: expected a column for each of the {classes.size} classes of {dataset.source}, found {k}; "
+            "a line of their labels at the top (apsvm predict --header) says which they are",
+        )
+    if positive_label is None:
+        return table, classes
+    if positive_label not in classes:
+        raise Failure(BAD_DATA, f"{name}: it has no column for the class {shown_label(positive_label)}")
+    return table[:, classes == positive_label][:, 0], None

@@ -1,0 +1,175 @@
+"""What ``apsvm eval`` sets side by side: models, files of scores and TREC runs, and what each evaluates to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import click
+
+from apsvm.cli.shared import BAD_DATA, Failure, reading
+
+if TYPE_CHECKING:
+    from apsvm.cli.scored import Scored
+    from apsvm.metrics import Metric
+    from apsvm.metrics.significance import Difference, System
+
+#: The tie rule of runs: by document name, as trec_eval breaks ties.
+RUN_TIES = "docno"
+SWAPS = {"queries": 10_000, "one ranking": 1_000}
+
+
+@dataclass
+class Entry:
+    """A column of what is shown.
+
+    Attributes
+    ----------
+    name : its model, scores or run
+    system : its scores, and what they evaluate to
+    ties : the tie rule's name
+    counts : what else was counted, by name
+    each : what the means are over, where they are means: "query" or "class"
+    undefined : the metrics that have no value on these rows and were not asked for by name
+    intervals : by metric, of the bootstrap
+    against_first : by metric, the difference from the first entry
+    """
+
+    name: str
+    system: System
+    ties: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+    each: str = "query"
+    undefined: Sequence[str] = ()
+    intervals: Mapping[str, tuple[float, float]] | None = None
+    against_first: Mapping[str, Difference] | None = None
+
+
+def of_data(
+    metrics: dict[str, Metric], scored: Scored, ties: str, *, all_queries: bool, leave_out_undefined: bool
+) -> list[Entry]:
+    """An entry for each of ``scored``'s models and files; failures end the command."""
+    from apsvm.metrics import MetricError
+    from apsvm.metrics.evaluate import Judgements, number_groups, summarise
+    from apsvm.metrics.significance import System
+
+    dataset = scored.dataset
+    if scored.classes:
+        if scored.options.relevant_from is not None or all_queries:
+            raise click.UsageError("--relevant-from and --all-queries are not for several classes")
+        return [_of_classes(metrics, scored, path, ties) for path in scored.scores]
+    target = scored.target(metrics)
+    entries = []
+    for path, scores in scored.scores.items():
+        try:
+            ids, codes = (None, None) if dataset.groups is None else number_groups(dataset.groups, scores.size)
+            rows = Judgements(target.judgements, target.lowest_relevant, codes, ids)
+            result = summarise(
+                metrics,
+                rows.table(scores, ties),
+                ids,
+                ties,
+                all_groups=all_queries,
+                leave_out_undefined=leave_out_undefined,
+            )
+        except MetricError as error:
+            raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
+        undefined = [name for name in metrics if name not in result.values]
+        entries.append(Entry(path, System(scores, rows, result), ties, undefined=undefined))
+    return entries
+
+
+def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str) -> Entry:
+    """Every class's own ranking of the rows, column by column of the scores (n, k); classes take the queries' place."""
+    import numpy as np
+
+    from apsvm.metrics import MetricError
+    from apsvm.metrics.classes import evaluate_classes
+    from apsvm.metrics.evaluate import Judgements
+    from apsvm.metrics.significance import System
+
+    dataset, scores, classes = scored.dataset, scored.scores[path], scored.classes[path]
+    labels = scored.labels(path)
+    try:
+        result = evaluate_classes(list(metrics.values()), scores, labels, classes, ties, groups=dataset.groups)
+    except MetricError as error:
+        raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
+    unranked = int(np.setdiff1d(dataset.classes(), classes).size)
+    return Entry(path, System(scores, Judgements(labels), result), ties, {"classes_unranked": unranked}, "class")
+
+
+def of_runs(
+    metrics: dict[str, Metric], qrels: str, runs: Sequence[str], ties: str, relevant_from: float, *, complete: bool
+) -> list[Entry]:
+    """An entry for each TREC run; failures end the command."""
+    from apsvm.data.trec import join, read_qrels, read_run
+    from apsvm.metrics.evaluate import Judgements, summarise
+    from apsvm.metrics.significance import System
+
+    with reading(qrels):
+        judgements = read_qrels(qrels)
+    entries = []
+    for path in runs:
+        with reading(path):
+            run = join(judgements, read_run(path), complete=complete)
+        rows = Judgements(
+            run.grades, relevant_from, run.codes, run.queries, run.ranked, run.judged,
+            # what is retrieved is predicted to be relevant
+            threshold=-math.inf,
+        )  # fmt: skip
+        # The rows stand in trec_eval's order.
+        rule = "file" if ties == RUN_TIES else ties
+        result = summarise(metrics, rows.table(run.scores, rule), run.queries, rule, all_groups=True)
+        counts = {"queries_missing": run.missing_queries, "queries_unjudged": run.unjudged_queries}
+        entries.append(Entry(path, System(run.scores, rows, result), ties, counts))
+    return entries
+
+
+def add_intervals(
+    entries: Sequence[Entry], metrics: Mapping[str, Metric], confidence: float, draws: int, seed: int
+) -> None:
+    """Bootstrap intervals of every entry."""
+    from apsvm.metrics.significance import intervals
+
+    for entry in entries:
+        entry.intervals = intervals(_defined(metrics, entry), entry.system, confidence, draws, seed)
+
+
+def add_differences(
+    entries: Sequence[Entry],
+    metrics: Mapping[str, Metric],
+    *,
+    swaps: int,
+    seed: int,
+    confidence: float | None,
+    draws: int,
+) -> None:
+    """How all but the first entry differ from it; failures end the command."""
+    from apsvm.metrics import MetricError
+    from apsvm.metrics.significance import differences
+
+    first = entries[0]
+    for entry in entries[1:]:
+        try:
+            entry.against_first = differences(
+                _defined(metrics, entry),
+                first.system,
+                entry.system,
+                n_swaps=swaps,
+                seed=seed,
+                confidence=confidence,
+                n_draws=draws,
+            )
+        except MetricError as error:
+            raise Failure(BAD_DATA, f"{first.name} and {entry.name}: {error}") from None
+
+
+def swaps_of(first: Entry) -> int:
+    """How many random swaps are tried where nobody says."""
+    return SWAPS["one ranking" if first.system.is_one_ranking else "queries"]
+
+
+def _defined(metrics: Mapping[str, Metric], entry: Entry) -> dict[str, Metric]:
+    return {name: metric for name, metric in metrics.items() if name not in entry.undefined}

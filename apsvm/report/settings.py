@@ -1,0 +1,103 @@
+"""What a ranker was trained with, by the names that its trainer's settings declare.
+
+A model says which family of trainers made it; a family that this version does not know is no reason to be silent: then
+the settings have the plain names that they have in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from apsvm.header import Header, Json
+from apsvm.records import Record
+from apsvm.registry import UnknownNameError
+from apsvm.trainers.families import TRAINERS, trainer_of
+from apsvm.trainers.settings import Settings, declared
+
+#: Fields of a log's ``start`` record that are no settings.
+_NO_SETTINGS = ("event", "class", "loss", "n_rows", "n_features", "n_classes", "sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A setting, or something else that was trained with.
+
+    Attributes
+    ----------
+    name : for people
+    value : as a JSON value, as ``shown`` has it
+    is_default : whether it is what the trainer takes where nobody says otherwise
+    has_label : whether its trainer declared a name for reports; others are of interest where they are no default
+    """
+
+    name: str
+    value: Json
+    is_default: bool = False
+    has_label: bool = True
+
+
+def settings_of(header: Header) -> Iterator[Fact]:
+    """What the model of ``header`` was trained with; what is not known, or None, is left out."""
+    kind = TRAINERS[header.family].Settings if header.family in TRAINERS else None
+    if header.C is not None:
+        yield Fact("C", header.C, is_default=header.settings.get("C") == "1x")
+    settings = dict(header.settings)
+    multiple = settings.get("C")
+    if header.C is not None:
+        settings.pop("C", None)
+        if isinstance(multiple, str):
+            yield Fact("C, times the default", multiple.removesuffix("x"), is_default=multiple == "1x")
+    plain = {name: value for name, value in header.details.items() if _is_plain(value)}
+    yield from _facts(kind, settings, plain)
+    for name, value in plain.items():
+        if name not in settings:
+            yield Fact(name.replace("_", " "), value)
+
+
+def settings_of_start(start: Record) -> Iterator[Fact]:
+    """What a training was begun with whose log has come no further than this ``start`` record."""
+    try:
+        kind = trainer_of(str(start.get("loss", "")).lower()).Settings
+    except UnknownNameError:
+        kind = None
+    yield from _facts(kind, {name: value for name, value in start.items() if name not in _NO_SETTINGS}, {})
+
+
+def shown(value: Json) -> str:
+    """For people; nothing of None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return ",".join(shown(one) for one in value)
+    return str(value)
+
+
+def _facts(kind: type[Settings] | None, settings: Mapping[str, Any], used: Mapping[str, Any]) -> Iterator[Fact]:
+    """``settings`` by the names that ``kind`` declares, in its order, then the others; ``used``: what a setting came to
+    in the training, where that says more."""
+    known = {} if kind is None else declared(kind)
+    defaults = {} if kind is None else kind().to_json()
+    for name in [*(name for name in known if name in settings), *(name for name in settings if name not in known)]:
+        value = settings[name]
+        if value is None or not _is_plain(value):
+            continue
+        label = known[name][1].label if name in known else ""
+        yield Fact(
+            label or name.replace("_", " "),
+            value if isinstance(used.get(name), list) else used.get(name, value),
+            is_default=name in defaults and value == defaults[name],
+            has_label=bool(label) or kind is None,
+        )
+
+
+def _is_plain(value: object) -> bool:
+    """Whether it fits in a line: a number, a text, or a list of them."""
+    if isinstance(value, list):
+        return all(_is_plain(one) and not isinstance(one, list) for one in value)
+    return value is None or isinstance(value, bool | int | float | str)

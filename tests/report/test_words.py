@@ -1,0 +1,166 @@
+"""What is said of a model: of its labels, its end, its evidence and its settings, whoever trained it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from apsvm import LinearRanker
+from apsvm.data.dataset import Dataset
+from apsvm.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
+from apsvm.pictures.base import Picture
+from apsvm.report.build import report
+from apsvm.report.run import Finished, Run
+from apsvm.report.settings import settings_of, settings_of_start, shown
+from apsvm.report.words import certificate, meaning, unfinished
+
+BOUNDS = Bounds(primal=2.0, dual=1.0, gap=1.0, tolerance=0.5)
+GRADIENT = Gradient(value=3.0, gradient_norm=0.25, asked=0.125, evaluations=7)
+EPOCHS = Epochs(count=4, best=2, estimated_loss=0.5)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "after"),
+    [
+        ({"certificate": BOUNDS, "C": 2.0, "iterations": 3}, "after 3 iterations"),
+        ({"certificate": BOUNDS, "iterations": 1}, "after 1 iteration"),
+        ({"gradient": GRADIENT, "iterations": 3}, "after 3 iterations and 7 evaluations of all pairs"),
+        ({"epochs": EPOCHS}, "after 4 epochs"),
+        ({"iterations": 3}, "after 3 iterations"),
+        ({}, ""),
+    ],
+)
+def test_how_it_ended(evidence, after):
+    def first(state, *, as_asked):
+        return certificate(Header(loss="mine", state=state, as_asked=as_asked, **evidence))[0]
+
+    after = f" {after}" if after else ""
+    best = "this is the best model it had"
+    assert first("converged", as_asked=True) == f"The training converged{after}."
+    assert first("interrupted", as_asked=False) == f"The training was interrupted{after}: {best}."
+    assert first("time limit", as_asked=False) == f"The training ended{after} (time limit): {best}."
+    trouble = f"The training ran into numerical trouble{after}, a number beyond float64: {best} until then."
+    assert first("numerical trouble", as_asked=False) == trouble
+    assert first("", as_asked=True) == "Nothing is said of how the training ended."
+
+
+def test_the_evidence():
+    def said(**evidence):
+        return " ".join(certificate(Header(loss="mine", state="stalled", as_asked=False, **evidence)))
+
+    assert "by at most 1, or 0.5 in units of the loss, where 0.25 was asked for" in said(certificate=BOUNDS, C=2.0)
+    assert "by at most 1, where 0.5 was asked for" in said(certificate=BOUNDS)
+    assert "entry of its gradient is 0.25, still above the 0.125 asked for" in said(gradient=GRADIENT)
+    assert "asked" not in said(gradient=Gradient(value=1.0, gradient_norm=0.5))
+    assert "the estimated loss is what the draws" in said(epochs=EPOCHS)
+    assert "the lower bound of the loss is" in said(epochs=EPOCHS, settings={"update": "negative"})
+    assert "There is no certificate: nothing shows how far" in said()
+
+
+def test_every_kind_of_labels_has_a_meaning():
+    labels = {
+        LabelKind.BINARY: Labels(positive=1.0, negative=(-1.0,)),
+        LabelKind.ONE_LABEL: Labels(kind=LabelKind.ONE_LABEL, positive=8.0, negative=tuple(map(float, range(12)))),
+        LabelKind.THRESHOLD: Labels(kind=LabelKind.THRESHOLD, relevant_from=2.5),
+        LabelKind.GRADES: Labels(kind=LabelKind.GRADES),
+        LabelKind.ORDER: Labels(kind=LabelKind.ORDER, relevant_above=1.0, cuts=(0.5, 1.5)),
+        LabelKind.CLASSES: Labels(kind=LabelKind.CLASSES, several=True),
+        LabelKind.NONE: Labels(kind=LabelKind.NONE),
+    }
+    assert set(labels) == set(LabelKind)
+    said = {kind: meaning(of_kind) for kind, of_kind in labels.items()}
+    assert said[LabelKind.BINARY] == "1 is positive, -1 negative"
+    assert said[LabelKind.ONE_LABEL] == "8 is positive, all others (0, 1, 2, 3, 4, 5, 6, 7, …) are negative"
+    assert said[LabelKind.THRESHOLD] == "2.5 and above are positive, the others negative"
+    assert "cut into 3 classes" in said[LabelKind.ORDER]
+    assert "a row may have several" in said[LabelKind.CLASSES]
+    assert meaning(Labels(names=("ham", "spam"))) == "spam against ham"
+    assert len(set(said.values())) == len(said)
+
+
+def test_settings_by_the_names_that_their_trainer_declares():
+    header = Header(
+        family="structured-svm",
+        loss="ap",
+        C=3.0,
+        settings={"C": "10x", "epsilon": 0.5, "oracle": "auto", "qp": "auto", "max_iterations": 7, "of_tomorrow": 1},
+        details={"oracle": "bucket", "nested": {"a": 1}},
+    )
+    facts = {fact.name: fact for fact in settings_of(header)}
+    assert {name: shown(fact.value) for name, fact in facts.items()} == {
+        "C": "3",
+        "C, times the default": "10",
+        "ε, the gap asked for, / C": "0.5",
+        "oracle": "bucket",
+        "qp": "auto",
+        "max iterations": "7",
+        "of tomorrow": "1",
+    }
+    assert [name for name, fact in facts.items() if fact.is_default] == ["oracle", "qp"]
+    assert [name for name, fact in facts.items() if not fact.has_label] == ["qp", "max iterations", "of tomorrow"]
+    unknown = Header(family="perceptron", loss="mine", settings={"margin": 0.5, "step_size": None})
+    assert [(fact.name, shown(fact.value), fact.has_label) for fact in settings_of(unknown)] == [
+        ("margin", "0.5", True)
+    ]
+
+
+def test_settings_of_a_log_that_came_no_further():
+    start = {"event": "start", "loss": "direct(ap)", "n_rows": 3, "update": "positive", "step_rows": 8}
+    assert [(fact.name, fact.value) for fact in settings_of_start(start)] == [
+        ("update", "positive"),
+        ("rows a step", 8),
+    ]
+    start = {"event": "start", "loss": "of somebody", "n_rows": 3, "step_size": 8}
+    assert [(fact.name, fact.value) for fact in settings_of_start(start)] == [("step size", 8)]
+
+
+def test_a_log_without_an_end():
+    start = {"event": "start", "loss": "mine"}
+    assert unfinished([start])[-1] == "It has not finished an iteration."
+    assert unfinished([start, {"event": "iteration", "iteration": 3}])[-1] == "It came to iteration 3."
+    bounds = {"event": "iteration", "iteration": 3, "C": 2.0, "primal": 3.0, "dual": 1.0, "gap": 2.0}
+    assert unfinished([start, bounds])[-1] == "It came to iteration 3 at C = 2: primal 3, dual 1, gap 2."
+    gradient = {"event": "iteration", "iteration": 3, "value": 1.0, "gradient_norm": 0.5}
+    assert unfinished([start, gradient])[-1] == "It came to iteration 3: gradient 0.5."
+    epoch = {"event": "epoch", "epoch": 3, "loss": 0.5}
+    assert unfinished([start, epoch])[-1] == "It came to epoch 3: estimated loss 0.5."
+
+
+def run_of(*headers, dataset, records=()):
+    rankers = [LinearRanker(np.array([1.0, -1.0]), 0.0, header) for header in headers]
+    finished = [Finished(f"model {at}" if len(rankers) > 1 else "", ranker, {}) for at, ranker in enumerate(rankers)]
+    return Run("folder", [{"event": "start", "loss": "mine"}, *records], finished, dataset, None, [])
+
+
+@pytest.fixture
+def rows(rng):
+    def make(labels, groups=None):
+        labels = np.asarray(labels, dtype=np.float64)
+        X = rng.normal(size=(labels.size, 2))
+        return Dataset(X, labels, groups, None, False, "rows", "0" * 64, 0)
+
+    return make
+
+
+@pytest.fixture
+def without_pictures(monkeypatch):
+    monkeypatch.setattr(Picture, "inline", lambda *arguments: "<svg></svg>")
+
+
+def test_the_page_of_a_trainer_that_nobody_knows(rows, without_pictures):
+    header = Header(family="perceptron", loss="mine", metric="of mine", settings={"margin": 0.5}, state="stopped")
+    page = report(run_of(header, dataset=rows([1, -1, 1, -1, -1])))
+    for words in ("There is no certificate", "No picture", "<dt>margin</dt><dd>0.5</dd>", '<td class="left">AP</td>'):
+        assert words in page
+    several = report(run_of(header, header, dataset=rows([1, -1, 1, -1, -1])))
+    assert "None of them has a certificate" in several
+
+
+@pytest.mark.parametrize("groups", [None, np.array([0, 0, 0, 1, 1])])
+def test_grades_without_a_row_of_none_have_metrics(groups, rows, without_pictures):
+    """All rows are relevant: what there is of metrics is shown, and what there is not is no reason to refuse."""
+    header = Header(loss="ndcg", metric="nDCG(exp)", labels=Labels(kind=LabelKind.GRADES), state="converged")
+    page = report(run_of(header, dataset=rows([1, 2, 3, 1, 2], groups)))
+    assert '<td class="left">nDCG(exp)</td>' in page
+    assert '<td class="left">AUC</td>' not in page
+    assert "cannot be judged" not in page
