@@ -53,12 +53,7 @@ def upgraded(old: Mapping[str, Any]) -> dict[str, Any]:
         if old.get(name) is not None
     }
     if "state" in old:
-        new["as_asked"] = old["state"] in (
-            "converged",
-            "all epochs done",
-            "validation stopped improving",
-            "nothing violates",
-        )
+        new["as_asked"] = old["state"] in _AS_ASKED
     if "oracle" in old:
         settings["oracle"] = "appx" if " then " in str(old["oracle"]) else old["oracle"]
         new["details"]["oracle"] = old["oracle"]
