@@ -7,6 +7,7 @@ field of the wrong type, an unknown one, or a schema that this version does not 
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import types
 import typing
@@ -243,6 +244,43 @@ class Header:
             raise HeaderError(f"schema {schema!r} is not known to this version of apsvm (it knows 1 and {SCHEMA})")
         return _decoded(cls, content, "")
 
+    def difference(self, whole: Header) -> dict[str, Json]:
+        """The fields that are not those of ``whole``, as JSON values; ``from_difference`` gives an equal header."""
+        return _difference(self, whole)
+
+    @classmethod
+    def from_difference(cls, value: Mapping[str, Any], whole: Header) -> Header:
+        """What ``difference`` wrote. Raises HeaderError."""
+        return _decoded(cls, _completed(value, whole), "")
+
+
+def _difference(one: Any, other: Any) -> dict[str, Json]:
+    """Field by field, also inside the fields that are dataclasses; a mapping is taken as a whole."""
+    different: dict[str, Json] = {}
+    for name in _fields(type(one)):
+        mine, theirs = getattr(one, name), getattr(other, name)
+        if not _same(_encoded(mine), _encoded(theirs)):
+            both = dataclasses.is_dataclass(mine) and dataclasses.is_dataclass(theirs)
+            different[name] = _difference(mine, theirs) if both else _encoded(mine)
+    return different
+
+
+def _completed(value: Mapping[str, Any], whole: Any) -> dict[str, Any]:
+    """``value`` with the fields of the dataclass ``whole`` that it lacks."""
+    completed = dict(value)
+    for name in _fields(type(whole)):
+        theirs = getattr(whole, name)
+        if name not in value:
+            completed[name] = _encoded(theirs)
+        elif dataclasses.is_dataclass(theirs) and isinstance(value[name], Mapping):
+            completed[name] = _completed(value[name], theirs)
+    return completed
+
+
+def _same(a: Json, b: Json) -> bool:
+    """Whether two JSON values are written alike: 1, 1.0 and true are equal in Python only."""
+    return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
+
 
 def _encoded(value: Any) -> Json:
     if dataclasses.is_dataclass(value):
@@ -251,9 +289,11 @@ def _encoded(value: Any) -> Json:
         return {str(key): _encoded(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return [_encoded(item) for item in value]
+    if isinstance(value, str):
+        return str(value)  # a plain one, of an enumeration's member
     if value is None or isinstance(value, bool | int | float):
         return value
-    return str(value)
+    raise TypeError(f"expected a JSON value in a header, found {_short(value)}")
 
 
 T = TypeVar("T")
@@ -304,7 +344,7 @@ def _checked(kind: Any, value: Any, where: str) -> Any:
         return {key: _checked(arguments[1], item, f"{where}.{key}") if plain else item for key, item in value.items()}
     if dataclasses.is_dataclass(kind):
         return _decoded(kind, value, where)  # type: ignore[arg-type]
-    if kind is float and isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+    if kind is float and is_finite_number(value):
         return float(value)
     if kind is int and isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -318,6 +358,19 @@ def _checked(kind: Any, value: Any, where: str) -> Any:
     raise HeaderError(f"expected {wanted} in {where!r}, found {_short(value)}")
 
 
+def is_finite_number(value: object) -> bool:
+    """Whether a JSON value is a number that float64 can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # of an integer
+        return False
+
+
 def _short(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        text = "a huge integer"
     return text if len(text) <= 60 else f"{text[:57]}..."

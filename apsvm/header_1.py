@@ -53,12 +53,7 @@ def upgraded(old: Mapping[str, Any]) -> dict[str, Any]:
         if old.get(name) is not None
     }
     if "state" in old:
-        new["as_asked"] = old["state"] in (
-            "converged",
-            "all epochs done",
-            "validation stopped improving",
-            "nothing violates",
-        )
+        new["as_asked"] = old["state"] in _AS_ASKED
     if "oracle" in old:
         # The oracle that was used, which only for the 0-1 loss is none that can be asked for.
         used = "appx" if " then " in str(old["oracle"]) else old["oracle"]

@@ -1,24 +1,15 @@
-"""The models, in files that cannot run code and cannot be damaged unnoticed.
+"""The models: arrays and a header (``apsvm.header``), which is all that their files hold (``apsvm.model_file``).
 
 ``LinearRanker``: a weight a feature and a constant. ``RankerSet``: one for each of several classes. ``ItemRanker``:
-factors of items, for users known by what they like.
-
-File: an uncompressed ``.npz`` (``numpy.load`` reads it) whose first member is ``header.npy`` (UTF-8 JSON as uint8) and
-whose others are the model's arrays (``coef.npy``, float64, for a linear ranker; little-endian all), and the SHA-256 of
-all bytes before it, in hexadecimal, as the archive's comment: the last 64 bytes. The header's ``kind`` says which model
-it is; without one it is a linear ranker. Anything else in the file, or one bit changed, is a ``ModelError``.
+factors of items, for users known by what they like. The header of the file says in ``kind`` which of them it is; without
+one it is a linear ranker.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-import math
 import os
-import zipfile
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
@@ -29,16 +20,12 @@ from numpy.typing import NDArray
 from apsvm.data.rows import Rows
 from apsvm.data.scaling import NO_SCALING, UNIT_ROWS, Scaling
 from apsvm.files import standard_input, write_whole
-from apsvm.header import SCHEMA, Header, HeaderError, LabelKind, Labels
+from apsvm.header import SCHEMA, Header, HeaderError, LabelKind, Labels, is_finite_number
+from apsvm.model_file import MAGIC, member_names, sealed, unsealed
+from apsvm.model_file import ModelError as ModelError
 
-_HEADER = "header.npy"
-_DIGEST_LENGTH = 64
 #: What stands in a file's header beside the fields of ``apsvm.header.Header``: the shape of the model itself.
 _OF_THE_MODEL = ("kind", "width", "intercept", "factors")
-
-
-class ModelError(ValueError):
-    """A file that is not a whole, undamaged apsvm model; the message names the file and what is wrong."""
 
 
 def _scaling_in(header: Header) -> Scaling:
@@ -91,7 +78,7 @@ class LinearRanker:
     def to_bytes(self) -> bytes:
         """The content of the model's file; the same model always gives the same bytes."""
         more = {"kind": self.kind, "width": self.width, "intercept": self.intercept}
-        return _sealed({**self.header.to_json(), **more}, {"coef": self.coef.astype("<f8", copy=False)})
+        return sealed({**self.header.to_json(), **more}, {"coef": self.coef.astype("<f8", copy=False)})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model whole or not at all (OSError); ``-`` is standard output."""
@@ -100,16 +87,19 @@ class LinearRanker:
     @classmethod
     def from_parts(cls, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> LinearRanker:
         """What ``to_bytes`` wrote. Raises ModelError."""
-        _check_field(content, "intercept", (int, float))
-        header = _header_in(content)
-        if not math.isfinite(content["intercept"]):
-            raise ModelError("its constant is not finite")
-        coef = arrays["coef"]
-        if coef.dtype != np.dtype("<f8") or coef.shape != (content["width"],):
-            raise ModelError(f"expected {content['width']} float64 weights, found {coef.dtype} of shape {coef.shape}")
-        if not np.isfinite(coef).all():
-            raise ModelError("a weight is not finite")
-        return cls(np.ascontiguousarray(coef, dtype=np.float64), float(content["intercept"]), header)
+        return _linear_ranker(arrays["coef"], content, _header_in(content), content["width"])
+
+
+def _linear_ranker(coef: NDArray[Any], content: Mapping[str, Any], header: Header, width: int) -> LinearRanker:
+    """The ranker of the weights ``coef`` and the constant in ``content``, as read. Raises ModelError."""
+    _check_field(content, "intercept", (int, float))
+    if not is_finite_number(content["intercept"]):
+        raise ModelError("its constant is not finite")
+    if coef.dtype != np.dtype("<f8") or coef.shape != (width,):
+        raise ModelError(f"expected {width} float64 weights, found {coef.dtype} of shape {coef.shape}")
+    if not np.isfinite(coef).all():
+        raise ModelError("a weight is not finite")
+    return LinearRanker(np.ascontiguousarray(coef, dtype=np.float64), float(content["intercept"]), header)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,7 +187,7 @@ class ItemRanker:
         more = {"kind": self.kind, "width": self.width, "factors": factors.input.shape[1]}
         arrays = {"input": factors.input, "output": factors.output, "bias": factors.bias}
         as_stored = {name: array.astype("<f4", copy=False) for name, array in arrays.items()}
-        return _sealed({**self.header.to_json(), **more}, as_stored)
+        return sealed({**self.header.to_json(), **more}, as_stored)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model whole or not at all (OSError); ``-`` is standard output."""
@@ -290,13 +280,13 @@ class RankerSet:
     def to_bytes(self) -> bytes:
         """The content of the model's file; the same model always gives the same bytes. Of a class it says only what
         differs from the whole."""
-        whole = self.header.to_json()
+        shared = _shared_by_classes(self.header)
         classes = [
-            {**_without(header.to_json(), whole), "intercept": intercept}
+            {**header.difference(shared), "intercept": intercept}
             for header, intercept in zip(self.headers, self.intercepts.tolist(), strict=True)
         ]
-        content = {**whole, "kind": self.kind, "width": self.width, "classes": classes}
-        return _sealed(content, {"coef": self.coef.astype("<f8", copy=False)})
+        content = {**self.header.to_json(), "kind": self.kind, "width": self.width, "classes": classes}
+        return sealed(content, {"coef": self.coef.astype("<f8", copy=False)})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model whole or not at all (OSError); ``-`` is standard output."""
@@ -310,43 +300,48 @@ class RankerSet:
         if coef.dtype != np.dtype("<f8") or coef.shape != (len(classes), content["width"]) or not classes:
             expected = f"{content['width']} float64 weights for each of at least one class, {len(classes)} in all"
             raise ModelError(f"expected {expected}, found {coef.dtype} of shape {coef.shape}")
+        if not all(isinstance(own, dict) for own in classes):
+            raise ModelError("a class in its header is not a JSON object")
         whole = {key: value for key, value in content.items() if key != "classes"}
-        alone = {key: value for key, value in whole.items() if key != "classes_skipped"}
-        rankers = []
-        for own, row in zip(classes, coef, strict=True):
-            if not isinstance(own, dict):
-                raise ModelError("a class in its header is not a JSON object")
-            rankers.append(LinearRanker.from_parts(_merged(alone, own), {"coef": row}))
-        labels = np.array([ranker.header.labels.positive for ranker in rankers], dtype=np.float64)
+        header, headers = _headers_of_1(whole, classes) if content["schema"] == 1 else _headers(whole, classes)
+        rankers = [
+            _linear_ranker(row, own, header, content["width"])
+            for row, own, header in zip(coef, classes, headers, strict=True)
+        ]
+        labels = np.array([own.labels.positive for own in headers], dtype=np.float64)
         if not (np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()):
             raise ModelError("its classes are not finite labels that increase")
-        header = _header_in(whole)
-        if header.labels.kind is not LabelKind.CLASSES:  # schema 1 did not say so
-            header = replace(header, labels=Labels(kind=LabelKind.CLASSES, several=header.labels.several))
-        intercepts = np.array([ranker.intercept for ranker in rankers])
         return cls(
-            np.ascontiguousarray(coef, dtype=np.float64), intercepts, header, [ranker.header for ranker in rankers]
+            np.stack([ranker.coef for ranker in rankers]),
+            np.array([ranker.intercept for ranker in rankers]),
+            header,
+            headers,
         )
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Whether two JSON values are written alike: 1, 1.0 and true are equal in Python only."""
-    return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
+def _shared_by_classes(whole: Header) -> Header:
+    """What a class's header is compared with: no class has skipped classes of its own."""
+    return replace(whole, classes_skipped=())
 
 
-def _without(value: Mapping[str, Any], common: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``value`` has beside ``common``: the two ``_merged`` are ``value`` again."""
-    beside: dict[str, Any] = {}
-    for key, own in value.items():
-        if key not in common:
-            beside[key] = own
-        elif not _same(own, common[key]):
-            both = isinstance(own, Mapping) and isinstance(common[key], Mapping) and common[key].keys() <= own.keys()
-            beside[key] = _without(own, common[key]) if both else own
-    return beside
+def _headers(whole: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]) -> tuple[Header, list[Header]]:
+    """The header of a set and those of its classes."""
+    header = _header_in(whole)
+    shared = _shared_by_classes(header)
+    with _header_errors():
+        return header, [Header.from_difference(_without_shape(own), shared) for own in classes]
+
+
+def _headers_of_1(whole: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]) -> tuple[Header, list[Header]]:
+    """The same of a file of schema 1, which did not say in the whole that there are classes."""
+    header = _header_in(whole)
+    alone = {key: value for key, value in whole.items() if key not in ("classes_skipped", "positive_label")}
+    labels = Labels(kind=LabelKind.CLASSES, several=header.labels.several)
+    return replace(header, labels=labels), [_header_in(_merged(alone, own)) for own in classes]
 
 
 def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a class's header was in schema 1: what all classes share, and what it has beside that."""
     merged = dict(common)
     for key, value in own.items():
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
@@ -378,9 +373,9 @@ def load_any_model(path: str | os.PathLike[str]) -> Model:
     """``load_model`` for a model of any kind."""
     shown = _shown(path)
     with nullcontext(standard_input()) if os.fspath(path) == "-" else open(path, "rb") as stream:
-        start = stream.read(4)
+        start = stream.read(len(MAGIC))
         # Do not read gigabytes of something else.
-        if start != b"PK\x03\x04":
+        if start != MAGIC:
             raise ModelError(f"{shown}: not an apsvm model (no zip archive)")
         content = start + stream.read()
     try:
@@ -394,48 +389,13 @@ def _shown(path: str | os.PathLike[str]) -> str:
     return "<stdin>" if name == "-" else name
 
 
-def _sealed(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    text = json.dumps(header, allow_nan=False, sort_keys=True, indent=1)
-    members = {_HEADER: np.frombuffer(text.encode(), dtype=np.uint8)}
-    members |= {f"{name}.npy": array for name, array in arrays.items()}
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in members.items():
-            member = io.BytesIO()
-            np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(name), member.getvalue())
-        archive.comment = b"0" * _DIGEST_LENGTH
-    content = buffer.getvalue()[:-_DIGEST_LENGTH]
-    return content + hashlib.sha256(content).hexdigest().encode()
-
-
 def _parse(content: bytes) -> Model:
-    if hashlib.sha256(content[:-_DIGEST_LENGTH]).hexdigest().encode() != content[-_DIGEST_LENGTH:]:
-        raise ModelError("damaged or not an apsvm model: the checksum at its end does not match its content")
-    # From here on the file is as its writer made it; the writer may still not have been this program.
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            infos = archive.infolist()
-            if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
-                raise ModelError("its members must be stored uncompressed")
-            names = [info.filename for info in infos]
-            if names[:1] != [_HEADER]:
-                raise ModelError(f"expected the members {_HEADER} and the model's arrays, found {', '.join(names)}")
-            text, *arrays = (
-                np.lib.format.read_array(io.BytesIO(archive.read(info)), allow_pickle=False) for info in infos
-            )
-        if text.dtype != np.uint8 or text.ndim != 1:
-            raise ModelError("its header is not text")
-        header = json.loads(text.tobytes(), parse_constant=_no_constant)
-    except ModelError:
-        raise
-    except (zipfile.BadZipFile, ValueError, RuntimeError, EOFError, MemoryError) as error:
-        raise ModelError(f"not an apsvm model ({error})") from None
+    header, arrays = unsealed(content)
     kind = _kind_of(header)
-    expected = [f"{name}.npy" for name in kind.arrays]
-    if names[1:] != expected:
-        raise ModelError(f"expected the members {', '.join([_HEADER, *expected])}, found {', '.join(names)}")
-    return kind.from_parts(header, dict(zip(kind.arrays, arrays, strict=True)))
+    if list(arrays) != list(kind.arrays):
+        expected = ", ".join(member_names(kind.arrays))
+        raise ModelError(f"expected the members {expected}, found {', '.join(member_names(arrays))}")
+    return kind.from_parts(header, arrays)
 
 
 def _kind_of(content: Any) -> type[LinearRanker] | type[ItemRanker] | type[RankerSet]:
@@ -456,8 +416,19 @@ def _kind_of(content: Any) -> type[LinearRanker] | type[ItemRanker] | type[Ranke
 
 def _header_in(content: Mapping[str, Any]) -> Header:
     """The header that a file's content holds beside the shape of the model."""
+    with _header_errors():
+        return Header.from_json(_without_shape(content))
+
+
+def _without_shape(content: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in content.items() if key not in _OF_THE_MODEL}
+
+
+@contextmanager
+def _header_errors() -> Iterator[None]:
+    """Turns what is wrong with a header into a ModelError."""
     try:
-        return Header.from_json({key: value for key, value in content.items() if key not in _OF_THE_MODEL})
+        yield
     except HeaderError as error:
         raise ModelError(f"its header is not a model's: {error}") from None
 
@@ -474,7 +445,3 @@ def _check_shape(X: Any, width: int) -> None:
     shape = np.shape(X)
     if len(shape) != 2 or shape[1] != width:
         raise ValueError(f"expected X of shape (n, {width}), found {shape}")
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} in its header")

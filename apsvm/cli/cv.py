@@ -192,7 +192,7 @@ class _Run:
         from apsvm.data.rows import Rows
 
         dataset = read_to_train(self.data, self.read_options)
-        return replace(dataset, X=Rows(dataset.X).for_many_passes().matrix)
+        return replace(dataset, X=Rows(dataset.X).for_many_passes().in_memory().matrix)
 
     def search(self, dataset: Dataset) -> Search:
         """What is to be done on these rows; ends the command if they do not fit."""

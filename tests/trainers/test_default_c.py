@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from trainings import train_svm, training_set
 
 from apsvm.data.rows import Rows
 from apsvm.data.scaling import learn_scaling
-from apsvm.trainers.default_c import FACTOR_OVER_ROWS, FACTORS, default_C
-from apsvm.trainers.stage import Settings, TrainingSet, Watch
-from apsvm.trainers.structured_svm import train_structured_svm
+from apsvm.losses import make_loss
+from apsvm.trainers import default_c
+from apsvm.trainers.default_c import FACTOR_OVER_ROWS, FACTORS
 
 
 @pytest.fixture
@@ -20,7 +21,11 @@ def X(rng):
 
 def data(X, groups=None, **more):
     relevant = np.arange(X.shape[0]) % 7 == 0
-    return TrainingSet(Rows(X, **more), relevant, groups)
+    return training_set(Rows(X, **more), relevant, groups)
+
+
+def default_C(data, loss="ap", bound="hinge"):
+    return default_c.default_C(data, make_loss(loss), bound)
 
 
 def test_the_rule(X):
@@ -42,7 +47,7 @@ def test_units_and_zeros_of_features_do_not_matter(X):
     assert default_C(data(30.0 * X)) == pytest.approx(C / 900.0)
     assert default_C(data(X + 5.0)) == pytest.approx(C, rel=1e-6)
     assert default_C(data(np.column_stack([X, np.full(200, 7.0)]))) == pytest.approx(C)
-    w = [train_structured_svm(data(a * X), Settings(C=default_C(data(a * X)), epsilon=1e-6), Watch()).w for a in (1, 8)]
+    w = [train_svm(data(a * X), C=default_C(data(a * X)), epsilon=1e-6).w for a in (1, 8)]
     assert 8 * w[1] == pytest.approx(w[0], rel=1e-3, abs=1e-3 * np.abs(w[0]).max())
 
 
@@ -72,4 +77,4 @@ def test_too_large_to_square():
 
 def test_features_so_small_that_no_C_is_large_enough():
     values = 1e-160 * np.arange(8.0)
-    assert default_C(TrainingSet(Rows(values[:, None]), np.arange(8) < 3)) == 1.0
+    assert default_C(training_set(values[:, None], np.arange(8) < 3)) == 1.0

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from judge import METRICS, hinge_by_interleavings, loss_of_order
 from scipy.stats import norm
 from sklearn.metrics import average_precision_score
+from trainings import target_of, train_by_steps, training_set
 
 from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES, make_loss
@@ -22,9 +23,10 @@ from apsvm.registry import UnknownNameError
 from apsvm.risk import NoLoss, NothingToRankError, make_risk
 from apsvm.solvers.sgd import Ending
 from apsvm.trainers import direct_loss
-from apsvm.trainers.direct_loss import DirectSettings, Lists, train_direct
-from apsvm.trainers.stage import TrainingSet
-from apsvm.trainers.stochastic import Watch
+from apsvm.trainers.base import Watch
+from apsvm.trainers.direct_loss import Lists
+from apsvm.trainers.families.direct_loss import DirectSettings
+from apsvm.trainers.settings import SettingsError
 
 UPDATES = ["positive", "negative"]
 SERVED = {
@@ -41,11 +43,11 @@ def noisy(rng, n=600, share=0.15):
     """A signal, and a tenth of the positives where the negatives are."""
     relevant = rng.random(n) < share
     lift = np.where(rng.random(n) < 0.1, -1.0, 1.5) * relevant
-    return TrainingSet(Rows(rng.normal(size=(n, 5)) + lift[:, None] * np.array([1, 0.5, 0, 0, 0])), relevant)
+    return training_set(rng.normal(size=(n, 5)) + lift[:, None] * np.array([1, 0.5, 0, 0, 0]), relevant)
 
 
 def training_ap(data, w):
-    return average_precision_score(data.relevant, data.rows.scores(w))
+    return average_precision_score(data.target.relevant, data.rows.scores(w))
 
 
 class TestBounds:
@@ -147,18 +149,18 @@ class TestDescent:
     @pytest.mark.parametrize("kind", ["one query", "queries", "grades", "sampled"])
     def test_every_loss_goes_down(self, update, name, kind, rng):
         data = noisy(rng)
-        settings = DirectSettings(loss=name, update=update, epochs=10)
+        more = {"step_rows": 150} if kind == "sampled" else {}
         if kind in ("queries", "grades"):
-            data = replace(data, groups=rng.integers(0, 12, size=600))
+            data = replace(data, queries=rng.integers(0, 12, size=600))
         if kind == "grades":
             if "ndcg" not in name:
                 return
-            data = replace(data, grades=np.where(data.relevant, rng.integers(1, 4, size=600), 0).astype(float))
-        if kind == "sampled":
-            settings = replace(settings, step_rows=150)
-        trained = train_direct(data, settings, Watch())
+            relevant = data.target.relevant
+            grades = np.where(relevant, rng.integers(1, 4, size=600), 0).astype(float)
+            data = replace(data, target=target_of(relevant, grades))
+        trained = train_by_steps(data, name, update=update, epochs=10, **more)
         assert np.isfinite(trained.w).all()
-        assert training_ap(data, trained.w) > 1.8 * data.relevant.mean()
+        assert training_ap(data, trained.w) > 1.8 * data.target.relevant.mean()
         if kind == "one query" and name in ("ap", "ndcg", "auc"):
             assert trained.epochs[-1].passed.loss < trained.epochs[0].passed.loss
             assert training_ap(data, trained.w) >= training_ap(data, np.array([1.0, 0.5, 0, 0, 0])) - 0.02
@@ -171,29 +173,28 @@ class TestDescent:
         X = np.stack(
             [shared + 0.3 * rng.normal(size=400) + 0.6 * relevant, shared + 0.3 * rng.normal(size=400)], axis=1
         )
-        data = TrainingSet(Rows(X), relevant)
-        trained = train_direct(data, DirectSettings(update=update), Watch())
+        data = training_set(X, relevant)
+        trained = train_by_steps(data, update=update)
         means = X[relevant].mean(axis=0) - X[~relevant].mean(axis=0)
         assert training_ap(data, trained.w) > training_ap(data, means) + 0.1
         assert trained.w[1] < 0 < trained.w[0]
 
     def test_a_seed_is_a_model(self, rng):
         data = noisy(rng)
-        settings = DirectSettings(step_rows=100, seed=5)
-        first = train_direct(data, settings, Watch()).w
-        assert np.array_equal(first, train_direct(data, settings, Watch()).w)
-        assert not np.array_equal(first, train_direct(data, replace(settings, seed=6), Watch()).w)
+        first, again, other = (train_by_steps(data, step_rows=100, seed=seed).w for seed in (5, 5, 6))
+        assert np.array_equal(first, again)
+        assert not np.array_equal(first, other)
 
     @pytest.mark.parametrize("update", UPDATES)
     def test_sparse_rows_threads_and_float32(self, update, rng):
         data = noisy(rng)
-        data = replace(data, groups=rng.integers(0, 20, size=600))
-        settings = DirectSettings(update=update, epochs=5, step_rows=200)
+        data = replace(data, queries=rng.integers(0, 20, size=600))
+        settings = {"update": update, "epochs": 5, "step_rows": 200}
         X = data.rows.in_memory().matrix
-        w = train_direct(data, settings, Watch()).w
-        sparse = train_direct(replace(data, rows=Rows(sp.csr_array(X))), settings, Watch()).w
-        threads = train_direct(replace(data, rows=Rows(X, threads=2)), settings, Watch()).w
-        single = train_direct(replace(data, rows=Rows(X.astype(np.float32))), settings, Watch()).w
+        w = train_by_steps(data, **settings).w
+        sparse = train_by_steps(replace(data, rows=Rows(sp.csr_array(X))), **settings).w
+        threads = train_by_steps(replace(data, rows=Rows(X, threads=2)), **settings).w
+        single = train_by_steps(replace(data, rows=Rows(X.astype(np.float32))), **settings).w
         assert np.array_equal(w, threads)
         np.testing.assert_allclose(sparse, w, rtol=1e-6)
         assert training_ap(data, single) == pytest.approx(training_ap(data, w), abs=0.01)
@@ -202,9 +203,9 @@ class TestDescent:
     @pytest.mark.parametrize("factor", [2.0**-300, 2.0**10, 2.0**300])
     def test_the_scale_of_the_features_is_no_matter(self, update, factor, rng):
         data = noisy(rng)
-        settings = DirectSettings(update=update, epochs=3, l2=0.5)
-        w = train_direct(data, settings, Watch()).w
-        scaled = train_direct(replace(data, rows=Rows(factor * data.rows.in_memory().matrix)), settings, Watch()).w
+        settings = {"update": update, "epochs": 3, "l2": 0.5}
+        w = train_by_steps(data, **settings).w
+        scaled = train_by_steps(replace(data, rows=Rows(factor * data.rows.in_memory().matrix)), **settings).w
         assert np.array_equal(scaled * factor, w)
 
     def test_l2_draws_away_from_directions_of_little_variance(self, rng):
@@ -213,31 +214,31 @@ class TestDescent:
         X = np.stack(
             [shared + 0.3 * rng.normal(size=400) + 0.6 * relevant, shared + 0.3 * rng.normal(size=400)], axis=1
         )
-        data = TrainingSet(Rows(X), relevant)
+        data = training_set(X, relevant)
         ratios = []
         for l2 in (0.0, 1.0, 100.0):
-            w = train_direct(data, DirectSettings(l2=l2, perturbation=10.0, epochs=100), Watch()).w
+            w = train_by_steps(data, l2=l2, perturbation=10.0, epochs=100).w
             ratios.append(w[1] / w[0])
         assert ratios[0] < ratios[1] < ratios[2] < 0
 
     def test_a_start(self, rng):
         data = noisy(rng)
-        settings = DirectSettings(epochs=1, learning_rate=1e-9)
+        settings = {"epochs": 1, "learning_rate": 1e-9}
         start = np.array([1.0, -2.0, 0.0, 0.0, 4.0])
-        w = train_direct(data, settings, Watch(), start=start).w
+        w = train_by_steps(data, **settings, start=start).w
         assert data.rows.scores(w).std() == pytest.approx(1.0)
         np.testing.assert_allclose(w / w[0], start, atol=1e-6)
-        X, relevant = data.rows.in_memory().matrix, data.relevant
+        X, relevant = data.rows.in_memory().matrix, data.target.relevant
         means = X[relevant].mean(axis=0) - X[~relevant].mean(axis=0)
         for nothing in (None, np.zeros(5)):
-            w = train_direct(data, settings, Watch(), start=nothing).w
+            w = train_by_steps(data, **settings, start=nothing).w
             np.testing.assert_allclose(w / w[0], means / means[0], rtol=1e-5)
 
     @pytest.mark.parametrize(("step_rows", "rows", "steps"), [(600, 6000, 10), (150, 1500, 10), (55, 605, 11)])
     def test_an_epoch_takes_every_row_about_once_and_ten_steps(self, step_rows, rows, steps, rng):
         data, asked = noisy(rng), []
         watch = Watch(should_stop=lambda: bool(asked.append(None)))
-        trained = train_direct(data, DirectSettings(step_rows=step_rows, epochs=2), watch)
+        trained = train_by_steps(data, step_rows=step_rows, epochs=2, watch=watch)
         assert [epoch.passed.draws for epoch in trained.epochs] == [rows, rows]
         assert len(asked) == 2 * steps + 2  # and after each epoch
 
@@ -249,9 +250,9 @@ class TestDescent:
             return [0.1, 0.3, 0.2, 0.25, 0.3, 0.1, 0.9][len(seen) - 1]
 
         epochs = []
-        trained = train_direct(data, DirectSettings(patience=3), Watch(progress=epochs.append), validate=validate)
+        trained = train_by_steps(data, patience=3, watch=Watch(progress=epochs.append), validate=validate)
         assert (trained.best_epoch, len(trained.epochs), trained.ending) == (2, 5, Ending.STOPPED_IMPROVING)
-        assert [epoch.validation for epoch in epochs] == [0.1, 0.3, 0.2, 0.25, 0.3]
+        assert [epoch.values["AP"] for epoch in epochs] == [0.1, 0.3, 0.2, 0.25, 0.3]
         assert np.array_equal(trained.w, seen[1])
         assert not np.array_equal(seen[1], seen[2])
 
@@ -262,36 +263,34 @@ class TestDescent:
             asked.append(None)
             return len(asked) > 14
 
-        trained = train_direct(data, DirectSettings(), Watch(should_stop=stop))
+        trained = train_by_steps(data, watch=Watch(should_stop=stop))
         assert trained.ending == Ending.INTERRUPTED
         assert len(trained.epochs) < 3
-        assert train_direct(data, DirectSettings(time_limit=0.0), Watch()).ending == Ending.TIME_LIMIT
+        assert train_by_steps(data, time_limit=0.0).ending == Ending.TIME_LIMIT
 
     @pytest.mark.parametrize("update", UPDATES)
     def test_where_nothing_is_wrong_it_ends(self, update):
         X = np.array([[5.0], [5.1], [5.2], [-5.0], [-5.1], [-5.2]])
-        data = TrainingSet(Rows(X), X[:, 0] > 0)
-        settings = DirectSettings(update=update, perturbation=1e-3)
-        trained = train_direct(data, settings, Watch())
+        data = training_set(X, X[:, 0] > 0)
+        trained = train_by_steps(data, update=update, perturbation=1e-3)
         assert (trained.ending, len(trained.epochs)) == (Ending.NOTHING_VIOLATES, 1)
         assert trained.epochs[0].passed.loss == 0.0
         assert trained.w[0] > 0
 
     def test_the_smallest_query(self):
-        data = TrainingSet(Rows(np.array([[1.0], [0.0]])), np.array([True, False]))
+        data = training_set(np.array([[1.0], [0.0]]), np.array([True, False]))
         for update in UPDATES:
-            settings = DirectSettings(update=update, epochs=60, learning_rate=0.1)
-            assert train_direct(data, settings, Watch()).w[0] > 0
+            assert train_by_steps(data, update=update, epochs=60, learning_rate=0.1).w[0] > 0
 
     @pytest.mark.parametrize("update", UPDATES)
     def test_constant_features_get_no_weight(self, update, rng):
         data = noisy(rng, n=200)
         X = np.column_stack([data.rows.in_memory().matrix, np.full(200, 1e6), np.zeros(200)])
-        trained = train_direct(replace(data, rows=Rows(X, bias=1.0)), DirectSettings(update=update, epochs=3), Watch())
+        trained = train_by_steps(replace(data, rows=Rows(X, bias=1.0)), update=update, epochs=3)
         assert np.abs(trained.w[:5]).min() > 0
         np.testing.assert_allclose(trained.w[5:], 0.0, atol=1e-9)
         constant = replace(data, rows=Rows(np.ones((200, 2))))
-        trained = train_direct(constant, DirectSettings(update=update), Watch())
+        trained = train_by_steps(constant, update=update)
         assert trained.ending == Ending.NOTHING_VIOLATES
         np.testing.assert_allclose(trained.w, 0.0, atol=1e-9)
 
@@ -315,12 +314,10 @@ class TestBatches:
     def test_their_mean_is_the_whole(self, rng):
         """With σ the same everywhere (a large l2), the mean of the batches' L by their queries is L."""
         groups = np.repeat(np.arange(50), 10)
-        data = TrainingSet(Rows(rng.normal(size=(500, 2))), np.arange(500) % 10 < 3, groups)
+        rows, relevant = Rows(rng.normal(size=(500, 2))), np.arange(500) % 10 < 3
         loss = make_loss("ap")
         weights = {group: float(weight) for group, weight in enumerate(rng.random(50))}
-        risk = make_risk(
-            data.rows, data.relevant, loss, make_oracle("auto", loss), groups=groups, query_weights=weights
-        )  # fmt: skip
+        risk = make_risk(rows, relevant, loss, make_oracle("auto", loss), groups=groups, query_weights=weights)
         values = []
         for step_rows in (40, 5000):
             batches = list(direct_loss._batches(risk, DirectSettings(step_rows=step_rows, l2=1e9), rng))
@@ -347,7 +344,7 @@ class TestBatches:
             Rows(np.arange(1000.0)[:, None]), grades > 0, loss, make_oracle("auto", loss),
             grades=grades if graded else None,
         )  # fmt: skip
-        (batch,) = direct_loss._batches(risk, DirectSettings(loss="ndcg", step_rows=100), rng)
+        (batch,) = direct_loss._batches(risk, DirectSettings(step_rows=100), rng)
         counts = np.zeros(1000)
         for _ in range(300):
             rows = batch.draw(rng)
@@ -373,17 +370,19 @@ class TestWhatIsRefused:
             ({"loss": "f1"}, LossError, "over rankings"),
             ({"loss": "zero-one"}, LossError, "over rankings"),
             ({"loss": "p@3", "update": "negative"}, LossError, "choose the positive update"),
-            ({"update": "sideways"}, UnknownNameError, "positive, negative"),
-            ({"learning_rate": 0.0}, ValueError, "learning rate"),
-            ({"perturbation": 0.0}, ValueError, "perturbation"),
-            ({"perturbation": 1e-300}, ValueError, "perturbation"),
-            ({"perturbation": float("nan")}, ValueError, "perturbation"),
-            ({"l2": -1.0}, ValueError, "l2"),
+            ({"update": "sideways"}, SettingsError, "positive, negative"),
+            ({"learning_rate": 0.0}, SettingsError, "learning_rate"),
+            ({"learning_rate": 1e-310}, SettingsError, "learning rate must lie in 1e-300"),
+            ({"perturbation": 0.0}, SettingsError, "perturbation"),
+            ({"perturbation": 1e-300}, SettingsError, "perturbation"),
+            ({"perturbation": float("nan")}, SettingsError, "perturbation"),
+            ({"l2": -1.0}, SettingsError, "l2"),
+            ({"l2": 1e10}, SettingsError, "weight l2 must lie in"),
         ],
     )
     def test_settings(self, settings, error, words, rng):
         with pytest.raises(error, match=words):
-            train_direct(noisy(rng, n=50), DirectSettings(**settings), Watch())
+            train_by_steps(noisy(rng, n=50), **settings)
 
     def test_data_without_pairs(self, rng):
         rows = Rows(rng.normal(size=(4, 2)))
@@ -393,10 +392,10 @@ class TestWhatIsRefused:
             (np.array([1, 1, 0, 0], dtype=bool), np.array([0, 0, 1, 1])),
         ):
             with pytest.raises(NothingToRankError):
-                train_direct(TrainingSet(rows, relevant, groups), DirectSettings(), Watch())
+                train_by_steps(training_set(rows, relevant, groups))
 
     @pytest.mark.parametrize("size", [1e160, 1e307])
     def test_features_too_large(self, size, rng):
         data = noisy(rng, n=50)
         with pytest.raises(FloatingPointError, match="not finite"):
-            train_direct(replace(data, rows=Rows(size * data.rows.in_memory().matrix)), DirectSettings(), Watch())
+            train_by_steps(replace(data, rows=Rows(size * data.rows.in_memory().matrix)))

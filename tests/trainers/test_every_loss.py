@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from trainings import train_svm, training_set
 
 from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES, make_loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import make_risk
-from apsvm.trainers.stage import Settings, TrainingSet, Watch
-from apsvm.trainers.structured_svm import train_structured_svm
 
 
 @pytest.mark.parametrize("name", [LOSSES[form]().name for form in LOSSES])
@@ -21,7 +20,7 @@ def test_every_loss_trains(name, queries, rng):
     X = rng.normal(size=(n, 6)) + 1.5 * relevant[:, None]
     groups = None if queries == 1 else rng.permutation(np.repeat(np.arange(queries), n // queries))
     rows = Rows(X, bias=1.0)
-    trained = train_structured_svm(TrainingSet(rows, relevant, groups), Settings(loss=name, C=C, epsilon=1e-3), Watch())
+    trained = train_svm(training_set(rows, relevant, groups), name, C=C, epsilon=1e-3)
     certificate = trained.solution.certificate
     assert trained.solution.state == "converged"
     assert -1e-9 * C <= certificate.gap <= 1e-3 * C

@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
+from trainings import train_lists
 from warp_twin import Descent, Random, Search, run_items
 
 from apsvm._native import _kernels
 from apsvm.data.liked import hide, liked_items
+from apsvm.header import Header
 from apsvm.metrics import MetricError
-from apsvm.model import ItemRanker
+from apsvm.model import ItemFactors, ItemRanker
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending
 from apsvm.trainers import warp
-from apsvm.trainers.item_factors import evaluate_lists, train_items
-from apsvm.trainers.stochastic import Watch
-from apsvm.trainers.warp import ESTIMATORS, LEARNING_RATES, Settings
+from apsvm.trainers.families.warp import ESTIMATORS, LEARNING_RATES
+from apsvm.trainers.item_factors import evaluate_lists
 
 
 def tastes(rng, users=300, items=60, kinds=3):
@@ -70,8 +71,8 @@ def test_it_learns_tastes_and_popularity(tau, rng):
     lists, kind = tastes(rng)
     seen, new = lists[:200], lists[200:]
     known, hidden, _ = hide(seen, 0.3, rng)
-    trained = train_items(known, 8, Settings(tau=tau, epochs=30), Watch())
-    ranker = trained.ranker({})
+    trained = train_lists(known, 8, tau=tau, epochs=30)
+    ranker = ItemRanker(trained.factors, Header(loss="warp"))
     popularity = known.sum(axis=0)
     for some, rest in ((known, hidden), hide(new, 0.3, rng)[:2]):
         values = evaluate_lists(ranker.score, some, rest).values
@@ -84,7 +85,7 @@ def test_it_learns_tastes_and_popularity(tau, rng):
 
 def test_a_seed_is_a_result(rng):
     lists, _ = tastes(rng)
-    first, again, other = (train_items(lists, 4, Settings(epochs=2, seed=seed), Watch()) for seed in (3, 3, 4))
+    first, again, other = (train_lists(lists, 4, epochs=2, seed=seed).factors for seed in (3, 3, 4))
     np.testing.assert_array_equal(first.input, again.input)
     np.testing.assert_array_equal(first.output, again.output)
     np.testing.assert_array_equal(first.bias, again.bias)
@@ -95,25 +96,25 @@ def test_threads_share_the_factors(rng):
     lists, _ = tastes(rng)
     known, hidden, _ = hide(lists, 0.3, rng)
     for l2 in (0.0, 1e-4):
-        trained = train_items(known, 8, Settings(epochs=20, threads=2, l2=l2), Watch())
+        trained = train_lists(known, 8, epochs=20, threads=2, l2=l2)
         assert {epoch.passed.draws for epoch in trained.epochs} == {known.nnz - (np.diff(known.indptr) == 1).sum()}
-        assert evaluate_lists(trained.ranker({}).score, known, hidden).values["AUC"] > 0.85
+        assert evaluate_lists(trained.factors.score, known, hidden).values["AUC"] > 0.85
 
 
 def test_users_who_teach_nothing():
     lists = liked_items(np.array([[1, 1, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 1, 1]]))
-    trained = train_items(lists, 2, Settings(epochs=3), Watch())
+    trained = train_lists(lists, 2, epochs=3)
     assert (trained.users, trained.users_skipped) == (1, 3)
     assert {epoch.passed.draws for epoch in trained.epochs} == {2}
     with pytest.raises(NothingToRankError, match="at least two items"):
-        train_items(lists[1:], 2, Settings(), Watch())
+        train_lists(lists[1:], 2)
 
 
 def test_the_end_where_nothing_violates():
     lists = liked_items(np.array([[1, 1, 0, 0], [0, 0, 1, 1]]))
-    trained = train_items(lists, 4, Settings(estimator="exact", epochs=5000), Watch())
+    trained = train_lists(lists, 4, rank_estimator="exact", epochs=5000)
     assert trained.ending is Ending.NOTHING_VIOLATES
-    scores = trained.ranker({}).score(sp.csr_array(np.eye(4)))
+    scores = trained.factors.score(sp.csr_array(np.eye(4)))
     for item, other in enumerate([1, 0, 3, 2]):
         rest = np.setdiff1d(np.arange(4), [item, other])
         assert scores[item, other] >= 1 + scores[item, rest].max() - 1e-5
@@ -123,14 +124,14 @@ def test_validation_keeps_the_best(rng):
     lists, _ = tastes(rng)
     seen, values = [], iter([0.5, 0.7, 0.6, 0.6])
 
-    def validate(ranker):
-        assert isinstance(ranker, ItemRanker)
-        seen.append(ranker.output)
+    def validate(factors):
+        assert isinstance(factors, ItemFactors)
+        seen.append(factors.output)
         return next(values)
 
-    trained = train_items(lists, 4, Settings(epochs=9, patience=2), Watch(), validate=validate)
+    trained = train_lists(lists, 4, epochs=9, patience=2, validate=validate)
     assert (trained.ending, trained.best_epoch) == (Ending.STOPPED_IMPROVING, 2)
-    np.testing.assert_array_equal(trained.output, seen[1])
+    np.testing.assert_array_equal(trained.factors.output, seen[1])
 
 
 def test_evaluation_against_its_definition(rng):
@@ -162,4 +163,4 @@ def test_evaluation_against_its_definition(rng):
 def test_factors_that_are_not_finite_are_an_error(rng):
     lists, _ = tastes(rng)
     with pytest.raises(FloatingPointError, match="learning rate"):
-        train_items(lists, 4, Settings(rule="sgd", learning_rate=1e38, epochs=3), Watch())
+        train_lists(lists, 4, rule="sgd", learning_rate=1e38, epochs=3)

@@ -13,13 +13,15 @@ from scipy.special import erfc
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import scale
+from trainings import train_pairs as train
 
 from apsvm.data.rows import Rows
 from apsvm.records import JsonLinesLog
 from apsvm.solvers.state import State
+from apsvm.trainers.base import Watch
 from apsvm.trainers.pair_loss import NoPairsError
 from apsvm.trainers.preferences import GRAPHS, Classes, classes_by_label, cut_into_classes, from_edges
-from apsvm.trainers.rank_ncg import Settings, Trained, TrainingSet, Watch, train_rank_ncg
+from apsvm.trainers.settings import SettingsError
 
 
 def diabetes() -> tuple[np.ndarray, Classes]:
@@ -30,11 +32,6 @@ def diabetes() -> tuple[np.ndarray, Classes]:
 def breast_cancer() -> tuple[np.ndarray, Classes]:
     X, y = load_breast_cancer(return_X_y=True)
     return scale(X), classes_by_label(y * 1.0)
-
-
-def train(X, classes: Classes, watch: Watch | None = None, *, graph="full", groups=None, start=None, **more) -> Trained:
-    chosen = GRAPHS[graph](classes.names.size) if isinstance(graph, str) else graph
-    return train_rank_ncg(TrainingSet(Rows(X), classes, chosen, groups), Settings(**more), watch or Watch(), start)
 
 
 def wmw(scores: np.ndarray, of_row: np.ndarray) -> float:
@@ -94,11 +91,11 @@ def test_it_is_logistic_regression_on_pairs(rng):
     # Each pair both ways, for there must be two classes: half the weight each.
     model = LogisticRegression(C=1 / (2 * 0.01 * len(pairs)), fit_intercept=False, tol=1e-10, max_iter=1000)
     model.fit(np.concatenate([pairs, -pairs]), np.repeat([1, 0], len(pairs)))
-    trained = train(X, classes_by_label(labels), groups=query, regularisation=0.01, tolerance=1e-9)
+    trained = train(X, classes_by_label(labels), queries=query, regularisation=0.01, tolerance=1e-9)
     assert trained.pairs == len(pairs)
     np.testing.assert_allclose(trained.w, model.coef_[0], rtol=1e-5)
     summed = train(
-        X, classes_by_label(labels), groups=query, regularisation=0.01 * len(pairs), normalize="none", tolerance=1e-9
+        X, classes_by_label(labels), queries=query, regularisation=0.01 * len(pairs), normalize="none", tolerance=1e-9
     )
     np.testing.assert_allclose(summed.w, trained.w, rtol=1e-6)
 
@@ -153,8 +150,7 @@ def test_sparse_and_float32_and_threads(rng):
     dense = train(X, classes)
     np.testing.assert_allclose(train(sp.csr_array(X), classes).w, dense.w, rtol=1e-5, atol=1e-8)
     np.testing.assert_allclose(train(X.astype(np.float32), classes).w, dense.w, rtol=1e-2, atol=1e-3)
-    data = TrainingSet(Rows(X, threads=2), classes, GRAPHS["full"](2))
-    np.testing.assert_array_equal(train_rank_ncg(data, Settings(), Watch()).w, dense.w)
+    np.testing.assert_array_equal(train(Rows(X, threads=2), classes).w, dense.w)
 
 
 def test_constant_features_and_a_bias(rng):
@@ -185,7 +181,7 @@ def test_what_cannot_be_trained_on(rng):
         train(rng.normal(size=(5, 2)), classes_by_label(np.zeros(5)))
     with pytest.raises(FloatingPointError, match="not finite"), np.errstate(over="ignore", invalid="ignore"):
         train(rng.normal(size=(6, 2)) * 1e308, classes_by_label(np.arange(6.0) // 3))
-    with pytest.raises(ValueError, match="unknown optimizer 'lbfg': choose from lbfgs, prcg; did you mean 'lbfgs'"):
+    with pytest.raises(SettingsError, match="optimizer is one of lbfgs, prcg, found 'lbfg'"):
         train(rng.normal(size=(4, 2)), classes_by_label(np.arange(4.0)), optimizer="lbfg")
 
 
@@ -194,7 +190,7 @@ def test_the_log(optimizer):
     X, classes = diabetes()
     stream = StringIO()
     shown = []
-    trained = train(X, classes, Watch(JsonLinesLog(stream), shown.append), optimizer=optimizer)
+    trained = train(X, classes, watch=Watch(JsonLinesLog(stream), shown.append), optimizer=optimizer)
     records = [json.loads(line) for line in stream.getvalue().splitlines()]
     evaluations = [record for record in records if record["event"] == "evaluation"]
     iterations = [record for record in records if record["event"] == "iteration"]

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from judge import hinge_of_ranks
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
+from trainings import train_appx, train_svm, training_set
 
 from apsvm import most_violated_ranking
 from apsvm.data.rows import Rows
@@ -19,9 +20,9 @@ from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError, make_risk
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.state import State
-from apsvm.trainers.approximate import EasyRows, train_approximate
-from apsvm.trainers.stage import CUTTERS, Settings, TrainingSet, Watch
-from apsvm.trainers.structured_svm import train_structured_svm
+from apsvm.trainers.approximate import EasyRows
+from apsvm.trainers.base import Watch
+from apsvm.trainers.stage import CUTTERS
 
 EXACT = ["greedy", "search", "select", "search-select", "qs", "bucket"]
 
@@ -76,8 +77,7 @@ def test_objective_equals_an_independent_solve(name, C):
     X, relevant = DATA[name]()
     optimum = independent_optimum(X, relevant, C)
     for oracle, solver in product(EXACT, CUTTERS):
-        settings = Settings(oracle=oracle, C=C, solver=solver)
-        trained = train_structured_svm(TrainingSet(Rows(X), relevant), settings, Watch())
+        trained = train_svm(training_set(X, relevant), oracle=oracle, C=C, solver=solver)
         bounds = trained.solution.certificate
         assert trained.state is State.CONVERGED
         assert bounds.gap <= 1e-3 * C
@@ -88,7 +88,7 @@ def test_objective_equals_an_independent_solve(name, C):
 @pytest.mark.parametrize("name", DATA)
 def test_the_primal_is_the_objective_at_w(name):
     X, relevant = DATA[name]()
-    trained = train_structured_svm(TrainingSet(Rows(X), relevant), Settings(C=10.0), Watch())
+    trained = train_svm(training_set(X, relevant), C=10.0)
     scores = X @ trained.w
     ranks = most_violated_ranking(scores, relevant, oracle="greedy").ranks
     value, _ = hinge_of_ranks(scores, relevant, ranks)
@@ -100,13 +100,14 @@ def test_weak_duality_at_every_iteration(loss):
     X, relevant = breast_cancer()
     seen = []
     watch = Watch(progress=seen.append)
-    trained = train_structured_svm(TrainingSet(Rows(X), relevant), Settings(loss=loss, C=5.0, epsilon=1e-5), watch)
+    trained = train_svm(training_set(X, relevant), loss, C=5.0, epsilon=1e-5, watch=watch)
     optimum = trained.solution.certificate.primal
     assert len(seen) > 2
-    for before, after in pairwise(seen):
-        assert after.primal <= before.primal
-        assert after.dual >= before.dual
-    assert all(progress.dual <= optimum and progress.gap >= 0 for progress in seen)
+    lines = [progress.values for progress in seen]
+    for before, after in pairwise(lines):
+        assert after["primal"] <= before["primal"]
+        assert after["dual"] >= before["dual"]
+    assert all(line["dual"] <= optimum and line["gap"] >= 0 for line in lines)
 
 
 def test_zero_one_is_the_binary_svm():
@@ -115,9 +116,7 @@ def test_zero_one_is_the_binary_svm():
 
     X, relevant = breast_cancer()
     C, n = 20.0, len(relevant)
-    trained = train_structured_svm(
-        TrainingSet(Rows(X), relevant), Settings(loss="zero-one", C=C, epsilon=1e-5), Watch()
-    )
+    trained = train_svm(training_set(X, relevant), "zero-one", C=C, epsilon=1e-5)
     judge = LinearSVC(C=C / n, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=1_000_000).fit(X, relevant)
     w = judge.coef_[0]
     y = np.where(relevant, 1, -1)
@@ -131,26 +130,19 @@ def test_costs_weigh_the_rows():
     costs = np.where(np.arange(len(relevant)) % 3 == 0, 2.0, 1.0)
     twice = np.repeat(np.arange(len(relevant)), costs.astype(int))
     n, m = len(relevant), len(twice)
-    settings = Settings(loss="zero-one", C=4.0, epsilon=1e-6)
-    weighted = train_structured_svm(TrainingSet(Rows(X), relevant, costs=costs), settings, Watch())
-    repeated = train_structured_svm(
-        TrainingSet(Rows(X[twice]), relevant[twice]),
-        Settings(loss="zero-one", C=4.0 * m / n, epsilon=1e-6),
-        Watch(),
-    )
+    weighted = train_svm(training_set(X, relevant, costs=costs), "zero-one", C=4.0, epsilon=1e-6)
+    repeated = train_svm(training_set(X[twice], relevant[twice]), "zero-one", C=4.0 * m / n, epsilon=1e-6)
     assert weighted.solution.certificate.primal == pytest.approx(repeated.solution.certificate.primal, rel=1e-4)
 
 
 def test_the_bias_is_a_constant_feature():
     X, relevant = breast_cancer()
-    settings = Settings(loss="zero-one", C=5.0, epsilon=1e-6)
-    with_bias = train_structured_svm(TrainingSet(Rows(X, bias=2.0), relevant), settings, Watch())
-    appended = train_structured_svm(
-        TrainingSet(Rows(np.column_stack([X, np.full(len(X), 2.0)])), relevant), settings, Watch()
-    )
+    settings = {"loss": "zero-one", "C": 5.0, "epsilon": 1e-6}
+    with_bias = train_svm(training_set(Rows(X, bias=2.0), relevant), **settings)
+    appended = train_svm(training_set(np.column_stack([X, np.full(len(X), 2.0)]), relevant), **settings)
     np.testing.assert_allclose(with_bias.w, appended.w, atol=1e-9)
     assert abs(with_bias.w[-1]) > 0.01
-    ranked = train_structured_svm(TrainingSet(Rows(X, bias=2.0), relevant), Settings(C=5.0), Watch())
+    ranked = train_svm(training_set(Rows(X, bias=2.0), relevant), C=5.0)
     assert abs(ranked.w[-1]) < 1e-12  # a constant moves no ranking
 
 
@@ -186,11 +178,11 @@ def test_approximation_solves_its_restricted_problem(name, keep_easy):
     X, relevant = DATA[name]()
     C = 5.0
     bias = 1.0
-    trained = train_approximate(TrainingSet(Rows(X, bias=bias), relevant), Settings(C=C), keep_easy, Watch())
+    trained = train_appx(training_set(Rows(X, bias=bias), relevant), C=C, keep_easy=keep_easy)
     assert trained.state is State.CONVERGED
     assert not trained.exact
     assert [stage.name for stage in trained.stages] == ["binary", "difficult"]
-    binary = train_structured_svm(TrainingSet(Rows(X, bias=bias), relevant), Settings(loss="zero-one", C=C), Watch())
+    binary = train_svm(training_set(Rows(X, bias=bias), relevant), "zero-one", C=C)
     y = np.where(relevant, 1, -1)
     Xb = np.column_stack([X, np.full(len(X), bias)])
     margins = y * (Xb @ binary.w)
@@ -213,8 +205,8 @@ def test_approximation_against_an_independent_solve():
     """The restricted problem with its hard constraints, given whole to cvxpy with the planes of the run."""
     X, relevant = breast_cancer()
     C = 3.0
-    trained = train_approximate(TrainingSet(Rows(X), relevant), Settings(C=C, epsilon=1e-6), 40.0, Watch())
-    binary = train_structured_svm(TrainingSet(Rows(X), relevant), Settings(loss="zero-one", C=C, epsilon=1e-6), Watch())
+    trained = train_appx(training_set(X, relevant), C=C, epsilon=1e-6, keep_easy=40.0)
+    binary = train_svm(training_set(X, relevant), "zero-one", C=C, epsilon=1e-6)
     y = np.where(relevant, 1, -1)
     margins = y * (X @ binary.w)
     easy = np.flatnonzero(margins >= 1)
@@ -241,7 +233,7 @@ def test_approximation_against_an_independent_solve():
 def test_approximation_where_everything_is_easy():
     X = np.array([[2.0], [3.0], [-2.0], [-3.0]])
     relevant = np.array([True, True, False, False])
-    trained = train_approximate(TrainingSet(Rows(X), relevant), Settings(C=100.0), 100.0, Watch())
+    trained = train_appx(training_set(X, relevant), C=100.0, keep_easy=100.0)
     assert trained.state is State.CONVERGED
     assert trained.w[0] == pytest.approx(0.5, rel=1e-3)
     assert "no pair to rank" in " ".join(trained.notes)
@@ -267,9 +259,7 @@ def test_one_thread_and_two_give_the_same_bits(rng):
     relevant = X[:, 0] + rng.normal(size=3000) > 1.5
     results = []
     for threads in (1, 2):
-        trained = train_structured_svm(
-            TrainingSet(Rows(X, threads=threads), relevant), Settings(C=100.0, max_iterations=15), Watch()
-        )
+        trained = train_svm(training_set(Rows(X, threads=threads), relevant), C=100.0, max_iterations=15)
         results.append(trained.w)
     np.testing.assert_array_equal(results[0], results[1])
 
@@ -278,15 +268,13 @@ def test_one_thread_and_two_give_the_same_bits(rng):
 def test_values_too_large_are_an_error_not_a_crash(loss, rng):
     X = rng.normal(size=(40, 3)) * 1e300
     with pytest.raises(FloatingPointError, match="scale them down"):
-        train_structured_svm(TrainingSet(Rows(X), np.arange(40) < 5), Settings(loss=loss), Watch())
+        train_svm(training_set(X, np.arange(40) < 5), loss)
 
 
 def test_backends_give_the_same_training():
     X, relevant = digit_eight()
     primal = {
-        qp: train_structured_svm(
-            TrainingSet(Rows(X), relevant), Settings(C=10.0, epsilon=1e-4, qp=qp), Watch()
-        ).solution.certificate.primal
+        qp: train_svm(training_set(X, relevant), C=10.0, epsilon=1e-4, qp=qp).solution.certificate.primal
         for qp in BACKENDS
     }
     for value in primal.values():
@@ -297,10 +285,7 @@ def test_backends_give_the_same_training():
 def test_the_line_search_needs_fewer_iterations(name):
     X, relevant = DATA[name]()
     iterations = {
-        solver: train_structured_svm(
-            TrainingSet(Rows(X), relevant), Settings(C=100.0, solver=solver), Watch()
-        ).solution.iterations
-        for solver in CUTTERS
+        solver: train_svm(training_set(X, relevant), C=100.0, solver=solver).solution.iterations for solver in CUTTERS
     }
     assert iterations["line-search"] < 0.8 * iterations["cutting-plane"]
 
@@ -309,9 +294,7 @@ def test_storage_orders_give_the_same_training():
     """CSR, C- and Fortran-ordered rows, one thread and two."""
     X, relevant = digit_eight()
     primal = [
-        train_structured_svm(
-            TrainingSet(Rows(form, threads=threads), relevant), Settings(C=30.0), Watch()
-        ).solution.certificate.primal
+        train_svm(training_set(Rows(form, threads=threads), relevant), C=30.0).solution.certificate.primal
         for form in (X, np.asfortranarray(X), sp.csr_array(X), sp.csc_matrix(X))
         for threads in (1, 2)
     ]

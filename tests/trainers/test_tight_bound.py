@@ -8,23 +8,23 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from judge import METRICS, hinge_by_permutations, pair_score
+from trainings import target_of, train_appx, train_svm, train_svm_path, training_set
 
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
-from apsvm.losses.base import LossError
 from apsvm.oracles import make_oracle
 from apsvm.risk import Risk, make_risk
 from apsvm.solvers.state import State
-from apsvm.trainers.approximate import train_approximate
-from apsvm.trainers.stage import Settings, TrainingSet, Watch
-from apsvm.trainers.structured_svm import train_path, train_structured_svm
+from apsvm.trainers.base import Watch
+from apsvm.trainers.settings import SettingsError
 
 LOSSES = ["ap", "ndcg", "mrr", "auc", "rbp(0.8)", "p@3", "ndcg@5", "ndcg-chakrabarti"]
 
 
 def risks(data, name):
     loss = make_loss(name)
-    risk = make_risk(data.rows, data.relevant, loss, make_oracle("auto", loss), groups=data.groups, grades=data.grades)
+    target, oracle = data.target, make_oracle("auto", loss)
+    risk = make_risk(data.rows, target.relevant, loss, oracle, groups=data.queries, grades=target.grades)
     return risk, risk.by_score()
 
 
@@ -43,7 +43,7 @@ def noisy(rng):
     """A signal, and a tenth of the positives where the negatives are: 600 rows in one query."""
     relevant = rng.random(600) < 0.15
     lift = np.where(rng.random(600) < 0.1, -1.0, 1.5) * relevant
-    return TrainingSet(Rows(rng.normal(size=(600, 5)) + lift[:, None] * np.array([1, 0.5, 0, 0, 0])), relevant)
+    return training_set(rng.normal(size=(600, 5)) + lift[:, None] * np.array([1, 0.5, 0, 0, 0]), relevant)
 
 
 def test_the_order_by_score_of_tiny_queries(rng):
@@ -53,7 +53,7 @@ def test_the_order_by_score_of_tiny_queries(rng):
         n = int(rng.integers(2, 7))
         relevant = rng.permutation(np.arange(n) < rng.integers(1, n))
         scores = rng.integers(-3, 4, size=n) / 4.0
-        data = TrainingSet(Rows(scores[:, None]), relevant)
+        data = training_set(scores[:, None], relevant)
         _, by_score = risks(data, "ap")
         found = by_score(np.ones(1))
         expected = hinge_by_permutations(scores, relevant, lambda order: 1.0)
@@ -75,7 +75,7 @@ def test_between_the_loss_and_the_hinge(name, n, rng):
     strictly = 0
     for _ in range(40):
         relevant = rng.permutation(np.arange(n) < max(1, n // 5))
-        data = TrainingSet(Rows(rng.normal(size=(n, 3)) + 0.5 * relevant[:, None]), relevant)
+        data = training_set(rng.normal(size=(n, 3)) + 0.5 * relevant[:, None], relevant)
         w = rng.normal(size=3) * rng.choice([0.1, 1.0, 10.0])
         risk, by_score = risks(data, name)
         scores = risk.scores(w)
@@ -113,16 +113,18 @@ def test_its_gradient_by_finite_differences(noisy, rng):
 def test_it_falls_to_a_stationary_point(noisy, name, kind, rng):
     data = noisy
     if kind != "one query":
-        data = replace(data, groups=rng.integers(0, 12, size=600))
+        data = replace(data, queries=rng.integers(0, 12, size=600))
     if kind == "grades":
-        data = replace(data, grades=np.where(data.relevant, rng.integers(1, 4, size=600), 0).astype(float))
+        relevant = data.target.relevant
+        grades = np.where(relevant, rng.integers(1, 4, size=600), 0).astype(float)
+        data = replace(data, target=target_of(relevant, grades))
     C, epsilon, seen = 200.0, 1e-3, []
-    settings = Settings(loss=name, C=C, epsilon=epsilon, bound="tight")
-    trained = train_structured_svm(data, settings, Watch(progress=seen.append))
-    descents = {(progress.stage, progress.C): [] for progress in seen if progress.stage.startswith("tight")}
-    assert set(descents) == {("tight, from the hinge", C), ("tight", C)}
+    settings = {"loss": name, "C": C, "epsilon": epsilon}
+    trained = train_svm(data, **settings, bound="tight", watch=Watch(progress=seen.append))
+    descents = {progress.stage: [] for progress in seen if progress.stage.startswith("tight")}
+    assert set(descents) == {"tight, from the hinge C=200", "tight C=200"}
     for progress in seen:
-        descents.get((progress.stage, progress.C), []).append(progress.primal)
+        descents.get(progress.stage, []).append(progress.values["primal"])
     for values in descents.values():
         assert all(after < before for before, after in pairwise(values))
     certificate = trained.solution.certificate
@@ -131,7 +133,7 @@ def test_it_falls_to_a_stationary_point(noisy, name, kind, rng):
     w = trained.w
     assert tight(data, name, w, C) == pytest.approx(certificate.primal, rel=1e-9)
     # Its start is the hinge's solution, whose own objective lies above.
-    hinge = train_structured_svm(data, replace(settings, bound="hinge"), Watch())
+    hinge = train_svm(data, **settings)
     assert 0.0 <= trained.hinge_objective - hinge.solution.certificate.dual <= 31 * epsilon * C
     assert certificate.primal <= tight(data, name, hinge.w, C) + 1e-9 * C
     assert certificate.primal <= trained.hinge_objective + 1e-9 * C
@@ -153,10 +155,10 @@ def test_hopeless_positives_weigh_less(rng):
         hopeless = relevant & (rng.random(800) < 0.2)
         X = rng.normal(size=(800, 4)) + 1.5 * (relevant & ~hopeless)[:, None] * np.array([1, 0.5, 0, 0])
         X[hopeless, 0] -= 4.0
-        data = TrainingSet(Rows(X), relevant)
+        data = training_set(X, relevant)
         precision = []
         for bound in ("hinge", "tight"):
-            w = train_structured_svm(data, Settings(C=1000.0, bound=bound), Watch()).w
+            w = train_svm(data, C=1000.0, bound=bound).w
             order = relevant[np.argsort(-(X @ w))]
             precision.append(METRICS["ap"](order))
         gains.append(precision[1] - precision[0])
@@ -166,22 +168,19 @@ def test_hopeless_positives_weigh_less(rng):
 
 def test_a_path_and_a_given_start(noisy, rng):
     C = [1.0, 100.0, 10.0]
-    settings = Settings(bound="tight")
-    path = list(train_path(noisy, settings, C, Watch()))
+    path = list(train_svm_path(noisy, C=C, bound="tight"))
     start = rng.normal(size=5)
     for C_here, trained in zip(C, path, strict=True):
-        alone = train_structured_svm(noisy, replace(settings, C=C_here), Watch())
+        alone = train_svm(noisy, C=C_here, bound="tight")
         # Local minima differ; from more starts it is rarely worse.
         assert trained.solution.certificate.primal <= alone.solution.certificate.primal + 0.02 * C_here
-        helped = train_structured_svm(noisy, replace(settings, C=C_here), Watch(), start)
+        helped = train_svm(noisy, C=C_here, bound="tight", start=start)
         assert helped.state == "converged"
         assert tight(noisy, "ap", helped.w, C_here) == pytest.approx(helped.solution.certificate.primal, rel=1e-9)
 
 
 def test_with_the_easy_rows_held(noisy):
-    settings = Settings(C=100.0, bound="tight")
-    trained = train_approximate(noisy, settings, 30.0, Watch())
-    hinge = train_approximate(noisy, replace(settings, bound="hinge"), 30.0, Watch())
+    trained, hinge = (train_appx(noisy, C=100.0, keep_easy=30.0, bound=bound) for bound in ("tight", "hinge"))
     assert [stage.name for stage in trained.stages] == ["binary", "difficult", "tight"]
     assert trained.solution.certificate.primal < hinge.solution.certificate.primal
     assert not trained.exact
@@ -189,14 +188,13 @@ def test_with_the_easy_rows_held(noisy):
 
 def test_refused_where_there_is_no_ranking(noisy):
     for loss in ("zero-one", "f1"):
-        with pytest.raises(LossError, match="needs a loss over rankings"):
-            train_structured_svm(noisy, Settings(loss=loss, bound="tight"), Watch())
+        with pytest.raises(SettingsError, match="is for losses over rankings"):
+            train_svm(noisy, loss, bound="tight")
 
 
 def test_nothing_to_learn():
     """Constant features: w = 0 is all there is."""
-    data = TrainingSet(Rows(np.ones((20, 2))), np.arange(20) < 5)
-    trained = train_structured_svm(data, Settings(bound="tight", C=10.0), Watch())
+    trained = train_svm(training_set(np.ones((20, 2)), np.arange(20) < 5), bound="tight", C=10.0)
     assert trained.state == "converged"
     assert not trained.w.any()
 
@@ -210,13 +208,13 @@ def test_nothing_to_learn():
 def test_at_the_ends_of_floating_point(bound, epsilon, C, unit, noisy):
     """A certified model, an honest end, or an error that says what is too large; warnings fail the test."""
     data = replace(noisy, rows=Rows(unit * noisy.rows.in_memory().matrix))
-    settings = Settings(C=C, bound=bound, epsilon=epsilon, max_iterations=200)
+    settings = {"C": C, "bound": bound, "epsilon": epsilon, "max_iterations": 200}
     try:
-        trained = train_structured_svm(data, settings, Watch())
+        trained = train_svm(data, **settings)
     except FloatingPointError:
         assert C == 1e300
         with pytest.raises(FloatingPointError, match="C are too large"):
-            train_structured_svm(data, settings, Watch())
+            train_svm(data, **settings)
         return
     found = trained.solution.certificate
     assert np.isfinite(trained.w).all()
@@ -242,20 +240,20 @@ class Trouble:
 @pytest.mark.parametrize("bound", ["hinge", "tight"])
 def test_late_trouble_ends_with_a_model_and_its_certificate(bound, noisy, monkeypatch):
     """Wherever it comes: in the hinge's training, in the descent, or in a round."""
-    C, settings, names = 200.0, Settings(C=200.0, bound=bound), set()
+    C, names = 200.0, set()
     with monkeypatch.context() as patched:
         count = Trouble(patched)
-        train_structured_svm(noisy, settings, Watch())
-    hinge = train_structured_svm(noisy, replace(settings, bound="hinge"), Watch())
+        train_svm(noisy, C=C, bound=bound)
+    hinge = train_svm(noisy, C=C)
     with monkeypatch.context() as patched:
         Trouble(patched, 0)
         with pytest.raises(FloatingPointError):
-            train_structured_svm(noisy, settings, Watch())
+            train_svm(noisy, C=C, bound=bound)
     # What is called last only checks what was found.
     for after in np.linspace(1, count.calls - 2, 15).astype(int).tolist():
         with monkeypatch.context() as patched:
             Trouble(patched, after)
-            trained = train_structured_svm(noisy, settings, Watch())
+            trained = train_svm(noisy, C=C, bound=bound)
         assert trained.state is State.NUMERICAL_TROUBLE
         names.add(trained.stages[-1].name)
         certificate, w = trained.solution.certificate, trained.w

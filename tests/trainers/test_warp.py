@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
+from trainings import train_top
 from warp_twin import Descent, Random, Search, run_rows
 
 from apsvm._native import _kernels
@@ -19,8 +20,10 @@ from apsvm.registry import UnknownNameError
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending
 from apsvm.trainers import warp
-from apsvm.trainers.stochastic import Watch
-from apsvm.trainers.warp import ESTIMATORS, LEARNING_RATES, Settings, WarpError, candidates, train_warp
+from apsvm.trainers.base import Watch
+from apsvm.trainers.families.warp import ESTIMATORS, LEARNING_RATES, Warp, WarpSettings
+from apsvm.trainers.settings import SettingsError
+from apsvm.trainers.warp import candidates
 
 TAUS = ("auc", "harmonic", "p@5", "p@1")
 
@@ -185,15 +188,15 @@ class TestEstimators:
     )
     def test_unknown_families(self, tau):
         with pytest.raises(UnknownNameError, match="choose from auc, p@1, p@K, harmonic"):
-            Settings(tau=tau).check()
+            Warp("warp", WarpSettings(tau=tau))
 
     def test_settings_that_do_not_go_together(self):
-        with pytest.raises(WarpError, match="choose plugin or exact, or tau harmonic"):
-            Settings(tau="p@1", estimator="log-unbiased").check()
-        with pytest.raises(UnknownNameError, match="unknown rule 'adam': choose from adagrad, adadelta, sgd"):
-            Settings(rule="adam").check()
-        with pytest.raises(UnknownNameError, match="unknown rank estimator 'best'"):
-            Settings(estimator="best").check()
+        with pytest.raises(SettingsError, match="choose plugin or exact, or tau harmonic"):
+            Warp("warp", WarpSettings(tau="p@1", rank_estimator="log-unbiased"))
+        with pytest.raises(SettingsError, match="rule is one of adagrad, adadelta, sgd, found 'adam'"):
+            WarpSettings(rule="adam")
+        with pytest.raises(SettingsError, match=r"rank_estimator is one of plugin, .*, found 'best'"):
+            WarpSettings(rank_estimator="best")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -276,8 +279,8 @@ def test_the_families_trade_the_area_for_the_top(estimator, rng):
     X_new, relevant_new, groups_new = two_signals(rng, 200)
     angles, areas, tops = [], [], []
     for tau in TAUS:
-        settings = Settings(tau=tau, estimator=estimator, epochs=30, learning_rate=0.1, l2=1e-3)
-        w = train_warp(Rows(X), relevant, settings, Watch(), groups=groups).w
+        settings = {"rank_estimator": estimator, "epochs": 30, "learning_rate": 0.1, "l2": 1e-3}
+        w = train_top(X, relevant, queries=groups, tau=tau, **settings).w
         values = evaluate(["AUC", "P@1"], X_new @ w, relevant_new, groups=groups_new).values
         angles.append(np.degrees(np.arctan2(w[1], w[0])))
         areas.append(values["AUC"])
@@ -309,8 +312,8 @@ def test_auc_comes_close_to_the_convex_optimum():
 
     best = minimize(objective, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 2000}).fun
     for rule, rate in (("adagrad", 0.05), ("sgd", 0.01)):
-        settings = Settings(tau="auc", estimator="exact", rule=rule, learning_rate=rate, l2=l2, epochs=60)
-        trained = train_warp(Rows(X), relevant, settings, Watch())
+        settings = {"rule": rule, "learning_rate": rate, "l2": l2, "epochs": 60}
+        trained = train_top(X, relevant, tau="auc", rank_estimator="exact", **settings)
         assert objective(trained.w)[0] <= 1.03 * best
         assert trained.epochs[-1].passed.loss == pytest.approx(best, rel=0.1)  # the estimate says so too
 
@@ -319,7 +322,7 @@ def test_auc_comes_close_to_the_convex_optimum():
 @pytest.mark.parametrize("tau", TAUS)
 def test_it_learns(tau, rule):
     X, relevant = cancer()
-    trained = train_warp(Rows(X), relevant, Settings(tau=tau, rule=rule, epochs=10), Watch())
+    trained = train_top(X, relevant, tau=tau, rule=rule, epochs=10)
     values = evaluate(["AUC", "AP"], X @ trained.w, relevant).values
     assert min(values.values()) > 0.985
     assert trained.positives == relevant.sum()
@@ -329,16 +332,15 @@ def test_it_learns(tau, rule):
 def test_a_seed_is_a_result(monkeypatch):
     """The same bits, however the passes are cut into calls; another seed gives another result."""
     X, relevant = cancer()
-    settings = Settings(epochs=3, l2=1e-4)
-    first = train_warp(Rows(X), relevant, settings, Watch())
+    first = train_top(X, relevant, epochs=3, l2=1e-4)
     for seconds in (0.1, 1e-9):
         monkeypatch.setattr(warp, "SECONDS_A_CALL", seconds)
-        again = train_warp(Rows(X), relevant, settings, Watch())
+        again = train_top(X, relevant, epochs=3, l2=1e-4)
         np.testing.assert_array_equal(again.w, first.w)
         for now, then in zip(again.epochs, first.epochs, strict=True):
             assert (now.passed.trials, now.passed.updates) == (then.passed.trials, then.passed.updates)
             assert now.passed.loss == pytest.approx(then.passed.loss, rel=1e-12)  # summed call by call
-    other = train_warp(Rows(X), relevant, Settings(epochs=3, l2=1e-4, seed=1), Watch())
+    other = train_top(X, relevant, epochs=3, l2=1e-4, seed=1)
     assert not np.array_equal(other.w, first.w)
 
 
@@ -347,7 +349,7 @@ def test_threads_share_the_weights():
     X, relevant = cancer()
     X, relevant = np.tile(X, (4, 1)), np.tile(relevant, 4)
     for matrix, l2 in product((X, sp.csr_array(X)), (0.0, 1e-4)):
-        trained = train_warp(Rows(matrix), relevant, Settings(epochs=3, threads=2, l2=l2), Watch())
+        trained = train_top(matrix, relevant, epochs=3, threads=2, l2=l2)
         assert [epoch.passed.draws for epoch in trained.epochs] == [relevant.sum()] * 3
         assert evaluate(["AP"], X @ trained.w, relevant).values["AP"] > 0.985
 
@@ -360,8 +362,7 @@ def test_sparse_and_dense_and_their_storage():
         shuffled.indices[a:b], shuffled.data[a:b] = shuffled.indices[a:b][::-1].copy(), shuffled.data[a:b][::-1].copy()
     shuffled.has_sorted_indices = False
     forms = [X, np.asfortranarray(X), X.astype(np.float32), sp.csr_array(X), sp.csc_array(X), shuffled]
-    settings = Settings(epochs=3, l2=1e-4)
-    found = [train_warp(Rows(form), relevant, settings, Watch()).w for form in forms]
+    found = [train_top(form, relevant, epochs=3, l2=1e-4).w for form in forms]
     for w in found[1:]:
         np.testing.assert_allclose(w, found[0], rtol=1e-8)
     assert (np.diff(shuffled.indices[: shuffled.indptr[1]]) < 0).all()  # the caller's matrix is left alone
@@ -370,9 +371,8 @@ def test_sparse_and_dense_and_their_storage():
 def test_a_selection_of_rows_and_a_bias(rng):
     X, relevant = cancer()
     chosen = rng.permutation(len(relevant))[:300]
-    settings = Settings(epochs=2)
-    whole = train_warp(Rows(X[chosen]), relevant[chosen], settings, Watch())
-    selected = train_warp(Rows(X, bias=1.0).select(chosen), relevant[chosen], settings, Watch())
+    whole = train_top(X[chosen], relevant[chosen], epochs=2)
+    selected = train_top(Rows(X, bias=1.0).select(chosen), relevant[chosen], epochs=2)
     np.testing.assert_array_equal(selected.w[:-1], whole.w)
     assert selected.w[-1] == 0.0
 
@@ -382,17 +382,17 @@ def test_preference_between_grades():
     X = np.repeat([[2.0, 0.0], [1.0, 0.0], [0.0, 0.0]], 30, axis=0)
     X[:, 1] = np.tile([1.0, -1.0], 45)
     grades = np.repeat([2, 1, 0], 30)
-    trained = train_warp(Rows(X), grades, Settings(epochs=50), Watch())
+    trained = train_top(X, grades, epochs=50)
     scores = X @ trained.w
     assert trained.positives == 60
     assert scores[:30].min() > scores[30:60].max()
     assert scores[30:60].min() > scores[60:].max()
-    assert train_warp(Rows(X), grades >= 2, Settings(epochs=1), Watch()).positives == 30
+    assert train_top(X, grades >= 2, epochs=1).positives == 30
 
 
 def test_one_positive():
     X = np.array([[1.0], [0.0], [-1.0]])
-    trained = train_warp(Rows(X), np.array([True, False, False]), Settings(epochs=300), Watch())
+    trained = train_top(X, np.array([True, False, False]), epochs=300)
     assert trained.ending is Ending.NOTHING_VIOLATES
     assert trained.w[0] > 1
 
@@ -401,14 +401,14 @@ def test_no_negatives_no_positives_and_empty_queries():
     X = np.eye(4)
     for relevant in (np.ones(4, dtype=bool), np.zeros(4, dtype=bool)):
         with pytest.raises(NothingToRankError):
-            train_warp(Rows(X), relevant, Settings(), Watch())
+            train_top(X, relevant)
     with pytest.raises(NothingToRankError):
-        train_warp(Rows(X), np.array([True, False, True, False]), Settings(), Watch(), groups=np.arange(4))
+        train_top(X, np.array([True, False, True, False]), queries=np.arange(4))
     with pytest.raises(NothingToRankError):
-        train_warp(Rows(X[:1]), np.array([True]), Settings(), Watch())
+        train_top(X[:1], np.array([True]))
     # Queries of one class are left out, and nothing of theirs is learned.
     relevant = np.array([True, False, True, False])
-    trained = train_warp(Rows(X), relevant, Settings(epochs=2), Watch(), groups=np.array([7, 7, 8, 9]))
+    trained = train_top(X, relevant, epochs=2, queries=np.array([7, 7, 8, 9]))
     assert (trained.queries, trained.queries_skipped, trained.positives) == (1, 2, 1)
     assert trained.w[0] > 0 > trained.w[1]
     assert (trained.w[2:] == 0).all()
@@ -418,8 +418,7 @@ def test_no_negatives_no_positives_and_empty_queries():
 def test_where_nothing_violates_a_draw_costs_the_cap(cap, trials):
     X = np.vstack([np.full((5, 1), 1.0), np.zeros((40, 1))])
     start = np.array([1.5])
-    settings = Settings(max_trials=cap, epochs=9)
-    trained = train_warp(Rows(X), np.arange(45) < 5, settings, Watch(), start=start)
+    trained = train_top(X, np.arange(45) < 5, max_trials=cap, epochs=9, start=start)
     assert trained.ending is Ending.NOTHING_VIOLATES
     assert len(trained.epochs) == 1
     passed = trained.epochs[0].passed
@@ -429,15 +428,15 @@ def test_where_nothing_violates_a_draw_costs_the_cap(cap, trials):
 
 def test_a_thousand_trials_at_most():
     X = np.vstack([np.full((2, 1), 1.0), np.zeros((5000, 1))])
-    trained = train_warp(Rows(X), np.arange(5002) < 2, Settings(epochs=1), Watch(), start=np.array([2.0]))
+    trained = train_top(X, np.arange(5002) < 2, epochs=1, start=np.array([2.0]))
     assert trained.epochs[0].passed.trials == 2000
 
 
 def test_the_penalty_alone_shrinks_the_weights():
     """Nothing violates: w ← w/(1 + rate·l2·m) for each instalment of m draws, whatever the rule's accumulators say."""
     X = np.vstack([np.full((50, 1), 1.0), np.zeros((10, 1))])
-    settings = Settings(rule="sgd", learning_rate=0.1, l2=0.01, epochs=1)
-    trained = train_warp(Rows(X), np.arange(60) < 50, settings, Watch(), start=np.array([3.0]))
+    settings = {"rule": "sgd", "learning_rate": 0.1, "l2": 0.01, "epochs": 1}
+    trained = train_top(X, np.arange(60) < 50, start=np.array([3.0]), **settings)
     assert trained.epochs[0].passed.updates == 0
     assert trained.w[0] == pytest.approx(3.0 / (1 + 0.001 * 16) ** 3 / (1 + 0.001 * 2), rel=1e-12)
 
@@ -451,13 +450,16 @@ def test_validation_and_the_best_epoch():
         weights.append(w.copy())
         return next(values)
 
-    trained = train_warp(
-        Rows(X), relevant, Settings(epochs=8, patience=3), Watch(progress=seen.append), validate=validate
-    )  # fmt: skip
+    watch = Watch(progress=seen.append)
+    trained = train_top(X, relevant, epochs=8, patience=3, watch=watch, validate=validate)
     assert trained.ending is Ending.STOPPED_IMPROVING
     assert (trained.best_epoch, len(trained.epochs)) == (2, 5)
     np.testing.assert_array_equal(trained.w, weights[1])
-    assert seen == trained.epochs
+    assert [line.number for line in seen] == [epoch.number for epoch in trained.epochs] == [1, 2, 3, 4, 5]
+    assert [line.values["AP"] for line in seen] == [0.3, 0.6, 0.5, 0.4, 0.3]
+    for line, epoch in zip(seen, trained.epochs, strict=True):
+        shown = {name: line.values[name] for name in ("trials", "updates", "est. loss")}
+        assert shown == dict(zip(shown, (epoch.passed.trials, epoch.passed.updates, epoch.passed.loss), strict=True))
 
 
 def test_the_log():
@@ -467,7 +469,7 @@ def test_the_log():
 
     X, relevant = cancer()
     log = Records()
-    trained = train_warp(Rows(X), relevant, Settings(epochs=3), Watch(log=log))
+    trained = train_top(X, relevant, epochs=3, watch=Watch(log=log))
     assert [event for event, _ in log] == ["epoch"] * 3
     for (_, fields), epoch in zip(log, trained.epochs, strict=True):
         assert fields["draws"] == relevant.sum()
@@ -485,31 +487,31 @@ def test_stopped_within_a_pass():
         calls.append(True)
         return len(calls) > 1
 
-    trained = train_warp(Rows(X), relevant, Settings(epochs=50), Watch(should_stop=should_stop))
+    trained = train_top(X, relevant, epochs=50, watch=Watch(should_stop=should_stop))
     assert trained.ending is Ending.INTERRUPTED
     assert len(trained.epochs) == 1
     assert 0 < trained.epochs[0].passed.draws <= relevant.sum()
     assert trained.w.any()
-    limited = train_warp(Rows(X), relevant, Settings(epochs=10**6, time_limit=0.05), Watch())
+    limited = train_top(X, relevant, epochs=10**6, time_limit=0.05)
     assert limited.ending is Ending.TIME_LIMIT
 
 
 def test_a_start_is_started_from():
     X, relevant = cancer()
     start = np.linspace(-1, 1, X.shape[1])
-    trained = train_warp(Rows(X), relevant, Settings(epochs=1, learning_rate=1e-12), Watch(), start=start)
+    trained = train_top(X, relevant, epochs=1, learning_rate=1e-12, start=start)
     np.testing.assert_allclose(trained.w, start, atol=1e-8)
 
 
 def test_values_too_large_are_an_error_not_a_crash(rng):
     X = rng.normal(size=(40, 3)) * 1e300
     with pytest.raises(FloatingPointError, match="scale them down"):
-        train_warp(Rows(X), np.arange(40) < 5, Settings(rule="sgd"), Watch())
+        train_top(X, np.arange(40) < 5, rule="sgd")
 
 
 def test_tiny_values_and_constant_features_are_fine(rng):
     X = rng.normal(size=(40, 3)) * 1e-300
     X[:, 2] = 5.0
-    trained = train_warp(Rows(X), np.arange(40) < 5, Settings(epochs=2), Watch())
+    trained = train_top(X, np.arange(40) < 5, epochs=2)
     assert np.isfinite(trained.w).all()
     assert trained.w[2] == 0.0

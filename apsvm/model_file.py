@@ -1,0 +1,82 @@
+"""The file of a model: a header and arrays, in a container that cannot run code and cannot be damaged unnoticed.
+
+An uncompressed ``.npz`` (``numpy.load`` reads it) whose first member is ``header.npy`` (UTF-8 JSON as uint8) and whose
+others are the model's arrays (``coef.npy``, float64, for a linear ranker; little-endian all), and the SHA-256 of all
+bytes before it, in hexadecimal, as the archive's comment: the last 64 bytes. Anything else in the file, or one bit
+changed, is a ``ModelError``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: The first bytes of every such file.
+MAGIC = b"PK\x03\x04"
+
+_HEADER = "header.npy"
+_DIGEST_LENGTH = 64
+
+
+class ModelError(ValueError):
+    """A file that is not a whole, undamaged apsvm model; the message names the file and what is wrong."""
+
+
+def member_names(arrays: Iterable[str]) -> list[str]:
+    """Of the archive that holds these arrays."""
+    return [_HEADER, *(f"{name}.npy" for name in arrays)]
+
+
+def sealed(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The content of a file; the same header and arrays always give the same bytes."""
+    text = json.dumps(header, allow_nan=False, sort_keys=True, indent=1)
+    parts = [np.frombuffer(text.encode(), dtype=np.uint8), *arrays.values()]
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in zip(member_names(arrays), parts, strict=True):
+            member = io.BytesIO()
+            np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(name), member.getvalue())
+        archive.comment = b"0" * _DIGEST_LENGTH
+    content = buffer.getvalue()[:-_DIGEST_LENGTH]
+    return content + hashlib.sha256(content).hexdigest().encode()
+
+
+def unsealed(content: bytes) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """The JSON value and the arrays, by name, that ``sealed`` was given. Raises ModelError."""
+    if hashlib.sha256(content[:-_DIGEST_LENGTH]).hexdigest().encode() != content[-_DIGEST_LENGTH:]:
+        raise ModelError("damaged or not an apsvm model: the checksum at its end does not match its content")
+    # From here on the file is as its writer made it; the writer may still not have been this program.
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            infos = archive.infolist()
+            if any(info.compress_type != zipfile.ZIP_STORED for info in infos):
+                raise ModelError("its members must be stored uncompressed")
+            names = [info.filename for info in infos]
+            if names[:1] != [_HEADER]:
+                raise ModelError(f"expected the members {_HEADER} and the model's arrays, found {', '.join(names)}")
+            text, *arrays = (
+                np.lib.format.read_array(io.BytesIO(archive.read(info)), allow_pickle=False) for info in infos
+            )
+        if text.dtype != np.uint8 or text.ndim != 1:
+            raise ModelError("its header is not text")
+        header = json.loads(text.tobytes(), parse_constant=_no_constant)
+    except ModelError:
+        raise
+    except (zipfile.BadZipFile, ValueError, RuntimeError, EOFError, MemoryError) as error:
+        raise ModelError(f"not an apsvm model ({error})") from None
+    stems = [name.removesuffix(".npy") for name in names[1:]]
+    if member_names(stems) != names or len(set(stems)) < len(stems):
+        raise ModelError(f"expected the members {_HEADER} and the model's arrays, found {', '.join(names)}")
+    return header, dict(zip(stems, arrays, strict=True))
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} in its header")

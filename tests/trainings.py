@@ -1,0 +1,150 @@
+"""Trainers called with arrays: the loss by name, the settings by name, no word of files or labels.
+
+Settings go through the family's own checks (``apsvm.trainers.base.Trainer``), what is returned is the algorithm's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.labels import Target, graded, of_relevance
+from apsvm.data.rows import Rows
+from apsvm.losses.base import Loss
+from apsvm.model import ItemFactors
+from apsvm.trainers import approximate, direct_loss, item_factors, rank_ncg, structured_svm, warp
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.families.direct_loss import DirectLoss, DirectSettings
+from apsvm.trainers.families.rank_ncg import RankNCG, RankNCGSettings
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
+from apsvm.trainers.families.warp import Warp, WarpSettings
+from apsvm.trainers.item_factors import TrainedItems
+from apsvm.trainers.preferences import GRAPHS, Classes, PreferenceGraph
+from apsvm.trainers.rank_ncg import TrainedPairs
+from apsvm.trainers.stage import Trained
+from apsvm.trainers.stochastic import TrainedByEpochs
+
+Weights = NDArray[np.float64]
+
+
+def training_set(
+    X: Any,
+    relevant: NDArray[np.bool_],
+    queries: NDArray[np.int64] | None = None,
+    *,
+    grades: NDArray[np.float64] | None = None,
+    costs: NDArray[np.float64] | None = None,
+    query_weights: Mapping[int, float] | None = None,
+) -> TrainingSet:
+    """X : rows, or a matrix of them; grades : in the place of ``relevant``, which they must agree with."""
+    rows = X if isinstance(X, Rows) else Rows(X)
+    return TrainingSet(rows, target_of(relevant, grades), queries, costs=costs, query_weights=query_weights)
+
+
+def target_of(relevant: NDArray[np.bool_], grades: NDArray[np.float64] | None = None) -> Target:
+    if grades is None:
+        return of_relevance(relevant)
+    target = graded(grades)
+    np.testing.assert_array_equal(target.relevant, relevant)
+    return target
+
+
+def train_svm_path(
+    data: TrainingSet,
+    loss: str | Loss = "ap",
+    *,
+    C: Sequence[float],
+    watch: Watch | None = None,
+    start: Weights | None = None,
+    **settings: Any,
+) -> Iterator[Trained]:
+    """A structured SVM for one C after another; by an exact oracle."""
+    plan = StructuredSVM(loss, StructuredSettings(C=tuple(C), **settings))
+    return structured_svm.train_path(data, plan.loss, plan.settings, C, watch or Watch(), start)
+
+
+def train_svm(data: TrainingSet, loss: str | Loss = "ap", *, C: float = 1.0, **more: Any) -> Trained:
+    """A structured SVM."""
+    (trained,) = train_svm_path(data, loss, C=[C], **more)
+    return trained
+
+
+def train_appx(
+    data: TrainingSet, loss: str | Loss = "ap", *, C: float = 1.0, watch: Watch | None = None, **settings: Any
+) -> Trained:
+    """AP-SVM-APPX."""
+    plan = StructuredSVM(loss, StructuredSettings(oracle="appx", C=(C,), **settings))
+    return approximate.train_approximate(data, plan.loss, plan.settings, C, watch or Watch())
+
+
+def train_pairs(
+    X: Any,
+    classes: Classes,
+    *,
+    graph: str | PreferenceGraph = "full",
+    queries: NDArray[np.int64] | None = None,
+    watch: Watch | None = None,
+    start: Weights | None = None,
+    **settings: Any,
+) -> TrainedPairs:
+    """RankNCG. X : rows, or a matrix of them."""
+    plan = RankNCG("wmw", RankNCGSettings(**settings))
+    rows = X if isinstance(X, Rows) else Rows(X)
+    chosen = GRAPHS[graph](classes.names.size) if isinstance(graph, str) else graph
+    return rank_ncg.train_rank_ncg(rows, classes, chosen, queries, plan.settings, watch or Watch(), start)
+
+
+def train_top(
+    X: Any,
+    grades: NDArray[Any],
+    *,
+    queries: NDArray[np.int64] | None = None,
+    watch: Watch | None = None,
+    validate: Callable[[Weights], float] | None = None,
+    start: Weights | None = None,
+    **settings: Any,
+) -> TrainedByEpochs:
+    """WARP. X : rows, or a matrix of them; grades : (n,) numbers or bool."""
+    plan = Warp("warp", WarpSettings(**settings))
+    return warp.train_warp(
+        X if isinstance(X, Rows) else Rows(X),
+        grades,
+        plan.settings,
+        watch or Watch(),
+        show=plan.show,
+        groups=queries,
+        validate=validate,
+        start=start,
+    )
+
+
+def train_lists(
+    lists: Any,
+    factors: int,
+    *,
+    watch: Watch | None = None,
+    validate: Callable[[ItemFactors], float] | None = None,
+    **settings: Any,
+) -> TrainedItems:
+    """WARP for rows that are users."""
+    plan = Warp("warp", WarpSettings(rows_as_users=True, **settings))
+    return item_factors.train_items(lists, factors, plan.settings, watch or Watch(), show=plan.show, validate=validate)
+
+
+def train_by_steps(
+    data: TrainingSet,
+    loss: str = "ap",
+    *,
+    watch: Watch | None = None,
+    validate: Callable[[Weights], float] | None = None,
+    start: Weights | None = None,
+    **settings: Any,
+) -> TrainedByEpochs:
+    """Direct loss minimisation."""
+    plan = DirectLoss(f"direct({loss})", DirectSettings(**settings))
+    return direct_loss.train_direct(
+        data, plan.loss, plan.settings, watch or Watch(), show=plan.show, validate=validate, start=start
+    )
