@@ -14,18 +14,21 @@ import apsvm
 PACKAGE = Path(apsvm.__file__).parent
 
 #: Leaves that anyone may import: they import nothing of apsvm (files and clock and registry are plumbing).
-LEAVES = {"_native", "registry", "clock", "files", "score_space"}
+LEAVES = {"_native", "registry", "clock", "files", "machine", "score_space"}
+#: Modules that are one part with another.
+ONE_PART = {"header_1": "header", "model_file": "model"}
 MAY_IMPORT = {
     "ranking": set(),
     "losses": {"ranking"},
     "solvers": set(),
     "metrics": set(),
     "records": set(),
-    "data": set(),
+    "header": set(),
+    "data": {"header"},
     "oracles": {"losses", "ranking"},
     "risk": {"data", "losses", "oracles", "ranking"},
-    "model": {"data"},
-    "trainers": {"data", "losses", "metrics", "model", "oracles", "ranking", "records", "risk", "solvers"},
+    "model": {"data", "header"},
+    "trainers": {"data", "header", "losses", "metrics", "model", "oracles", "ranking", "records", "risk", "solvers"},
     "pictures": {"metrics"},
     "report": {"data", "losses", "metrics", "model", "pictures", "records"},
     "benchmarks": None,
@@ -37,7 +40,8 @@ MAY_IMPORT = {
 
 def part_of(path: Path) -> str:
     relative = path.relative_to(PACKAGE)
-    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+    name = relative.parts[0] if len(relative.parts) > 1 else relative.stem
+    return ONE_PART.get(name, name)
 
 
 def imported_parts(path: Path) -> set[str]:
@@ -48,7 +52,7 @@ def imported_parts(path: Path) -> set[str]:
             found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
         elif isinstance(node, ast.Import):
             found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("apsvm.")}
-    return found
+    return {ONE_PART.get(name, name) for name in found}
 
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
