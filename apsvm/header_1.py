@@ -68,6 +68,29 @@ def upgraded(old: Mapping[str, Any]) -> dict[str, Any]:
     return new
 
 
+#: What a whole set of rankers says of its training, of what its classes happen to share: no evidence of its own.
+_EVIDENCE = ("certificate", "hinge_objective", "result", "evaluations", "epochs", "best_epoch", "estimated_loss")
+
+
+def of_a_set(whole: Mapping[str, Any]) -> dict[str, Any]:
+    """The header of a set of rankers, its classes left out."""
+    return {name: value for name, value in whole.items() if name not in (*_EVIDENCE, "validation", "iterations")}
+
+
+def of_a_class(whole: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str, Any]:
+    """The header of a class's ranker: what all of the set share, and what it has beside that."""
+    shared = {name: value for name, value in whole.items() if name not in ("classes_skipped", "positive_label")}
+    return _merged(shared, beside)
+
+
+def _merged(shared: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(shared)
+    for key, value in beside.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _merged(merged[key], value) if both else value
+    return merged
+
+
 def _family(loss: Any) -> str:
     if not isinstance(loss, str):
         raise HeaderError(f"expected text in 'loss', found {loss!r}")

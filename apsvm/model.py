@@ -1,7 +1,7 @@
 """The models: arrays and a header (``apsvm.header``), which is all that their files hold (``apsvm.model_file``).
 
 ``LinearRanker``: a weight a feature and a constant. ``RankerSet``: one for each of several classes. ``ItemRanker``:
-factors of items, for users known by what they like. The header of the file says in ``kind`` which of them it is; without
+factors of items, for users known by what they like. The header of a file says in ``kind`` which of them it is; without
 one it is a linear ranker.
 """
 
@@ -334,19 +334,11 @@ def _headers(whole: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]) -> 
 
 def _headers_of_1(whole: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]) -> tuple[Header, list[Header]]:
     """The same of a file of schema 1, which did not say in the whole that there are classes."""
-    header = _header_in(whole)
-    alone = {key: value for key, value in whole.items() if key not in ("classes_skipped", "positive_label")}
+    from apsvm.header_1 import of_a_class, of_a_set
+
+    header = _header_in(of_a_set(whole))
     labels = Labels(kind=LabelKind.CLASSES, several=header.labels.several)
-    return replace(header, labels=labels), [_header_in(_merged(alone, own)) for own in classes]
-
-
-def _merged(common: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """What a class's header was in schema 1: what all classes share, and what it has beside that."""
-    merged = dict(common)
-    for key, value in own.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = _merged(merged[key], value) if both else value
-    return merged
+    return replace(header, labels=labels), [_header_in(of_a_class(whole, own)) for own in classes]
 
 
 Model: TypeAlias = LinearRanker | ItemRanker | RankerSet

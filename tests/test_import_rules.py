@@ -14,31 +14,24 @@ import apsvm
 PACKAGE = Path(apsvm.__file__).parent
 
 #: Leaves that anyone may import: they import nothing of apsvm (files and clock and registry are plumbing).
-LEAVES = {"_native", "registry", "clock", "files", "score_space"}
+LEAVES = {"_native", "registry", "clock", "files", "machine", "score_space"}
+#: Modules that are one part with another.
+ONE_PART = {"header_1": "header", "model_file": "model"}
 MAY_IMPORT = {
     "ranking": set(),
     "losses": {"ranking"},
     "solvers": set(),
     "metrics": set(),
     "records": set(),
-    "data": set(),
+    "header": set(),
+    "data": {"header"},
     "oracles": {"losses", "ranking"},
     "risk": {"data", "losses", "oracles", "ranking"},
-    "model": {"data"},
-    "trainers": {"data", "losses", "metrics", "model", "oracles", "ranking", "records", "risk", "solvers"},
-    "selection": {
-        "data",
-        "header",
-        "losses",
-        "machine",
-        "metrics",
-        "model",
-        "records",
-        "solvers",
-        "trainers",
-    },
+    "model": {"data", "header"},
+    "trainers": {"data", "header", "losses", "metrics", "model", "oracles", "ranking", "records", "risk", "solvers"},
+    "selection": {"data", "header", "losses", "metrics", "model", "records", "solvers", "trainers"},
     "pictures": {"metrics"},
-    "report": {"data", "losses", "metrics", "model", "pictures", "records"},
+    "report": {"data", "header", "metrics", "model", "pictures", "records", "trainers"},
     "benchmarks": None,
     "cli": None,  # everything; nothing imports it
     "estimators": None,  # likewise
@@ -48,7 +41,8 @@ MAY_IMPORT = {
 
 def part_of(path: Path) -> str:
     relative = path.relative_to(PACKAGE)
-    return relative.parts[0] if len(relative.parts) > 1 else relative.stem
+    name = relative.parts[0] if len(relative.parts) > 1 else relative.stem
+    return ONE_PART.get(name, name)
 
 
 def imported_parts(path: Path) -> set[str]:
@@ -59,7 +53,7 @@ def imported_parts(path: Path) -> set[str]:
             found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
         elif isinstance(node, ast.Import):
             found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("apsvm.")}
-    return found
+    return {ONE_PART.get(name, name) for name in found}
 
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

@@ -103,11 +103,11 @@ def test_info_describes_it(name, printed):
     model = load_any_model(FOLDER / f"{name}.model")
     told = json.loads(printed("info", "--json", FOLDER / f"{name}.model"))
     assert told["loss"] in printed("info", FOLDER / f"{name}.model")
-    assert told["schema"] == 1
+    assert told["schema"] == 2
     assert told["width"] == model.width == rows(name).X.shape[1]
-    assert told["zero_based"] is (name == "zero_based")
+    assert told["features"]["zero_based"] is (name == "zero_based")
     if isinstance(model, RankerSet):
-        assert [of_class["positive_label"] for of_class in told["classes"]] == [1, 2, 3, 4]
+        assert [of_class["labels"]["positive"] for of_class in told["classes"]] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
@@ -131,9 +131,11 @@ def test_classes_of_a_classifier(name, classes):
 
 
 def test_what_labels_meant_is_kept():
-    assert load_model(FOLDER / "positive_label.model").header.labels.positive == 3
+    labels = load_model(FOLDER / "positive_label.model").header.labels
+    assert (labels.kind, labels.positive) == ("one-label", 3)
     assert load_model(FOLDER / "ap.model").header.labels.kind == "binary"
-    assert load_model(FOLDER / "relevant_from.model").header.labels.relevant_from == 2
+    labels = load_model(FOLDER / "relevant_from.model").header.labels
+    assert (labels.kind, labels.relevant_from) == ("threshold", 2)
     assert APSVMRanker.from_model(load_model(FOLDER / "ranker_relevant_from.model")).relevant_from == 2
     assert RankNCG.from_model(load_model(FOLDER / "rank_ncg_classes.model")).n_classes == 3
     assert load_model(FOLDER / "scale_l2.model").unit_rows
@@ -145,4 +147,4 @@ def test_training_goes_on_from_it(name, printed, tmp_path):
     options = {"scale_standard": ["--scale", "standard", "-B", "1"]}.get(name, [])
     start = FOLDER / f"{name}.model"
     printed("train", "-q", "-C", "5", "--warm-start", start, *options, FOLDER / "two.svm", tmp_path / "model")
-    assert load_model(tmp_path / "model").header["state"] == "converged"
+    assert load_model(tmp_path / "model").header.state == "converged"

@@ -14,12 +14,11 @@ import pytest
 from scipy.stats import mannwhitneyu
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import scale
+from trainings import train_pairs
 
 from apsvm import load_model
 from apsvm.cli import run as run_here
-from apsvm.data.rows import Rows
-from apsvm.trainers.preferences import GRAPHS, classes_by_label, cut_into_classes
-from apsvm.trainers.rank_ncg import Settings, TrainingSet, Watch, train_rank_ncg
+from apsvm.trainers.preferences import classes_by_label, cut_into_classes
 
 ROW = re.compile(r" +\d+ +[-+.e\d]+ +[-+.e\d]+ +\d+ +\d+\.\d\d$")
 
@@ -75,7 +74,7 @@ def test_what_the_model_tells(diabetes, train, info, tmp_path):
     assert f"converged after {facts.iterations} iterations, {facts.gradient.evaluations} evaluations" in said
     assert "objective 0.37075826, gradient" in said
     assert "65121 pairs of 3 classes\n" in said
-    assert "training WMW 0.830423\n" in said
+    assert "training WMW 0.830423, AP " in said
     heading, *rows = (line for line in said.splitlines() if not line.startswith("apsvm: "))
     assert heading.split() == ["iter", "objective", "gradient", "evaluations", "seconds"]
     assert len(rows) >= 10
@@ -100,9 +99,9 @@ def test_the_command_trains_what_the_library_trains(diabetes, train, tmp_path):
         "adjacent",
         *options,
     )
-    data = TrainingSet(Rows(scale(X)), cut_into_classes(y, 4, "width"), GRAPHS["adjacent"](4))
-    settings = Settings(objective="erfc", summation="chebyshev", normalize="none", regularisation=50)
-    np.testing.assert_allclose(load_model(model).coef, train_rank_ncg(data, settings, Watch()).w, rtol=1e-8)
+    settings = {"objective": "erfc", "summation": "chebyshev", "normalize": "none", "regularisation": 50.0}
+    reference = train_pairs(scale(X), cut_into_classes(y, 4, "width"), graph="adjacent", **settings)
+    np.testing.assert_allclose(load_model(model).coef, reference.w, rtol=1e-8)
 
 
 def test_the_papers_way(diabetes, train, info, tmp_path):
@@ -125,16 +124,12 @@ def test_queries_are_ranked_apart(digits, train, info, write_rows, tmp_path):
     write_rows(data, digits.X, labels, query_id=queries)
     said = train(data, model, "--max-iterations", 3, code=3)
     facts = info(model).data
-    assert (facts["queries"], facts["queries_skipped"]) == (7, 1)
-    assert "1 queries without a pair were left out, 7 trained on" in said
+    assert (facts.queries, facts.queries_skipped) == (7, 1)
+    assert "1 queries without anything to rank were left out, 7 trained on" in said
     pairs = sum(int(np.sum(labels[queries == q][:, None] > labels[queries == q])) for q in range(8))
-    assert facts["pairs"] == pairs
-    assert f"{pairs} pairs of 4 classes in 7 queries\n" in said
-    reference = train_rank_ncg(
-        TrainingSet(Rows(digits.X), classes_by_label(labels), GRAPHS["full"](4), queries),
-        Settings(max_iterations=3),
-        Watch(),
-    )
+    assert facts.counts == {"pairs": pairs}
+    assert f"{pairs} pairs of 4 classes\n" in said
+    reference = train_pairs(digits.X, classes_by_label(labels), queries=queries, max_iterations=3)
     np.testing.assert_allclose(load_model(model).coef, reference.w, rtol=1e-9, atol=1e-12)
 
 
@@ -151,8 +146,10 @@ def test_the_statistic_said_is_the_one_eval_finds(graph, digits, run, train, wri
         chosen.write_text("0 2\n1 0\n")
     said = train(data, model, "--graph", chosen)
     name = "WMW" if graph == "full" else f"WMW({graph})"
-    found = json.loads(run("eval", data, "--model", model, "-m", name, "--relevant-from", 1, "--json").stdout)
-    assert f"training WMW {found['metrics'][name]:.6f} (mean of 5 queries)\n" in said
+    found = json.loads(run("eval", data, "--model", model, "-m", name, "-m", "AP", "--json").stdout)
+    counts = f"{int((labels > 0).sum())} of {labels.size} rows positive, mean of 5 queries"
+    values = found["metrics"]
+    assert f"training {name} {values[name]:.6f}, AP {values['AP']:.6f} ({counts})\n" in said
     # The statistic by hand, for one query.
     if graph == "full":
         scores = load_model(model).score(digits.X)
