@@ -188,11 +188,8 @@ class _Run:
             raise click.UsageError("the model and --json cannot go to the same place")
 
     def read(self) -> Dataset:
-        """The data, stored as passes over it go fastest, once for all folds."""
-        from apsvm.data.rows import Rows
-
-        dataset = read_to_train(self.data, self.read_options)
-        return replace(dataset, X=Rows(dataset.X).for_many_passes().in_memory().matrix)
+        """The data."""
+        return read_to_train(self.data, self.read_options)
 
     def search(self, dataset: Dataset) -> Search:
         """What is to be done on these rows; ends the command if they do not fit."""

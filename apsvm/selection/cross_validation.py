@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.labels import Target
-from apsvm.data.scaling import learn_scaling
+from apsvm.data.rows import Rows
 from apsvm.machine import thread_count
 from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant
@@ -106,22 +106,22 @@ class CrossValidation:
 
         parallel = Parallel(n_jobs=thread_count(jobs), backend="threading", return_as="generator_unordered")
         with threadpool_limits(1, user_api="blas"):
-            folds = {task.fold: self._scaled(task.fold) for task in tasks}
-            yield from parallel(delayed(self._train)(task, folds[task.fold], should_stop) for task in tasks)
+            rows = {fold: self._scaled(fold) for fold in {task.fold for task in tasks}}
+            yield from parallel(delayed(self._train)(task, rows[task.fold], should_stop) for task in tasks)
 
-    def _scaled(self, fold: int) -> Sequence[Fit]:
-        """The fits of a fold's training rows, with one scaling learned from these."""
-        training, dataset = self.folds[fold].training, self.fits[0].dataset
-        scaling = learn_scaling(self.fits[0].features.scale, dataset.X, training)
-        return [replace(fit, selection=training, scaling=scaling) for fit in self.fits]
+    def _scaled(self, fold: int) -> Rows:
+        """All rows, with the scaling learned from the fold's training rows."""
+        fit = replace(self.fits[0], selection=self.folds[fold].training).scaled()
+        return fit.rows().with_threads(1)
 
-    def _train(self, task: Task, fits: Sequence[Fit], should_stop: Callable[[], bool]) -> PathInFold:
+    def _train(self, task: Task, rows: Rows, should_stop: Callable[[], bool]) -> PathInFold:
         path = PathInFold(task)
         if should_stop():
             return path
-        fit = replace(fits[task.grid], trainer=task.variant.trainer.with_settings(threads=1))
-        test = self.folds[task.fold].test
-        held_out, target = fit.rows(selection=test), self.target.of(test)
+        training, test = self.folds[task.fold]
+        trainer = task.variant.trainer.with_settings(threads=1)
+        fit = replace(self.fits[task.grid], trainer=trainer, selection=training, shared=rows.select(training))
+        held_out, target = rows.select(test), self.target.of(test)
         groups = None if fit.dataset.groups is None else fit.dataset.groups[test]
         began = time.perf_counter()
         for outcome in fit.outcomes(Watch(should_stop=should_stop), task.start):

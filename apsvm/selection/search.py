@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from apsvm.data.labels import LabelOptions, Target, judge
+from apsvm.data.rows import Rows
 from apsvm.header import Json
 from apsvm.machine import thread_count
 from apsvm.selection.choice import Candidate, at_the_edge, best, beyond, simplest
@@ -82,6 +83,8 @@ class Search:
         one_standard_error: bool = False,
         query_weights: Mapping[int, float] | None = None,
     ) -> None:
+        # Stored as passes over them go fastest, once for all folds.
+        dataset = replace(dataset, X=Rows(dataset.X).for_many_passes().in_memory().matrix)
         self.dataset = dataset
         self.grids = grids
         self.metric = next(iter(metrics))
