@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.metadata import version
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -35,7 +34,7 @@ from apsvm.estimators.rows import Counted, count_rows
 from apsvm.header import Header
 from apsvm.model import LinearRanker
 from apsvm.trainers.base import Outcome, Progress, Trainer, Watch
-from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.fitting import FeatureOptions, Fit, installed
 from apsvm.trainers.settings import Settings
 
 logger = logging.getLogger("apsvm")
@@ -53,7 +52,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     #: Whether the trainer draws: an exact one leaves ``random_state`` alone.
     _draws: ClassVar[bool] = False
     #: What helps where a training stopped early.
-    _remedy: ClassVar[str] = "raise time_limit"
+    _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
 
     coef_: NDArray[np.float64]
     intercept_: Any
@@ -226,7 +225,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
                 features=replace(header.features, names=None if names is None else tuple(names.tolist())),
                 data=replace(header.data, queries=queries),
                 estimator=type(self).__name__,
-                versions={**header.versions, "scikit-learn": version("scikit-learn")},
+                versions={**header.versions, "scikit-learn": installed("scikit-learn")},
             )
         )
 
