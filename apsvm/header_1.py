@@ -55,8 +55,8 @@ def upgraded(old: Mapping[str, Any]) -> dict[str, Any]:
     if "state" in old:
         new["as_asked"] = old["state"] in _AS_ASKED
     if "oracle" in old:
-        # The oracle that was used, which only for the 0-1 loss is none that can be asked for.
-        used = "appx" if " then " in str(old["oracle"]) else old["oracle"]
+        # Those of the stages, of which only the 0-1 loss's is none that can be asked for.
+        used = "appx" if old.get("exact") is False else str(old["oracle"]).rpartition(" then ")[2]
         settings["oracle"] = "auto" if used == "zero-one" else used
         new["details"]["oracle"] = old["oracle"]
     if old.get("C") is not None:

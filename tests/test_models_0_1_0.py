@@ -123,6 +123,31 @@ def test_estimators_made_of_it_score_alike(name):
     np.testing.assert_allclose(score(X), MODELS[name]["scores"], rtol=1e-14 if name == "classifier" else 0)
 
 
+#: Models of exact trainings, and what made them.
+EXACT = {
+    **{name: kind for name, kind in ESTIMATORS.items() if kind is not WARPRanker},
+    **dict.fromkeys(("ap", "appx", "tight", "zero_one", "positive_label"), APSVMClassifier),
+    **dict.fromkeys(("ndcg_grades", "ndcg_linear", "relevant_from"), APSVMRanker),
+    **dict.fromkeys(("wmw", "wmw_classes", "wmw_graph"), RankNCG),
+}
+
+
+@pytest.mark.parametrize("name", sorted(EXACT))
+def test_estimators_made_of_it_train_the_same_again(name):
+    """What the file tells of the training is enough to repeat it, to the last bit."""
+    source = load_model(FOLDER / f"{name}.model")
+    data = rows(name)
+    model = EXACT[name].from_model(source)
+    y = data.relevance
+    if name.startswith("classifier"):
+        y = model.classes_[(y > 0).astype(int)]
+    elif name == "positive_label":
+        y = y == 3
+    again = model.fit(data.X, y, qid=data.groups)
+    np.testing.assert_array_equal(np.ravel(again.coef_), source.coef)
+    assert np.abs(source.coef).max() > 0.1
+
+
 @pytest.mark.parametrize(("name", "classes"), [("classifier", ["ham", "spam"]), ("classifier_numbers", [2, 5])])
 def test_classes_of_a_classifier(name, classes):
     model = APSVMClassifier.from_model(load_model(FOLDER / f"{name}.model"))

@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.metadata import version
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -34,8 +33,8 @@ from apsvm.estimators.parameters import in_words_of_python, parameters_of, setti
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.header import Header
 from apsvm.model import LinearRanker
-from apsvm.trainers.base import Outcome, Progress, Trainer, Watch
-from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingSet, Watch
+from apsvm.trainers.fitting import FeatureOptions, Fit, installed
 from apsvm.trainers.settings import Settings
 
 logger = logging.getLogger("apsvm")
@@ -53,7 +52,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     #: Whether the trainer draws: an exact one leaves ``random_state`` alone.
     _draws: ClassVar[bool] = False
     #: What helps where a training stopped early.
-    _remedy: ClassVar[str] = "raise time_limit"
+    _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
 
     coef_: NDArray[np.float64]
     intercept_: Any
@@ -121,8 +120,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """The value of a constant feature to be trained with the others, or None."""
         return None
 
-    def _free_constant(self, scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> float:
-        """The constant where the loss does not depend on it."""
+    def _free_constant(self, data: TrainingSet, w: NDArray[np.float64]) -> float:
+        """The constant where the loss does not depend on it; w : (features,)"""
         return 0.0
 
     def _described(self, header: Header) -> Header:
@@ -174,7 +173,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         assert isinstance(model, LinearRanker)
         constant = model.intercept
         if fit.features.bias is None:
-            constant = self._free_constant(data.rows.scores(model.coef), data.target.relevant)
+            constant = self._free_constant(data, model.coef)
         self._keep(model.coef, constant, self._header_of(model.header, counted))
         if not outcome.as_asked:
             self._warn(outcome)
@@ -226,7 +225,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
                 features=replace(header.features, names=None if names is None else tuple(names.tolist())),
                 data=replace(header.data, queries=queries),
                 estimator=type(self).__name__,
-                versions={**header.versions, "scikit-learn": version("scikit-learn")},
+                versions={**header.versions, "scikit-learn": installed("scikit-learn")},
             )
         )
 
@@ -315,6 +314,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
 def _tell(progress: Progress) -> None:
     """A line of a progress display, for the log."""
+    if not logger.isEnabledFor(logging.INFO):
+        return
     words = {"iter": "iteration"}
     first, *others = progress.columns
     values = [

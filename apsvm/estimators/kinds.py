@@ -20,7 +20,7 @@ from apsvm.data.labels import Target, again, of_numbers, of_two
 from apsvm.estimators.base import FEATURES, LinearEstimator
 from apsvm.estimators.parameters import check_number
 from apsvm.header import Header, Json
-from apsvm.trainers.base import Trainer
+from apsvm.trainers.base import Trainer, TrainingSet
 from apsvm.trainers.settings import Range
 
 
@@ -66,8 +66,8 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         if target.relevant.all() or not target.relevant.any():
             raise ValueError("expected rows of both classes, found one class only")
 
-    def _free_constant(self, scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> float:
-        return break_even_intercept(scores, relevant) if self.fit_intercept else 0.0
+    def _free_constant(self, data: TrainingSet, w: NDArray[np.float64]) -> float:
+        return break_even_intercept(data.rows.scores(w), data.target.relevant) if self.fit_intercept else 0.0
 
     def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
         self.coef_, self.intercept_ = coef.reshape(1, -1), np.array([intercept])

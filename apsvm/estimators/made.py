@@ -68,7 +68,7 @@ def estimator_for(family_or_loss: str) -> type[LinearEstimator]:
     >>> from apsvm.estimators import estimator_for
     >>> Estimator = estimator_for("direct(auc)")
     >>> Estimator(epochs=10)
-    DirectLossClassifier(epochs=10)
+    DirectLossClassifier[direct(auc)](epochs=10)
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> print(f"AUC {Estimator(random_state=0).fit(X, y).score(X, y):.2f}")
     AUC 0.99
@@ -95,10 +95,14 @@ def _estimator(trainer: type[Trainer[Any]], loss: str) -> type[LinearEstimator]:
         if signature["loss"].default == loss:
             return base
         changed = [one.replace(default=loss) if one.name == "loss" else one for one in signature.values()]
-        return _made(base.__name__, (_Pickled, base), changed, base.__doc__ or "", _made_for=(trainer, loss))
+        return _made(
+            f"{base.__name__}[{loss}]", (_Pickled, base), changed, base.__doc__ or "", _made_for=(trainer, loss)
+        )
     kind: type[LinearEstimator] = RankerOfNumbers if ranks else TwoClasses
     documented = _parameters(trainer, loss, ranks)
     name = trainer.__name__ + ("Ranker" if ranks else "Classifier")
+    if loss != (trainer.default_loss or trainer.losses[0]):
+        name += f"[{loss}]"  # scikit-learn shows what differs from the defaults, of which the loss is one
     parameters = [
         inspect.Parameter(
             parameter,
@@ -201,3 +205,4 @@ def _made(
 #: Direct loss minimisation (``--loss 'direct(ap)'``, ``'direct(ndcg)'``) of two classes, and of grades.
 DirectLossClassifier = estimator_for("direct-loss")
 DirectLossRanker = estimator_for("direct(ndcg)")
+DirectLossRanker.__name__ = "DirectLossRanker"

@@ -12,6 +12,7 @@ import re
 import typing
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -37,7 +38,7 @@ def settings_of(
     ------
     ValueError, TypeError : a parameter that is out of range, none of its choices, or of another type
     """
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]  # a class is hashable
     known = declared(kind)
     chosen: dict[str, Any] = {}
     for parameter, value in parameters.items():
@@ -52,6 +53,11 @@ def settings_of(
         limit = check_number("time_limit", limit, Range(0.0))
     with in_words_of_python(kind):
         return kind(**chosen, time_limit=limit, seed=seed, threads=threads)
+
+
+@cache
+def _hints(kind: type[Settings]) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
 
 
 def parameters_of(settings: Mapping[str, Any], kind: type[Settings], renamed: Mapping[str, str]) -> dict[str, Any]:

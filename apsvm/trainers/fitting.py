@@ -10,6 +10,7 @@ import os
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -213,9 +214,15 @@ class Fit:
             classes_skipped=tuple(SkippedClass(label=label, reason=reason) for label, reason in outcome.skipped),
             versions={
                 "python": platform.python_version(),
-                **{name: version(name) for name in ("apsvm", "numpy", "scipy", "cvxpy")},
+                **{name: installed(name) for name in ("apsvm", "numpy", "scipy", "cvxpy")},
             },
         )
+
+
+@cache
+def installed(package: str) -> str:
+    """The version of a package; looking it up takes milliseconds, which small trainings should not take each time."""
+    return version(package)
 
 
 def _of(values: Any, selection: NDArray[np.int64] | None) -> Any:

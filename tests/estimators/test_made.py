@@ -187,6 +187,17 @@ def test_every_loss_has_one(data):
     assert moved > 10  # for some losses of the top, w = 0 is the minimum
 
 
+def test_names_tell_the_loss():
+    names = {name: repr(estimator_for(name)()) for name in ("ap", "auc", "direct(ap)", "direct(ndcg)", "direct(auc)")}
+    assert list(names.values()) == [
+        "APSVMClassifier()",
+        "APSVMClassifier[auc]()",
+        "DirectLossClassifier()",
+        "DirectLossRanker()",
+        "DirectLossClassifier[direct(auc)]()",
+    ]
+
+
 def test_unknown_names():
     with pytest.raises(ValueError, match="unknown loss 'hat'"):
         estimator_for("hat")

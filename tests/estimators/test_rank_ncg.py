@@ -146,6 +146,16 @@ def test_parameters_that_do_not_fit(parameters, message, data):
         RankNCG(**parameters).fit(data.X, data.y)
 
 
+def test_a_cycle_is_remarked_on(data, caplog):
+    """A remark of the trainer's on rows that it can train on is a warning of the logger."""
+    RankNCG().fit(data.X, data.y)
+    assert not caplog.records
+    RankNCG(graph=[(0, 1), (1, 2), (2, 0)]).fit(data.X, data.y)
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("apsvm", "WARNING")
+    assert record.message == "RankNCG: edges: the preferences 0 < 1 < 2 < 0 are a cycle: no ranking has them all"
+
+
 def test_more_classes_than_a_header_lists(data, rng):
     y = rng.permutation(np.arange(data.y.size) // 2)
     model = RankNCG(max_iter=50, tol=0.1).fit(data.X, y)
