@@ -13,7 +13,8 @@ import apsvm
 
 PACKAGE = Path(apsvm.__file__).parent
 
-#: Leaves that anyone may import: they import nothing of apsvm (files and clock and registry are plumbing).
+#: Leaves that anyone may import: they import nothing of apsvm (files, clock, machine and registry are plumbing;
+#: score_space is where a solver meets what it minimises).
 LEAVES = {"_native", "registry", "clock", "files", "machine", "score_space"}
 #: Modules that are one part with another.
 ONE_PART = {"header_1": "header", "model_file": "model"}
