@@ -33,4 +33,4 @@ def test_check_estimator(estimator, monkeypatch):
     failing = NOT_CONVEX if getattr(estimator, "bound", None) == "tight" else {}
     done = check_estimator(estimator, expected_failed_checks=failing)
     assert {check["check_name"] for check in done if check["status"] != "passed"} == set(failing)
-    assert len(done) >= (64 if is_classifier(estimator) else 42)
+    assert len(done) >= (60 if is_classifier(estimator) else 40)  # more with each version of scikit-learn
