@@ -12,6 +12,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from apsvm.cli.parameter_type import ParamType
+
 #: Where a form of a name has its parameter, an example of what one would write there.
 _EXAMPLES = {
     "@k": "@10",
@@ -37,7 +39,7 @@ def names_that_fit(forms: Iterable[str], incomplete: str) -> list[CompletionItem
     return found
 
 
-class MetricName(click.ParamType[str]):
+class MetricName(ParamType[str]):
     """The name of a metric, as it is; what it means is found out where metrics are parsed."""
 
     name = "text"
@@ -51,7 +53,7 @@ class MetricName(click.ParamType[str]):
         return names_that_fit(METRICS, incomplete)
 
 
-class FileName(click.ParamType[str]):
+class FileName(ParamType[str]):
     """The name of a file or folder, there or not."""
 
     name = "text"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from apsvm.cli.parameter_type import ParamType
 from apsvm.files import standard_output
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def plain_float(text: str) -> float:
     return float(text)
 
 
-class Number(click.ParamType[float]):
+class Number(ParamType[float]):
     """A finite number between bounds (click's own FloatRange lets NaN through)."""
 
     name = "number"
@@ -97,7 +98,7 @@ class Multiple(NamedTuple):
 _MOST_VALUES = 1000
 
 
-class NumberList(click.ParamType[tuple["float | Multiple", ...]]):
+class NumberList(ParamType[tuple["float | Multiple", ...]]):
     """One number or several with commas between them, each as ``Number``; ``from:to:log10`` is a range of decades, each
     value 10 times the one before, ``log2`` of doublings, and so on. ``multiples``: any may be a ``Multiple``."""
 
@@ -152,12 +153,12 @@ class NumberList(click.ParamType[tuple["float | Multiple", ...]]):
         return [Multiple(number) for number in numbers] if isinstance(ends[0], Multiple) else numbers
 
 
-class Several(click.ParamType[tuple[Any, ...]]):
+class Several(ParamType[tuple[Any, ...]]):
     """One or several with commas between them, each as ``one`` reads it, none twice."""
 
     name = "several"
 
-    def __init__(self, one: click.ParamType[Any]) -> None:
+    def __init__(self, one: ParamType[Any]) -> None:
         self.one = one
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from apsvm.cli.completion import names_that_fit
+from apsvm.cli.parameter_type import ParamType
 from apsvm.cli.recipes.base import Recipe
 from apsvm.cli.recipes.direct_loss import DirectLoss
 from apsvm.cli.recipes.rank_ncg import RankNCG
@@ -36,7 +37,7 @@ def recipe_of(loss: str) -> Recipe:
     raise everything.unknown(loss)
 
 
-class LossName(click.ParamType[str]):
+class LossName(ParamType[str]):
     """The name of a loss, in any case, or package.module:Name of a user's own."""
 
     name = "loss"
