@@ -4,13 +4,15 @@ are not here, the two arrays that define them."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations, permutations, product
 from math import log2
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.losses import LOSSES
+from apsvm.losses import LOSSES, make_loss
+from apsvm.losses.base import RankingLoss
 
 #: A metric of the relevant rows of an order, top first.
 Metric = Callable[[NDArray[np.bool_]], float]
@@ -80,12 +82,33 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def definition(form: str) -> Metric:
-    """Of a loss in the registry: above; of a newcomer among the two-array losses −Δ as its two arrays say it,
-    Δ = Σ_k u_k [D(k) − D(place of the k-th positive)]."""
+#: What the parameter in a loss's name is to its metric.
+_PARAMETERS: dict[str, tuple[str, type[int] | type[float]]] = {
+    "rbp(rho)": ("rho", float),
+    "ndcg@k": ("k", int),
+    "p@k": ("k", int),
+}
+
+
+def definition(name: str) -> Metric:
+    """Of a loss by its name or its form in the registry: above; of a newcomer −Δ as it says it itself: by its two
+    arrays, Δ = Σ_k u_k [D(k) − D(place of the k-th positive)], or by ``of_ranking``."""
+    if name in METRICS:
+        return METRICS[name]
+    form, text = LOSSES.spelled(name)
     if form in METRICS:
-        return METRICS[form]
-    loss = LOSSES[form]()
+        if text is None or form not in _PARAMETERS:
+            return METRICS[form]
+        keyword, convert = _PARAMETERS[form]
+        return partial(METRICS[form], **{keyword: convert(text)})
+    loss = LOSSES[form]() if name == form else make_loss(name)
+    if not isinstance(loss, RankingLoss):
+
+        def minus_delta(relevant_in_order: NDArray[np.bool_]) -> float:
+            above = np.cumsum(~relevant_in_order)[relevant_in_order]
+            return -loss.of_ranking(above, int((~relevant_in_order).sum()))
+
+        return minus_delta
 
     def minus_loss(relevant_in_order: NDArray[np.bool_]) -> float:
         n, n_pos = relevant_in_order.size, int(relevant_in_order.sum())

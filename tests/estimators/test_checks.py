@@ -38,10 +38,4 @@ def test_check_estimator(estimator, monkeypatch):
     failing = NOT_CONVEX if getattr(estimator, "bound", None) == "tight" else {}
     done = check_estimator(estimator, expected_failed_checks=failing)
     assert {check["check_name"] for check in done if check["status"] != "passed"} == set(failing)
-    weighted = has_fit_parameter(estimator, "sample_weight")
-    assert (
-        len(done)
-        >= {(True, True): 64, (True, False): 56, (False, True): 48, (False, False): 42}[
-            is_classifier(estimator), weighted
-        ]
-    )
+    assert len(done) >= (60 if is_classifier(estimator) else 40)  # more with each version of scikit-learn

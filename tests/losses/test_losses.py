@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from instances import LOSS_NAMES, TWO_ARRAY_LOSSES
 from judge import METRICS, definition, loss_of_order
 
 from apsvm import most_violated_ranking, ranking
@@ -17,14 +18,13 @@ from apsvm.losses.zero_one import ZeroOne
 from apsvm.metrics import parse_metric
 from apsvm.registry import UnknownNameError
 
-RANKING_LOSSES = [name for name in LOSSES if issubclass(LOSSES[name], RankingLoss)]
 METRIC_OF = {"ap": "AP", "ndcg": "nDCG", "auc": "AUC"}
 
 
-@pytest.mark.parametrize("name", RANKING_LOSSES)
+@pytest.mark.parametrize("name", TWO_ARRAY_LOSSES)
 @pytest.mark.parametrize(("n_pos", "n_neg"), [(1, 1), (3, 5), (50, 2000), (5000, 3)])
 def test_tables_fulfil_the_contract(name, n_pos, n_neg):
-    tables = LOSSES[name]().tables(n_pos, n_neg)
+    tables = make_loss(name).tables(n_pos, n_neg)
     assert tables.weights.shape == (n_pos,)
     assert tables.discount.shape == (n_pos + n_neg,)
     assert tables.drops.shape == (n_pos + n_neg - 1,)
@@ -33,7 +33,7 @@ def test_tables_fulfil_the_contract(name, n_pos, n_neg):
     assert 0.0 < worst <= 1.0 + 1e-12
 
 
-@pytest.mark.parametrize("name", RANKING_LOSSES)
+@pytest.mark.parametrize("name", TWO_ARRAY_LOSSES)
 def test_loss_is_the_best_metric_minus_the_metric(name, rng):
     """From the metric's definition, and against ``apsvm.metrics`` where it has the metric: there the best is 1."""
     for _ in range(100):
@@ -41,7 +41,7 @@ def test_loss_is_the_best_metric_minus_the_metric(name, rng):
         scores_pos, scores_neg = rng.normal(size=n_pos), rng.normal(size=n_neg)
         ranks = 1 + (scores_pos[None, :] > scores_neg[:, None]).sum(axis=1).astype(np.int32)
         above = ranking.negatives_above(ranks, n_pos)
-        loss = LOSSES[name]().tables(n_pos, n_neg).loss(above)
+        loss = make_loss(name).tables(n_pos, n_neg).loss(above)
         scores = np.concatenate([scores_pos, scores_neg])
         relevant = np.arange(scores.size) < n_pos
         order = np.argsort(-scores)
@@ -87,9 +87,9 @@ def gains_never_fall(loss, n_pos, n_neg):
     )
 
 
-@pytest.mark.parametrize("name", RANKING_LOSSES)
+@pytest.mark.parametrize("name", TWO_ARRAY_LOSSES)
 def test_unimodality_is_declared_where_it_holds_and_only_there(name):
-    loss = LOSSES[name]()
+    loss = make_loss(name)
     assert loss.unimodal == gains_never_fall(loss, 40, 90)
     if loss.unimodal:
         assert gains_never_fall(loss, 300, 2000)
@@ -120,8 +120,8 @@ def test_names():
     assert make_loss(" RBP(0.95) ").name == "rbp(0.95)"
     assert make_loss("rbp(0.95)").rho == 0.95
     assert isinstance(make_loss("zero-one"), ZeroOne)
-    for form in LOSSES:
-        made = LOSSES[form]()
+    for name in LOSS_NAMES:
+        made = make_loss(name)
         again = make_loss(made.name)
         assert type(again) is type(made)
         assert again.name == made.name

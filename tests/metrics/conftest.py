@@ -4,34 +4,17 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-
-from apsvm.metrics import METRICS, Metric, parse_metric
-
-PARAMETERS = {
-    "@k": ("@1", "@4", "@100"),
-    "(rho)": ("(0.8)", "(0.05)"),
-    "(graph)": ("(adjacent)", "(0<1)"),
-    "β": ("1", "0.5"),
-}
-
-
-def registered() -> list[Metric]:
-    names = []
-    for form in METRICS:
-        placeholder = next((found for found in PARAMETERS if form.endswith(found)), None)
-        stem = form.removesuffix(placeholder or "")
-        names += [stem + parameter for parameter in PARAMETERS.get(placeholder, ("",))]
-    return [parse_metric(name) for name in names]
+from instances import METRIC_LIST, METRIC_NAMES
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "metric" in metafunc.fixturenames:
-        metafunc.parametrize("metric", registered(), ids=lambda metric: metric.name)
+        metafunc.parametrize("metric", METRIC_LIST, ids=lambda metric: metric.name)
 
 
 @pytest.fixture(scope="session")
 def every_name() -> list[str]:
-    return [metric.name for metric in registered()]
+    return list(METRIC_NAMES)
 
 
 Case = tuple[np.ndarray, np.ndarray]

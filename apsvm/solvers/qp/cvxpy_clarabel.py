@@ -67,8 +67,9 @@ def _interior_point(problem: Problem, unit: NDArray[np.float64], precision: floa
         return None
     gamma = cp.Variable(problem.offsets.size, nonneg=True)
     objective = cp.Maximize(linear @ gamma - 0.5 * cp.quad_form(gamma, cp.psd_wrap(curvature)))
-    cap = [cp.sum(cp.multiply(share, gamma[np.flatnonzero(problem.soft)])) <= 1.0]
-    program = cp.Problem(objective, cap if problem.soft.any() else [])
+    soft = np.flatnonzero(problem.soft)  # older versions of cvxpy know no sum of nothing
+    cap = [cp.sum(cp.multiply(share, gamma[soft])) <= 1.0] if soft.size else []
+    program = cp.Problem(objective, cap)
     with _ALONE, warnings.catch_warnings():
         # What "may be inaccurate" is worth, the caller's own certificate measures.
         warnings.simplefilter("ignore", UserWarning)
