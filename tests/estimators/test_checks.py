@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from sklearn.base import is_classifier
 from sklearn.utils.estimator_checks import check_estimator
-from sklearn.utils.validation import has_fit_parameter
 
 from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker
 from apsvm.estimators import DirectLossClassifier, DirectLossRanker, estimator_for
