@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from apsvm.data.labels import Target
 from apsvm.estimators.rows import Counted
-from apsvm.losses.base import Loss, LossError, LossOverLabellings, LossOverRankings
-from apsvm.losses.graded import GradedLoss
+from apsvm.losses.base import Loss, LossError, is_over_labellings, is_over_rankings
+from apsvm.losses.graded import takes_grades
 from apsvm.metrics.evaluate import evaluate
 
 
@@ -74,7 +74,7 @@ def _one_minus_loss(loss: Loss | None, scores: NDArray[np.float64], target: Targ
 
 def _tasks(loss: Loss, target: Target) -> Iterator[tuple[NDArray[np.bool_], float]]:
     """The binary tasks of a query, as which rows are positive, and their weights."""
-    if target.grades is not None and isinstance(loss, GradedLoss):
+    if target.grades is not None and takes_grades(loss):
         for threshold, weight in loss.levels(target.grades):
             yield target.grades >= threshold, weight
     elif target.relevant.any() and not target.relevant.all():
@@ -84,11 +84,11 @@ def _tasks(loss: Loss, target: Target) -> Iterator[tuple[NDArray[np.bool_], floa
 def _loss_of(loss: Loss, scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
     n_pos = int(positive.sum())
     n_neg = positive.size - n_pos
-    if isinstance(loss, LossOverRankings):
+    if is_over_rankings(loss):
         in_order = positive[np.lexsort((positive, -scores))]
         above = np.cumsum(~in_order, dtype=np.int64)[in_order]
         return loss.of_ranking(above, n_neg)
-    if isinstance(loss, LossOverLabellings):
+    if is_over_labellings(loss):
         labelled = scores > 0.0
         return loss.of_labelling(int((labelled & positive).sum()), int((labelled & ~positive).sum()), n_pos, n_neg)
     raise LossError(

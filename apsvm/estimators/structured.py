@@ -12,8 +12,6 @@ from apsvm.estimators.parameters import check_number
 from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import Weighted
 from apsvm.header import Bounds, Header
-from apsvm.losses.base import LossOverRankings
-from apsvm.losses.break_even import BreakEven
 from apsvm.model import LinearRanker
 from apsvm.trainers.base import Trainer
 from apsvm.trainers.families.structured_svm import StructuredSVM
@@ -110,7 +108,7 @@ class _Structured(Weighted, TakesLoss):
 def _level_is_free(plan: Trainer[Any]) -> bool:
     """Whether no constant changes the objective."""
     assert isinstance(plan, StructuredSVM)
-    return isinstance(plan.loss, LossOverRankings | BreakEven) and plan.settings.oracle != "appx"
+    return not plan.loss.depends_on_level and plan.settings.oracle != "appx"
 
 
 class APSVMClassifier(_Structured, TwoClasses):

@@ -11,7 +11,7 @@ monotone (Mohapatra, Rolínek et al. 2018, Observation 2: the loss is "QS-suitab
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,22 @@ class Loss(ABC):
     parameter: ClassVar[type[int] | type[float] | type[str] | None] = None
     #: Each query has a loss of its own, and the risk is their mean; otherwise all rows are one query.
     by_query: ClassVar[bool] = True
+    #: What Δ depends on, as far as others must know: the order of the rows; the counts of a labelling of them; the
+    #: family's two arrays alone (``RankingLoss``).
+    over_rankings: ClassVar[bool] = False
+    over_labellings: ClassVar[bool] = False
+    of_two_arrays: ClassVar[bool] = False
+    #: Grades mean something to it (``apsvm.losses.graded``).
+    takes_grades: ClassVar[bool] = False
+    #: A constant added to all scores changes its hinge.
+    depends_on_level: ClassVar[bool] = True
 
 
 class LossOverRankings(Loss):
     """Δ(R*, R) depends on where the positives stand."""
+
+    over_rankings: ClassVar[bool] = True
+    depends_on_level: ClassVar[bool] = False
 
     @abstractmethod
     def of_ranking(self, negatives_above: NDArray[np.int64], n_neg: int) -> float:
@@ -52,6 +64,11 @@ class LossOverLabellings(Loss):
     SVM's hinge, (1/n) Σ_i max(0, 1 − y*_i s_i): C is on the same scale as for ``zero-one``. Row weights:
     c_i = (y_i − y*_i)/(2n), which is −1/n, 0 or +1/n. Scores count as they are, against the threshold 0.
     """
+
+    over_labellings: ClassVar[bool] = True
+    #: What the kernel of ``apsvm.oracles.labelling`` calls it, and the parameter that it takes.
+    kernel: ClassVar[str]
+    kernel_parameter: float = 0.0
 
     @abstractmethod
     def of_labelling(self, true_positives: int, false_positives: int, n_pos: int, n_neg: int) -> float:
@@ -82,6 +99,7 @@ class LossTables(NamedTuple):
 class RankingLoss(LossOverRankings):
     """A loss of the family above: say ``weights`` and ``discount``, and it is served by every oracle."""
 
+    of_two_arrays: ClassVar[bool] = True
     #: g_j(k) = u_k [D(k+j−1) − D(k+j)] − const·(s⁺_k − s⁻_j) is non-decreasing in k on 1..min(P, j) for every j,
     #: whatever the scores: then a binary search finds a negative's rank (AP-SVM-SEARCH).
     unimodal: bool = False
@@ -151,3 +169,18 @@ class RankingLoss(LossOverRankings):
             return np.ascontiguousarray(getattr(self, which)(n), dtype=np.float64)
         except (TypeError, ValueError, ArithmeticError, IndexError) as error:
             raise LossError(f"loss {self.name!r}: {which}({n}) failed: {error}") from error
+
+
+def is_over_rankings(loss: Loss) -> TypeGuard[LossOverRankings]:
+    """Whether Δ depends on the order of the rows."""
+    return loss.over_rankings
+
+
+def is_of_two_arrays(loss: Loss) -> TypeGuard[RankingLoss]:
+    """Whether the loss is of the family of two arrays."""
+    return loss.of_two_arrays
+
+
+def is_over_labellings(loss: Loss) -> TypeGuard[LossOverLabellings]:
+    """Whether Δ depends on the counts of a labelling."""
+    return loss.over_labellings

@@ -6,6 +6,8 @@ precision of the P highest scores, R-precision.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from apsvm.losses.base import LossOverLabellings
 
 
@@ -14,6 +16,8 @@ class BreakEven(LossOverLabellings):
 
     name = "prbep"
     metric = "Rprec"
+    kernel = "prbep"
+    depends_on_level: ClassVar[bool] = False
 
     def of_labelling(self, true_positives: int, false_positives: int, n_pos: int, n_neg: int) -> float:
         return 1.0 - true_positives / n_pos

@@ -15,11 +15,12 @@ class FMeasure(LossOverLabellings):
     """One minus F_β. Raises LossError unless 0 < β < 1e6."""
 
     parameter = float
+    kernel = "f(beta)"
 
     def __init__(self, beta: float = 1.0) -> None:
         if not (isfinite(beta) and 0.0 < beta < 1e6):
             raise LossError(f"loss f(beta) needs 0 < beta < 1e6, found {beta!r}")
-        self.beta = float(beta)
+        self.beta = self.kernel_parameter = float(beta)
         self.name = "f1" if beta == 1.0 else f"f({self.beta!r})"
         self.metric = f"F{self.beta!r}".removesuffix(".0")
 

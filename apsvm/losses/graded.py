@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from apsvm.losses.base import LossError, LossOverRankings
+from apsvm.losses.base import Loss, LossError, LossOverRankings
 
 Gain = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -39,6 +39,7 @@ class Level(NamedTuple):
 class GradedLoss(LossOverRankings):
     """A loss with D and Z that also takes grades; as a binary loss, all rows above 0 are alike."""
 
+    takes_grades: ClassVar[bool] = True
     gain: str = "exponential"
 
     @abstractmethod
@@ -64,3 +65,8 @@ class GradedLoss(LossOverRankings):
             for grade, share, n in zip(found, shares, n_pos, strict=True)
             if share > 0.0 and n < counts.sum()
         ]
+
+
+def takes_grades(loss: Loss) -> TypeGuard[GradedLoss]:
+    """Whether grades mean something to the loss."""
+    return loss.takes_grades

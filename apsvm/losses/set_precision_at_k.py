@@ -16,9 +16,11 @@ class SetPrecisionAtK(LossOverLabellings):
     """Precision at k of the best labelling, less that of the labelling. Raises LossError unless k ≥ 1."""
 
     parameter = int
+    kernel = "set-p@k"
 
     def __init__(self, k: int = 10) -> None:
         self.k = check_cutoff("set-p@k", k)
+        self.kernel_parameter = float(k)
         self.name = f"set-p@{k}"
         self.metric = f"P@{k}"
 

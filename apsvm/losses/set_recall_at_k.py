@@ -13,9 +13,11 @@ class SetRecallAtK(LossOverLabellings):
     """Recall at k of the best labelling, less that of the labelling. Raises LossError unless k ≥ 1."""
 
     parameter = int
+    kernel = "set-r@k"
 
     def __init__(self, k: int = 10) -> None:
         self.k = check_cutoff("set-r@k", k)
+        self.kernel_parameter = float(k)
         self.name = f"set-r@{k}"
         self.metric = f"R@{k}"
 

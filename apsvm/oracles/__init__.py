@@ -8,9 +8,9 @@ from apsvm.registry import Registry
 
 if TYPE_CHECKING:
     from apsvm.losses.base import Loss
-    from apsvm.oracles.base import Oracle
+    from apsvm.oracles.base import AnyOracle
 
-ORACLES: Registry[Oracle] = Registry(
+ORACLES: Registry[AnyOracle] = Registry(
     "oracle",
     {
         "greedy": "apsvm.oracles.greedy:Greedy",
@@ -37,7 +37,7 @@ def serving(loss: Loss) -> list[str]:
     return [name for name, kind in ORACLES.items() if kind.refusal(loss) is None]
 
 
-def make_oracle(name: str, loss: Loss) -> Oracle:
+def make_oracle(name: str, loss: Loss) -> AnyOracle:
     """The oracle called ``name`` (``"auto"``: the fastest that serves ``loss``), refused if it cannot serve ``loss``.
 
     Raises

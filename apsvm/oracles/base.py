@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm.losses.base import Loss, RankingLoss
 from apsvm.oracles.layout import Queries, Tasks
+
+LossT = TypeVar("LossT", bound=Loss)
 
 
 class Violation(NamedTuple):
@@ -59,7 +61,7 @@ class QueriesOracle(Protocol):
         (n,); both float64, C-contiguous, laid out as ``Queries`` says."""
 
 
-class Oracle(ABC):
+class Oracle(ABC, Generic[LossT]):
     """An algorithm for the most violated ranking, or labelling, and what it declares of itself.
 
     Attributes
@@ -81,15 +83,19 @@ class Oracle(ABC):
         return None if isinstance(loss, cls.serves) else cls.why_not
 
     @abstractmethod
-    def bind(self, loss: Loss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
+    def bind(self, loss: LossT, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
         """The oracle for one query of these sizes, its tables made once. The result does not depend on
         ``threads``."""
 
-    def bind_queries(self, loss: Loss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
+    def bind_queries(self, loss: LossT, queries: Queries, *, threads: int = 1) -> QueriesOracle:
         """The oracle for many queries; one task after another unless an oracle knows better."""
         tasks = queries.tasks
         sizes = zip(tasks.n_pos.tolist(), tasks.n_neg.tolist(), strict=True)
         return one_after_another(tasks, [self.bind(loss, n_pos, n_neg, threads=threads) for n_pos, n_neg in sizes])
+
+
+#: An oracle for some loss or other; which one it serves is asked of it (``refusal``).
+AnyOracle: TypeAlias = Oracle[Any]
 
 
 def one_after_another(tasks: Tasks, oracles: Sequence[BoundOracle]) -> QueriesOracle:
@@ -117,7 +123,7 @@ def one_after_another(tasks: Tasks, oracles: Sequence[BoundOracle]) -> QueriesOr
     return most_violated
 
 
-class RankingOracle(Oracle):
+class RankingOracle(Oracle[RankingLoss]):
     """An oracle for the family of two-array losses."""
 
     serves = (RankingLoss,)
@@ -128,8 +134,7 @@ class RankingOracle(Oracle):
         """``bind`` for a ranking loss. Of equal maxima the largest rank is to be taken, and
         negatives of equal score stand in the order given."""
 
-    def bind(self, loss: Loss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
-        assert isinstance(loss, RankingLoss)
+    def bind(self, loss: RankingLoss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
         return self.bind_ranking(loss, n_pos, n_neg, threads)
 
 
@@ -141,8 +146,7 @@ class NativeOracle(RankingOracle):
         kernel.add_tables(n_neg, *loss.tables(n_pos, n_neg))
         return lambda *arrays: Violation(*kernel.one(*arrays))
 
-    def bind_queries(self, loss: Loss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
-        assert isinstance(loss, RankingLoss)
+    def bind_queries(self, loss: RankingLoss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
         kernel = _kernels.RankingOracle(self.name, loss.unimodal, threads)
         first, n_pos, n_neg, shares = queries.tasks
         sizes, which = np.unique(np.stack([n_pos, n_neg]), axis=1, return_inverse=True)

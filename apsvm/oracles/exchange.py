@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from apsvm.losses.base import Loss
 from apsvm.losses.precision_at_k import PrecisionAtK
 from apsvm.oracles.measures import Measure, MeasureOracle
 
 
-class Exchange(MeasureOracle):
+class Exchange(MeasureOracle[PrecisionAtK]):
     """m positives out, m negatives in."""
 
     name: ClassVar[str] = "exchange"
     serves = (PrecisionAtK,)
     why_not = "it is made for P@k over rankings"
 
-    def measure(self, loss: Loss, n: int) -> Measure:
-        assert isinstance(loss, PrecisionAtK)
+    def measure(self, loss: PrecisionAtK, n: int) -> Measure:
         return Measure("p@k", float(loss.k))

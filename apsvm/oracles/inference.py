@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from apsvm import ranking
 from apsvm.losses import make_loss
-from apsvm.losses.base import LossError, LossOverRankings
+from apsvm.losses.base import LossError, is_over_rankings
 from apsvm.oracles import make_oracle
 
 
@@ -68,7 +68,7 @@ def most_violated_ranking(
     if n_pos == 0 or n_neg == 0:
         raise ValueError(f"a ranking needs a positive and a negative row, found {n_pos} and {n_neg}")
     trained = make_loss(loss)
-    if not isinstance(trained, LossOverRankings):
+    if not is_over_rankings(trained):
         raise LossError(f"loss {trained.name!r} is not over rankings: there is no ranking to find")
     weights_pos, weights_neg = np.empty(n_pos), np.empty(n_neg)
     bound = make_oracle(oracle, trained).bind(trained, n_pos, n_neg)

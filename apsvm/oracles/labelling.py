@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from apsvm.losses.base import Loss
+from apsvm.losses.base import LossOverLabellings
 from apsvm.losses.break_even import BreakEven
 from apsvm.losses.f_measure import FMeasure
 from apsvm.losses.set_precision_at_k import SetPrecisionAtK
@@ -17,18 +17,12 @@ from apsvm.losses.set_recall_at_k import SetRecallAtK
 from apsvm.oracles.measures import Measure, MeasureOracle
 
 
-class Labelling(MeasureOracle):
+class Labelling(MeasureOracle[LossOverLabellings]):
     """The highest positives and the highest negatives, as many of each as pay."""
 
     name: ClassVar[str] = "labelling"
     serves = (FMeasure, SetPrecisionAtK, SetRecallAtK, BreakEven)
     why_not = "it is made for measures over labellings"
 
-    def measure(self, loss: Loss, n: int) -> Measure:
-        if isinstance(loss, FMeasure):
-            return Measure("f(beta)", loss.beta)
-        if isinstance(loss, SetPrecisionAtK):
-            return Measure("set-p@k", float(loss.k))
-        if isinstance(loss, SetRecallAtK):
-            return Measure("set-r@k", float(loss.k))
-        return Measure("prbep")
+    def measure(self, loss: LossOverLabellings, n: int) -> Measure:
+        return Measure(loss.kernel, loss.kernel_parameter)

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from apsvm.losses.base import Loss
 from apsvm.losses.ndcg_at_k import NDCGAtK
 from apsvm.oracles.measures import Measure, MeasureOracle
 
 
-class Lattice(MeasureOracle):
+class Lattice(MeasureOracle[NDCGAtK]):
     """Paths over (positives, negatives) in the first k places."""
 
     name: ClassVar[str] = "lattice"
     serves = (NDCGAtK,)
     why_not = "it is made for NDCG@k"
 
-    def measure(self, loss: Loss, n: int) -> Measure:
-        assert isinstance(loss, NDCGAtK)
+    def measure(self, loss: NDCGAtK, n: int) -> Measure:
         return Measure("ndcg@k", float(loss.k), loss.discount(n))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.losses.base import Loss
-from apsvm.losses.graded import GradedLoss
+from apsvm.losses.graded import GradedLoss, takes_grades
 
 
 class NothingToRankError(ValueError):
@@ -140,12 +140,12 @@ def lay_out(
     by_query = groups if loss.by_query else None
     relevance: NDArray[np.float64] = relevant.astype(np.float64)
     levels = None
-    if grades is not None and isinstance(loss, GradedLoss):
+    if grades is not None and takes_grades(loss):
         relevance = np.maximum(grades, 0.0)
     order, n_pos, n_neg = _queries_first(relevance, by_query)
     first = np.cumsum(n_pos + n_neg) - n_pos - n_neg
     to_rank = (n_pos > 0) & (n_neg > 0)
-    if grades is not None and isinstance(loss, GradedLoss):
+    if grades is not None and takes_grades(loss):
         levels = _levels(loss, relevance[order], first)
         to_rank = np.isin(np.arange(n_pos.size), levels.query)
     weights = np.ones(n_pos.size)

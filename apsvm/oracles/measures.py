@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.losses.base import Loss
-from apsvm.oracles.base import BoundOracle, Oracle, QueriesOracle, Violation
+from apsvm.oracles.base import BoundOracle, LossT, Oracle, QueriesOracle, Violation
 from apsvm.oracles.layout import Queries
 
 
@@ -29,22 +28,22 @@ class Measure(NamedTuple):
     discount: NDArray[np.float64] = np.empty(0)
 
 
-class MeasureOracle(Oracle):
+class MeasureOracle(Oracle[LossT]):
     """An oracle whose algorithm the kernels hold under the names of its losses."""
 
     @abstractmethod
-    def measure(self, loss: Loss, n: int) -> Measure:
+    def measure(self, loss: LossT, n: int) -> Measure:
         """``loss`` as the kernels know it, for queries of up to n rows."""
 
-    def bind(self, loss: Loss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
+    def bind(self, loss: LossT, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
         kernel = self._kernel(loss, n_pos + n_neg, threads)
         return lambda *arrays: Violation(*kernel.one(*arrays))
 
-    def bind_queries(self, loss: Loss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
+    def bind_queries(self, loss: LossT, queries: Queries, *, threads: int = 1) -> QueriesOracle:
         kernel = self._kernel(loss, int((queries.n_pos + queries.n_neg).max()), threads)
         kernel.add_tasks(*queries.tasks)
         return lambda scores, weights: Violation(*kernel(scores, weights))
 
-    def _kernel(self, loss: Loss, n: int, threads: int) -> _kernels.MeasureOracle:
+    def _kernel(self, loss: LossT, n: int, threads: int) -> _kernels.MeasureOracle:
         form, parameter, discount = self.measure(loss, n)
         return _kernels.MeasureOracle(form, parameter, discount, discount[:-1] - discount[1:], threads)

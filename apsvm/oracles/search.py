@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from apsvm.losses.base import Loss, RankingLoss
+from apsvm.losses.base import Loss, is_of_two_arrays
 from apsvm.oracles.base import NativeOracle
 
 
@@ -18,7 +18,7 @@ class SearchingOracle(NativeOracle):
     @classmethod
     def refusal(cls, loss: Loss) -> str | None:
         refusal = super().refusal(loss)
-        if refusal is None and isinstance(loss, RankingLoss) and not loss.unimodal:
+        if refusal is None and is_of_two_arrays(loss) and not loss.unimodal:
             return "it searches the ranks by bisection, and this loss does not declare itself unimodal"
         return refusal
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from apsvm.losses.base import Loss
 from apsvm.losses.ndcg_chakrabarti import ChakrabartiNDCG
 from apsvm.oracles.measures import Measure, MeasureOracle
 
 
-class TwoRuns(MeasureOracle):
+class TwoRuns(MeasureOracle[ChakrabartiNDCG]):
     """The top negative first, or not."""
 
     name: ClassVar[str] = "two-runs"
     serves = (ChakrabartiNDCG,)
     why_not = "it is made for NDCG with Chakrabarti's discount"
 
-    def measure(self, loss: Loss, n: int) -> Measure:
-        assert isinstance(loss, ChakrabartiNDCG)
+    def measure(self, loss: ChakrabartiNDCG, n: int) -> Measure:
         return Measure("ndcg-chakrabarti", discount=loss.discount(n))

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from apsvm import ranking
 from apsvm.clock import Span, Spans
 from apsvm.data.rows import RowOperator
-from apsvm.losses.base import Loss, LossOverRankings, RankingLoss
+from apsvm.losses.base import Loss, RankingLoss
 from apsvm.oracles import ORACLES
-from apsvm.oracles.base import Oracle, QueriesOracle
+from apsvm.oracles.base import AnyOracle, QueriesOracle
 from apsvm.oracles.layout import Layout, Queries, lay_out
 from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
 
@@ -103,7 +103,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
 
     rows: RowOperator
     loss: Loss
-    oracle: Oracle
+    oracle: AnyOracle
     n_pos: int
     n_neg: int
     queries: int
@@ -190,7 +190,7 @@ def make_risk(
     rows: RowOperator,
     relevant: NDArray[np.bool_],
     loss: Loss,
-    oracle: Oracle,
+    oracle: AnyOracle,
     *,
     groups: NDArray[np.int64] | None = None,
     costs: NDArray[np.float64] | None = None,
@@ -217,11 +217,11 @@ def make_risk(
     return bind_risk(rows, layout, loss, oracle, count_ranks=count_ranks)
 
 
-def bind_risk(rows: RowOperator, layout: Layout, loss: Loss, oracle: Oracle, *, count_ranks: bool = False) -> Risk:
+def bind_risk(rows: RowOperator, layout: Layout, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
     """The risk of rows whose ``layout`` is known; the rest as for ``make_risk``."""
     queries = layout.queries
     n_queries = queries.n_pos.size
-    count_ranks = count_ranks and isinstance(loss, LossOverRankings)
+    count_ranks = count_ranks and loss.over_rankings
     if count_ranks and (n_queries > 1 or queries.levels is not None):
         what = f"{n_queries} queries" if queries.levels is None else "grades"
         raise ValueError(f"ranks are counted of one ranking of two classes, found {what}")

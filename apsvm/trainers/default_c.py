@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from apsvm.losses.base import Loss, LossOverRankings
+from apsvm.losses.base import Loss
 from apsvm.trainers.base import TrainingSet
 
 #: By the bound; of one ranking and of several.
@@ -35,7 +35,7 @@ def default_C(data: TrainingSet, loss: Loss, bound: str = "hinge") -> float:
     if variance.size == 0 or not np.isfinite(variance).all():
         return 1.0
     several = groups is not None and bool((groups != groups[0]).any())
-    factor = FACTORS[bound][several] if isinstance(loss, LossOverRankings) else FACTOR_OVER_ROWS
+    factor = FACTORS[bound][several] if loss.over_rankings else FACTOR_OVER_ROWS
     with np.errstate(over="ignore"):  # inf is told below
         C = float(np.exp(np.log(factor) - np.log(variance.size) - np.log(variance).mean()))
     return C if 0.0 < C < np.inf else 1.0

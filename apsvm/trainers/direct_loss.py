@@ -33,7 +33,7 @@ from apsvm.data.rows import RowOperator
 from apsvm.losses.base import Loss, LossOverRankings
 from apsvm.oracles import make_oracle
 from apsvm.oracles.against_loss import AgainstLoss
-from apsvm.oracles.base import Oracle
+from apsvm.oracles.base import AnyOracle
 from apsvm.oracles.bucket import Bucket
 from apsvm.oracles.layout import Queries
 from apsvm.risk import NoLoss, Risk, make_risk
@@ -144,12 +144,12 @@ class Lists:
     add up to 1, and its gradient. ``oracle`` is the loss's own, for the positive update."""
 
     def __init__(
-        self, layout: Queries, loss: Loss, oracle: Oracle, settings: DirectSettings, *, threads: int = 1
+        self, layout: Queries, loss: Loss, oracle: AnyOracle, settings: DirectSettings, *, threads: int = 1
     ) -> None:
         positive = settings.update == "positive"
-        perturbed: Oracle = oracle if positive else AgainstLoss()
+        perturbed: AnyOracle = oracle if positive else AgainstLoss()
         # Rows of one score: L₊ takes them in the best order, L₋ in the worst, so that both count them as wrong.
-        by_score: Oracle = Bucket() if positive else AgainstLoss()
+        by_score: AnyOracle = Bucket() if positive else AgainstLoss()
         self._perturbed = perturbed.bind_queries(loss, layout, threads=threads)
         self._by_score = by_score.bind_queries(NoLoss(), layout, threads=threads)
         self._sign, self._epsilon, self._l2 = 1.0 if positive else -1.0, settings.epsilon, settings.penalty

@@ -102,12 +102,12 @@ class DirectLoss(Trainer[DirectSettings]):
 
     def _checked_loss(self, given: str | object) -> LossOverRankings:
         from apsvm.losses import make_loss
-        from apsvm.losses.base import LossError, LossOverRankings, RankingLoss
+        from apsvm.losses.base import LossError, is_over_rankings
 
         loss = make_loss(given)
-        if not isinstance(loss, LossOverRankings):
+        if not is_over_rankings(loss):
             raise LossError(f"direct loss minimisation is for losses over rankings, and {loss.name!r} is none")
-        if self.settings.update == "negative" and not isinstance(loss, RankingLoss):
+        if self.settings.update == "negative" and not loss.of_two_arrays:
             raise LossError(
                 f"the negative update is for losses of two arrays, weights and discount, and {loss.name!r} has none: "
                 "choose the positive update"
@@ -117,9 +117,8 @@ class DirectLoss(Trainer[DirectSettings]):
     @property
     def takes(self) -> Takes:
         from apsvm.data.labels import Takes
-        from apsvm.losses.graded import GradedLoss
 
-        return Takes.GRADES if isinstance(self.loss, GradedLoss) else Takes.TWO_CLASSES
+        return Takes.GRADES if self.loss.takes_grades else Takes.TWO_CLASSES
 
     @property
     def metric(self) -> str | None:

@@ -116,7 +116,6 @@ class StructuredSVM(Trainer[StructuredSettings]):
         given: frozenset[str] = frozenset(),
     ) -> None:
         from apsvm.losses import make_loss
-        from apsvm.losses.base import LossOverRankings, RankingLoss
         from apsvm.oracles import serving
 
         super().__init__(loss, settings, given)
@@ -126,18 +125,17 @@ class StructuredSVM(Trainer[StructuredSettings]):
         self._approximates = asked.oracle == "appx"
         if asked.oracle != "auto":
             fitting = [name for name in serving(self.loss) if name in ORACLE_CHOICES]
-            fitting += ["appx"] if isinstance(self.loss, RankingLoss) else []
+            fitting += ["appx"] if self.loss.of_two_arrays else []
             if asked.oracle not in fitting:
                 raise SettingsError(
                     f"--oracle {asked.oracle} cannot serve --loss {self.loss_name}: choose "
                     f"{', '.join(['auto', *fitting])}"
                 )
-        over_rankings = isinstance(self.loss, LossOverRankings)
-        if asked.bound == "tight" and not over_rankings:
+        if asked.bound == "tight" and not self.loss.over_rankings:
             raise SettingsError(
                 f"--bound tight is for losses over rankings, and {self.loss_name} is none: leave it out"
             )
-        if asked.log_ranks and not over_rankings:
+        if asked.log_ranks and not self.loss.over_rankings:
             raise SettingsError(f"--log-ranks is for losses over rankings, and {self.loss_name} is none")
         names = self.names
         if len(set(names)) < len(names):
@@ -151,9 +149,8 @@ class StructuredSVM(Trainer[StructuredSettings]):
     def takes(self) -> Takes:
         """Grades for a graded loss; the two-stage approximation looks at none."""
         from apsvm.data.labels import Takes
-        from apsvm.losses.graded import GradedLoss
 
-        graded = isinstance(self.loss, GradedLoss) and not self._approximates
+        graded = self.loss.takes_grades and not self._approximates
         return Takes.GRADES if graded else Takes.TWO_CLASSES
 
     @property
