@@ -70,9 +70,6 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         part: type[T] = getattr(import_module(module), attribute)
         return part
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._places  # Mapping's own would import the part, and let UnknownNameError through
-
     def spelled(self, name: str) -> Spelled:
         """``name`` taken apart by the forms registered; UnknownNameError if it is of none."""
         found = spelled(name, self)
