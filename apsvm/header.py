@@ -236,11 +236,12 @@ class Header:
             raise HeaderError("it is not a JSON object")
         schema = value.get("schema")
         content = {key: item for key, item in value.items() if key != "schema"}
-        if schema == 1 and not isinstance(schema, bool):
+        whole = isinstance(schema, int) and not isinstance(schema, bool)
+        if whole and schema == 1:
             from apsvm.header_1 import upgraded
 
             content = upgraded(content)
-        elif schema != SCHEMA or isinstance(schema, bool):
+        elif not whole or schema != SCHEMA:
             raise HeaderError(f"schema {schema!r} is not known to this version of apsvm (it knows 1 and {SCHEMA})")
         return _decoded(cls, content, "")
 

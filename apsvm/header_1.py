@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from apsvm.header import HeaderError, LabelKind
+from apsvm.header import HeaderError, LabelKind, is_finite_number
 
 #: The settings of each family, by their names then and now.
 _SETTINGS: dict[str, dict[str, str]] = {
@@ -61,10 +61,12 @@ def upgraded(old: Mapping[str, Any]) -> dict[str, Any]:
         new["details"]["oracle"] = old["oracle"]
     if old.get("C") is not None:
         multiple = old.get("C_of_default")
-        settings["C"] = old["C"] if multiple is None else f"{multiple:g}x"
+        settings["C"] = old["C"] if multiple is None else f"{_number(multiple, 'C_of_default'):g}x"
     new |= _evidence(old)
     if family == "rank-ncg":
         _add_preferences(old, new)
+    if family == "warp":
+        _add_what_warp_said(old, new)
     return new
 
 
@@ -127,12 +129,17 @@ def _metric(old: Mapping[str, Any]) -> str | None:
         return f"RBP{loss[3:]}"
     if loss.startswith("f("):
         return f"F{loss[2:-1]}"
+    if loss == "warp":
+        tau = old.get("tau", "harmonic")
+        if not isinstance(tau, str):
+            raise HeaderError(f"expected text in 'tau', found {tau!r}")
+        return "P@10" if "users" in _part(old, "data") else {"auc": "WMW", "harmonic": "AP"}.get(tau, tau.upper())
     if loss != "wmw":
         return None
-    graph = _part(old, "graph")
-    if graph.get("edges"):
-        return "WMW({})".format(",".join(f"{low:g}<{high:g}" for low, high in graph["edges"]))
-    name = graph.get("name")
+    edges = _edges(old)
+    if edges:
+        return "WMW({})".format(",".join(f"{low:g}<{high:g}" for low, high in edges))
+    name = _part(old, "graph").get("name")
     return f"WMW({name})" if name in ("adjacent", "bipartite") else "WMW"
 
 
@@ -140,14 +147,11 @@ def _labels(old: Mapping[str, Any], family: str) -> dict[str, Any]:
     several = bool(old.get("multilabel", False))
     positive, relevant_from = old["positive_label"], old.get("relevant_from")
     labels: dict[str, Any] = {"several": several}
-    if isinstance(old.get("labels"), Mapping):
-        labels["positive"] = old["labels"].get("positive")
-        labels["negative"] = old["labels"].get("negative", [])
+    labels["negative"] = _part(old, "labels").get("negative", [])
     classes = old.get("classes")
     if family == "rank-ncg":
-        found = _part(old, "classes")
-        cuts, names = found.get("cuts"), found.get("labels") or [None]
-        lowest = 1.0 if cuts is not None else names[0]
+        cuts, names = _part(old, "classes").get("cuts"), _list(_part(old, "classes"), "labels")
+        lowest = 1.0 if cuts is not None else names[0] if names else None
         return {"kind": LabelKind.ORDER, "cuts": cuts, "relevant_above": lowest}
     if "users" in _part(old, "data"):
         return {"kind": LabelKind.NONE}
@@ -164,7 +168,7 @@ def _labels(old: Mapping[str, Any], family: str) -> dict[str, Any]:
         return {"kind": LabelKind.GRADES}
     if isinstance(classes, list) and len(classes) == 2 and all(isinstance(name, str) for name in classes):
         labels["names"] = classes
-    return {**labels, "kind": LabelKind.BINARY}
+    return {**labels, "kind": LabelKind.BINARY, "positive": 1.0}
 
 
 def _features(old: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,11 +190,11 @@ def _data(old: dict[str, Any]) -> dict[str, Any]:
 
 
 def _evidence(old: Mapping[str, Any]) -> dict[str, Any]:
-    bounds, result = old.get("certificate"), old.get("result")
-    if isinstance(bounds, Mapping):
+    bounds, result = _part(old, "certificate"), _part(old, "result")
+    if bounds:
         more = {name: old[name] for name in ("bound", "exact", "hinge_objective") if old.get(name) is not None}
         return {"certificate": {**bounds, **more}}
-    if isinstance(result, Mapping):
+    if result:
         return {"gradient": {**result, "evaluations": old.get("evaluations")}}
     if "epochs" in old:
         count = old["epochs"]
@@ -212,7 +216,38 @@ def _add_preferences(old: Mapping[str, Any], new: dict[str, Any]) -> None:
     if classes.get("cuts") is not None:
         new["settings"]["classes"] = classes.get("count")
     new["details"] = {
-        "edges": graph.get("edges"),
+        "edges": [list(edge) for edge in _edges(old)] or None,
+        "n_classes": classes.get("count"),
         "classes": classes.get("labels"),
         "rows_of_classes": classes.get("rows"),
     }
+
+
+def _add_what_warp_said(old: Mapping[str, Any], new: dict[str, Any]) -> None:
+    """Its threads, and that rows are users."""
+    if "threads" in old:
+        new["details"]["threads"] = old["threads"]
+    if "users" in _part(old, "data"):
+        new["settings"] |= {"rows_as_users": True, "factors": old.get("factors")}
+
+
+def _edges(old: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """The edges of RankNCG's graph, where the header lists them."""
+    edges = _list(_part(old, "graph"), "edges")
+    if not all(isinstance(edge, list) and len(edge) == 2 for edge in edges):
+        raise HeaderError(f"expected pairs of labels in 'graph.edges', found {edges!r}")
+    return [(_number(low, "graph.edges"), _number(high, "graph.edges")) for low, high in edges]
+
+
+def _list(part: Mapping[str, Any], name: str) -> list[Any]:
+    """The list of this name; an empty one where there is none."""
+    values = part.get(name)
+    if values is not None and not isinstance(values, list):
+        raise HeaderError(f"expected a list in {name!r}, found {values!r}")
+    return values or []
+
+
+def _number(value: Any, name: str) -> float:
+    if not is_finite_number(value):
+        raise HeaderError(f"expected a number in {name!r}, found {value!r}")
+    return float(value)

@@ -409,7 +409,8 @@ def _kind_of(content: Any) -> type[LinearRanker] | type[ItemRanker] | type[Ranke
 def _header_in(content: Mapping[str, Any]) -> Header:
     """The header that a file's content holds beside the shape of the model."""
     with _header_errors():
-        return Header.from_json(_without_shape(content))
+        # Schema 1 knew no header apart from the model.
+        return Header.from_json(content if content["schema"] == 1 else _without_shape(content))
 
 
 def _without_shape(content: Mapping[str, Any]) -> dict[str, Any]:
