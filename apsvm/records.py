@@ -104,7 +104,9 @@ _FIELDS: Mapping[str, Mapping[str, _Kind]] = {
     "start": {"C?": _POSITIVE.or_list(), "epsilon?": _NUMBER, "loss?": _TEXT},
     "oracle": {
         **dict.fromkeys(("oracle", "stage?", "start?"), _TEXT),
-        **dict.fromkeys(("n_pos", "n_neg"), _SIZE),
+        # Of a list of grades that are all above 0 every row is a positive.
+        "n_pos": _SIZE,
+        "n_neg": _COUNT,
         **dict.fromkeys(("oracle_wall_ns", "iteration?", "step?"), _COUNT),
         "C?": _POSITIVE,
         "ranks?": _RANKS.or_null(),

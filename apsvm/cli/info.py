@@ -56,6 +56,7 @@ def _as_json(model: Model) -> dict[str, Any]:
         content |= {"intercept": model.intercept, "weights": _weights(model.coef)}
     else:
         factors = model.factors
+        content["factors"] = factors.input.shape[1]
         content["weights"] = _weights(factors.input, factors.output, factors.bias)
     return content
 
@@ -69,7 +70,7 @@ def _weights(*arrays: NDArray[np.floating]) -> dict[str, Any]:
 
 def _described(model: Model) -> Iterator[tuple[str, str]]:
     """Names and texts, grouped: what it is, what it was trained for, how that ended, of what."""
-    from apsvm.model import LinearRanker, RankerSet
+    from apsvm.model import ItemRanker, LinearRanker, RankerSet
     from apsvm.report.words import certificate, meaning
 
     header = model.header
@@ -78,7 +79,11 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     yield "trainer", header.family
     yield "metric", header.metric or ""
     yield "labels", meaning(header.labels)
-    yield "features", _features(header.features, model.width, "items" if model.kind == "item-factors" else "features")
+    if isinstance(model, ItemRanker):
+        first = 0 if header.features.zero_based else 1
+        yield "items", f"{model.width:,}, counted from {first}; {model.factors.input.shape[1]} factors each"
+    else:
+        yield "features", _features(header.features, model.width)
     if isinstance(model, LinearRanker):
         yield "weights", _weights_in_words(model)
     yield from _settings(header)
@@ -94,8 +99,8 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     yield "versions", ", ".join(f"{name} {version}" for name, version in header.versions.items())
 
 
-def _features(features: Features, width: int, what: str) -> str:
-    parts = [f"{width:,} {what}, counted from {0 if features.zero_based else 1}"]
+def _features(features: Features, width: int) -> str:
+    parts = [f"{width:,} features, counted from {0 if features.zero_based else 1}"]
     scales = {
         "maxabs": "each scaled to a largest magnitude of 1",
         "standard": "each scaled to a deviation of 1",

@@ -190,8 +190,8 @@ def of_relevance(relevant: NDArray[np.bool_]) -> Target:
 def graded(grades: NDArray[np.float64]) -> Target:
     """Labels (n,) as grades. Where they are +1 against −1 or 0, there are two classes."""
     relevant = grades > 0.0
-    if (grades[relevant] == 1.0).all() and np.isin(grades[~relevant], (-1.0, 0.0)).all():
-        negative = tuple(np.unique(grades[~relevant]).tolist())
+    negative = tuple(np.unique(grades[~relevant]).tolist())
+    if (grades[relevant] == 1.0).all() and negative in ((), (-1.0,), (0.0,)):
         return Target(Labels(kind=LabelKind.BINARY, positive=1.0, negative=negative), relevant)
     return Target(Labels(kind=LabelKind.GRADES), relevant, np.maximum(grades, 0.0))
 

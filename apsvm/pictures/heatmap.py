@@ -77,6 +77,8 @@ class Heatmap(Picture):
     def _of_calls(cls, ranked: Sequence[Mapping[str, Any]], title: str) -> Heatmap:
         # Of a stage on other rows (appx) only those of the last one make one picture.
         n_pos, n_neg = ranked[-1]["n_pos"], ranked[-1]["n_neg"]
+        if n_neg == 0:
+            raise PictureError("there are no negatives whose ranks could be drawn")
         rows: list[RankCounts] = []
         begins: dict[int, str] = {}
         at: tuple[str, float, int]

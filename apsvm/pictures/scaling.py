@@ -127,12 +127,12 @@ def timings_of_log(records: Sequence[Mapping[str, Any]]) -> list[Timing]:
 
     Raises
     ------
-    PictureError : no oracle record
+    PictureError : no oracle record of rows of both classes
     """
     calls: dict[tuple[str, int, int], list[int]] = {}
     with as_written_by_train():
         for record in records:
-            if record["event"] == "oracle":
+            if record["event"] == "oracle" and record["n_neg"] > 0:
                 key = (record["oracle"], record["n_pos"], record["n_neg"])
                 calls.setdefault(key, []).append(record["oracle_wall_ns"])
     if not calls:

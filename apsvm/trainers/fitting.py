@@ -170,7 +170,6 @@ class Fit:
 
     def _parts(self, outcome: Outcome) -> Iterator[tuple[Fit, Outcome]]:
         """Each class's own training, and what became of it."""
-        assert self.target.classes is not None
         for label, own in outcome.classes:
             yield replace(self, target=two_classes(self.dataset, LabelOptions(positive_label=label))), own
 

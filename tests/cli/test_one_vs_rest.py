@@ -455,13 +455,15 @@ def test_info(digit_set, run):
         assert own["weights"]["norm"] == pytest.approx(np.linalg.norm(ranker.coef))
         assert own["certificate"]["primal"] == ranker.header.certificate.primal
     lines = run("info", digit_set).stdout.splitlines()
-    names = next(line for line in lines if line.startswith("positive_label  ") and "primal" in line).split()
-    rows = [dict(zip(names, line.split(), strict=True)) for line in lines[-10:]]
+    names = next(line for line in lines if line.startswith("class  ")).replace("gap / C", "gap/C").split()
+    rows = [dict(zip(names, line.split(), strict=False)) for line in lines[-10:]]
     for label, row in enumerate(rows):
-        assert float(row["positive_label"]) == label
-        assert float(row["certificate.primal"]) == pytest.approx(
-            rankers.ranker(label).header.certificate.primal, rel=1e-6
-        )  # fmt: skip
+        header = rankers.ranker(label).header
+        assert float(row["class"]) == label
+        assert (row["state"], int(row["iterations"])) == (header.state, header.iterations)
+        assert float(row["C"]) == pytest.approx(header.C, rel=1e-5)
+        assert float(row["gap/C"]) == pytest.approx(header.certificate.gap / header.C, rel=0.1)
+        assert int(row["positives"]) == header.data.positives
 
 
 @pytest.mark.parametrize("options", [(), ("--loss", "zero-one", "--bias", "0.5")], ids=["", "with a bias"])

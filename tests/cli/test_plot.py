@@ -182,6 +182,13 @@ def test_scaling(logged, here, tmp_path):
             "of 2 negatives",
         ),
         ("heatmap", b'{"event": "start"}\n', 65, "no oracle record"),
+        (
+            "heatmap",
+            b'{%s, "stage": "train", "C": 1, "iteration": 1, "ranks": []}\n' % CALL.replace(b": 2", b": 0"),
+            65,
+            "no negatives",
+        ),
+        ("scaling", b"{%s}\n" % CALL.replace(b": 2", b": 0"), 65, "no oracle record"),
         ("convergence", b'{"event": "iteration", "primal": 1}\n', 65, "not as apsvm train writes it"),
         ("convergence", b'{"event": "epoch", "epoch": 1}\n', 65, "not as apsvm train writes it"),
         ("heatmap", b'{"event": "oracle", "ranks": [[1, 2]]}\n', 65, "not as apsvm train writes it"),
