@@ -94,8 +94,8 @@ def cv(data: str, read: ReadOptions, **given: Any) -> int:
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
     are trained in one go, a path; every combination of the others is a training of its own. Multiples, 1x, are of what
     fits the scale of the features of the fold's training rows. Where the best value stands at the edge of values that
-    nobody named, two more beyond it are tried. --time-limit is for each fold's path. The deviation is that between the
-    folds' values.
+    nobody named, and the metric still rises there, two more beyond it are tried. --time-limit is for each fold's path.
+    The deviation is that between the folds' values.
 
     \b
     apsvm cv data.svm -C 0.01:1e5:log10 --metric AP -o best.model
