@@ -32,6 +32,7 @@ from apsvm.cli.training import (
     check_data,
     check_inputs,
     check_output,
+    described,
     feature_options,
     label_options,
     read_to_train,
@@ -213,6 +214,8 @@ class _Run:
             family = fit.trainer.family  # what there is to say of the data, each says once
             check_data(fit.trainer, fit.training_set(), quiet=self.given["quiet"] or family in families)
             families.add(family)
+        if self.given["verbose"] and not self.given["quiet"]:
+            say(described(dataset, search.fits[0].target))
         return search
 
     def _query_weights(self, dataset: Dataset) -> Mapping[int, float] | None:
