@@ -32,6 +32,7 @@ from apsvm.cli.training import (
     check_data,
     check_inputs,
     check_output,
+    described,
     feature_options,
     label_options,
     read_to_train,
@@ -94,8 +95,8 @@ def cv(data: str, read: ReadOptions, **given: Any) -> int:
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
     are trained in one go, a path; every combination of the others is a training of its own. Multiples, 1x, are of what
     fits the scale of the features of the fold's training rows. Where the best value stands at the edge of values that
-    nobody named, two more beyond it are tried. --time-limit is for each fold's path. The deviation is that between the
-    folds' values.
+    nobody named, and the metric still rises there, two more beyond it are tried. --time-limit is for each fold's path.
+    The deviation is that between the folds' values.
 
     \b
     apsvm cv data.svm -C 0.01:1e5:log10 --metric AP -o best.model
@@ -213,6 +214,8 @@ class _Run:
             family = fit.trainer.family  # what there is to say of the data, each says once
             check_data(fit.trainer, fit.training_set(), quiet=self.given["quiet"] or family in families)
             families.add(family)
+        if self.given["verbose"] and not self.given["quiet"]:
+            say(described(dataset, search.fits[0].target))
         return search
 
     def _query_weights(self, dataset: Dataset) -> Mapping[int, float] | None:

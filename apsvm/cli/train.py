@@ -43,6 +43,7 @@ from apsvm.cli.training import (
     check_data,
     check_inputs,
     check_output,
+    described,
     feature_options,
     label_options,
     read_to_train,
@@ -211,7 +212,8 @@ class _Run:
         given, began = self.given, time.perf_counter()
         fit = self._fit(dataset)
         check_data(self.trainer, fit.training_set(), quiet=given["quiet"])
-        self._describe(fit)
+        if given["verbose"] and not given["quiet"]:
+            say(described(fit.dataset, fit.target))
         read_seconds += time.perf_counter() - began
         as_asked = True
         if given["run_dir"] is not None:
@@ -278,20 +280,6 @@ class _Run:
             say(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")
         with reading(rows.source):
             return rows, decide(rows, takes, self.labels)
-
-    def _describe(self, fit: Fit) -> None:
-        if not self.given["verbose"] or self.given["quiet"]:
-            return
-        from apsvm.header import LabelKind
-
-        (rows, features), kind = fit.dataset.X.shape, fit.target.labels.kind
-        if kind is LabelKind.NONE:
-            what = f"{rows} users, {features} items"
-        elif kind is LabelKind.CLASSES:
-            what = f"{rows} rows, {len(fit.dataset.classes())} classes, {features} features"
-        else:
-            what = f"{rows} rows, {int(fit.target.relevant.sum())} positive, {features} features"
-        say(f"{fit.dataset.source}: {what}, {fit.dataset.n_values} values")
 
     def _trained(self, fit: Fit, log: Log, signals: list[int]) -> Iterator[tuple[Outcome, Model]]:
         from threadpoolctl import threadpool_limits

@@ -20,7 +20,7 @@ from apsvm.trainers.base import Trainer
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
-    from apsvm.data.labels import LabelOptions
+    from apsvm.data.labels import LabelOptions, Target
     from apsvm.trainers.base import TrainingSet
     from apsvm.trainers.fitting import FeatureOptions
 
@@ -106,6 +106,20 @@ def check_data(trainer: Trainer[Any], data: TrainingSet, *, quiet: bool) -> None
     if not quiet:
         for remark in remarks:
             say(f"warning: {data.source}: {remark}")
+
+
+def described(dataset: Dataset, target: Target) -> str:
+    """What the data is, in a line."""
+    from apsvm.header import LabelKind
+
+    (rows, features), kind = dataset.X.shape, target.labels.kind
+    if kind is LabelKind.NONE:
+        what = f"{rows} users, {features} items"
+    elif kind is LabelKind.CLASSES:
+        what = f"{rows} rows, {len(dataset.classes())} classes, {features} features"
+    else:
+        what = f"{rows} rows, {int(target.relevant.sum())} positive, {features} features"
+    return f"{dataset.source}: {what}, {dataset.n_values} values"
 
 
 @contextmanager

@@ -11,6 +11,9 @@ from typing import Any
 from apsvm.selection.cross_validation import Measured
 from apsvm.selection.grids import Axis, Grid, amount
 
+#: A rise of the metric that is worth more trainings: the edge is often where a plateau begins.
+WORTH_IT = 1e-3
+
 
 @dataclass(slots=True, eq=False)
 class Candidate:
@@ -110,8 +113,9 @@ def at_the_edge(candidates: Sequence[Candidate], grid: Grid, chosen: Candidate) 
 
 
 def beyond(candidates: Sequence[Candidate], grid: Grid, peak: Candidate, metric: str) -> dict[str, tuple[Any, ...]]:
-    """Values worth trying beyond those of the grid, by setting: where nobody named any, and the metric still rises
-    towards the last one, ``peak``, the best of all; none where it cannot rise further, for metrics end at 1."""
+    """Values worth trying beyond those of the grid, by setting: where nobody named any, and the metric still rises by
+    ``WORTH_IT`` or more towards the last one, ``peak``, the best of all. None where it cannot rise further: metrics end
+    at 1."""
     values: dict[str, tuple[Any, ...]] = {}
     if peak.mean(metric) >= 1.0:
         return values
@@ -119,8 +123,7 @@ def beyond(candidates: Sequence[Candidate], grid: Grid, peak: Candidate, metric:
         on_it = line(candidates, peak, axis)
         if axis.named or not axis.numeric or len(on_it) < max(2, len(axis.values)):
             continue
-        if peak is on_it[-1] and peak.mean(metric) > on_it[-2].mean(metric):
-            values[axis.name] = axis.above()
-        elif peak is on_it[0] and peak.mean(metric) > on_it[1].mean(metric):
-            values[axis.name] = axis.below()
+        neighbour = {on_it[-1]: on_it[-2], on_it[0]: on_it[1]}.get(peak)
+        if neighbour is not None and peak.mean(metric) - neighbour.mean(metric) >= WORTH_IT:
+            values[axis.name] = axis.above() if peak is on_it[-1] else axis.below()
     return {name: new for name, new in values.items() if new}
