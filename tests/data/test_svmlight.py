@@ -158,12 +158,11 @@ GOOD = [
     ),
     Good(
         "sorted here, unknown dropped",
-        b"1 9:4 8:1 1:2\n1 9:1 8:1\n",
-        [*ONE, (1, {})],
+        b"1 9:4 4:1 1:2\n1 9:1 8:1\n1 4:1 3:7\n",
+        [*ONE, (1, {}), (1, {2: 7})],
         options={"sort_features": True, "n_features": 3, "ignore_unknown": True},
         judged=False,
-        n_columns=3,
-        unknown=4,
+        unknown=5,
     ),
     Good("float32", b"1 1:0.1 2:3\n", [(1, {0: 0.1, 1: 3})], options={"dtype": np.float32}),
     Good("float32 underflow", b"1 1:1e-60 2:-1e-60\n", [(1, {0: 0.0, 1: -0.0})], options={"dtype": np.float32}),
@@ -241,6 +240,7 @@ BAD = [
     Bad("beyond max_features", b"1 3:1 4:1\n", 1, 7, "feature 4 is beyond the limit of 3", {"max_features": 3}),
     Bad("beyond max_features, sorting", b"1 4:1 3:1\n", 1, 3, "feature 4 is beyond", {"max_features": 3, **SORT}),
     Bad("beyond max_features, unsorted", b"1 2:1 1:1 4:1\n", 1, 11, "feature 4 is beyond", {"max_features": 3, **SORT}),
+    Bad("beyond none at all", b"1 1:2\n", 1, 3, "feature 1 is beyond the limit of 0 features", {"max_features": 0}),
     Bad("zero-based max", b"1 3:1\n", 1, 3, "feature 3 is beyond", {"max_features": 3, "zero_based": True}),
     Bad(
         "unknown",
