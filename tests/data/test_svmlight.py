@@ -25,11 +25,11 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
 from apsvm._native import _kernels
-from apsvm.data import DataError, Dataset, read_svmlight
+from apsvm.data import DataError, Dataset, read_svmlight, svmlight
 
 COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     "plain": bytes,
-    "gzip": lambda text: gzip.compress(text, mtime=0),
+    "gzip": lambda text: gzip.compress(text, 1, mtime=0),
     "bzip2": bz2.compress,
     "xz": lzma.compress,
 }
@@ -92,7 +92,6 @@ GOOD = [
     Good("comment with any bytes", b"1 1:2 # \xff\xfe \x1b[0m # \x0c\n", ONE),
     Good("CRLF", b"1 1:2\r\n\r\n# a\r\n-1\r\n", [*ONE, (-1, {})]),
     Good("CR at the very end", b"1 1:2\r", ONE),
-    Good("tabs", b"1\t1:2\t\t3:4\n", [(1, {0: 2, 2: 4})]),
     Good("runs of blanks", b"1   1:2 \t 3:4\n", [(1, {0: 2, 2: 4})]),
     Good("blanks at both ends", b" \t1 1:2 \t \n", ONE),
     Good("BOM", b"\xef\xbb\xbf1 1:2\n", ONE, judged=False),
@@ -159,12 +158,11 @@ GOOD = [
     ),
     Good(
         "sorted here, unknown dropped",
-        b"1 9:4 8:1 1:2\n1 9:1 8:1\n",
-        [*ONE, (1, {})],
+        b"1 9:4 4:1 1:2\n1 9:1 8:1\n1 4:1 3:7\n",
+        [*ONE, (1, {}), (1, {2: 7})],
         options={"sort_features": True, "n_features": 3, "ignore_unknown": True},
         judged=False,
-        n_columns=3,
-        unknown=4,
+        unknown=5,
     ),
     Good("float32", b"1 1:0.1 2:3\n", [(1, {0: 0.1, 1: 3})], options={"dtype": np.float32}),
     Good("float32 underflow", b"1 1:1e-60 2:-1e-60\n", [(1, {0: 0.0, 1: -0.0})], options={"dtype": np.float32}),
@@ -199,16 +197,11 @@ BAD = [
     Bad("value rounds up to inf in float32", b"1 4:3.40282357e38\n", 1, 5, "overflows float32", F32),
     Bad("value is a word", b"1 4:abc 5:6\n", 1, 5, "expected a number as the value of feature 4, found 'abc'"),
     Bad("value with a tail", b"1 1:2abc\n", 1, 5, "found '2abc'"),
-    Bad("value in hexadecimal", b"1 1:0x1p3\n", 1, 5, "expected a number as the value of feature 1, found '0x1p3'"),
     Bad("value +-1", b"1 1:+-1\n", 1, 5, "found '+-1'"),
-    Bad("value -+1", b"1 1:-+1\n", 1, 5, "found '-+1'"),
     Bad("value is a point", b"1 1:.\n", 1, 5, "found '.'"),
-    Bad("value is a sign", b"1 1:-\n", 1, 5, "found '-'"),
     Bad("value with half an exponent", b"1 1:1e\n", 1, 5, "found '1e'"),
     Bad("value with a signed half exponent", b"1 1:1e+\n", 1, 5, "found '1e+'"),
     Bad("value with two points", b"1 1:1.2.3\n", 1, 5, "found '1.2.3'"),
-    Bad("value with an underscore", b"1 1:1_0\n", 1, 5, "found '1_0'"),
-    Bad("value with a decimal comma", b"1 1:1,5\n", 1, 5, "found '1,5'"),
     Bad("value with UTF-8", b"1 1:2\xc2\xa0\n", 1, 5, r"found '2\xc2\xa0'"),
     Bad("two colons", b"1 1:2:3\n", 1, 5, "found '2:3'"),
     Bad("no value", b"1 1:2 3:\n", 1, 9, "right behind the ':' of feature 3, found the end of the line"),
@@ -246,9 +239,17 @@ BAD = [
     Bad("unsorted and a bad value", b"1 3:2 1:x\n", 1, 7, "found 1 after 3"),
     Bad("beyond max_features", b"1 3:1 4:1\n", 1, 7, "feature 4 is beyond the limit of 3", {"max_features": 3}),
     Bad("beyond max_features, sorting", b"1 4:1 3:1\n", 1, 3, "feature 4 is beyond", {"max_features": 3, **SORT}),
+    Bad("beyond max_features, unsorted", b"1 2:1 1:1 4:1\n", 1, 11, "feature 4 is beyond", {"max_features": 3, **SORT}),
+    Bad("beyond none at all", b"1 1:2\n", 1, 3, "feature 1 is beyond the limit of 0 features", {"max_features": 0}),
     Bad("zero-based max", b"1 3:1\n", 1, 3, "feature 3 is beyond", {"max_features": 3, "zero_based": True}),
-    Bad("unknown", b"1 4:1\n", 1, 3, "feature 4 is unknown (the model has 3 features)", {"n_features": 3}),
-    Bad("unknown suggests", b"1 4:1\n", 1, 3, "ignore_unknown=True", {"n_features": 3}),
+    Bad(
+        "unknown",
+        b"1 4:1\n",
+        1,
+        3,
+        "is unknown (the model has 3 features); --ignore-unknown (ignore_unknown=True)",
+        {"n_features": 3},
+    ),
     Bad("unknown and bad", b"1 4:x\n", 1, 5, "found 'x'", {"n_features": 3, "ignore_unknown": True}),
     Bad("label nan", b"nan 1:2\n", 1, 1, "expected a finite number as the label, found 'nan'"),
     Bad("label -inf", b"1 1:2\n -inf 1:2\n", 2, 2, "expected a finite number as the label, found '-inf'"),
@@ -256,9 +257,14 @@ BAD = [
     Bad("label a word", b"spam 1:2\n", 1, 1, "expected a number as the label, found 'spam'"),
     Bad("label with a tail", b"1x 1:2\n", 1, 1, "found '1x'"),
     Bad("label in hexadecimal", b"0x1 1:2\n", 1, 1, "found '0x1'"),
-    Bad("label missing", b"1:2 3:4\n", 1, 1, "expected a label at the start of the row, found '1:2'"),
+    Bad(
+        "label missing",
+        b"1:2 3:4\n",
+        1,
+        1,
+        "label at the start of the row, found '1:2'; --multilabel (multilabel=True)",
+    ),
     Bad("label missing, qid", b"qid:2 3:4\n", 1, 1, "expected a label"),
-    Bad("label missing suggests", b"1:2 3:4\n", 1, 1, "multilabel=True"),
     Bad("multi-label", b"1 1:2\n1,4 1:2\n", 2, 1, "expected one number as the label, found '1,4'; --multilabel"),
     Bad("labels: a comma in front", b"3 1:2\n,1 1:2\n", 2, 1, "before and behind each ',', found ',1'", MULTI),
     Bad("labels: a comma behind", b"1, 1:2\n", 1, 3, "before and behind each ',', found '1,'", MULTI),
@@ -296,7 +302,6 @@ BAD = [
     Bad("NUL for a value", b"1 1:\x00\n", 1, 5, "NUL"),
     Bad("NUL in a comment", b"1 1:2 # \x00\n", 1, 9, "NUL"),
     Bad("control character", b"1 1:2\x0b3:4\n", 1, 6, r"found the control character '\x0b'"),
-    Bad("escape character", b"1 1:2 \x1b[31m\n", 1, 7, r"found the control character '\x1b'"),
     Bad("delete character", b"1 1:2 \x7f\n", 1, 7, r"'\x7f'"),
     Bad("form feed line", b"\x0c\n1 1:2\n", 1, 1, r"'\x0c'"),
     Bad("lone CR", b"1 1:2\r1 1:2\n", 1, 6, "lone carriage return"),
@@ -311,7 +316,6 @@ BAD = [
     Bad("long token is cut", b"1 " + b"x" * 50 + b"\n", 1, 3, "found '" + "x" * 40 + "'..."),
     Bad("quotes are escaped", b"1 a'\\b\n", 1, 3, r"found 'a\'\\b'"),
     Bad("the first of two", b"1 1:2 x\n1 y\n", 1, 7, "found 'x'"),
-    Bad("the first of two in a row", b"1 x y\n", 1, 3, "found 'x'"),
 ]
 
 NO_ROWS = [b"", b"\n", b" \t\n\n", b"# only\n", b"\r\n", b"\xef\xbb\xbf", b"# only"]
@@ -365,25 +369,47 @@ each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 def test_the_table_is_one() -> None:
     names = [case.name for case in CASES]
-    assert len(set(names)) == len(names) >= 60
+    assert len(set(names)) == len(names)
+    assert set(FEW) < set(names)
 
 
-@pytest.mark.parametrize("compression", COMPRESSORS)
-@each_case
-def test_file(case: Good | Bad, compression: str, tmp_path: Path) -> None:
-    path = tmp_path / "data.gz"  # the name must not matter
-    path.write_bytes(COMPRESSORS[compression](case.text))
+#: How bytes come in does not depend on what they say: a few cases are enough for each way.
+FEW = [
+    "two rows",
+    "no final newline",
+    "BOM and comment",
+    "qid",
+    "value nan",
+    "value without end",
+    "qid gone at the end",
+]
+few_cases = pytest.mark.parametrize("case", [case for case in CASES if case.name in FEW], ids=lambda case: case.name)
+
+
+def check_file(case: Good | Bad, content: bytes, path: Path) -> None:
+    path.write_bytes(content)
     if isinstance(case, Bad):
         check_bad(lambda: read_svmlight(path, **case.options), case, str(path))
     else:
         data = read_svmlight(path, **case.options)
         check_good(data, case)
         assert data.source == str(path)
-        assert data.fingerprint == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert data.fingerprint == hashlib.sha256(content).hexdigest()
+
+
+@each_case
+def test_file(case: Good | Bad, tmp_path: Path) -> None:
+    check_file(case, case.text, tmp_path / "data.gz")  # the name must not matter
+
+
+@pytest.mark.parametrize("compression", COMPRESSED)
+@few_cases
+def test_compressed_file(case: Good | Bad, compression: str, tmp_path: Path) -> None:
+    check_file(case, COMPRESSORS[compression](case.text), tmp_path / "data.svm")
 
 
 @pytest.mark.parametrize("compression", ["plain", "xz"])
-@each_case
+@few_cases
 def test_stdin(case: Good | Bad, compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     os.write(writing, COMPRESSORS[compression](case.text))  # short enough for the pipe to hold
@@ -404,19 +430,19 @@ def assert_same_outcome(a: Any, b: Any) -> None:
     assert all(x == y if isinstance(x, int | str) else identical(x, y) for x, y in zip(a, b, strict=True))
 
 
-@pytest.mark.parametrize("block", [1, 2, 3, 7])
 @each_case
-def test_blocks(case: Good | Bad, block: int) -> None:
+def test_blocks(case: Good | Bad) -> None:
     whole = outcome(case.text, max(len(case.text), 1), case)
     assert len(whole) == (3 if isinstance(case, Bad) else 10)
-    assert_same_outcome(outcome(case.text, block, case), whole)
+    for block in (1, 2, 3, 7):
+        assert_same_outcome(outcome(case.text, block, case), whole)
 
 
-@pytest.mark.parametrize("narrow_limit", [2**31 - 1, 2])
 @each_case
-def test_threads(case: Good | Bad, narrow_limit: int) -> None:
+def test_threads(case: Good | Bad) -> None:
     """Chunks of a line each: alone, and in a longer text of which any line may begin a chunk."""
-    for text in (case.text * 3, b"\n" * 9 + case.text, b"1 1:2\n" * 5 + case.text + b"\n-1 2:1 3:4\n" * 4):
+    texts = (case.text * 3, b"\n" * 9 + case.text, b"1 1:2\n" * 5 + case.text + b"\n-1 2:1 3:4\n" * 4)
+    for text, narrow_limit in itertools.product(texts, (2**31 - 1, 2)):
         one = outcome(text, max(len(text), 1), case, narrow_limit=narrow_limit)
         for threads in (2, 3, 7):
             for block in (len(text) + 1, 24):
@@ -459,10 +485,12 @@ def test_errors_of_the_stream_come_after_those_of_the_text() -> None:
 
 
 @pytest.mark.parametrize("compression", ["plain", "gzip"])
-def test_threads_on_many_blocks(compression: str) -> None:
-    n = 700_000
+def test_threads_on_many_blocks(compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(svmlight, "_BLOCK", 1 << 19)  # still worth two threads
+    n = 160_000
     text = "\n".join(f"{j % 3} {j % 89 + 1}:{j % 97} {j % 7 + 100}:{j}e-3" for j in range(n)).encode()
     packed = COMPRESSORS[compression](text)
+    assert len(text) > 5 << 19
     one = read(packed)
     assert one.relevance.size == n
     for threads in (2, 3):
@@ -511,7 +539,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 int64s = st.integers(-(2**63), 2**63 - 1)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     rows=st.lists(
         st.tuples(
@@ -642,13 +670,13 @@ def check_numbers(texts: list[str]) -> None:
         assert identical(by_label.relevance, np.array(expected))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(st.lists(decimals, min_size=1, max_size=8))
 def test_numbers(texts: list[str]) -> None:
     check_numbers(texts)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(halfway_decimals(), min_size=1, max_size=8))
 def test_halfway_numbers(texts: list[str]) -> None:
     check_numbers(texts)
@@ -719,7 +747,7 @@ VALID = b"1 qid:3 cost:0.5 1:2 3:4.5e-1 # c\r\n-1 qid:3 2:1\n+1 qid:-4 10:0.1234
 N_ACCEPTED = [0, 0]
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=1000, deadline=None)
 @given(
     edits=st.lists(
         st.tuples(
@@ -772,7 +800,7 @@ def check_mutation(
 def test_mutations() -> None:
     """Whatever the text: what the twin makes of it, and the same however it is cut into blocks."""
     check_mutation()
-    assert min(N_ACCEPTED) > 100
+    assert min(N_ACCEPTED) > 50
 
 
 # ------------------------------------------------------------------------------------------------ compressed data
@@ -836,9 +864,10 @@ def test_what_follows_a_stream(compression: str) -> None:
 
 
 @pytest.mark.parametrize("compression", COMPRESSED)
-def test_much_text_from_few_bytes(compression: str) -> None:
+def test_much_text_from_few_bytes(compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One compressed block gives several blocks of text."""
-    n = 2_000_000
+    monkeypatch.setattr(svmlight, "_BLOCK", 1 << 16)
+    n = 100_000
     data = read(COMPRESSORS[compression](b"1 1:2\n" * n))
     assert data.X.shape == (n, 1)
     assert data.X.data.sum() == 2 * n
@@ -921,13 +950,14 @@ def test_text_stream() -> None:
         read_svmlight(io.StringIO("1 1:2\n"))  # type: ignore[arg-type]
 
 
-def test_blocks_of_a_large_file() -> None:
+def test_blocks_of_a_large_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows, and one row alone, that lie across the blocks in which a file is read."""
-    n = 600_000
+    monkeypatch.setattr(svmlight, "_BLOCK", 1 << 17)
+    n = 100_000
     columns = np.arange(1, n + 1)
     one_row = ("1 " + " ".join(f"{j}:{j % 97}" for j in columns)).encode()
     many_rows = "\n".join(f"{j % 3} {j}:{j % 97}" for j in columns).encode()
-    assert min(len(one_row), len(many_rows)) > 5 << 20
+    assert min(len(one_row), len(many_rows)) > 5 << 17
     row, rows = read(one_row), read(many_rows)
     assert row.X.shape == (1, n)
     assert rows.X.shape == (n, n)

@@ -29,7 +29,7 @@ def test_every_loss_trains(name, queries, rng):
     assert risk.queries == (queries if loss.by_query else 1)
     w = trained.w
     assert 0.5 * w @ w + C * risk(w).value == pytest.approx(certificate.primal, rel=1e-9)
-    assert certificate.primal < 0.95 * C * risk(np.zeros_like(w)).value
+    assert certificate.primal < 0.99 * C * risk(np.zeros_like(w)).value
     # Convex in w, and its plane touches it: the minimum lies above the plane's own.
     for _ in range(20):
         there = w + rng.normal(size=w.size)
