@@ -102,7 +102,8 @@ class Classes:
     @property
     def labels(self) -> list[float]:
         """The labels of the data set, ascending."""
-        return self.dataset.classes().tolist()
+        labels: list[float] = self.dataset.classes().tolist()
+        return labels
 
     def target(self, label: float) -> Target:
         """The rows of one label against all others.
@@ -133,13 +134,17 @@ def decide(dataset: Dataset, takes: Takes, options: LabelOptions = LabelOptions(
         several = dataset.label_sets is not None
         nothing = np.zeros(dataset.relevance.size, dtype=np.bool_)
         return Target(Labels(kind=LabelKind.CLASSES, several=several), nothing, classes=Classes(dataset))
-    if takes is Takes.ORDER:
+    if takes is Takes.ORDER and dataset.label_sets is None:
         return ordered(dataset.relevance, relevant_from=options.relevant_from)
-    if takes is Takes.GRADES and options == LabelOptions():
+    if takes is Takes.GRADES and options == LabelOptions() and dataset.label_sets is None:
         target = graded(dataset.relevance)
-        if target.relevant.any() and dataset.label_sets is None:
+        if target.grades is not None and target.relevant.any():
             return target
     return two_classes(dataset, options)
+
+
+#: Kinds that say nothing of what is relevant in one ranking, or nothing that labels do not say themselves.
+_NOT_OF_ONE_RANKING = (LabelKind.BINARY, LabelKind.CLASSES, LabelKind.NONE)
 
 
 def judge(
@@ -159,7 +164,7 @@ def judge(
     several = dataset.label_sets is not None
     if options.relevant_from is not None and not several:
         return ordered(dataset.relevance, relevant_from=options.relevant_from)
-    if options == LabelOptions() and labels is not None and labels.kind is not LabelKind.BINARY:
+    if options == LabelOptions() and labels is not None and labels.kind not in _NOT_OF_ONE_RANKING:
         return recall(dataset, labels)
     if options == LabelOptions() and graded_metrics and not several:
         levels = np.unique(dataset.relevance)
@@ -188,7 +193,7 @@ def of_relevance(relevant: NDArray[np.bool_]) -> Target:
 
 
 def graded(grades: NDArray[np.float64]) -> Target:
-    """Labels (n,) as grades. Where they are +1 against −1 or 0, there are two classes."""
+    """Labels (n,) as grades. Where they are +1 against −1, or +1 against 0, there are two classes."""
     relevant = grades > 0.0
     negative = tuple(np.unique(grades[~relevant]).tolist())
     if (grades[relevant] == 1.0).all() and negative in ((), (-1.0,), (0.0,)):
@@ -212,9 +217,9 @@ def ordered(
     cuts : (k − 1,) ascending: labels become the classes 1, 2 … k that they cut
     """
     if cuts is not None:
-        grades = np.searchsorted(cuts, grades, side="right") + 1.0
+        grades = (np.searchsorted(cuts, grades, side="right") + 1).astype(np.float64)
         relevant_above = 1.0
-    if relevant_from is None and relevant_above is None:
+    if relevant_above is None:
         relevant_above = float(grades.min(initial=np.inf))
     relevant = grades > relevant_above if relevant_from is None else grades >= relevant_from
     labels = Labels(
@@ -280,11 +285,11 @@ def recall(dataset: Dataset, labels: Labels) -> Target:
     ------
     DataError : the labels do not fit; or all rows are relevant, or none is
     """
-    if labels.kind is LabelKind.GRADES and dataset.label_sets is None:
-        target = graded(dataset.relevance)
-        if target.relevant.any():
-            return target
-    if labels.kind is LabelKind.ORDER:
+    if labels.kind in (LabelKind.NONE, LabelKind.CLASSES):
+        return decide(dataset, Takes.NOTHING if labels.kind is LabelKind.NONE else Takes.CLASSES)
+    if labels.kind is LabelKind.GRADES:
+        return decide(dataset, Takes.GRADES)
+    if labels.kind is LabelKind.ORDER and dataset.label_sets is None:
         return again(dataset.relevance, labels)
     if labels.kind is LabelKind.THRESHOLD and labels.relevant_above is not None:
         relevant = dataset.both_classes(dataset.relevance > labels.relevant_above)
