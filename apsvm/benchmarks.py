@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.data.scaling import learn_scaling
-from apsvm.losses import LOSSES
+from apsvm.losses import LOSSES, make_loss
 from apsvm.metrics import parse_metric
 from apsvm.oracles import make_oracle, serving
 from apsvm.oracles.base import Violation
-from apsvm.trainers.stage import Settings, TrainingSet, Watch
-from apsvm.trainers.structured_svm import train_path, train_structured_svm
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings
+from apsvm.trainers.stage import Trained
+from apsvm.trainers.structured_svm import train_path
 
 Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
+#: A data set's name, rows (n, d), and which of them are relevant (n,) bool.
+Named = tuple[str, Any, NDArray[np.bool_]]
 
 
 def fastest(call: Callable[[], Any], *, budget: float = 1.0, at_least: int = 3) -> tuple[float, Any]:
@@ -86,6 +91,12 @@ def oracle_table(
         )
 
 
+def train_ap(data: TrainingSet, C: float, settings: StructuredSettings) -> Trained:
+    """An AP-SVM; of the settings all but ``C`` count."""
+    (trained,) = train_path(data, make_loss("ap"), settings, [C], Watch())
+    return trained
+
+
 @dataclass(frozen=True, slots=True)
 class Fit:
     """One training: test AP, seconds, and iterations of the solver where it has some."""
@@ -119,9 +130,9 @@ def train_table(
     ap = parse_metric("AP")
 
     def ours(solver: str, C: float) -> Fit:
-        data = TrainingSet(Rows(X, threads=threads), relevant)
-        settings = Settings(C=C, solver=solver)
-        seconds, trained = fastest(partial(train_structured_svm, data, settings, Watch()), budget=0.5, at_least=1)
+        data = TrainingSet(Rows(X, threads=threads), of_relevance(relevant))
+        settings = StructuredSettings(solver=solver)
+        seconds, trained = fastest(partial(train_ap, data, C, settings), budget=0.5, at_least=1)
         scores = Rows(X_test).scores(trained.w)
         return Fit(ap(scores, relevant_test), seconds, C, trained.solution.iterations)
 
@@ -154,21 +165,18 @@ def train_table(
         )
 
 
-def iteration_table(
-    sets: Sequence[tuple[str, Any, NDArray[np.bool_]]], choices: Sequence[float], epsilon: float = 1e-3
-) -> Iterator[str]:
+def iteration_table(sets: Sequence[Named], choices: Sequence[float], epsilon: float = 1e-3) -> Iterator[str]:
     """Lines of a table: iterations and seconds to ε of the plain cutting-plane method and of the line search."""
     yield f"iterations and seconds to epsilon = {epsilon:g}; one thread"
     yield f"  {'data':<28} {'C':>8} {'plain':>7} {'search':>7} {'ratio':>6} {'plain s':>9} {'search s':>9} {'ratio':>6}"
     ratios = []
     for name, X, relevant in sets:
-        data = TrainingSet(Rows(X), relevant)
+        data = TrainingSet(Rows(X), of_relevance(relevant))
         for C in choices:
-            settings = Settings(C=C, epsilon=epsilon)
             counts, seconds = [], []
             for solver in ("cutting-plane", "line-search"):
-                train = partial(train_structured_svm, data, replace(settings, solver=solver), Watch())
-                taken, trained = fastest(train, budget=0.3, at_least=1)
+                settings = StructuredSettings(epsilon=epsilon, solver=solver)
+                taken, trained = fastest(partial(train_ap, data, C, settings), budget=0.3, at_least=1)
                 counts.append(trained.solution.iterations)
                 seconds.append(taken)
             ratios.append(counts[1] / counts[0])
@@ -179,21 +187,19 @@ def iteration_table(
     yield f"  iterations: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, worst {max(ratios):.2f}"
 
 
-def bound_table(
-    sets: Sequence[tuple[str, Any, NDArray[np.bool_]]], choices: Sequence[float], epsilon: float = 1e-3
-) -> Iterator[str]:
+def bound_table(sets: Sequence[Named], choices: Sequence[float], epsilon: float = 1e-3) -> Iterator[str]:
     """Lines of a table: seconds and oracle calls to the hinge's minimiser and to the tight bound's stationary point;
     features are standardised."""
     yield f"the hinge and the tight bound, epsilon = {epsilon:g}; one thread"
     yield f"  {'data':<28} {'C':>8} {'hinge s':>9} {'calls':>6} {'tight s':>9} {'calls':>6} {'ratio':>6}"
     ratios = []
     for name, X, relevant in sets:
-        data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), relevant)
+        data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), of_relevance(relevant))
         for C in choices:
             seconds, calls = [], []
             for bound in ("hinge", "tight"):
-                settings = Settings(C=C, epsilon=epsilon, bound=bound)
-                taken, trained = fastest(partial(train_structured_svm, data, settings, Watch()), budget=0.3, at_least=1)
+                settings = StructuredSettings(epsilon=epsilon, bound=bound)
+                taken, trained = fastest(partial(train_ap, data, C, settings), budget=0.3, at_least=1)
                 seconds.append(taken)
                 calls.append(sum(stage.oracle_calls for stage in trained.stages))
             ratios.append(seconds[1] / seconds[0])
@@ -208,18 +214,18 @@ def bound_table(
 PATH = tuple(10.0**power for power in range(-2, 6))
 
 
-def path_table(sets: Sequence[tuple[str, Any, NDArray[np.bool_]]], path: Sequence[float] = PATH) -> Iterator[str]:
+def path_table(sets: Sequence[Named], path: Sequence[float] = PATH) -> Iterator[str]:
     """Lines of a table: a path of values of C in one go, against the dearest of them trained alone; features are
     standardised; processor time."""
     yield f"a path of C from {path[0]:g} to {path[-1]:g}, {len(path)} values, processor seconds; one thread"
     yield f"  {'data':<28} {'path':>8} {'dearest':>8} {'ratio':>6}"
     for name, X, relevant in sets:
-        data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), relevant)
+        data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), of_relevance(relevant))
 
         def seconds(values: Sequence[float], data: TrainingSet = data) -> float:
             def once() -> float:
                 began = time.process_time()
-                for _ in train_path(data, Settings(), values, Watch()):
+                for _ in train_path(data, make_loss("ap"), StructuredSettings(), values, Watch()):
                     pass
                 return time.process_time() - began
 

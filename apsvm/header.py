@@ -14,7 +14,6 @@ import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 #: The version of the layout that ``Header.to_json`` writes.
@@ -300,10 +299,15 @@ def _encoded(value: Any) -> Json:
 T = TypeVar("T")
 
 
-@cache
+_FIELDS: dict[type, dict[str, Any]] = {}
+
+
 def _fields(kind: type) -> dict[str, Any]:
-    hints = typing.get_type_hints(kind, localns={"Json": object})  # an alias of itself, which is never looked into
-    return {one.name: hints[one.name] for one in dataclasses.fields(kind)}
+    """The annotations of a dataclass's fields, by name."""
+    if kind not in _FIELDS:
+        hints = typing.get_type_hints(kind, localns={"Json": object})  # an alias of itself, which is never looked into
+        _FIELDS[kind] = {one.name: hints[one.name] for one in dataclasses.fields(kind)}
+    return _FIELDS[kind]
 
 
 def _decoded(kind: type[T], value: Any, where: str) -> T:

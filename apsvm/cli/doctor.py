@@ -211,10 +211,11 @@ def _training_is_certified() -> tuple[bool, str]:
 
     import numpy as np
 
+    from apsvm.data.labels import Takes, decide
     from apsvm.data.rows import Rows
     from apsvm.data.svmlight import read_svmlight
-    from apsvm.trainers.stage import Settings, TrainingSet, Watch
-    from apsvm.trainers.structured_svm import train_structured_svm
+    from apsvm.trainers.base import TrainingSet, Watch
+    from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
 
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(80, 3))
@@ -226,8 +227,10 @@ def _training_is_certified() -> tuple[bool, str]:
     data = read_svmlight(io.BytesIO("\n".join(lines).encode()))
     if not np.array_equal(data.X.toarray(), X):
         return False, "the text was not read as it was written"
-    trained = train_structured_svm(TrainingSet(Rows(data.X), data.positives()), Settings(C=10.0), Watch())
-    bounds = trained.solution.certificate
+    training_set = TrainingSet(Rows(data.X), decide(data, Takes.TWO_CLASSES))
+    (outcome,) = StructuredSVM("ap", StructuredSettings(C=(10.0,))).train(training_set, Watch())
+    bounds = outcome.certificate
+    assert bounds is not None
     return bounds.reached, f"80 rows, primal {bounds.primal:.6g}, gap {bounds.gap:.2g} ≤ {bounds.tolerance:.2g}"
 
 
