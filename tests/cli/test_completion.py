@@ -7,11 +7,11 @@ import shutil
 import subprocess
 
 import pytest
-from apsvm.cli.recipes import recipe_of
 from click.shell_completion import BashComplete
 
 from apsvm.cli import commands
 from apsvm.metrics import parse_metric
+from apsvm.trainers.families import trainer_of
 
 
 def completed(line):
@@ -38,7 +38,7 @@ def test_losses():
     found = words(completed("apsvm train --loss "))
     assert {"ap", "ndcg@10", "rbp(0.8)", "wmw", "warp", "f(0.5)"} <= set(found)
     for loss in found:
-        recipe_of(loss)
+        trainer_of(loss)
     assert words(completed("apsvm cv data --loss ap,M")) == ["ap,mrr"]
 
 
