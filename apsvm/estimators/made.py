@@ -68,7 +68,7 @@ def estimator_for(family_or_loss: str) -> type[LinearEstimator]:
     >>> from apsvm.estimators import estimator_for
     >>> Estimator = estimator_for("direct(auc)")
     >>> Estimator(epochs=10)
-    DirectLossClassifier[direct(auc)](epochs=10)
+    DirectLossClassifier_direct_auc(epochs=10)
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> print(f"AUC {Estimator(random_state=0).fit(X, y).score(X, y):.2f}")
     AUC 0.99
@@ -96,13 +96,13 @@ def _estimator(trainer: type[Trainer[Any]], loss: str) -> type[LinearEstimator]:
             return base
         changed = [one.replace(default=loss) if one.name == "loss" else one for one in signature.values()]
         return _made(
-            f"{base.__name__}[{loss}]", (_Pickled, base), changed, base.__doc__ or "", _made_for=(trainer, loss)
+            _named(base.__name__, loss), (_Pickled, base), changed, base.__doc__ or "", _made_for=(trainer, loss)
         )
     kind: type[LinearEstimator] = RankerOfNumbers if ranks else TwoClasses
     documented = _parameters(trainer, loss, ranks)
     name = trainer.__name__ + ("Ranker" if ranks else "Classifier")
     if loss != (trainer.default_loss or trainer.losses[0]):
-        name += f"[{loss}]"  # scikit-learn shows what differs from the defaults, of which the loss is one
+        name = _named(name, loss)
     parameters = [
         inspect.Parameter(
             parameter,
@@ -114,6 +114,11 @@ def _estimator(trainer: type[Trainer[Any]], loss: str) -> type[LinearEstimator]:
     bases = (_Pickled, _signature_for(plan), TakesLoss, kind)
     documentation = _documentation(trainer, ranks, documented)
     return _made(name, bases, parameters, documentation, _made_for=(trainer, loss), _trainer=trainer, _draws=True)
+
+
+def _named(kind: str, loss: str) -> str:
+    """A class's name that tells its loss: scikit-learn shows of parameters what differs from the defaults."""
+    return f"{kind}_{re.sub(r'[^0-9a-z]+', '_', loss.lower()).strip('_')}"
 
 
 def _signature_for(plan: Trainer[Any]) -> type[LinearEstimator]:

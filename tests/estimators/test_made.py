@@ -191,10 +191,10 @@ def test_names_tell_the_loss():
     names = {name: repr(estimator_for(name)()) for name in ("ap", "auc", "direct(ap)", "direct(ndcg)", "direct(auc)")}
     assert list(names.values()) == [
         "APSVMClassifier()",
-        "APSVMClassifier[auc]()",
+        "APSVMClassifier_auc()",
         "DirectLossClassifier()",
         "DirectLossRanker()",
-        "DirectLossClassifier[direct(auc)]()",
+        "DirectLossClassifier_direct_auc()",
     ]
 
 
