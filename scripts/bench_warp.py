@@ -26,8 +26,9 @@ import scipy.sparse as sp
 
 from apsvm.data.rows import Rows
 from apsvm.solvers.sgd import Epoch
-from apsvm.trainers.stochastic import Watch
-from apsvm.trainers.warp import Settings, train_warp
+from apsvm.trainers.base import Progress, Watch
+from apsvm.trainers.families.warp import Warp, WarpSettings
+from apsvm.trainers.warp import train_warp
 
 #: Seconds that the plain loop takes after an epoch, at least.
 PLAIN_SECONDS = 0.2
@@ -44,7 +45,7 @@ class Beside:
     cpu_seconds: list[float] = field(default_factory=list)
     began: float = field(default_factory=time.process_time)
 
-    def __call__(self, epoch: Epoch) -> None:
+    def show(self, epoch: Epoch) -> Progress:
         self.cpu_seconds.append(time.process_time() - self.began)
         dots = epoch.passed.trials + epoch.passed.draws
         chosen = self.rows.select(self.rng.integers(0, len(self.rows), size=200_000))
@@ -56,6 +57,7 @@ class Beside:
         plain = (time.perf_counter() - began) / count
         self.epochs.append((dots, 1e9 * epoch.seconds / dots, 1e9 * plain))
         self.began = time.process_time()
+        return Warp().show(epoch)
 
     def cpu(self, first: int) -> float:
         """CPU seconds a dot product of the epochs from ``first`` on."""
@@ -91,12 +93,13 @@ def measure(name: str, X, epochs: int, rng: np.random.Generator) -> None:
     found = {}
     for threads in (1, 2):
         found[threads] = Beside(Rows(X), rng)
-        train_warp(Rows(X), relevant, Settings(epochs=epochs, threads=threads), Watch(progress=found[threads]))
+        settings = WarpSettings(epochs=epochs, threads=threads)
+        train_warp(Rows(X), relevant, settings, Watch(), show=found[threads].show)
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # what the heap keeps of earlier runs would hide what this one takes
     before = memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-    train_warp(Rows(X), relevant, Settings(epochs=1), Watch())
+    train_warp(Rows(X), relevant, WarpSettings(epochs=1), Watch(), show=Warp().show)
     added = memory("VmHWM") - before
     data = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
     model = 8 * X.shape[1]

@@ -21,9 +21,11 @@ from pathlib import Path
 import numpy as np
 
 from apsvm.data.rows import Rows
+from apsvm.trainers.base import Watch
+from apsvm.trainers.families.rank_ncg import RankNCGSettings
 from apsvm.trainers.pair_loss import make_pair_loss
 from apsvm.trainers.preferences import Classes, classes_by_label, full
-from apsvm.trainers.rank_ncg import Settings, TrainingSet, Watch, train_rank_ncg
+from apsvm.trainers.rank_ncg import train_rank_ncg
 
 #: Name: objective, summation, accuracy of the series, with the loss.
 SUMS = {
@@ -52,7 +54,7 @@ def seconds(scores: np.ndarray, classes: Classes, sums: tuple[str, str, float, b
         rows, classes, full(classes.names.size), objective=objective, summation=summation, accuracy=accuracy
     )
     out = np.empty(scores.size)
-    call = partial(loss.loss if with_loss else loss.slopes, scores, out)
+    call = partial(loss.tangent if with_loss else loss.slopes, scores, out)
     if summation != "direct":
         call()
     return fastest(call, budget)
@@ -94,12 +96,11 @@ def training_table(m: int, d: int) -> None:
     X = rng.normal(size=(m, d))
     noisy = X @ rng.normal(size=d) + 3.0 * rng.normal(size=m)
     classes = classes_by_label((noisy > np.median(noisy)).astype(float))
-    data = TrainingSet(Rows(X), classes, full(2))
     print(f"training, m = {m:,}, d = {d}, two classes, λ = 1e-5, tolerance 1e-5, one thread")
     for objective, optimizer in (("logistic", "lbfgs"), ("logistic", "prcg"), ("erfc", "lbfgs"), ("erfc", "prcg")):
         began = time.perf_counter()
-        settings = Settings(objective=objective, optimizer=optimizer, regularisation=1e-5)
-        solution = train_rank_ncg(data, settings, Watch()).solution
+        settings = RankNCGSettings(objective=objective, optimizer=optimizer, regularisation=1e-5)
+        solution = train_rank_ncg(Rows(X), classes, full(2), None, settings, Watch()).solution
         print(
             f"{objective:>9} {optimizer:>6}: {solution.state}, {solution.iterations} iterations, "
             f"{solution.evaluations} evaluations, {time.perf_counter() - began:.2f} s, J = {solution.objective:.9f}",

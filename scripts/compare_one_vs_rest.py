@@ -21,11 +21,12 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
+from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.metrics.classes import evaluate_classes
 from apsvm.metrics.significance import bootstrap_means, interval, randomisation_test
-from apsvm.trainers.stage import Settings, TrainingSet, Watch
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
 
 LOSSES = ("ap", "ndcg", "zero-one")
 METRICS = ("AP", "nDCG")
@@ -35,10 +36,11 @@ DRAWS = 10_000
 def train(loss: str, rows: Rows, labels: np.ndarray, classes: np.ndarray, choices: list[float]) -> dict[float, list]:
     """C → the weights of each class; ``choices`` ascend, each trained from those before."""
     weights: dict[float, list] = {C: [] for C in choices}
+    plan = StructuredSVM(loss, StructuredSettings(C=tuple(choices)))
     for label in classes:
-        path = train_path(TrainingSet(rows, labels == label), Settings(loss=loss), choices, Watch())
-        for C, trained in zip(choices, path, strict=True):
-            weights[C].append(trained.w)
+        path = plan.train(TrainingSet(rows, of_relevance(labels == label)), Watch())
+        for C, outcome in zip(choices, path, strict=True):
+            weights[C].append(outcome.w)
     return weights
 
 

@@ -21,10 +21,11 @@ from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
 from apsvm.data.dataset import Dataset
+from apsvm.data.labels import of_numbers
 from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate
-from apsvm.trainers.stage import Settings, TrainingSet, Watch
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
 
 METRICS = ["nDCG(exp)@1", "nDCG(exp)@3", "nDCG(exp)@5", "nDCG(exp)@10", "AP", "RR"]
 CHOICES = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0]
@@ -50,27 +51,23 @@ def interval(samples: NDArray[np.float64]) -> tuple[float, float]:
 
 def ours(loss: str, bound: str, train: Dataset, fit, valid, test: Dataset, choose_by: str):
     """Scores of the test rows, the C chosen, seconds."""
-    settings = Settings(loss=loss, bound=bound)
+    bias = 1.0 if loss == "zero-one" else None
+    plan = StructuredSVM(loss, StructuredSettings(C=tuple(CHOICES), bound=bound))
 
     def data(rows):
-        return TrainingSet(
-            Rows(train.X[rows], bias=1.0 if loss == "zero-one" else None),
-            train.relevance[rows] > 0,
-            train.groups[rows],
-            grades=train.relevance[rows],
-        )
+        target = of_numbers(train.relevance[rows], plan.takes)
+        return TrainingSet(Rows(train.X[rows], bias=bias), target, train.groups[rows])
 
-    bias = 1.0 if loss == "zero-one" else None
     quality = {}
-    for C, trained in zip(CHOICES, train_path(data(fit), settings, CHOICES, Watch()), strict=True):
-        scores = Rows(train.X[valid], bias=bias).scores(trained.w)
+    for C, outcome in zip(CHOICES, plan.train(data(fit), Watch()), strict=True):
+        scores = Rows(train.X[valid], bias=bias).scores(outcome.w)
         quality[C] = float(np.nanmean(values(scores, train, valid, [choose_by])[0]))
     C = max(quality, key=quality.__getitem__)
     everything = data(np.arange(train.relevance.size))
     began = time.perf_counter()
-    trained = next(train_path(everything, replace(settings, C=C), [C], Watch()))
+    (outcome,) = plan.with_settings(C=(C,)).train(everything, Watch())
     seconds = time.perf_counter() - began
-    return Rows(test.X, bias=bias).scores(trained.w), f"C={C:g}", seconds
+    return Rows(test.X, bias=bias).scores(outcome.w), f"C={C:g}", seconds
 
 
 def lambdarank(train: Dataset, fit, valid, test: Dataset):

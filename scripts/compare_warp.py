@@ -29,11 +29,14 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
+from apsvm.data.labels import of_relevance
 from apsvm.data.liked import hide, liked_items
 from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES
 from apsvm.metrics.evaluate import evaluate
-from apsvm.trainers import stage, structured_svm, warp
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
+from apsvm.trainers.families.warp import Warp, WarpSettings
 from apsvm.trainers.item_factors import evaluate_lists, train_items
 
 METRICS = ["P@1", "P@10", "nDCG@10", "AP", "AUC"]
@@ -62,6 +65,10 @@ class Part:
             first, second = next(cut.split(rows, groups=self.groups))
         return self.take(first), self.take(second)
 
+    def training_set(self) -> TrainingSet:
+        # The 0-1 loss needs the constant; the others ignore it.
+        return TrainingSet(Rows(self.X, bias=1.0), of_relevance(self.relevant), self.groups)
+
     def measure(self, w: np.ndarray, metrics: list[str]) -> list[float]:
         scores = Rows(self.X, bias=1.0).scores(w)
         return list(evaluate(metrics, scores, self.relevant, groups=self.groups).values.values())
@@ -69,19 +76,17 @@ class Part:
 
 def exact(loss: str, C: float) -> Callable[[Part], np.ndarray]:
     def train(part: Part) -> np.ndarray:
-        # The 0-1 loss needs the constant; the others ignore it.
-        data = stage.TrainingSet(Rows(part.X, bias=1.0), part.relevant, part.groups)
-        settings = stage.Settings(loss=loss, C=C)
-        return structured_svm.train_structured_svm(data, settings, stage.Watch()).w
+        (outcome,) = StructuredSVM(loss, StructuredSettings(C=(C,))).train(part.training_set(), Watch())
+        return outcome.w
 
     return train
 
 
 def sampled(tau: str, rate: float, l2: float) -> Callable[[Part], np.ndarray]:
     def train(part: Part) -> np.ndarray:
-        settings = warp.Settings(tau=tau, learning_rate=rate, l2=l2)
-        rows = Rows(part.X, bias=1.0)
-        return warp.train_warp(rows, part.relevant, settings, warp.Watch(), groups=part.groups).w
+        plan = Warp("warp", WarpSettings(tau=tau, learning_rate=rate, l2=l2))
+        (outcome,) = plan.train(part.training_set(), Watch())
+        return outcome.w
 
     return train
 
@@ -127,8 +132,8 @@ def popularity(known: sp.csr_array) -> Scores:
 
 def warp_items(tau: str, rate: float, factors: int) -> Callable[[sp.csr_array], Scores]:
     def train(known: sp.csr_array) -> Scores:
-        settings = warp.Settings(tau=tau, learning_rate=rate, epochs=20)
-        return train_items(known, factors, settings, warp.Watch()).ranker({}).score
+        plan = Warp("warp", WarpSettings(rows_as_users=True, tau=tau, learning_rate=rate, epochs=20))
+        return train_items(known, factors, plan.settings, Watch(), show=plan.show).factors.score
 
     return train
 

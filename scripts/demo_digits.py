@@ -79,7 +79,7 @@ def main() -> None:
     print(f"{'loss':<9} {'C':>6} " + "".join(f"{name:>13}" for name in columns), end="")
     print(f"{'sklearn AP':>13} {'gap':>9} {'asked':>9} {'seconds':>8}")
     for loss, C, metrics, judge, header, seconds in table:
-        bounds = header.certificate
+        bounds = header["certificate"]
         print(f"{loss:<9} {C:>6} " + "".join(f"{metrics[name]:>13.6f}" for name in columns), end="")
         print(f"{judge:>13.6f} {bounds['gap']:>9.3g} {bounds['tolerance']:>9.3g} {seconds:>8.2f}")
     print("\nsklearn AP is sklearn.metrics.average_precision_score of the predicted scores: it must equal AP.")

@@ -21,13 +21,17 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from apsvm import read_svmlight
 from apsvm.data.dataset import shown_label
+from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
+from apsvm.losses import make_loss
 from apsvm.metrics import parse_metric
 from apsvm.metrics.significance import bootstrap_means, interval, randomisation_test
 from apsvm.trainers.approximate import train_approximate
+from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C
-from apsvm.trainers.stage import Settings, Trained, TrainingSet, Watch
-from apsvm.trainers.structured_svm import train_path, train_structured_svm
+from apsvm.trainers.families.structured_svm import StructuredSettings
+from apsvm.trainers.stage import Trained
+from apsvm.trainers.structured_svm import train_path
 
 #: C is tried at these multiples of the default C.
 MULTIPLES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
@@ -54,7 +58,7 @@ class Problem:
 
     @property
     def training(self) -> TrainingSet:
-        return TrainingSet(self.rows, self.relevant)
+        return TrainingSet(self.rows, of_relevance(self.relevant))
 
     def judge(self, metric: str, w: NDArray[np.float64]) -> float:
         return parse_metric(metric)(self.test_rows.scores(w), self.test_relevant)
@@ -71,20 +75,22 @@ class Method:
     keep_easy: float | None = None
     log_ranks: bool = False
 
-    def settings(self, C: float) -> Settings:
-        return Settings(loss=self.loss, oracle=self.oracle, solver=self.solver, C=C, log_ranks=self.log_ranks)
+    def path(self, data: TrainingSet, choices: Sequence[float], watch: Watch) -> Iterator[Trained]:
+        """One training for each C."""
+        loss = make_loss(self.loss)
+        settings = StructuredSettings(oracle=self.oracle, solver=self.solver, log_ranks=self.log_ranks)
+        if self.keep_easy is None:
+            return train_path(data, loss, settings, choices, watch)
+        approximate = replace(settings, keep_easy=self.keep_easy)
+        return (train_approximate(data, loss, approximate, C, watch, oracle=self.oracle) for C in choices)
 
     def train(self, data: TrainingSet, C: float, watch: Watch | None = None) -> Trained:
-        watch = watch or Watch()
-        if self.keep_easy is not None:
-            return train_approximate(data, self.settings(C), self.keep_easy, watch, oracle=self.oracle)
-        return train_structured_svm(data, self.settings(C), watch)
+        (trained,) = self.path(data, [C], watch or Watch())
+        return trained
 
     def weights(self, data: TrainingSet, choices: Sequence[float]) -> Iterator[NDArray[np.float64]]:
         """The weights for each C, ascending; a path where there is one."""
-        if self.keep_easy is not None:
-            return (self.train(data, C).w for C in choices)
-        return (trained.w for trained in train_path(data, self.settings(1.0), choices, Watch()))
+        return (trained.w for trained in self.path(data, choices, Watch()))
 
 
 @dataclass(frozen=True)
@@ -144,11 +150,11 @@ def choose_C(
 ) -> dict[str, float]:
     """Metric → the C of its best mean over the folds of the training rows, the smallest of equals."""
     relevant = problem.relevant
-    choices = [multiple * default_C(problem.training, method.loss) for multiple in multiples]
+    choices = [multiple * default_C(problem.training, make_loss(method.loss)) for multiple in multiples]
     values = np.zeros((len(metrics), len(choices)))
     method = replace(method, oracle="auto", solver="line-search")  # the same optimum, sooner
     for train, valid in StratifiedKFold(n_folds, shuffle=True, random_state=0).split(relevant, relevant):
-        part = TrainingSet(problem.rows.select(train), relevant[train])
+        part = TrainingSet(problem.rows.select(train), of_relevance(relevant[train]))
         held_out = problem.rows.select(valid)
         for at, w in enumerate(method.weights(part, choices)):
             scores = held_out.scores(w)

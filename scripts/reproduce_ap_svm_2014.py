@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from apsvm.pictures.heatmap import Heatmap
-from apsvm.trainers.stage import Watch
+from apsvm.trainers.base import Watch
 
 METHODS = {
     "binary SVM": Method("zero-one"),

@@ -45,10 +45,11 @@ from experiments import (
 from threadpoolctl import threadpool_limits
 
 from apsvm.benchmarks import normal_scores
+from apsvm.data.labels import of_relevance
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.pictures.scaling import Scaling
-from apsvm.trainers.stage import TrainingSet
+from apsvm.trainers.base import TrainingSet
 
 METHODS = {
     "0-1": Method("zero-one"),
@@ -211,7 +212,8 @@ def seconds_of_training(result: Result, repeats: int, name: str, n_pos: int, n_n
     method, relevant = METHODS[name], result.problem.relevant
     rows = np.concatenate([np.flatnonzero(relevant)[:n_pos], np.flatnonzero(~relevant)[:n_neg]])
     C = result.chosen["nDCG" if method.loss == "ndcg" else "AP", method.loss]
-    return timed(TrainingSet(result.problem.rows.select(rows), relevant[rows]), method, C, repeats).seconds
+    data = TrainingSet(result.problem.rows.select(rows), of_relevance(relevant[rows]))
+    return timed(data, method, C, repeats).seconds
 
 
 def seconds_of_call(budget: float, name: str, n_pos: int, n_neg: int) -> float:

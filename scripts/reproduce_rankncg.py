@@ -32,12 +32,12 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
+from apsvm.data.labels import of_relevance, ordered
 from apsvm.data.rows import Rows
-from apsvm.solvers.state import State
-from apsvm.trainers import stage
-from apsvm.trainers.preferences import Classes, classes_by_label, cut_into_classes, full
-from apsvm.trainers.rank_ncg import Settings, TrainingSet, Watch, train_rank_ncg
-from apsvm.trainers.structured_svm import train_structured_svm
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.families.rank_ncg import RankNCG, RankNCGSettings
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
+from apsvm.trainers.preferences import classes_by_label, cut_into_classes
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,12 @@ Method = Callable[[Part, float], np.ndarray | None]
 
 def rank_ncg(**settings: object) -> Method:
     def train(part: Part, regularisation: float) -> np.ndarray:
-        names, of_row = np.unique(part.of_row, return_inverse=True)  # a fold may lack a class
-        classes = Classes(of_row, names * 1.0)
-        data = TrainingSet(Rows(part.X), classes, full(classes.names.size))
-        trained = train_rank_ncg(data, Settings(regularisation=regularisation, **settings), Watch())
-        if trained.state is not State.CONVERGED:
-            print(f"    {settings}: {trained.state}")
-        return trained.w
+        data = TrainingSet(Rows(part.X), ordered(part.of_row * 1.0))
+        plan = RankNCG("wmw", RankNCGSettings(regularisation=regularisation, **settings))
+        (outcome,) = plan.train(data, Watch())
+        if not outcome.as_asked:
+            print(f"    {settings}: {outcome.state}")
+        return outcome.w
 
     return train
 
@@ -92,9 +91,9 @@ def auc_svm(part: Part, regularisation: float) -> np.ndarray:
     rows = np.concatenate(members)
     groups = np.repeat(np.arange(len(edges)), [which.size for which in members])
     relevant = np.concatenate([part.of_row[which] == high for which, (_, high) in zip(members, edges, strict=True)])
-    data = stage.TrainingSet(Rows(part.X).select(rows), relevant, groups)
-    settings = stage.Settings(loss="auc", C=1 / regularisation)
-    return train_structured_svm(data, settings, stage.Watch()).w
+    data = TrainingSet(Rows(part.X).select(rows), of_relevance(relevant), groups)
+    (outcome,) = StructuredSVM("auc", StructuredSettings(C=(1 / regularisation,))).train(data, Watch())
+    return outcome.w
 
 
 def wmw(scores: np.ndarray, of_row: np.ndarray) -> float:

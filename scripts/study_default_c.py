@@ -22,11 +22,13 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
+from apsvm.data.labels import Takes, of_numbers, of_relevance
 from apsvm.data.rows import Rows
 from apsvm.data.scaling import learn_scaling
 from apsvm.metrics.evaluate import evaluate
+from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C
-from apsvm.trainers.stage import Settings, TrainingSet, Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
 from apsvm.trainers.structured_svm import train_path
 
 NEAR = 0.02
@@ -64,18 +66,20 @@ def folds_of(dataset, relevant, scale: str, steps: np.ndarray, options) -> list[
     if dataset.groups is not None:
         splits = GroupKFold(options.folds).split(relevant, relevant, dataset.groups)
     bias = options.bias if options.bias >= 0 else None
+    plan = StructuredSVM(options.loss, StructuredSettings(bound=options.bound, time_limit=options.time_limit))
     found = []
     for fit, test in splits:
         scaling = learn_scaling(scale, dataset.X, fit)
         groups, held_out = (None, None) if dataset.groups is None else (dataset.groups[fit], dataset.groups[test])
-        grades = dataset.relevance[fit] if options.relevant_from is not None else None
+        target = of_relevance(relevant[fit])
+        if options.relevant_from is not None and plan.takes is Takes.GRADES:
+            target = of_numbers(dataset.relevance[fit], plan.takes)
         rows = Rows(dataset.X, bias=bias, selection=fit, scaling=scaling)
-        data = TrainingSet(rows, relevant[fit], groups, grades=grades)
-        default = default_C(data, options.loss, options.bound)
+        data = TrainingSet(rows, target, groups)
+        default = default_C(data, plan.loss, options.bound)
         tests = Rows(dataset.X, bias=bias, selection=test, scaling=scaling)
-        settings = Settings(loss=options.loss, bound=options.bound, time_limit=options.time_limit)
         values = []
-        for trained in train_path(data, settings, list(default * 10.0**steps), Watch()):
+        for trained in train_path(data, plan.loss, plan.settings, list(default * 10.0**steps), Watch()):
             result = evaluate([options.metric], tests.scores(trained.w), relevant[test], groups=held_out)
             values.extend(result.values.values())
         mean, variance = rows.moments(groups)

@@ -34,12 +34,12 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
+from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate
-from apsvm.trainers.direct_loss import DirectSettings, train_direct
-from apsvm.trainers.stage import Settings, TrainingSet, Watch
-from apsvm.trainers.stochastic import Watch as FollowEpochs
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.families.direct_loss import DirectLoss, DirectSettings
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
 
 METRICS = ("AP", "nDCG", "AUC")
 CHOICES = {"hinge": [10.0**k for k in range(-3, 6)], "tight": [10.0**k for k in range(-1, 8)]}
@@ -56,9 +56,10 @@ Method = Callable[[NDArray[Any], NDArray[np.bool_], NDArray[Any]], Fits]
 def structured(loss: str, bound: str) -> Method:
     def fits(X: NDArray[Any], relevant: NDArray[np.bool_], X_test: NDArray[Any]) -> Fits:
         began = time.perf_counter()
-        data, settings = TrainingSet(Rows(X), relevant), Settings(loss=loss, bound=bound)
-        for C, trained in zip(CHOICES[bound], train_path(data, settings, CHOICES[bound], Watch()), strict=True):
-            yield f"{C:g}", X_test @ trained.w, time.perf_counter() - began
+        data = TrainingSet(Rows(X), of_relevance(relevant))
+        plan = StructuredSVM(loss, StructuredSettings(C=tuple(CHOICES[bound]), bound=bound))
+        for C, outcome in zip(CHOICES[bound], plan.train(data, Watch()), strict=True):
+            yield f"{C:g}", X_test @ outcome.w, time.perf_counter() - began
             began = time.perf_counter()
 
     return fits
@@ -66,12 +67,12 @@ def structured(loss: str, bound: str) -> Method:
 
 def direct(loss: str, update: str) -> Method:
     def fits(X: NDArray[Any], relevant: NDArray[np.bool_], X_test: NDArray[Any]) -> Fits:
-        data = TrainingSet(Rows(X), relevant)
+        data = TrainingSet(Rows(X), of_relevance(relevant))
         for epsilon, epochs in DIRECT_CHOICES:
             began = time.perf_counter()
-            settings = DirectSettings(loss=loss, update=update, perturbation=epsilon, epochs=epochs)
-            w = train_direct(data, settings, FollowEpochs()).w
-            yield f"{epsilon:g}, {epochs}", X_test @ w, time.perf_counter() - began
+            settings = DirectSettings(update=update, perturbation=epsilon, epochs=epochs)
+            (outcome,) = DirectLoss(f"direct({loss})", settings).train(data, Watch())
+            yield f"{epsilon:g}, {epochs}", X_test @ outcome.w, time.perf_counter() - began
 
     return fits
 
