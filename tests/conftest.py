@@ -1,8 +1,9 @@
-"""Fixtures that many tests share."""
+"""Fixtures that many tests share, and what ``--quick`` leaves out."""
 
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,33 @@ import pytest
 # tests/ is no package (import-mode=importlib): its helper modules are found here.
 sys.path.insert(0, str(Path(__file__).parent))
 
+from slow import SLOW
+
 
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20261120)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="Of every parametrised test its first and its last case only, and none of those in tests/slow.py.",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--quick"):
+        return
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        cases[item.nodeid.partition("[")[0]].append(item)
+    chosen = {
+        id(case)
+        for name, of_test in cases.items()
+        if name.removeprefix("tests/") not in SLOW
+        for case in (of_test[0], of_test[-1])
+    }
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in chosen])
+    items[:] = [item for item in items if id(item) in chosen]
