@@ -98,7 +98,7 @@ def train_ap(data: TrainingSet, C: float, settings: StructuredSettings) -> Train
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class TimedFit:
     """One training: test AP, seconds, and iterations of the solver where it has some."""
 
     ap: float
@@ -129,22 +129,22 @@ def train_table(
 
     ap = parse_metric("AP")
 
-    def ours(solver: str, C: float) -> Fit:
+    def ours(solver: str, C: float) -> TimedFit:
         data = TrainingSet(Rows(X, threads=threads), of_relevance(relevant))
         settings = StructuredSettings(solver=solver)
         seconds, trained = fastest(partial(train_ap, data, C, settings), budget=0.5, at_least=1)
         scores = Rows(X_test).scores(trained.w)
-        return Fit(ap(scores, relevant_test), seconds, C, trained.solution.iterations)
+        return TimedFit(ap(scores, relevant_test), seconds, C, trained.solution.iterations)
 
-    def theirs(model: Any, C: float) -> Fit:
+    def theirs(model: Any, C: float) -> TimedFit:
         model.set_params(C=C)
         with warnings.catch_warnings():
             # At a C that a rival cannot manage, what it has when it gives up counts, and so does its time.
             warnings.simplefilter("ignore", ConvergenceWarning)
             seconds, _ = fastest(partial(model.fit, X, relevant), budget=0.5, at_least=1)
-        return Fit(ap(np.asarray(model.decision_function(X_test)), relevant_test), seconds, C)
+        return TimedFit(ap(np.asarray(model.decision_function(X_test)), relevant_test), seconds, C)
 
-    methods: dict[str, tuple[Callable[[float], Fit], Sequence[float]]] = {
+    methods: dict[str, tuple[Callable[[float], TimedFit], Sequence[float]]] = {
         "LinearSVC": (partial(theirs, LinearSVC()), rival_choices),
         "LogisticRegression": (partial(theirs, LogisticRegression(max_iter=1000)), rival_choices),
         "apsvm": (partial(ours, "line-search"), choices),

@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from apsvm.data.rows import Rows
 from apsvm.solvers.sgd import Epoch
 from apsvm.trainers.base import Progress, Watch
-from apsvm.trainers.families.warp import Warp, WarpSettings
+from apsvm.trainers.families.warp import WarpSettings, WarpTrainer
 from apsvm.trainers.warp import train_warp
 
 #: Seconds that the plain loop takes after an epoch, at least.
@@ -57,7 +57,7 @@ class Beside:
         plain = (time.perf_counter() - began) / count
         self.epochs.append((dots, 1e9 * epoch.seconds / dots, 1e9 * plain))
         self.began = time.process_time()
-        return Warp().show(epoch)
+        return WarpTrainer().show(epoch)
 
     def cpu(self, first: int) -> float:
         """CPU seconds a dot product of the epochs from ``first`` on."""
@@ -99,7 +99,7 @@ def measure(name: str, X, epochs: int, rng: np.random.Generator) -> None:
     ctypes.CDLL(None).malloc_trim(0)  # what the heap keeps of earlier runs would hide what this one takes
     before = memory("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-    train_warp(Rows(X), relevant, WarpSettings(epochs=1), Watch(), show=Warp().show)
+    train_warp(Rows(X), relevant, WarpSettings(epochs=1), Watch(), show=WarpTrainer().show)
     added = memory("VmHWM") - before
     data = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
     model = 8 * X.shape[1]

@@ -26,7 +26,7 @@ from apsvm.data.rows import Rows
 from apsvm.metrics.classes import evaluate_classes
 from apsvm.metrics.significance import bootstrap_means, interval, randomisation_test
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 
 LOSSES = ("ap", "ndcg", "zero-one")
 METRICS = ("AP", "nDCG")
@@ -36,7 +36,7 @@ DRAWS = 10_000
 def train(loss: str, rows: Rows, labels: np.ndarray, classes: np.ndarray, choices: list[float]) -> dict[float, list]:
     """C → the weights of each class; ``choices`` ascend, each trained from those before."""
     weights: dict[float, list] = {C: [] for C in choices}
-    plan = StructuredSVM(loss, StructuredSettings(C=tuple(choices)))
+    plan = StructuredSVMTrainer(loss, StructuredSettings(C=tuple(choices)))
     for label in classes:
         path = plan.train(TrainingSet(rows, of_relevance(labels == label)), Watch())
         for C, outcome in zip(choices, path, strict=True):

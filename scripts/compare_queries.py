@@ -25,7 +25,7 @@ from apsvm.data.labels import of_numbers
 from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 
 METRICS = ["nDCG(exp)@1", "nDCG(exp)@3", "nDCG(exp)@5", "nDCG(exp)@10", "AP", "RR"]
 CHOICES = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0]
@@ -52,7 +52,7 @@ def interval(samples: NDArray[np.float64]) -> tuple[float, float]:
 def ours(loss: str, bound: str, train: Dataset, fit, valid, test: Dataset, choose_by: str):
     """Scores of the test rows, the C chosen, seconds."""
     bias = 1.0 if loss == "zero-one" else None
-    plan = StructuredSVM(loss, StructuredSettings(C=tuple(CHOICES), bound=bound))
+    plan = StructuredSVMTrainer(loss, StructuredSettings(C=tuple(CHOICES), bound=bound))
 
     def data(rows):
         target = of_numbers(train.relevance[rows], plan.takes)

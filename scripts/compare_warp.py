@@ -35,8 +35,8 @@ from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES
 from apsvm.metrics.evaluate import evaluate
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
-from apsvm.trainers.families.warp import Warp, WarpSettings
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.families.warp import WarpSettings, WarpTrainer
 from apsvm.trainers.item_factors import evaluate_lists, train_items
 
 METRICS = ["P@1", "P@10", "nDCG@10", "AP", "AUC"]
@@ -76,7 +76,7 @@ class Part:
 
 def exact(loss: str, C: float) -> Callable[[Part], np.ndarray]:
     def train(part: Part) -> np.ndarray:
-        (outcome,) = StructuredSVM(loss, StructuredSettings(C=(C,))).train(part.training_set(), Watch())
+        (outcome,) = StructuredSVMTrainer(loss, StructuredSettings(C=(C,))).train(part.training_set(), Watch())
         return outcome.w
 
     return train
@@ -84,7 +84,7 @@ def exact(loss: str, C: float) -> Callable[[Part], np.ndarray]:
 
 def sampled(tau: str, rate: float, l2: float) -> Callable[[Part], np.ndarray]:
     def train(part: Part) -> np.ndarray:
-        plan = Warp("warp", WarpSettings(tau=tau, learning_rate=rate, l2=l2))
+        plan = WarpTrainer("warp", WarpSettings(tau=tau, learning_rate=rate, l2=l2))
         (outcome,) = plan.train(part.training_set(), Watch())
         return outcome.w
 
@@ -132,7 +132,7 @@ def popularity(known: sp.csr_array) -> Scores:
 
 def warp_items(tau: str, rate: float, factors: int) -> Callable[[sp.csr_array], Scores]:
     def train(known: sp.csr_array) -> Scores:
-        plan = Warp("warp", WarpSettings(rows_as_users=True, tau=tau, learning_rate=rate, epochs=20))
+        plan = WarpTrainer("warp", WarpSettings(rows_as_users=True, tau=tau, learning_rate=rate, epochs=20))
         return train_items(known, factors, plan.settings, Watch(), show=plan.show).factors.score
 
     return train

@@ -48,7 +48,7 @@ from apsvm.benchmarks import normal_scores
 from apsvm.data.labels import of_relevance
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
-from apsvm.pictures.scaling import Scaling
+from apsvm.pictures.scaling import TimingsBySize
 from apsvm.trainers.base import TrainingSet
 
 METHODS = {
@@ -171,7 +171,7 @@ class Curves:
         for figure, names in FIGURES.items():
             title = f"the oracle in {self.what}, {self.kept}"
             lines = {name: self.points[name] for name in names}
-            picture = Scaling(lines, self.against, y_label="milliseconds", title=title)
+            picture = TimingsBySize(lines, self.against, y_label="milliseconds", title=title)
             for end in formats(quick):
                 path = folder / f"{figure}-{self.what.split()[-1]}-{self.against}.{end}"
                 picture.save(path)

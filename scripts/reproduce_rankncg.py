@@ -35,8 +35,8 @@ from apsvm import read_svmlight
 from apsvm.data.labels import of_relevance, ordered
 from apsvm.data.rows import Rows
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.rank_ncg import RankNCG, RankNCGSettings
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
+from apsvm.trainers.families.rank_ncg import RankNCGSettings, RankNCGTrainer
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.preferences import classes_by_label, cut_into_classes
 
 
@@ -59,7 +59,7 @@ Method = Callable[[Part, float], np.ndarray | None]
 def rank_ncg(**settings: object) -> Method:
     def train(part: Part, regularisation: float) -> np.ndarray:
         data = TrainingSet(Rows(part.X), ordered(part.of_row * 1.0))
-        plan = RankNCG("wmw", RankNCGSettings(regularisation=regularisation, **settings))
+        plan = RankNCGTrainer("wmw", RankNCGSettings(regularisation=regularisation, **settings))
         (outcome,) = plan.train(data, Watch())
         if not outcome.as_asked:
             print(f"    {settings}: {outcome.state}")
@@ -92,7 +92,7 @@ def auc_svm(part: Part, regularisation: float) -> np.ndarray:
     groups = np.repeat(np.arange(len(edges)), [which.size for which in members])
     relevant = np.concatenate([part.of_row[which] == high for which, (_, high) in zip(members, edges, strict=True)])
     data = TrainingSet(Rows(part.X).select(rows), of_relevance(relevant), groups)
-    (outcome,) = StructuredSVM("auc", StructuredSettings(C=(1 / regularisation,))).train(data, Watch())
+    (outcome,) = StructuredSVMTrainer("auc", StructuredSettings(C=(1 / regularisation,))).train(data, Watch())
     return outcome.w
 
 

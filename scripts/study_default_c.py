@@ -28,7 +28,7 @@ from apsvm.data.scaling import learn_scaling
 from apsvm.metrics.evaluate import evaluate
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.structured_svm import train_path
 
 NEAR = 0.02
@@ -66,7 +66,7 @@ def folds_of(dataset, relevant, scale: str, steps: np.ndarray, options) -> list[
     if dataset.groups is not None:
         splits = GroupKFold(options.folds).split(relevant, relevant, dataset.groups)
     bias = options.bias if options.bias >= 0 else None
-    plan = StructuredSVM(options.loss, StructuredSettings(bound=options.bound, time_limit=options.time_limit))
+    plan = StructuredSVMTrainer(options.loss, StructuredSettings(bound=options.bound, time_limit=options.time_limit))
     found = []
     for fit, test in splits:
         scaling = learn_scaling(scale, dataset.X, fit)

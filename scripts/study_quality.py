@@ -38,8 +38,8 @@ from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.direct_loss import DirectLoss, DirectSettings
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
+from apsvm.trainers.families.direct_loss import DirectLossTrainer, DirectSettings
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 
 METRICS = ("AP", "nDCG", "AUC")
 CHOICES = {"hinge": [10.0**k for k in range(-3, 6)], "tight": [10.0**k for k in range(-1, 8)]}
@@ -57,7 +57,7 @@ def structured(loss: str, bound: str) -> Method:
     def fits(X: NDArray[Any], relevant: NDArray[np.bool_], X_test: NDArray[Any]) -> Fits:
         began = time.perf_counter()
         data = TrainingSet(Rows(X), of_relevance(relevant))
-        plan = StructuredSVM(loss, StructuredSettings(C=tuple(CHOICES[bound]), bound=bound))
+        plan = StructuredSVMTrainer(loss, StructuredSettings(C=tuple(CHOICES[bound]), bound=bound))
         for C, outcome in zip(CHOICES[bound], plan.train(data, Watch()), strict=True):
             yield f"{C:g}", X_test @ outcome.w, time.perf_counter() - began
             began = time.perf_counter()
@@ -71,7 +71,7 @@ def direct(loss: str, update: str) -> Method:
         for epsilon, epochs in DIRECT_CHOICES:
             began = time.perf_counter()
             settings = DirectSettings(update=update, perturbation=epsilon, epochs=epochs)
-            (outcome,) = DirectLoss(f"direct({loss})", settings).train(data, Watch())
+            (outcome,) = DirectLossTrainer(f"direct({loss})", settings).train(data, Watch())
             yield f"{epsilon:g}, {epochs}", X_test @ outcome.w, time.perf_counter() - began
 
     return fits

@@ -17,10 +17,10 @@ from apsvm.losses.base import Loss
 from apsvm.model import ItemFactors
 from apsvm.trainers import approximate, direct_loss, item_factors, rank_ncg, structured_svm, warp
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.direct_loss import DirectLoss, DirectSettings
-from apsvm.trainers.families.rank_ncg import RankNCG, RankNCGSettings
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
-from apsvm.trainers.families.warp import Warp, WarpSettings
+from apsvm.trainers.families.direct_loss import DirectLossTrainer, DirectSettings
+from apsvm.trainers.families.rank_ncg import RankNCGSettings, RankNCGTrainer
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.families.warp import WarpSettings, WarpTrainer
 from apsvm.trainers.item_factors import TrainedItems
 from apsvm.trainers.preferences import GRAPHS, Classes, PreferenceGraph
 from apsvm.trainers.rank_ncg import TrainedPairs
@@ -62,7 +62,7 @@ def train_svm_path(
     **settings: Any,
 ) -> Iterator[Trained]:
     """A structured SVM for one C after another; by an exact oracle."""
-    plan = StructuredSVM(loss, StructuredSettings(C=tuple(C), **settings))
+    plan = StructuredSVMTrainer(loss, StructuredSettings(C=tuple(C), **settings))
     return structured_svm.train_path(data, plan.loss, plan.settings, C, watch or Watch(), start)
 
 
@@ -76,7 +76,7 @@ def train_appx(
     data: TrainingSet, loss: str | Loss = "ap", *, C: float = 1.0, watch: Watch | None = None, **settings: Any
 ) -> Trained:
     """AP-SVM-APPX."""
-    plan = StructuredSVM(loss, StructuredSettings(oracle="appx", C=(C,), **settings))
+    plan = StructuredSVMTrainer(loss, StructuredSettings(oracle="appx", C=(C,), **settings))
     return approximate.train_approximate(data, plan.loss, plan.settings, C, watch or Watch())
 
 
@@ -91,7 +91,7 @@ def train_pairs(
     **settings: Any,
 ) -> TrainedPairs:
     """RankNCG. X : rows, or a matrix of them."""
-    plan = RankNCG("wmw", RankNCGSettings(**settings))
+    plan = RankNCGTrainer("wmw", RankNCGSettings(**settings))
     rows = X if isinstance(X, Rows) else Rows(X)
     chosen = GRAPHS[graph](classes.names.size) if isinstance(graph, str) else graph
     return rank_ncg.train_rank_ncg(rows, classes, chosen, queries, plan.settings, watch or Watch(), start)
@@ -108,7 +108,7 @@ def train_top(
     **settings: Any,
 ) -> TrainedByEpochs:
     """WARP. X : rows, or a matrix of them; grades : (n,) numbers or bool."""
-    plan = Warp("warp", WarpSettings(**settings))
+    plan = WarpTrainer("warp", WarpSettings(**settings))
     return warp.train_warp(
         X if isinstance(X, Rows) else Rows(X),
         grades,
@@ -130,7 +130,7 @@ def train_lists(
     **settings: Any,
 ) -> TrainedItems:
     """WARP for rows that are users."""
-    plan = Warp("warp", WarpSettings(rows_as_users=True, **settings))
+    plan = WarpTrainer("warp", WarpSettings(rows_as_users=True, **settings))
     return item_factors.train_items(lists, factors, plan.settings, watch or Watch(), show=plan.show, validate=validate)
 
 
@@ -144,7 +144,7 @@ def train_by_steps(
     **settings: Any,
 ) -> TrainedByEpochs:
     """Direct loss minimisation."""
-    plan = DirectLoss(f"direct({loss})", DirectSettings(**settings))
+    plan = DirectLossTrainer(f"direct({loss})", DirectSettings(**settings))
     return direct_loss.train_direct(
         data, plan.loss, plan.settings, watch or Watch(), show=plan.show, validate=validate, start=start
     )

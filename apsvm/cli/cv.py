@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from apsvm.selection.choice import Candidate
     from apsvm.selection.cross_validation import PathInFold
     from apsvm.selection.grids import Grid
-    from apsvm.selection.search import Search
+    from apsvm.selection.search import SettingsSearch
 
 #: Of no use without a log, or where the rows that are left out measure every setting.
 _WITHOUT = ("log_ranks", "validation", "validation_metric", "patience")
@@ -192,13 +192,13 @@ class _Run:
         """The data."""
         return read_to_train(self.data, self.read_options)
 
-    def search(self, dataset: Dataset) -> Search:
+    def search(self, dataset: Dataset) -> SettingsSearch:
         """What is to be done on these rows; ends the command if they do not fit."""
-        from apsvm.selection.search import Search
+        from apsvm.selection.search import SettingsSearch
 
         trainer, weights = self.grids[0].trainer, self._query_weights(dataset)
         with bad_data(dataset.source):
-            search = Search(
+            search = SettingsSearch(
                 dataset,
                 self.grids,
                 self.metrics,
@@ -229,7 +229,7 @@ class _Run:
         with reading(path):
             return read_query_weights(path)
 
-    def compare(self, search: Search, signals: Sequence[int]) -> None:
+    def compare(self, search: SettingsSearch, signals: Sequence[int]) -> None:
         """All paths in all folds, with a line as each ends."""
         from apsvm.cli.cv_results import progress_line, spelled
         from apsvm.selection.grids import shown
@@ -262,7 +262,7 @@ class _Run:
             with writing(as_json):
                 write_whole(as_json, text.encode())
 
-    def refit(self, search: Search, chosen: Candidate, n_candidates: int, signals: Sequence[int]) -> bool:
+    def refit(self, search: SettingsSearch, chosen: Candidate, n_candidates: int, signals: Sequence[int]) -> bool:
         """Trains ``chosen`` on all rows and writes the model; whether training ended as it was asked to."""
         from apsvm.cli.training_metric import training_metric
         from apsvm.trainers.summary import summary

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from apsvm.metrics import Metric
     from apsvm.selection.choice import Candidate
     from apsvm.selection.cross_validation import PathInFold
-    from apsvm.selection.search import Search
+    from apsvm.selection.search import SettingsSearch
 
 
 def spelled(grid: Grid, name: str) -> str:
@@ -50,7 +50,7 @@ def _told_apart(grid: Grid) -> list[Axis]:
 class Results:
     """The settings that were finished in every fold, and the one chosen."""
 
-    search: Search
+    search: SettingsSearch
     candidates: Sequence[Candidate]
     chosen: Candidate
     metrics: Mapping[str, Metric]

@@ -190,12 +190,12 @@ def scaling(files: tuple[str, ...], against: str, output: str, size: str, title:
 
     FILE is what apsvm bench oracle --json wrote, or the log of a training, whose median call is one point.
     """
-    from apsvm.pictures.scaling import Scaling
+    from apsvm.pictures.scaling import TimingsBySize
 
     _check(output, files)
     with drawing():
         timings = [timing for file in files for timing in _timings(file)]
-        _write(Scaling.of_timings(timings, against, title), output, size)
+        _write(TimingsBySize.of_timings(timings, against, title), output, size)
 
 
 @contextmanager

@@ -52,7 +52,7 @@ from apsvm.cli.training import (
 )
 from apsvm.data.read_options import ReadOptions
 from apsvm.trainers.base import Trainer, Watch
-from apsvm.trainers.families.one_vs_rest import OneVsRest
+from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -233,7 +233,7 @@ class _Run:
                 began, read_seconds = time.perf_counter(), 0.0
                 if outcome.interrupted:
                     return TERMINATED if signal.SIGTERM in signals else INTERRUPTED
-            if signals and isinstance(self.trainer, OneVsRest) and as_asked:
+            if signals and isinstance(self.trainer, OneVsRestTrainer) and as_asked:
                 raise Failure(TERMINATED if signal.SIGTERM in signals else INTERRUPTED, "stopped, no model written")
             if log.failed:
                 return CANNOT_WRITE
@@ -301,7 +301,7 @@ class _Run:
 
     @property
     def _of_classes(self) -> bool:
-        return isinstance(self.trainer, OneVsRest)
+        return isinstance(self.trainer, OneVsRestTrainer)
 
     def _remark(self, line: str) -> None:
         if not self.given["quiet"]:
@@ -315,7 +315,7 @@ class _Run:
         if path is None:
             return fit, None
         model = read_any_model(path)
-        if isinstance(self.trainer, OneVsRest) and isinstance(model, RankerSet):
+        if isinstance(self.trainer, OneVsRestTrainer) and isinstance(model, RankerSet):
             labels = [label for label in fit.dataset.classes().tolist() if label in model.classes]
             starts = {label: fit.start(model.ranker(label)) for label in labels}
             return replace(fit, trainer=self.trainer.starting_from(starts)), None
@@ -329,7 +329,7 @@ def _plan(given: Mapping[str, Any]) -> Trainer[Any]:
     if not given["one_vs_rest"]:
         return trainer
     with usage_errors(loss):
-        return OneVsRest(trainer)
+        return OneVsRestTrainer(trainer)
 
 
 def _model_names(model: str, additions: Sequence[str]) -> list[str]:

@@ -67,7 +67,7 @@ class Target:
     labels: Labels
     relevant: NDArray[np.bool_]
     grades: NDArray[np.float64] | None = None
-    classes: Classes | None = None
+    classes: EachLabel | None = None
 
     def of(self, rows: NDArray[np.int64] | None) -> Target:
         """The target of the rows ``rows`` (m,) int64, in that order; all of them for None."""
@@ -93,7 +93,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Classes:
+class EachLabel:
     """The labels of ``rows`` (m,) int64 of a data set (all for None), each of them a target against all others."""
 
     dataset: Dataset
@@ -133,7 +133,7 @@ def decide(dataset: Dataset, takes: Takes, options: LabelOptions = LabelOptions(
     if takes is Takes.CLASSES:
         several = dataset.label_sets is not None
         nothing = np.zeros(dataset.relevance.size, dtype=np.bool_)
-        return Target(Labels(kind=LabelKind.CLASSES, several=several), nothing, classes=Classes(dataset))
+        return Target(Labels(kind=LabelKind.CLASSES, several=several), nothing, classes=EachLabel(dataset))
     if takes is Takes.ORDER and dataset.label_sets is None:
         return ordered(dataset.relevance, relevant_from=options.relevant_from)
     if takes is Takes.GRADES and options == LabelOptions() and dataset.label_sets is None:

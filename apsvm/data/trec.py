@@ -41,7 +41,7 @@ class Qrels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class TrecRun:
     """scores : query → document → score; name : as the last line has it; source : the name used in messages"""
 
     scores: dict[bytes, dict[bytes, float]]
@@ -94,7 +94,7 @@ def read_qrels(source: str | os.PathLike[str]) -> Qrels:
     return Qrels(found, name)
 
 
-def read_run(source: str | os.PathLike[str]) -> Run:
+def read_run(source: str | os.PathLike[str]) -> TrecRun:
     """Read retrieved documents. Raises DataError with the place of what is wrong, OSError."""
     name, text = read_text(source)
     found: dict[bytes, dict[bytes, float]] = {}
@@ -117,10 +117,10 @@ def read_run(source: str | os.PathLike[str]) -> Run:
         of_query[document] = score
     if not found:
         raise DataError(f"{name}: expected at least one retrieved document, found none")
-    return Run(found, _shown(run_name), name)
+    return TrecRun(found, _shown(run_name), name)
 
 
-def join(qrels: Qrels, run: Run, *, complete: bool = False) -> JudgedRun:
+def join(qrels: Qrels, run: TrecRun, *, complete: bool = False) -> JudgedRun:
     """The run's rows, judged. Raises DataError if no query of the run is judged."""
     common = [query for query in qrels.grades if query in run.scores]
     if not common:

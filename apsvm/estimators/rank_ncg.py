@@ -19,7 +19,7 @@ from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
 from apsvm.model import LinearRanker
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.families.rank_ncg import NAMED_GRAPHS, RankNCGSettings
-from apsvm.trainers.families.rank_ncg import RankNCG as Trainer
+from apsvm.trainers.families.rank_ncg import RankNCGTrainer as Trainer
 
 #: What the setting ``graph`` is where the parameter is edges.
 EDGES = "edges"

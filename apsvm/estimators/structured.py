@@ -14,7 +14,7 @@ from apsvm.estimators.signatures import Weighted
 from apsvm.header import Bounds, Header
 from apsvm.model import LinearRanker
 from apsvm.trainers.base import Trainer
-from apsvm.trainers.families.structured_svm import StructuredSVM
+from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.settings import Range
 
 #: Where a model tells nothing of its certificate.
@@ -24,7 +24,7 @@ _UNKNOWN = Bounds(primal=math.nan, dual=math.nan, gap=math.nan, tolerance=math.n
 class _Structured(Weighted, TakesLoss):
     """What both have."""
 
-    _trainer = StructuredSVM
+    _trainer = StructuredSVMTrainer
     _renamed = {"max_iter": "max_iterations"}  # noqa: RUF012
     _remedy = "raise max_iter, time_limit or epsilon"
 
@@ -107,7 +107,7 @@ class _Structured(Weighted, TakesLoss):
 
 def _level_is_free(plan: Trainer[Any]) -> bool:
     """Whether no constant changes the objective."""
-    assert isinstance(plan, StructuredSVM)
+    assert isinstance(plan, StructuredSVMTrainer)
     return not plan.loss.depends_on_level and plan.settings.oracle != "appx"
 
 

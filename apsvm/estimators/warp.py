@@ -13,7 +13,7 @@ from apsvm.estimators.kinds import RankerOfNumbers
 from apsvm.estimators.signatures import ByQuery
 from apsvm.header import Header
 from apsvm.trainers.base import Trainer
-from apsvm.trainers.families.warp import Warp
+from apsvm.trainers.families.warp import WarpTrainer
 
 
 class WARPRanker(ByQuery, RankerOfNumbers):
@@ -63,7 +63,7 @@ class WARPRanker(ByQuery, RankerOfNumbers):
     1.0
     """
 
-    _trainer = Warp
+    _trainer = WarpTrainer
     _draws = True
     _remedy = "raise it or ask for fewer epochs"
 

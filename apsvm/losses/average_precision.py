@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from apsvm.losses.base import RankingLoss
 
 
-class AveragePrecision(RankingLoss):
+class AveragePrecisionLoss(RankingLoss):
     """One minus average precision."""
 
     name = "ap"

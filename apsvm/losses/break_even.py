@@ -11,7 +11,7 @@ from typing import ClassVar
 from apsvm.losses.base import LossOverLabellings
 
 
-class BreakEven(LossOverLabellings):
+class BreakEvenLoss(LossOverLabellings):
     """One minus the break-even precision."""
 
     name = "prbep"

@@ -11,7 +11,7 @@ from math import isfinite
 from apsvm.losses.base import LossError, LossOverLabellings
 
 
-class FMeasure(LossOverLabellings):
+class FMeasureLoss(LossOverLabellings):
     """One minus F_β. Raises LossError unless 0 < β < 1e6."""
 
     parameter = float

@@ -22,7 +22,7 @@ def log_discount(n: int) -> NDArray[np.float64]:
     return 1.0 / np.log2(np.arange(2, n + 2))
 
 
-class NDCG(RankingLoss, GradedLoss):
+class NDCGLoss(RankingLoss, GradedLoss):
     """One minus NDCG. ``gain`` of grades: "exponential" or "linear"; raises LossError on another."""
 
     parameter = str

@@ -23,7 +23,7 @@ def check_cutoff(form: str, k: int) -> int:
     return k
 
 
-class NDCGAtK(GradedLoss):
+class NDCGAtKLoss(GradedLoss):
     """One minus NDCG@k. Raises LossError unless k ≥ 1."""
 
     parameter = int

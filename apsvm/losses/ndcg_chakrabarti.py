@@ -15,7 +15,7 @@ from apsvm.losses.graded import GradedLoss
 from apsvm.losses.ndcg import log_discount
 
 
-class ChakrabartiNDCG(GradedLoss):
+class ChakrabartiNDCGLoss(GradedLoss):
     """One minus NDCG, the first two positions alike."""
 
     name = "ndcg-chakrabarti"

@@ -13,7 +13,7 @@ from apsvm.losses.base import LossOverRankings
 from apsvm.losses.ndcg_at_k import check_cutoff
 
 
-class PrecisionAtK(LossOverRankings):
+class PrecisionAtKLoss(LossOverRankings):
     """Precision at k of the best ranking, less that of the ranking. Raises LossError unless k ≥ 1."""
 
     parameter = int

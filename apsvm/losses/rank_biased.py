@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from apsvm.losses.base import LossError, RankingLoss
 
 
-class RankBiasedPrecision(RankingLoss):
+class RankBiasedPrecisionLoss(RankingLoss):
     """``rho`` is the persistence ρ. Raises LossError unless 0 < ρ < 1."""
 
     parameter = float

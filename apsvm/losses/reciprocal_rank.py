@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from apsvm.losses.base import RankingLoss
 
 
-class ReciprocalRank(RankingLoss):
+class ReciprocalRankLoss(RankingLoss):
     """One minus the reciprocal of the first positive's position."""
 
     name = "mrr"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from apsvm.losses.base import LossTables, RankingLoss
 
 
-class ROCArea(RankingLoss):
+class ROCAreaLoss(RankingLoss):
     """One minus the area under the ROC curve."""
 
     name = "auc"

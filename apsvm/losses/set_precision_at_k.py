@@ -12,7 +12,7 @@ from apsvm.losses.base import LossOverLabellings
 from apsvm.losses.ndcg_at_k import check_cutoff
 
 
-class SetPrecisionAtK(LossOverLabellings):
+class SetPrecisionAtKLoss(LossOverLabellings):
     """Precision at k of the best labelling, less that of the labelling. Raises LossError unless k ≥ 1."""
 
     parameter = int

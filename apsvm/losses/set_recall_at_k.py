@@ -9,7 +9,7 @@ from apsvm.losses.base import LossOverLabellings
 from apsvm.losses.ndcg_at_k import check_cutoff
 
 
-class SetRecallAtK(LossOverLabellings):
+class SetRecallAtKLoss(LossOverLabellings):
     """Recall at k of the best labelling, less that of the labelling. Raises LossError unless k ≥ 1."""
 
     parameter = int

@@ -10,7 +10,7 @@ from typing import ClassVar
 from apsvm.losses.base import Loss
 
 
-class ZeroOne(Loss):
+class ZeroOneLoss(Loss):
     """The share of misclassified rows."""
 
     name = "zero-one"

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from apsvm.losses.precision_at_k import PrecisionAtK
+from apsvm.losses.precision_at_k import PrecisionAtKLoss
 from apsvm.oracles.measures import Measure, MeasureOracle
 
 
-class Exchange(MeasureOracle[PrecisionAtK]):
+class Exchange(MeasureOracle[PrecisionAtKLoss]):
     """m positives out, m negatives in."""
 
     name: ClassVar[str] = "exchange"
-    serves = (PrecisionAtK,)
+    serves = (PrecisionAtKLoss,)
     why_not = "it is made for P@k over rankings"
 
-    def measure(self, loss: PrecisionAtK, n: int) -> Measure:
+    def measure(self, loss: PrecisionAtKLoss, n: int) -> Measure:
         return Measure("p@k", float(loss.k))

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from apsvm.losses.base import LossOverLabellings
-from apsvm.losses.break_even import BreakEven
-from apsvm.losses.f_measure import FMeasure
-from apsvm.losses.set_precision_at_k import SetPrecisionAtK
-from apsvm.losses.set_recall_at_k import SetRecallAtK
+from apsvm.losses.break_even import BreakEvenLoss
+from apsvm.losses.f_measure import FMeasureLoss
+from apsvm.losses.set_precision_at_k import SetPrecisionAtKLoss
+from apsvm.losses.set_recall_at_k import SetRecallAtKLoss
 from apsvm.oracles.measures import Measure, MeasureOracle
 
 
@@ -21,7 +21,7 @@ class Labelling(MeasureOracle[LossOverLabellings]):
     """The highest positives and the highest negatives, as many of each as pay."""
 
     name: ClassVar[str] = "labelling"
-    serves = (FMeasure, SetPrecisionAtK, SetRecallAtK, BreakEven)
+    serves = (FMeasureLoss, SetPrecisionAtKLoss, SetRecallAtKLoss, BreakEvenLoss)
     why_not = "it is made for measures over labellings"
 
     def measure(self, loss: LossOverLabellings, n: int) -> Measure:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from apsvm.losses.ndcg_at_k import NDCGAtK
+from apsvm.losses.ndcg_at_k import NDCGAtKLoss
 from apsvm.oracles.measures import Measure, MeasureOracle
 
 
-class Lattice(MeasureOracle[NDCGAtK]):
+class Lattice(MeasureOracle[NDCGAtKLoss]):
     """Paths over (positives, negatives) in the first k places."""
 
     name: ClassVar[str] = "lattice"
-    serves = (NDCGAtK,)
+    serves = (NDCGAtKLoss,)
     why_not = "it is made for NDCG@k"
 
-    def measure(self, loss: NDCGAtK, n: int) -> Measure:
+    def measure(self, loss: NDCGAtKLoss, n: int) -> Measure:
         return Measure("ndcg@k", float(loss.k), loss.discount(n))

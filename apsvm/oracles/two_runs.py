@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from apsvm.losses.ndcg_chakrabarti import ChakrabartiNDCG
+from apsvm.losses.ndcg_chakrabarti import ChakrabartiNDCGLoss
 from apsvm.oracles.measures import Measure, MeasureOracle
 
 
-class TwoRuns(MeasureOracle[ChakrabartiNDCG]):
+class TwoRuns(MeasureOracle[ChakrabartiNDCGLoss]):
     """The top negative first, or not."""
 
     name: ClassVar[str] = "two-runs"
-    serves = (ChakrabartiNDCG,)
+    serves = (ChakrabartiNDCGLoss,)
     why_not = "it is made for NDCG with Chakrabarti's discount"
 
-    def measure(self, loss: ChakrabartiNDCG, n: int) -> Measure:
+    def measure(self, loss: ChakrabartiNDCGLoss, n: int) -> Measure:
         return Measure("ndcg-chakrabarti", discount=loss.discount(n))

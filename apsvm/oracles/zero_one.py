@@ -12,23 +12,23 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.losses.zero_one import ZeroOne
+from apsvm.losses.zero_one import ZeroOneLoss
 from apsvm.oracles.base import BoundOracle, Oracle, QueriesOracle, Violation, one_after_another
 from apsvm.oracles.layout import Queries
 
 
-class ZeroOneOracle(Oracle[ZeroOne]):
+class ZeroOneOracle(Oracle[ZeroOneLoss]):
     """Each row on its own."""
 
     name: ClassVar[str] = "zero-one"
 
-    serves = (ZeroOne,)
+    serves = (ZeroOneLoss,)
     why_not = "it looks at each row on its own, and this loss does not"
 
-    def bind(self, loss: ZeroOne, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
+    def bind(self, loss: ZeroOneLoss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
         return _bound(np.ones(n_pos), np.ones(n_neg))
 
-    def bind_queries(self, loss: ZeroOne, queries: Queries, *, threads: int = 1) -> QueriesOracle:
+    def bind_queries(self, loss: ZeroOneLoss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
         tasks, costs = queries.tasks, queries.costs
         if costs is None:
             return super().bind_queries(loss, queries, threads=threads)

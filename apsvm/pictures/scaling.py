@@ -50,7 +50,7 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Scaling(Picture):
+class TimingsBySize(Picture):
     """lines : name → points (n, seconds), n > 0 and rising; x_label : what n counts; y_label : what took so long;
     guide : whether a line of slope 1 is drawn; title : above it"""
 
@@ -63,7 +63,7 @@ class Scaling(Picture):
     guide: bool = True
 
     @classmethod
-    def of_timings(cls, timings: Sequence[Timing], against: str = "total", title: str = "") -> Scaling:
+    def of_timings(cls, timings: Sequence[Timing], against: str = "total", title: str = "") -> TimingsBySize:
         """One line an oracle and condition; of several timings at one size the fastest.
 
         Raises

@@ -24,7 +24,7 @@ from apsvm.report.judging import (
     worst_queries,
 )
 from apsvm.report.page import Drawn, Markup, bar, element, folded, joined, page, pictures, section, table, tiles
-from apsvm.report.run import Judged, Run, judge
+from apsvm.report.run import JudgedRanker, Run, judge
 from apsvm.report.training import convergence, data_of, time_by_part, what_was_trained
 from apsvm.report.words import in_seconds
 
@@ -54,9 +54,9 @@ def report(run: Run) -> str:
     )
 
 
-def judged_rankers(run: Run) -> tuple[list[Judged], list[str]]:
+def judged_rankers(run: Run) -> tuple[list[JudgedRanker], list[str]]:
     """Every linear ranker on the rows, and why some cannot be judged."""
-    judged: list[Judged] = []
+    judged: list[JudgedRanker] = []
     failures: list[str] = []
     if run.dataset is None:
         return judged, failures
@@ -81,7 +81,7 @@ def _name(run: Run) -> str:
     return f"{run.start['loss']} on {data}" if data and "loss" in run.start else run.folder
 
 
-def _head(run: Run, judged: Sequence[Judged]) -> Markup:
+def _head(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
     headers = [header for _, header in run.headers()]
     states = list(dict.fromkeys(header.state for header in headers))
     good = bool(headers) and all(header.as_asked for header in headers)
@@ -106,7 +106,7 @@ def _head(run: Run, judged: Sequence[Judged]) -> Markup:
     )
 
 
-def _tiles(run: Run, judged: Sequence[Judged], headers: Sequence[Header]) -> Iterator[tuple[str, str, str]]:
+def _tiles(run: Run, judged: Sequence[JudgedRanker], headers: Sequence[Header]) -> Iterator[tuple[str, str, str]]:
     yield from _metric_tiles(run, judged)
     bounds = [(header.certificate, header.C or 1.0) for header in headers if header.certificate is not None]
     if bounds:
@@ -122,7 +122,7 @@ def _tiles(run: Run, judged: Sequence[Judged], headers: Sequence[Header]) -> Ite
         yield "time", in_seconds(seconds), "reading included"
 
 
-def _metric_tiles(run: Run, judged: Sequence[Judged]) -> Iterator[tuple[str, str, str]]:
+def _metric_tiles(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[tuple[str, str, str]]:
     results = [result for result in map(evaluated, judged) if result is not None]
     if not results:
         return
@@ -140,7 +140,7 @@ def _metric_tiles(run: Run, judged: Sequence[Judged]) -> Iterator[tuple[str, str
             yield f"best {name}", f"{max(values):.4f}", f"of {len(values)} models, on the rows below"
 
 
-def _several(run: Run, judged: Sequence[Judged], drawn: Drawn) -> Iterator[Markup]:
+def _several(run: Run, judged: Sequence[JudgedRanker], drawn: Drawn) -> Iterator[Markup]:
     """A table of all rankers, the curves of all, and of the worst ones all the rest; of several values of C in the
     order trained."""
     names = list(dict.fromkeys(["AP", "AUC", "P@10", "nDCG", judged[0].trained_metric]))
@@ -164,7 +164,7 @@ def _several(run: Run, judged: Sequence[Judged], drawn: Drawn) -> Iterator[Marku
         yield element("p", f"Of the other {others} only the figures above are shown.", class_="muted")
 
 
-def _row_of(part: Judged, result: Evaluation | None, names: Sequence[str]) -> list[object]:
+def _row_of(part: JudgedRanker, result: Evaluation | None, names: Sequence[str]) -> list[object]:
     values = {} if result is None else result.values
     ap, *others = (figure(values.get(name)) for name in names)
     return [part.title, f"{int(part.relevant.sum()):,}", bar(values.get("AP", 0.0), ap), *others]
@@ -175,7 +175,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
-def _curves(run: Run, judged: Sequence[Judged], drawn: Drawn) -> list[Markup]:
+def _curves(run: Run, judged: Sequence[JudgedRanker], drawn: Drawn) -> list[Markup]:
     """Precision and recall of all rankers that have both kinds of rows, of classes their mean too."""
     curves = [(part, part.curve) for part in judged if part.curve is not None]
     known = [curve for _, curve in curves if curve is not None]
@@ -194,12 +194,12 @@ def _curves(run: Run, judged: Sequence[Judged], drawn: Drawn) -> list[Markup]:
     return [pictures(drawn(PrecisionRecall(lines, rate), "Precision and recall; the area is the AP"))]
 
 
-def _alone(part: Judged, run: Run, drawn: Drawn) -> Markup:
+def _alone(part: JudgedRanker, run: Run, drawn: Drawn) -> Markup:
     """The sections of the one ranker there is."""
     return joined([metrics_of(part, drawn), *_details(part, run)])
 
 
-def _details(part: Judged, run: Run) -> list[Markup]:
+def _details(part: JudgedRanker, run: Run) -> list[Markup]:
     queries = [] if part.groups is None else [worst_queries(part)]
     return [most_violating(part, run.lines), *queries, weights_of(part)]
 

@@ -14,7 +14,7 @@ from apsvm.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report import words
 from apsvm.report.page import Drawn, Markup, bar, element, pictures, section, table
 from apsvm.report.rows import misplaced
-from apsvm.report.run import Judged, weights
+from apsvm.report.run import JudgedRanker, weights
 from apsvm.report.words import share
 
 MOST_ROWS = 10
@@ -23,12 +23,12 @@ MOST_QUERIES = 10
 MOST_KINDS = 5
 
 
-def evaluated(part: Judged) -> Evaluation | None:
+def evaluated(part: JudgedRanker) -> Evaluation | None:
     """Its figures, if it has any."""
     return part.evaluation if isinstance(part.evaluation, Evaluation) else None
 
 
-def metrics_of(part: Judged, drawn: Drawn) -> Markup:
+def metrics_of(part: JudgedRanker, drawn: Drawn) -> Markup:
     result = part.evaluation
     if not isinstance(result, Evaluation):
         return section("Metrics", element("p", f"None: {result}."))
@@ -54,7 +54,7 @@ def metrics_of(part: Judged, drawn: Drawn) -> Markup:
     return section("Metrics", element("p", explanation), figures, pictures(*shown))
 
 
-def _kinds(part: Judged) -> dict[str, NDArray[np.float64]]:
+def _kinds(part: JudgedRanker) -> dict[str, NDArray[np.float64]]:
     """Scores by kind of row: positive and negative, or by grade, the higher ones together if there are many."""
     if part.grades is not None:
         levels = np.unique(part.grades)
@@ -64,7 +64,7 @@ def _kinds(part: Judged) -> dict[str, NDArray[np.float64]]:
     return {"positive": part.scores[relevant], "negative": part.scores[~relevant]}
 
 
-def most_violating(part: Judged, lines: NDArray[np.int64] | None) -> Markup:
+def most_violating(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Markup:
     """The rows that stand the most on the wrong side."""
     grades = part.relevant.astype(np.float64) if part.grades is None else part.grades
     found = misplaced(part.scores, grades, part.groups)
@@ -126,7 +126,7 @@ def _label(dataset: Dataset, row: int) -> str:
     return ",".join(shown_label(label) for label in own.tolist()) or "–"
 
 
-def worst_queries(part: Judged) -> Markup:
+def worst_queries(part: JudgedRanker) -> Markup:
     result = evaluated(part)
     if result is None or result.groups is None:
         return Markup("")
@@ -153,7 +153,7 @@ def figure(value: float | None) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:.6f}"
 
 
-def weights_of(part: Judged) -> Markup:
+def weights_of(part: JudgedRanker) -> Markup:
     found = weights(part)
     base = 0 if part.ranker.zero_based else 1
     contribution = found.contribution

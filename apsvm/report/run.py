@@ -109,7 +109,7 @@ class Run:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedRanker:
     """A linear ranker on the run's rows.
 
     Attributes
@@ -173,9 +173,9 @@ class Judged:
             return None
 
 
-def judge(title: str, ranker: LinearRanker, dataset: Dataset) -> Judged:
+def judge(title: str, ranker: LinearRanker, dataset: Dataset) -> JudgedRanker:
     """The ranker on the rows, judged as it was trained. Raises DataError where the labels do not fit."""
-    return Judged(title, ranker, dataset, ranker.score(dataset.X), recall(dataset, ranker.header.labels))
+    return JudgedRanker(title, ranker, dataset, ranker.score(dataset.X), recall(dataset, ranker.header.labels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class Weights:
         return np.abs(self.weight) * self.deviation
 
 
-def weights(judged: Judged) -> Weights:
+def weights(judged: JudgedRanker) -> Weights:
     """Of the ranker, on the rows as it scores them."""
     scaling = UNIT_ROWS if judged.ranker.unit_rows else NO_SCALING
     moments = Rows(judged.dataset.X, scaling=scaling).moments(judged.groups)

@@ -18,7 +18,7 @@ from apsvm.pictures.heatmap import Heatmap
 from apsvm.records import Record
 from apsvm.report import words
 from apsvm.report.page import Drawn, Markup, bar, element, facts, folded, joined, pictures, section, table
-from apsvm.report.run import Judged, Run
+from apsvm.report.run import JudgedRanker, Run
 from apsvm.report.settings import Fact, settings_of, settings_of_start, shown
 from apsvm.report.words import in_seconds, share
 
@@ -80,7 +80,7 @@ def _of_interest(settings: Iterable[Fact]) -> Iterator[tuple[str, str]]:
             yield fact.name, value
 
 
-def data_of(run: Run, judged: Sequence[Judged]) -> Markup:
+def data_of(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
     headers = run.headers()
     found: list[tuple[object, object]] = []
     content: list[object] = []
@@ -133,7 +133,7 @@ def _queries(groups: NDArray[np.int64], relevant: NDArray[np.bool_] | None) -> l
     return found
 
 
-def _labels(dataset: Dataset, judged: Sequence[Judged]) -> list[object]:
+def _labels(dataset: Dataset, judged: Sequence[JudgedRanker]) -> list[object]:
     """How many rows each label has, where it is not just two classes."""
     if dataset.label_sets is not None or (len(judged) == 1 and judged[0].grades is None):
         return []

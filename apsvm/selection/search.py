@@ -50,7 +50,7 @@ class Followers:
     should_stop: Callable[[], bool] = _never
 
 
-class Search:
+class SettingsSearch:
     """Settings compared on the folds of a data set.
 
     Parameters

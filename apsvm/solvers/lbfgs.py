@@ -8,11 +8,11 @@ import numpy as np
 
 from apsvm.score_space import V
 from apsvm.solvers.quasi_newton import QuasiNewton
-from apsvm.solvers.smooth import Search, SmoothRun, Stop
+from apsvm.solvers.smooth import SmoothRun, SmoothSearch, Stop
 from apsvm.solvers.state import State
 
 
-class LBFGS(Search):
+class LBFGS(SmoothSearch):
     """See the module."""
 
     name: ClassVar[str] = "lbfgs"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.score_space import V
-from apsvm.solvers.smooth import Search, SmoothRun, Stop
+from apsvm.solvers.smooth import SmoothRun, SmoothSearch, Stop
 from apsvm.solvers.state import State, not_finite
 
 #: The search ends where the slope is at most this share of the slope it began with.
@@ -28,7 +28,7 @@ MARGIN = 0.05
 MOST_TRIALS = 50
 
 
-class NonlinearCG(Search):
+class NonlinearCG(SmoothSearch):
     """See the module."""
 
     name: ClassVar[str] = "prcg"

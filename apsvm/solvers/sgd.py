@@ -57,7 +57,7 @@ class Epoch:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[T]):
+class DescentOutcome(Generic[T]):
     """What a descent came to.
 
     Attributes
@@ -86,7 +86,7 @@ def descend(
     time_limit: float | None = None,
     on_epoch: Callable[[Epoch], None] = lambda epoch: None,
     should_stop: Callable[[], bool] = lambda: False,
-) -> Outcome[T]:
+) -> DescentOutcome[T]:
     """Runs up to ``epochs`` ≥ 1 passes.
 
     Parameters
@@ -132,7 +132,7 @@ def descend(
         if stopped is not None:
             ending = stopped
             break
-    return Outcome(snapshot() if best is None else best, best_epoch, done, ending, trouble)
+    return DescentOutcome(snapshot() if best is None else best, best_epoch, done, ending, trouble)
 
 
 def _ending(passed: Pass, impatient: bool, interrupted: bool, out_of_time: bool) -> Ending | None:

@@ -169,7 +169,7 @@ class SmoothRun(Generic[V]):
             raise Stop(State.ITERATION_LIMIT)
 
 
-class Search(ABC):
+class SmoothSearch(ABC):
     """A way to get from ``run.w`` to a point whose gradient is small enough."""
 
     name: ClassVar[str]
@@ -179,7 +179,7 @@ class Search(ABC):
         """Moves ``run.w`` until the gradient's norm is at most ``run.asked``; raises Stop if it ends before that."""
 
 
-SEARCHES: Registry[Search] = Registry(
+SEARCHES: Registry[SmoothSearch] = Registry(
     "optimizer", {"lbfgs": "apsvm.solvers.lbfgs:LBFGS", "prcg": "apsvm.solvers.nonlinear_cg:NonlinearCG"}
 )
 
@@ -188,7 +188,7 @@ def minimise(
     problem: ScoreFunction[V],
     dimension: int,
     regularisation: float,
-    search: Search,
+    search: SmoothSearch,
     limits: Limits,
     *,
     start: NDArray[np.float64] | None = None,
@@ -213,7 +213,7 @@ def _minimise(
     problem: ScoreFunction[V],
     dimension: int,
     regularisation: float,
-    search: Search,
+    search: SmoothSearch,
     limits: Limits,
     start: NDArray[np.float64] | None,
     on_evaluation: Callable[[SmoothEvaluation], None],
@@ -254,7 +254,7 @@ def _minimise(
     return SmoothSolution(w, objective, norm, run.asked, state, run.iterations, evaluations, run.seconds, trouble)
 
 
-def _search(search: Search, run: SmoothRun[V]) -> str | None:
+def _search(search: SmoothSearch, run: SmoothRun[V]) -> str | None:
     """What was not finite, if that ended the search: the point reached until then is left in ``run.w``."""
     try:
         search.search(run)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from apsvm.data.rows import RowOperator
 from apsvm.losses.base import Loss
-from apsvm.losses.zero_one import ZeroOne
+from apsvm.losses.zero_one import ZeroOneLoss
 from apsvm.oracles import make_oracle
 from apsvm.risk import NoRisk, NothingToRankError, Risk, make_risk, require_pairs
 from apsvm.solvers.cutting_plane import Restoration
@@ -46,7 +46,9 @@ def train_approximate(
     """
     relevant = data.target.relevant
     require_pairs(relevant, data.queries)
-    (binary,) = train_path(data, ZeroOne(), replace(settings, oracle="auto", bound="hinge"), [C], watch, stage="binary")
+    (binary,) = train_path(
+        data, ZeroOneLoss(), replace(settings, oracle="auto", bound="hinge"), [C], watch, stage="binary"
+    )
     stage_one = binary.stages[0]
     w0 = binary.w
     margins = np.where(relevant, 1.0, -1.0) * data.rows.scores(w0)

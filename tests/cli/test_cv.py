@@ -18,7 +18,7 @@ from apsvm.data.rows import Rows
 from apsvm.header import Labels
 from apsvm.selection.folds import make_folds
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 
 
 @pytest.fixture
@@ -43,7 +43,9 @@ def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
         for at, fold in enumerate(folds):
             scaler = StandardScaler().fit(X[fold.training])
             data = TrainingSet(Rows(scaler.transform(X[fold.training])), target.of(fold.training))
-            (outcome,) = StructuredSVM("ap", StructuredSettings(C=(setting["C"],), epsilon=1e-5)).train(data, Watch())
+            (outcome,) = StructuredSVMTrainer("ap", StructuredSettings(C=(setting["C"],), epsilon=1e-5)).train(
+                data, Watch()
+            )
             w = outcome.w
             expected = average_precision_score(positive[fold.test], scaler.transform(X[fold.test]) @ w)
             assert setting["metrics"]["AP"]["folds"][at] == pytest.approx(expected, abs=0.005)

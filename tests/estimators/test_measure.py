@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, average_precision_score, f1_score, n
 
 from apsvm import APSVMClassifier, APSVMRanker
 from apsvm.losses import LOSSES, make_loss
-from apsvm.losses.average_precision import AveragePrecision
+from apsvm.losses.average_precision import AveragePrecisionLoss
 from apsvm.metrics import parse_metric
 
 
@@ -35,7 +35,7 @@ def test_a_loss_of_a_known_name_is_not_taken_for_it():
 
 
 def test_a_loss_of_ones_own_may_name_its_metric(data):
-    class Own(AveragePrecision):
+    class Own(AveragePrecisionLoss):
         metric = "P@5"
 
     model = APSVMClassifier(Own, C=10).fit(data.X, data.relevant)

@@ -14,7 +14,7 @@ from judge import METRICS, definition, loss_of_order
 from apsvm import most_violated_ranking, ranking
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError, RankingLoss
-from apsvm.losses.zero_one import ZeroOne
+from apsvm.losses.zero_one import ZeroOneLoss
 from apsvm.metrics import parse_metric
 from apsvm.registry import UnknownNameError
 
@@ -125,7 +125,7 @@ def test_names():
     assert make_loss("NDCG").name == "ndcg"
     assert make_loss(" RBP(0.95) ").name == "rbp(0.95)"
     assert make_loss("rbp(0.95)").rho == 0.95
-    assert isinstance(make_loss("zero-one"), ZeroOne)
+    assert isinstance(make_loss("zero-one"), ZeroOneLoss)
     for name in LOSS_NAMES:
         made = make_loss(name)
         again = make_loss(made.name)

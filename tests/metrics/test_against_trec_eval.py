@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from apsvm.data.trec import Qrels, Run, join, read_qrels, read_run
+from apsvm.data.trec import Qrels, TrecRun, join, read_qrels, read_run
 from apsvm.metrics.evaluate import Evaluation, evaluate
 
 PUBLISHED = Path(__file__).parent / "trec_eval"
@@ -25,7 +25,7 @@ MEASURES = {
 }
 
 
-def evaluated(qrels: Qrels, run: Run, names, relevant_from=1.0, complete=False) -> Evaluation:
+def evaluated(qrels: Qrels, run: TrecRun, names, relevant_from=1.0, complete=False) -> Evaluation:
     rows = join(qrels, run, complete=complete)
     found = evaluate(
         list(names), rows.scores, rows.grades, rows.codes, "file", relevant_from=relevant_from, all_groups=True,
@@ -96,7 +96,7 @@ def test_random_runs(relevant_from, rng):
         judge = pytrec_eval.RelevanceEvaluator(qrels, measures, relevance_level=relevant_from)
         expected = judge.evaluate(run)
         found = evaluated(
-            Qrels(as_bytes(qrels), "qrels"), Run(as_bytes(run), "run", "run"), MEASURES.values(), relevant_from
+            Qrels(as_bytes(qrels), "qrels"), TrecRun(as_bytes(run), "run", "run"), MEASURES.values(), relevant_from
         )
         for i, query in enumerate(sorted(set(qrels) & set(run))):
             without_positive += max(qrels[query].values()) < relevant_from
@@ -112,7 +112,7 @@ def test_random_runs(relevant_from, rng):
 
 def test_complete_counts_missing_queries_as_nought():
     qrels = Qrels({b"1": {b"a": 1, b"b": 0}, b"2": {b"a": 1}, b"3": {b"a": 2}}, "qrels")
-    run = Run({b"1": {b"a": 1.0, b"b": 0.5}, b"9": {b"a": 1.0}}, "run", "run")
+    run = TrecRun({b"1": {b"a": 1.0, b"b": 0.5}, b"9": {b"a": 1.0}}, "run", "run")
     rows = join(qrels, run)
     assert (rows.missing_queries, rows.unjudged_queries, rows.queries.tolist()) == (2, 1, ["1"])
     assert evaluated(qrels, run, ["AP", "nDCG"]).values == {"AP": 1.0, "nDCG": 1.0}

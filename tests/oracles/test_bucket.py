@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from apsvm.losses import LOSSES
-from apsvm.losses.average_precision import AveragePrecision
+from apsvm.losses.average_precision import AveragePrecisionLoss
 from apsvm.oracles import make_oracle
 
 
-class NotDeclaredUnimodal(AveragePrecision):
+class NotDeclaredUnimodal(AveragePrecisionLoss):
     """The same loss, without the leave to bisect over ranks."""
 
     name = "ap-linear"

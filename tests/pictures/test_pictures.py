@@ -21,7 +21,7 @@ from apsvm.pictures.heatmap import Heatmap, RankCounts
 from apsvm.pictures.histogram import Histogram
 from apsvm.pictures.path import Path, Point
 from apsvm.pictures.precision_recall import Curve, PrecisionRecall
-from apsvm.pictures.scaling import Scaling, Timing, timings_of_log
+from apsvm.pictures.scaling import Timing, TimingsBySize, timings_of_log
 from apsvm.pictures.style import CARD, SIZES
 
 
@@ -43,7 +43,7 @@ EXAMPLES = {
     "heatmap": Heatmap.of_log(RANKED),
     "pr": PrecisionRecall([Curve("AP < & $x$", Steps(np.array([0.5, 1.0]), np.array([1.0, 0.4])))], base_rate=0.2),
     "path": Path({"ap": [Point(0.1, 0.7, 0.1), Point(1, 0.8, 0.1, chosen=True)]}, "AP"),
-    "scaling": Scaling.of_timings([Timing("qs", 10, 90, 1e-5), Timing("qs", 10, 990, 9e-5)]),
+    "scaling": TimingsBySize.of_timings([Timing("qs", 10, 90, 1e-5), Timing("qs", 10, 990, 9e-5)]),
     "histogram": Histogram({"positive": np.array([1.0, 2.0]), "negative": np.array([-1.0, 0.0, 0.5])}),
 }
 
@@ -234,15 +234,15 @@ def test_the_path_of_cv_results():
 def test_scaling_lines():
     conditions = itertools.product(("a", "b"), (1, 2), (50, 10), ("x", "y"))
     timings = [Timing(name, p, n, p * n * 1e-9, what) for name, p, n, what in conditions]
-    by_negatives = Scaling.of_timings(timings, "negatives")
+    by_negatives = TimingsBySize.of_timings(timings, "negatives")
     assert len(by_negatives.lines) == 8
     assert list(by_negatives.lines["a, x, P = 2"]) == [(10, pytest.approx(2e-8)), (50, pytest.approx(1e-7))]
-    twice = Scaling.of_timings([Timing("a", 1, 9, 2.0), Timing("a", 2, 8, 1.0)])
+    twice = TimingsBySize.of_timings([Timing("a", 1, 9, 2.0), Timing("a", 2, 8, 1.0)])
     assert twice.lines == {"a": [(10, 1.0)]}
     found = timings_of_log([oracle(1), oracle(2), oracle(9)])
     assert found == [Timing("bucket", 2, 4, pytest.approx(2e-6))]
     with pytest.raises(PictureError, match="no timings"):
-        Scaling.of_timings([])
+        TimingsBySize.of_timings([])
 
 
 def test_histogram_shares():

@@ -15,10 +15,10 @@ from apsvm.metrics.evaluate import evaluate, parse_metrics
 from apsvm.selection.choice import Candidate, simplest
 from apsvm.selection.cross_validation import Measured, SelectionError
 from apsvm.selection.grids import Grid
-from apsvm.selection.search import Followers, Search
+from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
 from apsvm.trainers.families import TRAINERS
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple, Settings, setting
 
@@ -81,7 +81,7 @@ def by_hand(search, dataset, one, fold, labels=LabelOptions()):  # noqa: B008
 )
 def test_every_candidate_against_a_training_of_its_own(loss, named, noisy, grid):
     binary = replace(noisy, relevance=np.where(noisy.relevance > 0.0, 1.0, -1.0))
-    search = Search(binary, [grid(loss, named)], parse_metrics(["AP", "AUC"]), folds=3)
+    search = SettingsSearch(binary, [grid(loss, named)], parse_metrics(["AP", "AUC"]), folds=3)
     search.run(2)
     candidates = search.candidates()
     assert len(candidates) >= np.prod([len(axis.values) for axis in search.grids[0].axes])
@@ -104,7 +104,7 @@ def test_the_order_and_number_of_threads_change_nothing(noisy, grid):
     grids = [grid(loss, seed=3) for loss in ("wmw", "warp", "direct(ap)", "shrunken", "ap")]
     results = []
     for jobs in (1, 3):
-        search = Search(binary, grids, parse_metrics(["AP"]), folds=2)
+        search = SettingsSearch(binary, grids, parse_metrics(["AP"]), folds=2)
         search.run(jobs)
         results.append([(one.loss, one.choice, one.values("AP"), one.C) for one in search.candidates()])
     assert results[0] == results[1]
@@ -131,7 +131,7 @@ def faint(dataset):
 
 def searched(dataset, grids, **more):
     """The search after its run, and how grids became wider."""
-    search = Search(dataset, grids, parse_metrics(["AP"]), **more)
+    search = SettingsSearch(dataset, grids, parse_metrics(["AP"]), **more)
     wider = []
     search.run(2, Followers(widened=lambda number, name, values: wider.append((number, name, tuple(values)))))
     return search, wider
@@ -251,7 +251,7 @@ def test_rows_are_judged_by_what_their_labels_mean_to_the_losses(noisy, grid):
 
 def test_a_metric_that_a_fold_does_not_have(dataset, grid, rng):
     X = rng.normal(size=(60, 2))
-    search = Search(dataset(X, -np.round(np.abs(X[:, 0]))), [grid("wmw")], parse_metrics(["nDCG"]))
+    search = SettingsSearch(dataset(X, -np.round(np.abs(X[:, 0]))), [grid("wmw")], parse_metrics(["nDCG"]))
     with pytest.raises(SelectionError, match=r"fold \d: nDCG is undefined: no grade above 0"):
         search.run(1)
 
@@ -261,7 +261,7 @@ def test_what_was_finished_in_every_fold_counts_when_it_is_stopped(noisy, grid):
     # One after the other: of the first fold a path of C and seven of λ, then the same of the second.
     for after, finished in ((0, []), (8, []), (9, ["ap"] * 7), (10, ["ap"] * 7 + ["wmw"])):
         ended = []
-        search = Search(binary, [grid("ap"), grid("wmw")], parse_metrics(["AP"]), folds=2)
+        search = SettingsSearch(binary, [grid("ap"), grid("wmw")], parse_metrics(["AP"]), folds=2)
         followers = Followers(
             path=lambda path, done, total, ended=ended: ended.append((path.task.fold, done, total)),
             should_stop=lambda ended=ended, after=after: len(ended) == after,
@@ -274,9 +274,9 @@ def test_what_was_finished_in_every_fold_counts_when_it_is_stopped(noisy, grid):
 def test_a_path_need_not_be_able_to_start_from_weights(faint):
     """The two-stage approximation begins at its own binary SVM."""
 
-    def plan(settings: Settings) -> StructuredSVM:
+    def plan(settings: Settings) -> StructuredSVMTrainer:
         assert isinstance(settings, StructuredSettings)
-        return StructuredSVM("ap", settings)
+        return StructuredSVMTrainer("ap", settings)
 
     grid = Grid.of(plan, StructuredSettings(oracle="appx"), {"bound": ("hinge",)})
     less_faint = replace(faint, X=faint.X * np.array([10.0, 1.0, 1.0, 1.0, 1.0, 1.0]))

@@ -21,7 +21,7 @@ from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending
 from apsvm.trainers import warp
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families.warp import ESTIMATORS, LEARNING_RATES, Warp, WarpSettings
+from apsvm.trainers.families.warp import ESTIMATORS, LEARNING_RATES, WarpSettings, WarpTrainer
 from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.warp import candidates
 
@@ -188,11 +188,11 @@ class TestEstimators:
     )
     def test_unknown_families(self, tau):
         with pytest.raises(UnknownNameError, match="choose from auc, p@1, p@K, harmonic"):
-            Warp("warp", WarpSettings(tau=tau))
+            WarpTrainer("warp", WarpSettings(tau=tau))
 
     def test_settings_that_do_not_go_together(self):
         with pytest.raises(SettingsError, match="choose plugin or exact, or tau harmonic"):
-            Warp("warp", WarpSettings(tau="p@1", rank_estimator="log-unbiased"))
+            WarpTrainer("warp", WarpSettings(tau="p@1", rank_estimator="log-unbiased"))
         with pytest.raises(SettingsError, match="rule is one of adagrad, adadelta, sgd, found 'adam'"):
             WarpSettings(rule="adam")
         with pytest.raises(SettingsError, match=r"rank_estimator is one of plugin, .*, found 'best'"):

@@ -13,10 +13,10 @@ from apsvm.trainers.base import Trainer
 TRAINERS: Registry[Trainer[object]] = Registry(  # type: ignore[type-var]
     "trainer",
     {
-        "structured-svm": "apsvm.trainers.families.structured_svm:StructuredSVM",
-        "rank-ncg": "apsvm.trainers.families.rank_ncg:RankNCG",
-        "warp": "apsvm.trainers.families.warp:Warp",
-        "direct-loss": "apsvm.trainers.families.direct_loss:DirectLoss",
+        "structured-svm": "apsvm.trainers.families.structured_svm:StructuredSVMTrainer",
+        "rank-ncg": "apsvm.trainers.families.rank_ncg:RankNCGTrainer",
+        "warp": "apsvm.trainers.families.warp:WarpTrainer",
+        "direct-loss": "apsvm.trainers.families.direct_loss:DirectLossTrainer",
     },
 )
 

@@ -71,7 +71,7 @@ class DirectSettings(EpochSettings):
         return L2_WEIGHT if self.l2 is None else self.l2
 
 
-class DirectLoss(Trainer[DirectSettings]):
+class DirectLossTrainer(Trainer[DirectSettings]):
     """See the module. ``loss`` is ``"direct(name)"``, or an object: the loss itself."""
 
     family: ClassVar[str] = "direct-loss"

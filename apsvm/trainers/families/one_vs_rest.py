@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from apsvm.data.labels import LabelOptions, Takes
 
 
-class OneVsRest(Trainer[Settings]):
+class OneVsRestTrainer(Trainer[Settings]):
     """``trainer`` once a class. What holds for it holds for each class; a class that it cannot train is skipped.
 
     Parameters
@@ -47,9 +47,9 @@ class OneVsRest(Trainer[Settings]):
         self.takes_validation = trainer.takes_validation  # type: ignore[misc]
         self.takes_query_weights = trainer.takes_query_weights  # type: ignore[misc]
 
-    def starting_from(self, starts: Mapping[float, NDArray[np.float64]]) -> OneVsRest:
+    def starting_from(self, starts: Mapping[float, NDArray[np.float64]]) -> OneVsRestTrainer:
         """The same plan, its classes beginning at ``starts``."""
-        return OneVsRest(self.trainer, starts)
+        return OneVsRestTrainer(self.trainer, starts)
 
     @property
     def takes(self) -> Takes:
@@ -175,7 +175,7 @@ class _Run:
 
     def __init__(
         self,
-        plan: OneVsRest,
+        plan: OneVsRestTrainer,
         data: TrainingSet,
         watch: Watch,
         start: NDArray[np.float64] | None,
@@ -266,7 +266,7 @@ class _LogOfClass:
 
 
 def _whole(
-    plan: OneVsRest, at: int, name: str, trained: list[_Class], missing: list[_Class], seconds: float
+    plan: OneVsRestTrainer, at: int, name: str, trained: list[_Class], missing: list[_Class], seconds: float
 ) -> Outcome:
     """The outcome of all classes for the ``at``-th of the trainer's names."""
     outcomes = [one.outcomes[at] for one in trained]

@@ -107,7 +107,7 @@ class RankNCGSettings(Settings):
         return TOLERANCE_OF_A_SERIES if self.summation == "fourier" else TOLERANCE
 
 
-class RankNCG(Trainer[RankNCGSettings]):
+class RankNCGTrainer(Trainer[RankNCGSettings]):
     """See the module.
 
     Parameters

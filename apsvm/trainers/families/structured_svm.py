@@ -100,7 +100,7 @@ class StructuredSettings(Settings):
     max_iterations: int = setting(10_000, range=Range(1), help="Per stage of the training.")
 
 
-class StructuredSVM(Trainer[StructuredSettings]):
+class StructuredSVMTrainer(Trainer[StructuredSettings]):
     """See the module. ``loss`` may be an object (``apsvm.losses.make_loss``)."""
 
     family: ClassVar[str] = "structured-svm"

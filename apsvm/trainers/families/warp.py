@@ -102,7 +102,7 @@ class WarpSettings(EpochSettings):
         return max(1, self.threads)
 
 
-class Warp(Trainer[WarpSettings]):
+class WarpTrainer(Trainer[WarpSettings]):
     """See the module."""
 
     family: ClassVar[str] = "warp"
