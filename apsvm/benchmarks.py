@@ -62,14 +62,14 @@ def oracle_table(
         n_pos, n_neg = scores_pos.size, scores_neg.size
         weights = np.empty(n_pos), np.empty(n_neg)
         cells: list[str] = []
-        found: list[Violation] = []
+        result: list[Violation] = []
         baseline = 0.0
         for name in names:
             oracle = make_oracle(name, loss).bind(loss, n_pos, n_neg, threads=threads)
             seconds, violation = fastest(partial(oracle, scores_pos, scores_neg, *weights))
             baseline = baseline or seconds
             cells.append(f"{1e3 * seconds:>11.3f} ({baseline / seconds:>6.1f}x)")
-            found.append(violation)
+            result.append(violation)
             if timings is not None:
                 timings.append(
                     {
@@ -82,12 +82,12 @@ def oracle_table(
                         "violating": violation.violating,
                     }
                 )
-        values = [violation.value for violation in found]
+        values = [violation.value for violation in result]
         spread = (max(values) - min(values)) / (max(values) or 1.0)
         yield (
             f"{n_pos:>7} {n_neg:>9} "
             + "".join(f"{cell:>21}" for cell in cells)
-            + f"{found[0].violating:>10} {spread:>8.0e}"
+            + f"{result[0].violating:>10} {spread:>8.0e}"
         )
 
 

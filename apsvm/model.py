@@ -300,15 +300,15 @@ class RankerSet:
         if coef.dtype != np.dtype("<f8") or coef.shape != (len(classes), content["width"]) or not classes:
             expected = f"{content['width']} float64 weights for each of at least one class, {len(classes)} in all"
             raise ModelError(f"expected {expected}, found {coef.dtype} of shape {coef.shape}")
-        if not all(isinstance(own, dict) for own in classes):
+        if not all(isinstance(difference, dict) for difference in classes):
             raise ModelError("a class in its header is not a JSON object")
         whole = {key: value for key, value in content.items() if key != "classes"}
         header, headers = _headers_of_1(whole, classes) if content["schema"] == 1 else _headers(whole, classes)
         rankers = [
-            _linear_ranker(row, own, header, content["width"])
-            for row, own, header in zip(coef, classes, headers, strict=True)
+            _linear_ranker(row, difference, header, content["width"])
+            for row, difference, header in zip(coef, classes, headers, strict=True)
         ]
-        labels = np.array([own.labels.positive for own in headers], dtype=np.float64)
+        labels = np.array([difference.labels.positive for difference in headers], dtype=np.float64)
         if not (np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()):
             raise ModelError("its classes are not finite labels that increase")
         return cls(
@@ -329,7 +329,7 @@ def _headers(whole: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]) -> 
     header = _header_in(whole)
     shared = _shared_by_classes(header)
     with _header_errors():
-        return header, [Header.from_difference(_without_shape(own), shared) for own in classes]
+        return header, [Header.from_difference(_without_shape(difference), shared) for difference in classes]
 
 
 def _headers_of_1(whole: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]) -> tuple[Header, list[Header]]:
@@ -338,7 +338,7 @@ def _headers_of_1(whole: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]
 
     header = _header_in(of_a_set(whole))
     labels = Labels(kind=LabelKind.CLASSES, several=header.labels.several)
-    return replace(header, labels=labels), [_header_in(of_a_class(whole, own)) for own in classes]
+    return replace(header, labels=labels), [_header_in(of_a_class(whole, difference)) for difference in classes]
 
 
 Model: TypeAlias = LinearRanker | ItemRanker | RankerSet
@@ -363,17 +363,17 @@ def load_model(path: str | os.PathLike[str]) -> LinearRanker:
 
 def load_any_model(path: str | os.PathLike[str]) -> Model:
     """``load_model`` for a model of any kind."""
-    shown = _shown(path)
+    name = _shown(path)
     with nullcontext(standard_input()) if os.fspath(path) == "-" else open(path, "rb") as stream:
         start = stream.read(len(MAGIC))
         # Do not read gigabytes of something else.
         if start != MAGIC:
-            raise ModelError(f"{shown}: not an apsvm model (no zip archive)")
+            raise ModelError(f"{name}: not an apsvm model (no zip archive)")
         content = start + stream.read()
     try:
         return _parse(content)
     except ModelError as error:
-        raise ModelError(f"{shown}: {error}") from None
+        raise ModelError(f"{name}: {error}") from None
 
 
 def _shown(path: str | os.PathLike[str]) -> str:

@@ -32,8 +32,8 @@ def ranks(weights_neg: NDArray[np.float64], n_pos: int) -> NDArray[np.int32]:
 def rank_counts(ranks: NDArray[np.int32]) -> list[tuple[int, int]]:
     """How many negatives have each rank: (rank, count), ranks rising, counts ≥ 1. Since ranks rise with falling score,
     this is the whole ranking but for which negative is which."""
-    found, counts = np.unique(ranks, return_counts=True)
-    return list(zip(found.tolist(), counts.tolist(), strict=True))
+    result, counts = np.unique(ranks, return_counts=True)
+    return list(zip(result.tolist(), counts.tolist(), strict=True))
 
 
 def negatives_above(ranks: NDArray[np.int32], n_pos: int) -> NDArray[np.int64]:

@@ -72,10 +72,10 @@ class Registry(Mapping[str, type[T]], Generic[T]):
 
     def spelled(self, name: str) -> Spelled:
         """``name`` taken apart by the forms registered; UnknownNameError if it is of none."""
-        found = spelled(name, self)
-        if found is None:
+        result = spelled(name, self)
+        if result is None:
             raise self.unknown(name)
-        return found
+        return result
 
     def unknown(self, name: str) -> UnknownNameError:
         stem = _pieces(name.strip().lower())[0]

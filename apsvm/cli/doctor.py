@@ -27,12 +27,12 @@ def doctor(as_json: bool) -> int:
 
     It is compared with brute force, numpy and another QP solver on small cases. Ends with code 1 if a check fails.
     """
-    found = {"versions": _versions(), "native core": _native(), "machine": _machine(), "BLAS": _blas()}
+    result = {"versions": _versions(), "native core": _native(), "machine": _machine(), "BLAS": _blas()}
     checks = dict(_checked())
     if as_json:
-        put(json.dumps({**found, "checks": checks}, indent=1))
+        put(json.dumps({**result, "checks": checks}, indent=1))
     else:
-        for title, facts in found.items():
+        for title, facts in result.items():
             put(title)
             _put(facts)
         put("checks")
@@ -51,20 +51,20 @@ def _versions() -> dict[str, str]:
 
     from apsvm import __version__
 
-    found = {"apsvm": __version__, "Python": f"{platform.python_version()} ({sys.executable})"}
+    result = {"apsvm": __version__, "Python": f"{platform.python_version()} ({sys.executable})"}
     for name in (*NEEDED, *OPTIONAL):
         try:
-            found[name] = version(name)
+            result[name] = version(name)
         except PackageNotFoundError:
             extra = OPTIONAL.get(name)
-            found[name] = "missing" if extra is None else f"not installed: pip install 'apsvm[{extra}]'"
+            result[name] = "missing" if extra is None else f"not installed: pip install 'apsvm[{extra}]'"
     try:
         import cvxpy
     except ImportError as error:
-        found["QP solvers of cvxpy"] = f"none: {error}"
+        result["QP solvers of cvxpy"] = f"none: {error}"
     else:
-        found["QP solvers of cvxpy"] = ", ".join(cvxpy.installed_solvers())
-    return found
+        result["QP solvers of cvxpy"] = ", ".join(cvxpy.installed_solvers())
+    return result
 
 
 def _native() -> dict[str, str]:
@@ -108,21 +108,21 @@ def _blas() -> dict[str, str]:
         from threadpoolctl import threadpool_info
     except ImportError as error:
         return {"missing": str(error)}
-    found = {}
+    result = {}
     for pool in threadpool_info():
         name = f"{pool['internal_api']} of {os.path.basename(os.path.dirname(pool['filepath']))}"
         kernels = f", {pool['architecture']}" if pool.get("architecture") else ""
-        found[name] = f"{pool.get('version') or 'unknown version'}{kernels}, {pool['num_threads']} threads"
-    return found or {"none": "no thread pool is loaded"}
+        result[name] = f"{pool.get('version') or 'unknown version'}{kernels}, {pool['num_threads']} threads"
+    return result or {"none": "no thread pool is loaded"}
 
 
 def _checked() -> Iterator[tuple[str, dict[str, Any]]]:
     for name, check in CHECKS.items():
         try:
-            ok, found = check()
+            ok, result = check()
         except Exception as error:  # whatever is broken is to be told, and the other checks made
-            ok, found = False, f"{type(error).__name__}: {error}"
-        yield name, {"ok": bool(ok), "found": found}
+            ok, result = False, f"{type(error).__name__}: {error}"
+        yield name, {"ok": bool(ok), "found": result}
 
 
 def _agrees_with_brute_force() -> tuple[bool, str]:
@@ -143,8 +143,8 @@ def _agrees_with_brute_force() -> tuple[bool, str]:
             for name in ("brute-force", "auto"):
                 bound = make_oracle(name, loss).bind(loss, n_pos, n_neg)
                 c = np.empty(scores.size)
-                found = bound(scores[:n_pos], scores[n_pos:], c[:n_pos], c[n_pos:])
-                values += [found.value, found.loss + float(c @ scores)]
+                result = bound(scores[:n_pos], scores[n_pos:], c[:n_pos], c[n_pos:])
+                values += [result.value, result.loss + float(c @ scores)]
             worst = max(worst, max(values) - min(values))
             cases += 1
     return worst < 1e-12, f"{cases} queries of ap, auc, ndcg and mrr, largest difference {worst:.1e}"

@@ -24,17 +24,17 @@ _LEFT = 12
 
 def put_json(entries: Sequence[Entry], *, per_query: bool) -> None:
     """One object: an entry's, or of several each one's by its name."""
-    shown = {entry.name: _entry_as_json(entry, per_query=per_query) for entry in entries}
-    content = shown[entries[0].name] if len(entries) == 1 else {"systems": shown}
+    systems = {entry.name: _entry_as_json(entry, per_query=per_query) for entry in entries}
+    content = systems[entries[0].name] if len(entries) == 1 else {"systems": systems}
     put(json.dumps(content, indent=1, ensure_ascii=False))
 
 
 def _entry_as_json(entry: Entry, *, per_query: bool) -> dict[str, Any]:
     result, several = entry.system.evaluation, _PLURAL[entry.each]
-    shown: dict[str, Any] = {"metrics": result.values}
+    entry_json: dict[str, Any] = {"metrics": result.values}
     if entry.intervals is not None:
-        shown["intervals"] = entry.intervals
-    shown |= {
+        entry_json["intervals"] = entry.intervals
+    entry_json |= {
         "rows": result.n_rows,
         "positives": result.n_positives,
         several: result.n_groups,
@@ -45,15 +45,15 @@ def _entry_as_json(entry: Entry, *, per_query: bool) -> dict[str, Any]:
         "ties": entry.ties,
     }
     if (per_query or entry.each == "class") and result.groups is not None:
-        shown[f"per_{entry.each}"] = {
+        entry_json[f"per_{entry.each}"] = {
             _name_of(query): {
                 name: None if math.isnan(values[at]) else float(values[at]) for name, values in result.in_group.items()
             }
             for at, query in enumerate(result.groups.tolist())
         }
     if entry.against_first is not None:
-        shown["against_first"] = {name: asdict(difference) for name, difference in entry.against_first.items()}
-    return shown
+        entry_json["against_first"] = {name: asdict(difference) for name, difference in entry.against_first.items()}
+    return entry_json
 
 
 def put_each(entries: Sequence[Entry]) -> None:
@@ -158,17 +158,17 @@ def _averaged(entry: Entry) -> str:
     used = result.n_groups - result.groups_skipped
     if entry.each == "class":
         unranked = entry.counts["classes_unranked"]
-        shown = f"{used} averaged, {result.groups_skipped} without both positive and negative rows left out"
-        return shown + (f"; {unranked} of the data's classes are not ranked" if unranked else "")
+        text = f"{used} averaged, {result.groups_skipped} without both positive and negative rows left out"
+        return text + (f"; {unranked} of the data's classes are not ranked" if unranked else "")
     if entry.counts:
         passed = f"{entry.counts['queries_missing']} missing, {entry.counts['queries_unjudged']} not judged"
         return f"{used} averaged; {passed}"
-    shown = f"{used} averaged, {result.groups_skipped} without both classes left out"
+    text = f"{used} averaged, {result.groups_skipped} without both classes left out"
     for name, values in result.in_group.items():
         n = int(np.count_nonzero(~np.isnan(values)))
         if n != used:
-            shown += f"; {name} over {n}"
-    return shown
+            text += f"; {name} over {n}"
+    return text
 
 
 def put_items(result: ListEvaluation, *, as_json: bool) -> None:

@@ -83,8 +83,8 @@ def convergence(logs: tuple[str, ...], output: str, size: str, title: str) -> No
 
     _check(output, logs)
     with drawing():
-        found = {name: read_records(path) for path, name in zip(logs, short_names(logs), strict=True)}
-        _write(Convergence.of_logs(found, title), output, size)
+        result = {name: read_records(path) for path, name in zip(logs, short_names(logs), strict=True)}
+        _write(Convergence.of_logs(result, title), output, size)
 
 
 @plot.command()
@@ -219,12 +219,12 @@ def read_records(path: str) -> Sequence[Record]:
 
     with reading(path):
         try:
-            found = read_log(path)
+            result = read_log(path)
         except LogError as error:
             raise Failure(BAD_DATA, str(error)) from None
-    if found.cut_off:
-        say(f"warning: {path}: its last line is cut off; the {len(found.records)} records before it are used")
-    return found.records
+    if result.cut_off:
+        say(f"warning: {path}: its last line is cut off; the {len(result.records)} records before it are used")
+    return result.records
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
@@ -293,15 +293,15 @@ def _curves_of_classes(scored: Scored, path: str) -> dict[str, Judged]:
     from apsvm.metrics import MetricError
     from apsvm.metrics.curves import judged_curve
 
-    labels, found = scored.labels(path), {}
+    labels, result = scored.labels(path), {}
     for at, label in enumerate(scored.classes[path].tolist()):
         # A class without both kinds of rows is left out of eval's mean too.
         with suppress(MetricError):
             column = scored.scores[path][:, at]
-            found[shown_label(label)] = judged_curve(column, labels[:, at], None, scored.dataset.groups)
-    if not found:
+            result[shown_label(label)] = judged_curve(column, labels[:, at], None, scored.dataset.groups)
+    if not result:
         raise MetricError("none of the model's classes has both positive and negative rows")
-    return found
+    return result
 
 
 def _read_json(path: str) -> Any:

@@ -151,9 +151,9 @@ def _read_scores(path: str) -> NDArray[np.float64]:
         except ValueError:
             row = [math.nan]
         if not all(map(math.isfinite, row)) or (rows and len(row) != len(rows[0])):
-            shown = line[:40].decode("utf-8", "backslashreplace").strip()
+            text = line[:40].decode("utf-8", "backslashreplace").strip()
             expected = "one finite number" if not rows or len(rows[0]) == 1 else f"{len(rows[0])} finite numbers"
-            raise Failure(BAD_DATA, f"{name}:{number}: expected {expected}, found {shown!r}")
+            raise Failure(BAD_DATA, f"{name}:{number}: expected {expected}, found {text!r}")
         rows.append(row)
     return np.array(rows, dtype=np.float64).reshape(len(rows), -1 if rows else 1)
 

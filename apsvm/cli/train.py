@@ -351,7 +351,7 @@ def _end_record(outcome: Outcome) -> dict[str, Any]:
     if outcome.classes:
         return {
             **({} if outcome.C is None else {"C": outcome.C}),
-            "classes": [{"class": label, "state": own.state, **_end_record(own)} for label, own in outcome.classes],
+            "classes": [{"class": label, "state": part.state, **_end_record(part)} for label, part in outcome.classes],
             "classes_skipped": [{"label": label, "reason": reason} for label, reason in outcome.skipped],
         }
     record: dict[str, Any] = {} if outcome.C is None else {"C": outcome.C}

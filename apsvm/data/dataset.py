@@ -51,9 +51,9 @@ class LabelSets:
 
     def matrix(self) -> NDArray[np.bool_]:
         """(n, k) bool: row i has the label classes[j]."""
-        found = np.zeros((self.indptr.size - 1, self.classes.size), dtype=np.bool_)
-        found[np.repeat(np.arange(found.shape[0]), np.diff(self.indptr)), self.indices] = True
-        return found
+        result = np.zeros((self.indptr.size - 1, self.classes.size), dtype=np.bool_)
+        result[np.repeat(np.arange(result.shape[0]), np.diff(self.indptr)), self.indices] = True
+        return result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,5 +168,5 @@ def shown_label(label: float) -> str:
 
 
 def _listed(labels: NDArray[np.float64]) -> str:
-    shown = ", ".join(shown_label(label) for label in labels[:_MOST_LABELS_SHOWN])
-    return f"{shown}, ... ({labels.size} in all)" if labels.size > _MOST_LABELS_SHOWN else shown
+    text = ", ".join(shown_label(label) for label in labels[:_MOST_LABELS_SHOWN])
+    return f"{text}, ... ({labels.size} in all)" if labels.size > _MOST_LABELS_SHOWN else text

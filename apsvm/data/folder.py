@@ -139,9 +139,9 @@ def open_folder(path: str | os.PathLike[str], *, verify: bool = False) -> Datase
     if verify:
         for name, (_, expected) in header.members.items():
             with (folder / name).open("rb") as stream:
-                found = hashlib.file_digest(stream, "sha256").hexdigest()
-            if found != expected:
-                raise DataError(f"{folder / name}: damaged: its sha256 is {found}, expected {expected}")
+                result = hashlib.file_digest(stream, "sha256").hexdigest()
+            if result != expected:
+                raise DataError(f"{folder / name}: damaged: its sha256 is {result}, expected {expected}")
 
     def check(name: str, is_fine: bool, expected: str) -> None:
         if not is_fine:
@@ -210,8 +210,8 @@ def _read_header(folder: Path) -> _Header:
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         fail(f"expected the header of a data folder (format {_FORMAT!r})")
     if content.get("version") not in (_VERSION, _VERSION_OF_SETS):
-        found = f"found {content.get('version')!r}: it was written by another apsvm"
-        fail(f"expected version {_VERSION} or {_VERSION_OF_SETS}, {found}")
+        result = f"found {content.get('version')!r}: it was written by another apsvm"
+        fail(f"expected version {_VERSION} or {_VERSION_OF_SETS}, {result}")
     keys = _KEYS_OF_SETS if content["version"] == _VERSION_OF_SETS else _KEYS
     if {key: type(value) for key, value in content.items()} != keys:
         fail("damaged: expected the keys " + ", ".join(keys) + ", each of its type")
@@ -263,9 +263,9 @@ def _mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], size: int)
     """The array of a .npy file, read-only. Raises DataError if it is not of this type, shape and size, OSError."""
     try:
         with path.open("rb") as stream:
-            found = os.fstat(stream.fileno()).st_size
-            if found != size:
-                raise DataError(f"{path}: damaged: expected {size} bytes, found {found}")
+            result = os.fstat(stream.fileno()).st_size
+            if result != size:
+                raise DataError(f"{path}: damaged: expected {size} bytes, found {result}")
             try:
                 version = npy.read_magic(stream)
                 read_header = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]

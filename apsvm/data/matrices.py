@@ -166,10 +166,10 @@ def _labels(name: str, n: int, data: str, multilabel: bool) -> tuple[NDArray[np.
     rows = []
     for at, line in enumerate(lines, start=1):
         words = line.split(b",") if line.strip() else []
-        found = [_number(word, double, f"{name}:{at}") for word in words]
-        if len(set(found)) < len(found):
+        result = [_number(word, double, f"{name}:{at}") for word in words]
+        if len(set(result)) < len(result):
             raise DataError(f"{name}:{at}: a label is given twice in this row")
-        rows.append(found)
+        rows.append(result)
     ends = np.cumsum([len(row) for row in rows])
     return one_or_several(np.array([label for row in rows for label in row], dtype=np.float64), ends)
 
@@ -231,6 +231,6 @@ def _number(line: bytes, dtype: np.dtype[Any], place: str) -> float | int:
             return number
     except ValueError:
         pass
-    shown = line[:40].decode("utf-8", "backslashreplace").strip()
+    text = line[:40].decode("utf-8", "backslashreplace").strip()
     kind = "one finite number" if dtype.kind == "f" else "one integer of 64 bits"
-    raise DataError(f"{place}: expected {kind}, found {shown!r}")
+    raise DataError(f"{place}: expected {kind}, found {text!r}")

@@ -27,8 +27,8 @@ def read_query_weights(path: str) -> dict[int, float]:
                 if not (math.isfinite(number) and number >= 0.0) or "_" in line:
                     raise ValueError
             except ValueError:
-                shown = line.strip()[:40]
-                raise DataError(f"{path}:{at}: expected a qid and a weight of at least 0, found {shown!r}") from None
+                text = line.strip()[:40]
+                raise DataError(f"{path}:{at}: expected a qid and a weight of at least 0, found {text!r}") from None
             if group in weights:
                 raise DataError(f"{path}:{at}: qid {group} has a weight already")
             weights[group] = number

@@ -157,7 +157,7 @@ def line_numbers(source: str | os.PathLike[str]) -> NDArray[np.int64]:
     """The line, from 1, of each row of a file that ``read_svmlight`` reads: (n,) int64. Lines that are empty, or hold a
     comment only, are no rows. Raises DataError, OSError."""
     name, opened = _open(source)
-    found: list[NDArray[np.int64]] = []
+    result: list[NDArray[np.int64]] = []
     lines, rest = 0, b""
     with opened as stream:
         for block in itertools.chain(
@@ -165,9 +165,9 @@ def line_numbers(source: str | os.PathLike[str]) -> NDArray[np.int64]:
         ):
             *whole, rest = (rest + block).split(b"\n")
             is_row = [line.lstrip(b" \t\r")[:1] not in (b"", b"#") for line in whole]
-            found.append(np.flatnonzero(is_row) + lines + 1)
+            result.append(np.flatnonzero(is_row) + lines + 1)
             lines += len(whole)
-    return np.concatenate(found).astype(np.int64, copy=False)
+    return np.concatenate(result).astype(np.int64, copy=False)
 
 
 def read_text(source: str | os.PathLike[str]) -> tuple[str, bytes]:

@@ -75,7 +75,7 @@ class JudgedRun:
 def read_qrels(source: str | os.PathLike[str]) -> Qrels:
     """Read judgements. Raises DataError with the place of what is wrong, OSError."""
     name, text = read_text(source)
-    found: dict[bytes, dict[bytes, int]] = {}
+    result: dict[bytes, dict[bytes, int]] = {}
     for number, fields in _lines(text):
         if len(fields) != 4:
             raise DataError(
@@ -85,19 +85,19 @@ def read_qrels(source: str | os.PathLike[str]) -> Qrels:
         digits = written.removeprefix(b"-")
         if not (digits.isdigit() and len(digits) <= _MAX_DIGITS):
             raise DataError(f"{name}:{number}: expected an integer grade, found {_shown(written)!r}")
-        of_query = found.setdefault(query, {})
+        of_query = result.setdefault(query, {})
         if document in of_query:
             raise _twice(name, number, "judged", query, document, text)
         of_query[document] = int(written)
-    if not found:
+    if not result:
         raise DataError(f"{name}: expected at least one judgement, found none")
-    return Qrels(found, name)
+    return Qrels(result, name)
 
 
 def read_run(source: str | os.PathLike[str]) -> TrecRun:
     """Read retrieved documents. Raises DataError with the place of what is wrong, OSError."""
     name, text = read_text(source)
-    found: dict[bytes, dict[bytes, float]] = {}
+    result: dict[bytes, dict[bytes, float]] = {}
     run_name = b""
     for number, fields in _lines(text):
         if len(fields) < 6:
@@ -111,13 +111,13 @@ def read_run(source: str | os.PathLike[str]) -> TrecRun:
             score = math.nan
         if not math.isfinite(score):
             raise DataError(f"{name}:{number}: expected a finite score, found {_shown(written)!r}")
-        of_query = found.setdefault(query, {})
+        of_query = result.setdefault(query, {})
         if document in of_query:
             raise _twice(name, number, "retrieved", query, document, text)
         of_query[document] = score
-    if not found:
+    if not result:
         raise DataError(f"{name}: expected at least one retrieved document, found none")
-    return TrecRun(found, _shown(run_name), name)
+    return TrecRun(result, _shown(run_name), name)
 
 
 def join(qrels: Qrels, run: TrecRun, *, complete: bool = False) -> JudgedRun:
@@ -134,12 +134,12 @@ def join(qrels: Qrels, run: TrecRun, *, complete: bool = False) -> JudgedRun:
         retrieved = run.scores.get(query, {})
         order = sorted(((score, document) for document, score in retrieved.items()), reverse=True)
         not_retrieved = [grade for document, grade in of_query.items() if document not in retrieved and grade >= 0]
-        found = [of_query.get(document, -1) for _, document in order]
+        result = [of_query.get(document, -1) for _, document in order]
         sizes.append(len(order) + len(not_retrieved))
         scores += [score for score, _ in order] + [0.0] * len(not_retrieved)
-        grades += [max(grade, 0) for grade in found] + not_retrieved
+        grades += [max(grade, 0) for grade in result] + not_retrieved
         ranked += [True] * len(order) + [False] * len(not_retrieved)
-        judged += [grade >= 0 for grade in found] + [True] * len(not_retrieved)
+        judged += [grade >= 0 for grade in result] + [True] * len(not_retrieved)
     return JudgedRun(
         queries=np.array([_shown(query) for query in queries]),
         codes=np.repeat(np.arange(len(queries)), sizes),

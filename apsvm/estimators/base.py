@@ -252,8 +252,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             losses = ", ".join(cls._trainer.losses)
             raise ValueError(f"a model of loss {header.loss!r} is none of {cls.__name__}'s, whose losses are: {losses}")
         names = cls._get_param_names()
-        told = {name: value for name, value in cls._parameters(model).items() if name in names}
-        estimator = cls(**{**told, **parameters})
+        recorded = {name: value for name, value in cls._parameters(model).items() if name in names}
+        estimator = cls(**{**recorded, **parameters})
         estimator.n_features_in_ = model.width
         if header.features.names is not None:
             estimator.feature_names_in_ = np.array(header.features.names, dtype=object)

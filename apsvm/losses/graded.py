@@ -52,17 +52,17 @@ class GradedLoss(LossOverRankings):
 
         Raises LossError if a grade is not finite or its gain too large.
         """
-        found, counts = np.unique(np.maximum(np.asarray(grades, dtype=np.float64), 0.0), return_counts=True)
+        result, counts = np.unique(np.maximum(np.asarray(grades, dtype=np.float64), 0.0), return_counts=True)
         with np.errstate(over="ignore", invalid="ignore"):
-            steps = np.diff(GAINS[self.gain](found), prepend=0.0)
+            steps = np.diff(GAINS[self.gain](result), prepend=0.0)
         if not np.isfinite(steps).all():
-            raise LossError(f"loss {self.name!r}: grade {found[-1]:g} has no finite {self.gain} gain")
+            raise LossError(f"loss {self.name!r}: grade {result[-1]:g} has no finite {self.gain} gain")
         n_pos = np.cumsum(counts[::-1])[::-1]
         shares = np.array([step * self.ideal(int(n)) for step, n in zip(steps, n_pos, strict=True)])
         total = shares.sum()
         return [
             Level(float(grade), float(share / total))
-            for grade, share, n in zip(found, shares, n_pos, strict=True)
+            for grade, share, n in zip(result, shares, n_pos, strict=True)
             if share > 0.0 and n < counts.sum()
         ]
 

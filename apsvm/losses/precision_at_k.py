@@ -25,5 +25,5 @@ class PrecisionAtKLoss(LossOverRankings):
 
     def of_ranking(self, negatives_above: NDArray[np.int64], n_neg: int) -> float:
         n_pos = negatives_above.size
-        found = int((np.arange(n_pos) + negatives_above < self.k).sum())
-        return (min(n_pos, self.k) - found) / self.k
+        result = int((np.arange(n_pos) + negatives_above < self.k).sum())
+        return (min(n_pos, self.k) - result) / self.k

@@ -27,5 +27,5 @@ class AveragePrecision(Metric):
     form: ClassVar[str] = "AP"
 
     def _compute(self, table: RankingTable) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = table.sum_runs(table.gains * table.precision) / table.n_positives
-        return found
+        result: NDArray[np.float64] = table.sum_runs(table.gains * table.precision) / table.n_positives
+        return result

@@ -25,5 +25,5 @@ class AveragePrecisionVOC2010(Metric):
     form: ClassVar[str] = "AP(voc2010)"
 
     def _compute(self, table: RankingTable) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = table.sum_runs(table.gains * table.precision_envelope) / table.n_positives
-        return found
+        result: NDArray[np.float64] = table.sum_runs(table.gains * table.precision_envelope) / table.n_positives
+        return result

@@ -97,8 +97,8 @@ class Metric(ABC):
 
     def telling(self, table: RankingTable) -> NDArray[np.bool_]:
         """(Q,) bool: the rankings whose rows are not all alike to the metric, so that their order can matter."""
-        found: NDArray[np.bool_] = (table.n_positives > 0) & (table.n_negatives > 0)
-        return found
+        result: NDArray[np.bool_] = (table.n_positives > 0) & (table.n_negatives > 0)
+        return result
 
     def _lack(self, table: RankingTable) -> str:
         return "no positive" if table.n_positives[0] == 0 else "no negative"

@@ -43,5 +43,5 @@ class BinaryPreference(Metric):
         capped = ((whole + 1) * above + whole * (whole + 1) // 2 + (among - whole) * limit) / (among + 1)
         # without judged negatives `capped` is 0 everywhere
         kept = 1 - capped / np.maximum(table.of_runs(np.minimum(negatives, positives)), 1)
-        found: NDArray[np.float64] = table.sum_runs(table.gains * kept) / positives
-        return found
+        result: NDArray[np.float64] = table.sum_runs(table.gains * kept) / positives
+        return result

@@ -69,17 +69,17 @@ def evaluate_classes(
         if not ((positives > 0) & (positives < group_sizes)).any():
             skipped += 1
             continue
-        found = summarise(parsed, Judgements(relevant, None, codes, ids).table(values, ties), ids, ties)
-        tied_blocks += found.tied_blocks
-        tied_rows += found.tied_rows
-        for name, value in found.values.items():
+        result = summarise(parsed, Judgements(relevant, None, codes, ids).table(values, ties), ids, ties)
+        tied_blocks += result.tied_blocks
+        tied_rows += result.tied_rows
+        for name, value in result.values.items():
             in_class[name][c] = value
     if skipped == n_classes:
         raise MetricError(
             f"nothing to evaluate: none of the {n_classes} classes has both positive and negative rows ({n_rows} rows)"
         )
     return Evaluation(
-        values={name: mean(found) for name, found in in_class.items()},
+        values={name: mean(result) for name, result in in_class.items()},
         n_rows=n_rows,
         n_positives=n_positives,
         n_groups=n_classes,

@@ -117,14 +117,14 @@ def evaluate(
     """
     parsed = parse_metrics(metrics)
     check_ties(ties)
-    shown = None if ranked is None else np.asarray(ranked, dtype=np.bool_)
-    values, grades = check_rows(scores, relevant, relevant_from, shown)
+    rows_ranked = None if ranked is None else np.asarray(ranked, dtype=np.bool_)
+    values, grades = check_rows(scores, relevant, relevant_from, rows_ranked)
     known = None if judged is None else np.asarray(judged, dtype=np.bool_)
-    for name, mask in (("ranked", shown), ("judged", known)):
+    for name, mask in (("ranked", rows_ranked), ("judged", known)):
         if mask is not None and mask.shape != values.shape:
             raise MetricError(f"{name} must be of shape {values.shape}, found {mask.shape}")
     ids, codes = (None, None) if groups is None else number_groups(groups, values.size)
-    rows = Judgements(grades, relevant_from, codes, ids, shown, known, threshold)
+    rows = Judgements(grades, relevant_from, codes, ids, rows_ranked, known, threshold)
     return summarise(
         parsed,
         rows.table(values, ties),
@@ -186,14 +186,14 @@ def _in_groups(metric: Metric, table: RankingTable, *, all_groups: bool) -> NDAr
     values = metric.each(table)
     if all_groups:
         return np.nan_to_num(values)
-    found = np.where(metric.telling(table), values, np.nan)
-    if np.isnan(found).all():
+    result = np.where(metric.telling(table), values, np.nan)
+    if np.isnan(result).all():
         what = "rows that differ in grade" if metric.graded else "both a positive and a negative"
         raise MetricError(
             f"nothing to evaluate: none of the {table.n_rankings} groups holds {what}, which {metric.name} needs "
             f"({int(table.row_bounds[-1])} rows, {int(table.n_positives.sum())} of them positive)"
         )
-    return found
+    return result
 
 
 def mean(values: NDArray[np.float64]) -> float:
@@ -220,5 +220,5 @@ def number_groups(groups: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray
     if (ids[1:] >= ids[:-1]).all():
         codes = np.concatenate([[0], np.cumsum(changes)])
         return ids[np.flatnonzero(np.concatenate([[True], changes]))], codes
-    found, codes = np.unique(ids, return_inverse=True)
-    return found, codes
+    result, codes = np.unique(ids, return_inverse=True)
+    return result, codes

@@ -43,5 +43,5 @@ class FMeasure(Metric):
         above = table.lowest_scores > table.threshold
         hits, predicted = table.sum_runs(table.gains * above), table.sum_runs(table.sizes * above)
         weight = self.beta * self.beta
-        found: NDArray[np.float64] = (1 + weight) * hits / (predicted + weight * table.n_positives)
-        return found
+        result: NDArray[np.float64] = (1 + weight) * hits / (predicted + weight * table.n_positives)
+        return result

@@ -49,9 +49,9 @@ class _Gains(Metric):
         by_row = discounts[table.positions - 1]
         ideal = table.sum_rows(self.gains(table.best_grades) * by_row)
         gains, ranked = self.gains(table.grades), table.ranked_rows
-        found = table.sum_runs(table.add_rows(gains[ranked]) / table.sizes * table.add_rows(by_row[ranked]))
+        result = table.sum_runs(table.add_rows(gains[ranked]) / table.sizes * table.add_rows(by_row[ranked]))
         # the two sums are rounded in different orders: a perfect ranking could exceed 1 by an ulp
-        share: NDArray[np.float64] = np.minimum(1.0, found / ideal)
+        share: NDArray[np.float64] = np.minimum(1.0, result / ideal)
         return share
 
 

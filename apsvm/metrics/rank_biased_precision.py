@@ -42,5 +42,5 @@ class RankBiasedPrecision(Metric):
     def _compute(self, table: RankingTable) -> NDArray[np.float64]:
         log = math.log(self.persistence)
         weights = np.exp(table.begins * log) * -np.expm1(table.sizes * log)
-        found: NDArray[np.float64] = table.sum_runs(table.gains / table.sizes * weights)
-        return found
+        result: NDArray[np.float64] = table.sum_runs(table.gains / table.sizes * weights)
+        return result

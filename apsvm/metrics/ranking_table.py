@@ -218,14 +218,14 @@ class RankingTable:
     @cached_property
     def highest_grades(self) -> NDArray[np.float64]:
         """(Q,) float64: the highest grade in each ranking."""
-        found: NDArray[np.float64] = np.maximum.reduceat(self.grades, self.row_bounds[:-1])
-        return found
+        result: NDArray[np.float64] = np.maximum.reduceat(self.grades, self.row_bounds[:-1])
+        return result
 
     @cached_property
     def lowest_grades(self) -> NDArray[np.float64]:
         """(Q,) float64: the lowest grade in each ranking."""
-        found: NDArray[np.float64] = np.minimum.reduceat(self.grades, self.row_bounds[:-1])
-        return found
+        result: NDArray[np.float64] = np.minimum.reduceat(self.grades, self.row_bounds[:-1])
+        return result
 
     @cached_property
     def best_grades(self) -> NDArray[np.float64]:
@@ -244,21 +244,21 @@ class RankingTable:
 
     def in_runs(self, cumulative: Counts) -> Counts:
         """(m,): what each run adds to counts (m,) that start anew with each ranking."""
-        found = np.diff(cumulative, prepend=0)
-        found[self._first_runs] = cumulative[self._first_runs]
-        return found
+        result = np.diff(cumulative, prepend=0)
+        result[self._first_runs] = cumulative[self._first_runs]
+        return result
 
     def sum_rows(self, values: NDArray[Any]) -> NDArray[Any]:
         """(Q,): the sum of `values` (n,) over the rows of each ranking; of bool, the count."""
-        found: NDArray[Any] = np.add.reduceat(values, self.row_bounds[:-1], dtype=_sum_type(values))
-        return found
+        result: NDArray[Any] = np.add.reduceat(values, self.row_bounds[:-1], dtype=_sum_type(values))
+        return result
 
     def sum_runs(self, values: NDArray[Any]) -> NDArray[Any]:
         """(Q,): the sum of `values` (m,) over the runs of each ranking, 0 where there are none; of bool, the count."""
-        found = np.zeros(self.n_rankings, dtype=_sum_type(values))
+        result = np.zeros(self.n_rankings, dtype=_sum_type(values))
         if values.size:
-            found[self._filled] = np.add.reduceat(values, self._first_runs, dtype=found.dtype)
-        return found
+            result[self._filled] = np.add.reduceat(values, self._first_runs, dtype=result.dtype)
+        return result
 
     def of_runs(self, per_ranking: NDArray[Any]) -> NDArray[Any]:
         """(m,): for each run, its ranking's value in `per_ranking` (Q,)."""
@@ -268,30 +268,30 @@ class RankingTable:
         """(m,): of the ranked rows, those `marked`, counted in each ranking up to the end of each run."""
         cumulative = np.concatenate([[0], np.cumsum(marked)])
         above = self.of_runs(self._ranked_above)
-        found: Counts = cumulative[self.ends + above] - cumulative[above]
-        return found
+        result: Counts = cumulative[self.ends + above] - cumulative[above]
+        return result
 
     def add_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(m,): the sum over each run of `values` of the ranked rows."""
         if values.size == self.ends.size:
             return values
-        found: NDArray[np.float64] = np.add.reduceat(values, self.begins + self.of_runs(self._ranked_above))
-        return found
+        result: NDArray[np.float64] = np.add.reduceat(values, self.begins + self.of_runs(self._ranked_above))
+        return result
 
     def hits_within(self, depth: Counts) -> NDArray[np.float64]:
         """(Q,) float64: the positives among the first `depth` (Q,) ≥ 0 positions, the expectation over the shuffles of
         the run that straddles it. Positions beyond the ranked rows hold nothing."""
         depth = np.minimum(depth, self.n_ranked)
-        found = np.zeros(self.n_rankings)
+        result = np.zeros(self.n_rankings)
         asked = np.flatnonzero(depth > 0)
         if asked.size == 0:
-            return found
+            return result
         above = self._ranked_above
         run = np.searchsorted(self.ends + self.of_runs(above), (above + depth)[asked], side="left")
         size, gain = self.sizes[run], self.gains[run]
         hits_above, rows_taken = self.hits[run] - gain, depth[asked] - self.begins[run]
-        found[asked] = (hits_above * size + rows_taken * gain) / size
-        return found
+        result[asked] = (hits_above * size + rows_taken * gain) / size
+        return result
 
     def first_reaching(self, hits: Counts) -> tuple[Counts, NDArray[np.bool_]]:
         """The first run of each ranking after which there are `hits` (..., Q) ≥ 0 positives, and whether there is one.

@@ -32,10 +32,10 @@ class ReciprocalRank(Metric):
         reached &= table.n_positives > 0
         runs = runs[reached]
         above, sizes, gains = table.begins[runs], table.sizes[runs], table.gains[runs]
-        found = 1 / (above + 1)
+        result = 1 / (above + 1)
         for i in np.flatnonzero(gains < sizes):
-            found[i] = _expected(int(above[i]), int(sizes[i]), int(gains[i]))
-        values[reached] = found
+            result[i] = _expected(int(above[i]), int(sizes[i]), int(gains[i]))
+        values[reached] = result
         return values
 
 

@@ -31,5 +31,5 @@ class ROCArea(Metric):
         hits = table.sum_runs(table.gains)
         below = table.n_negatives - table.sum_runs(negatives)
         twice += below * (hits + table.n_positives)
-        found: NDArray[np.float64] = twice / (2 * table.n_positives * table.n_negatives)
-        return found
+        result: NDArray[np.float64] = twice / (2 * table.n_positives * table.n_negatives)
+        return result

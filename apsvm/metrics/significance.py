@@ -73,14 +73,14 @@ def intervals(
     """Metric → the bootstrap interval (low, high) of its value. Neither depends on which other metrics there are."""
     if system.is_one_ranking:
         draws = _draw_rows(metrics, [system], n_draws, seed)
-        return {name: interval(found[:, 0], confidence) for name, found in draws.items()}
-    found = {}
+        return {name: interval(result[:, 0], confidence) for name, result in draws.items()}
+    result = {}
     for name in metrics:
         values = system.evaluation.in_group[name]
         used = values[~np.isnan(values)]
         means = bootstrap_means(used[np.newaxis], n_draws, np.random.default_rng(seed))
-        found[name] = interval(means[:, 0], confidence)
-    return found
+        result[name] = interval(means[:, 0], confidence)
+    return result
 
 
 def differences(
@@ -102,15 +102,15 @@ def differences(
         rng = np.random.default_rng(seed)
         ties = a.evaluation.ties
         p_values = randomise_rows(metrics, a.scores, b.scores, a.rows, ties, n_swaps, rng)
-        found = {}
+        result = {}
         for name, p in p_values.items():
             effect = b.evaluation.values[name] - a.evaluation.values[name]
             low, high = None, None
             if confidence is not None:
                 low, high = interval(draws[name][:, 1] - draws[name][:, 0], confidence)
-            found[name] = Difference(effect, low, high, p, None, None)
-        return found
-    found = {}
+            result[name] = Difference(effect, low, high, p, None, None)
+        return result
+    result = {}
     for name in metrics:
         d = _paired(a.evaluation, b.evaluation, name)
         low, high = None, None
@@ -119,8 +119,8 @@ def differences(
             low, high = interval(means[:, 0], confidence)
         p = randomisation_test(d, n_swaps, np.random.default_rng(seed))
         better, worse = int(np.count_nonzero(d > _ROUNDING)), int(np.count_nonzero(d < -_ROUNDING))
-        found[name] = Difference(float(d.mean()), low, high, p, better, worse)
-    return found
+        result[name] = Difference(float(d.mean()), low, high, p, better, worse)
+    return result
 
 
 def _draw_rows(metrics: dict[str, Metric], systems: Sequence[System], n_draws: int, seed: int) -> dict[str, Floats]:
@@ -195,7 +195,7 @@ def bootstrap_rows(
     orders = [sorted_rows(s, rows.grades if ties == "pessimistic" else None, None, None, 1) for s in scores]
     relevant = rows.grades >= (1 if rows.relevant_from is None else rows.relevant_from)
     classes = [part for part in (np.flatnonzero(relevant), np.flatnonzero(~relevant)) if part.size]
-    found = {name: np.empty((n_draws, len(scores))) for name in metrics}
+    result = {name: np.empty((n_draws, len(scores))) for name in metrics}
     for first, last in _batches(n_draws, n):
         n_batch = last - first
         times = np.empty((n_batch, n), dtype=np.int64)
@@ -207,8 +207,8 @@ def bootstrap_rows(
             taken = np.repeat(np.tile(order, n_batch), times[:, order].ravel())
             table = _many(scores[system][taken], rows.grades[taken], n_batch, rows, ties, in_order=True)
             for name, metric in metrics.items():
-                found[name][first:last, system] = metric.each(table)
-    return found
+                result[name][first:last, system] = metric.each(table)
+    return result
 
 
 def randomise_rows(

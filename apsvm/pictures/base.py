@@ -102,7 +102,7 @@ class Picture(ABC):
 
 def format_of(path: str | os.PathLike[str]) -> str:
     """``png`` or ``svg``, by the name's end. Raises PictureError."""
-    found = PurePath(path).suffix.lower().removeprefix(".")
-    if found not in FORMATS:
+    result = PurePath(path).suffix.lower().removeprefix(".")
+    if result not in FORMATS:
         raise PictureError(f"{os.fspath(path)}: expected a name that ends in .png or .svg")
-    return found
+    return result

@@ -167,18 +167,18 @@ def _of_bounds(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
     segments = [segment for run, records in logs.items() for segment in _segments(run, records)]
     several_C = len({segment.C for segment in segments}) > 1
     one_class = len({segment.label for segment in segments}) == 1
-    told: dict[str, bool] = {
+    differs: dict[str, bool] = {
         "run": len(logs) > 1,
         "label": not one_class,
         "stage": len({segment.stage for segment in segments}) > 1,
         "C": several_C and one_class,
     }
-    names = list(dict.fromkeys(_name(segment, told) for segment in segments))
+    names = list(dict.fromkeys(_name(segment, differs) for segment in segments))
     bounds: list[Line] = []
     gaps: list[Line] = []
     for segment in segments:
         unit = segment.C if several_C else 1.0
-        name = _name(segment, told)
+        name = _name(segment, differs)
         series = names.index(name)
         primal, dual = ("primal", "dual") if len(names) == 1 else (name, "")
         steps, seconds = segment.steps, segment.seconds
@@ -212,13 +212,13 @@ def _name(segment: _Segment, told: Mapping[str, bool]) -> str:
 
 def _asked(logs: Mapping[str, Sequence[Record]], scaled: bool) -> float | None:
     """The gap asked for, if it is one."""
-    found = set()
+    result = set()
     for records in logs.values():
         for record in records:
             if record["event"] == "start" and "epsilon" in record:
                 C = record["C"]
-                found.add(record["epsilon"] * (1.0 if scaled or isinstance(C, list) else C))
-    return found.pop() if len(found) == 1 else None
+                result.add(record["epsilon"] * (1.0 if scaled or isinstance(C, list) else C))
+    return result.pop() if len(result) == 1 else None
 
 
 def _segments(run: str, records: Sequence[Record]) -> list[_Segment]:
@@ -315,6 +315,6 @@ def _of_epochs(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
         loss.append(Line(name, steps, seconds, [record["loss"] for record in epochs], at))
         if all(record["validation"] is not None for record in epochs):
             validation.append(Line(name, steps, seconds, [record["validation"] for record in epochs], at))
-    told = {loss_of_epochs(record) for records in logs.values() for record in records if record["event"] == "start"}
-    panels = [Panel(told.pop() if len(told) == 1 else "estimated loss", loss)]
+    losses = {loss_of_epochs(record) for records in logs.values() for record in records if record["event"] == "start"}
+    panels = [Panel(losses.pop() if len(losses) == 1 else "estimated loss", loss)]
     return panels + ([Panel("validation", validation)] if validation else []), "epoch"

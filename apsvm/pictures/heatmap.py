@@ -36,8 +36,8 @@ class RankCounts:
     def at(self, negatives: NDArray[np.int64]) -> NDArray[np.int64]:
         """The ranks of the ``negatives``, counted from 0 by falling score."""
         ranks, counts = np.array(self.pairs, dtype=np.int64).reshape(-1, 2).T
-        found: NDArray[np.int64] = ranks[np.searchsorted(np.cumsum(counts), negatives, side="right")]
-        return found
+        result: NDArray[np.int64] = ranks[np.searchsorted(np.cumsum(counts), negatives, side="right")]
+        return result
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,9 @@ class Heatmap(Picture):
             else:  # a step of the tight bound's descent
                 at = (call["start"], call["C"], call["step"])
             counts = RankCounts([(int(rank), int(count)) for rank, count in call["ranks"]])
-            found = sum(count for _, count in counts.pairs)
-            if found != n_neg:
-                raise PictureError(f"expected the ranks of {n_neg:,} negatives in a record, found {found:,}")
+            result = sum(count for _, count in counts.pairs)
+            if result != n_neg:
+                raise PictureError(f"expected the ranks of {n_neg:,} negatives in a record, found {result:,}")
             if at == before:
                 rows[-1] = counts  # the last call of an iteration stands for it
                 continue

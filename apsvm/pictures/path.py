@@ -88,12 +88,12 @@ class Path(Picture):
                 raise PictureError(f"no metric {metric!r}: it has {', '.join(known.values())}")
             metric = known[metric.lower()]
             along = {setting["loss"]: _along(results, setting) for setting in settings}
-            told = _told_apart(settings, along)
+            varied = _told_apart(settings, along)
             # Multiples of the default are a scale of their own, unless there are other values beside them.
             multiples = all(isinstance(setting[along[setting["loss"]]], str) for setting in settings)
             lines: dict[str, list[Point]] = {}
             for setting in settings:
-                name = ", ".join(_named(part, setting[part]) for part in told if part in setting)
+                name = ", ".join(_named(part, setting[part]) for part in varied if part in setting)
                 result = setting["metrics"][metric]
                 place = _place(setting, along[setting["loss"]], multiples=multiples)
                 point = Point(place, float(result["mean"]), float(result["deviation"]), bool(setting["chosen"]))

@@ -138,16 +138,19 @@ def dash(at: int) -> Any:
 
 def legend_below(figure: Figure, size: Size, *panels: Axes, columns: int | None = None) -> None:
     """One legend for the figure's panels, below them, if anything in them has a name; each name stands once."""
-    found: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for axes in panels:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(name, handle)
-    if found:
+            handles.setdefault(name, handle)
+    if handles:
         # In widths of an m: a letter's, and those of the line before a name and the room behind it.
-        widest = (size.font - 1) * (0.58 * max(map(len, found)) + 4.8)
+        widest = (size.font - 1) * (0.58 * max(map(len, handles)) + 4.8)
         fits = max(1, int(size.width * 72 / widest))
         figure.legend(
-            list(found.values()), list(found), loc="outside lower center", ncols=min(columns or fits, fits, len(found))
+            list(handles.values()),
+            list(handles),
+            loc="outside lower center",
+            ncols=min(columns or fits, fits, len(handles)),
         )
 
 

@@ -206,14 +206,14 @@ def _details(part: JudgedRanker, run: Run) -> list[Markup]:
 
 def _weights_alone(run: Run) -> Markup:
     """The largest weights where there are no rows to weigh them by."""
-    shown: list[object] = []
+    tables: list[object] = []
     for finished in run.finished:
         if isinstance(finished.model, ItemRanker):
             continue
         for title, ranker in list(finished.rankers())[:MOST_PARTS]:
             order = np.argsort(-np.abs(ranker.coef), kind="stable")[:MOST_FEATURES]
             base = 0 if ranker.zero_based else 1
-            shown += [element("h3", title)] if title else []
+            tables += [element("h3", title)] if title else []
             rows = [[str(j + base), signed(ranker.coef[j])] for j in order.tolist()]
-            shown.append(table(["feature", "weight"], rows))
-    return section("Weights of the largest features", *shown) if shown else Markup("")
+            tables.append(table(["feature", "weight"], rows))
+    return section("Weights of the largest features", *tables) if tables else Markup("")

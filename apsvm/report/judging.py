@@ -44,14 +44,14 @@ def metrics_of(part: JudgedRanker, drawn: Drawn) -> Markup:
         mean += f" Rows of grade {lowest:g} and above are relevant; nDCG and WMW read the grades."
     explanation = f"As apsvm eval gives them, rows of equal score as one block.{mean}"
     figures = table(["metric", "value"], [[name, f"{value:.6f}"] for name, value in result.values.items()])
-    shown = []
+    drawings = []
     if part.curve is not None:
         curve = PrecisionRecall([Curve(f"AP {part.curve.ap:.4f}", part.curve.steps)], part.curve.base_rate)
         of_queries = ", mean of the queries" if part.groups is not None else ""
-        shown.append(drawn(curve, f"Precision and recall{of_queries}"))
+        drawings.append(drawn(curve, f"Precision and recall{of_queries}"))
     of_queries = " of all queries" if part.groups is not None else ""
-    shown.append(drawn(Histogram(_kinds(part)), f"Scores of the rows{of_queries}"))
-    return section("Metrics", element("p", explanation), figures, pictures(*shown))
+    drawings.append(drawn(Histogram(_kinds(part)), f"Scores of the rows{of_queries}"))
+    return section("Metrics", element("p", explanation), figures, pictures(*drawings))
 
 
 def _kinds(part: JudgedRanker) -> dict[str, NDArray[np.float64]]:
@@ -67,7 +67,7 @@ def _kinds(part: JudgedRanker) -> dict[str, NDArray[np.float64]]:
 def most_violating(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Markup:
     """The rows that stand the most on the wrong side."""
     grades = part.relevant.astype(np.float64) if part.grades is None else part.grades
-    found = misplaced(part.scores, grades, part.groups)
+    result = misplaced(part.scores, grades, part.groups)
     groups = part.groups
     where = np.arange(1, part.scores.size + 1) if lines is None else lines
 
@@ -91,7 +91,7 @@ def most_violating(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Marku
                     bar(shares[row], f"{wrong[row]:,} of {of[row]:,} ({share(shares[row])})"),
                     _label(part.dataset, row),
                     f"{part.scores[row]:.6g}",
-                    f"{found.place[row]:,} of {found.size[row]:,}",
+                    f"{result.place[row]:,} of {result.size[row]:,}",
                 ]
                 for row in order.tolist()
             ],
@@ -102,11 +102,11 @@ def most_violating(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Marku
     else:
         titles = "Rows below lower grades", "Rows above higher grades"
     content: list[object] = []
-    shown = worst(found.above, found.lower, 1), worst(found.below, found.higher, -1)
-    for title, rows in zip(titles, shown, strict=True):
+    tables = worst(result.above, result.lower, 1), worst(result.below, result.higher, -1)
+    for title, rows in zip(titles, tables, strict=True):
         content += [element("h3", title), rows or element("p", "None: not one stands on the wrong side.")]
-    pairs = int(found.above.sum())
-    all_pairs = int(found.lower.sum())
+    pairs = int(result.above.sum())
+    all_pairs = int(result.lower.sum())
     explanation = (
         f"{pairs:,} of {all_pairs:,} pairs of rows ({share(pairs / max(1, all_pairs))}) stand the wrong way round. "
     )
@@ -122,8 +122,8 @@ def _label(dataset: Dataset, row: int) -> str:
     sets = dataset.label_sets
     if sets is None:
         return shown_label(float(dataset.relevance[row]))
-    own = sets.classes[sets.indices[sets.indptr[row] : sets.indptr[row + 1]]]
-    return ",".join(shown_label(label) for label in own.tolist()) or "–"
+    labels = sets.classes[sets.indices[sets.indptr[row] : sets.indptr[row + 1]]]
+    return ",".join(shown_label(label) for label in labels.tolist()) or "–"
 
 
 def worst_queries(part: JudgedRanker) -> Markup:
@@ -154,10 +154,10 @@ def figure(value: float | None) -> str:
 
 
 def weights_of(part: JudgedRanker) -> Markup:
-    found = weights(part)
+    result = weights(part)
     base = 0 if part.ranker.zero_based else 1
-    contribution = found.contribution
-    nonzero = int(np.count_nonzero(found.weight))
+    contribution = result.contribution
+    nonzero = int(np.count_nonzero(result.weight))
 
     def largest(values: NDArray[np.float64], at: int) -> Markup:
         """By ``values``, whose column, the ``at``-th, has the bars."""
@@ -165,17 +165,17 @@ def weights_of(part: JudgedRanker) -> Markup:
         most = float(values.max(initial=0.0)) or 1.0
         rows = []
         for j in order[values[order] > 0].tolist():
-            row: list[object] = [str(j + base), signed(found.weight[j])]
-            row += [f"{column[j]:.4g}" for column in (found.mean, found.deviation, contribution)]
+            row: list[object] = [str(j + base), signed(result.weight[j])]
+            row += [f"{column[j]:.4g}" for column in (result.mean, result.deviation, contribution)]
             row[at] = bar(values[j] / most, row[at])
             rows.append(row)
         return table(["feature", "weight", "mean", "deviation", "|weight| · deviation"], rows)
 
-    magnitude = np.abs(found.weight)
+    magnitude = np.abs(result.weight)
     within = " within queries" if part.groups is not None else ""
     explanation = (
-        f"{nonzero:,} of {found.weight.size:,} weights are not zero; their norm is "
-        f"{words.number(float(np.linalg.norm(found.weight)))}. A feature moves scores by its weight times its own "
+        f"{nonzero:,} of {result.weight.size:,} weights are not zero; their norm is "
+        f"{words.number(float(np.linalg.norm(result.weight)))}. A feature moves scores by its weight times its own "
         f"deviation{within}, so that is the measure of what it does; a large weight may belong to a feature of tiny "
         f"values. Features are counted from {base}."
     )

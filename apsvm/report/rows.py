@@ -46,14 +46,14 @@ def misplaced(
     place = np.empty(n, dtype=np.int64)
     place[order] = np.arange(n) - begins[query[order]] + 1
     above, below = _inversions(query[order], grade[order], levels.size)
-    found = np.empty((2, n), dtype=np.int64)
-    found[0, order], found[1, order] = above, below
+    result = np.empty((2, n), dtype=np.int64)
+    result[0, order], result[1, order] = above, below
     by_grade = np.lexsort((grade, query))
     key = query[by_grade] * levels.size + grade[by_grade]
     mine = query * levels.size + grade
     lower = np.searchsorted(key, mine) - begins[query]
     higher = begins[query] + size - np.searchsorted(key, mine, side="right")
-    return Misplaced(found[0], found[1], lower, higher, place, size)
+    return Misplaced(result[0], result[1], lower, higher, place, size)
 
 
 def _inversions(query: Counts, grade: Counts, n_levels: int) -> tuple[Counts, Counts]:

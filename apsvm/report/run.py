@@ -78,14 +78,14 @@ class Run:
 
     def spans(self) -> dict[str, float]:
         """Seconds of the parts of all iterations, by what their records say."""
-        found: dict[str, float] = {}
+        result: dict[str, float] = {}
         for record in self.records:
             if record["event"] in ("iteration", "evaluation", "step"):
                 for name, value in record.items():
                     if name.endswith("_wall_ns"):
                         part = name.removesuffix("_wall_ns")
-                        found[part] = found.get(part, 0.0) + value / 1e9
-        return found
+                        result[part] = result.get(part, 0.0) + value / 1e9
+        return result
 
     @property
     def start(self) -> Record:

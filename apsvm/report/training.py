@@ -36,20 +36,22 @@ def what_was_trained(run: Run) -> Markup:
     for facts_of_one in facts_of_each:
         for name, value in facts_of_one:
             values.setdefault(name, []).append(value)
-    found: list[tuple[object, object]] = [(name, words.few(dict.fromkeys(several))) for name, several in values.items()]
+    result: list[tuple[object, object]] = [
+        (name, words.few(dict.fromkeys(several))) for name, several in values.items()
+    ]
     options = [
         f"--{name.replace('_', '-')}{'' if value is True else ' ' + shown(value)}"
         for name, value in run.command.get("options", {}).items()
         if name not in ("quiet", "verbose")
     ]
     if options:
-        found.append(("options given", " ".join(options)))
+        result.append(("options given", " ".join(options)))
     versions = headers[0].versions if headers else run.command.get("versions", {})
     if versions:
-        found.append(("versions", ", ".join(f"{name} {version}" for name, version in versions.items())))
+        result.append(("versions", ", ".join(f"{name} {version}" for name, version in versions.items())))
     if run.command.get("machine"):
-        found.append(("machine", run.command["machine"]))
-    return section("What was trained", facts(found))
+        result.append(("machine", run.command["machine"]))
+    return section("What was trained", facts(result))
 
 
 def _facts_of(header: Header) -> Iterator[tuple[str, str]]:
@@ -82,37 +84,37 @@ def _of_interest(settings: Iterable[Fact]) -> Iterator[tuple[str, str]]:
 
 def data_of(run: Run, judged: Sequence[JudgedRanker]) -> Markup:
     headers = run.headers()
-    found: list[tuple[object, object]] = []
+    result: list[tuple[object, object]] = []
     content: list[object] = []
     dataset = run.dataset
     if dataset is not None:
         rows, features = dataset.X.shape
-        found += [
+        result += [
             ("file", dataset.source),
             ("rows", f"{rows:,}"),
             ("features", f"{features:,}"),
             ("values", f"{dataset.n_values:,} ({share(dataset.n_values / max(1, rows * features))} of all)"),
         ]
-        found += _constants(dataset)
+        result += _constants(dataset)
         if len(judged) == 1:
             positives = int(judged[0].relevant.sum())
-            found.append(("positive rows", f"{positives:,} ({share(positives / rows)})"))
+            result.append(("positive rows", f"{positives:,} ({share(positives / rows)})"))
         if dataset.groups is not None:
-            found += _queries(dataset.groups, judged[0].relevant if len(judged) == 1 else None)
+            result += _queries(dataset.groups, judged[0].relevant if len(judged) == 1 else None)
         if dataset.costs is not None:
-            found.append(("cost:", "given"))
+            result.append(("cost:", "given"))
         content = _labels(dataset, judged)
-        found.append(("sha256", Markup(f"<code>{dataset.fingerprint[:16]}…</code>")))
+        result.append(("sha256", Markup(f"<code>{dataset.fingerprint[:16]}…</code>")))
     else:
-        found += [(name, f"{run.command[name]:,}") for name in ("rows", "features", "values") if name in run.command]
+        result += [(name, f"{run.command[name]:,}") for name in ("rows", "features", "values") if name in run.command]
         if run.command.get("data"):
-            found.insert(0, ("file", run.command["data"]))
+            result.insert(0, ("file", run.command["data"]))
     for _, header in headers[:1]:
         data = header.data
         if data.queries_skipped:
-            found.append(("queries left out of the training", f"{data.queries_skipped:,}"))
-        found += [(_COUNTED.get(name, name.replace("_", " ")), f"{count:,}") for name, count in data.counts.items()]
-    return section("Data", facts(found), *content)
+            result.append(("queries left out of the training", f"{data.queries_skipped:,}"))
+        result += [(_COUNTED.get(name, name.replace("_", " ")), f"{count:,}") for name, count in data.counts.items()]
+    return section("Data", facts(result), *content)
 
 
 def _constants(dataset: Dataset) -> list[tuple[object, object]]:
@@ -122,15 +124,15 @@ def _constants(dataset: Dataset) -> list[tuple[object, object]]:
 
 def _queries(groups: NDArray[np.int64], relevant: NDArray[np.bool_] | None) -> list[tuple[object, object]]:
     _, codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    found: list[tuple[object, object]] = [
+    result: list[tuple[object, object]] = [
         ("queries", f"{sizes.size:,}"),
         ("rows a query", f"{sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}"),
     ]
     if relevant is not None:
         positives = np.bincount(codes, weights=relevant)
         both = int(((positives > 0) & (positives < sizes)).sum())
-        found.append(("queries with both kinds of rows", f"{both:,}"))
-    return found
+        result.append(("queries with both kinds of rows", f"{both:,}"))
+    return result
 
 
 def _labels(dataset: Dataset, judged: Sequence[JudgedRanker]) -> list[object]:

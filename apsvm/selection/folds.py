@@ -66,9 +66,9 @@ def make_folds(
 
 
 def _require(count: int, available: dict[str, int], *, folds: int | None = None) -> None:
-    for what, found in available.items():
-        if found < count:
-            raise FoldError(f"{count if folds is None else folds} folds need at least {count} {what}, found {found}")
+    for what, result in available.items():
+        if result < count:
+            raise FoldError(f"{count if folds is None else folds} folds need at least {count} {what}, found {result}")
 
 
 def _differ(values: NDArray[np.float64] | NDArray[np.bool_], of_row: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -225,11 +225,11 @@ class SettingsSearch:
     def _selection(self, chosen: Candidate, n_candidates: int) -> dict[str, Json]:
         """What the model's header says of the choice: the settings of which there were several values, and C."""
         grid = self.grids[chosen.grid]
-        told = [axis.name for axis in grid.axes if axis is grid.along or len(axis.values) > 1]
+        varied = [axis.name for axis in grid.axes if axis is grid.along or len(axis.values) > 1]
         return {
             **self.description(),
             "settings": n_candidates,
-            **{name: as_json(chosen.choice[name]) for name in told},
+            **{name: as_json(chosen.choice[name]) for name in varied},
             "mean": chosen.mean(self.metric),
             "deviation": chosen.deviation(self.metric),
         }

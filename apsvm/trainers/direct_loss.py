@@ -262,9 +262,9 @@ class _Descent:
         settings = self._settings
         done = self._steps / (settings.epochs * self._steps_a_pass)
         self._steps += 1
-        own = gradient[self._varies]
-        self._mean += (1.0 - MOMENTUM) * (own - self._mean)
-        self._square += (1.0 - MEMORY) * (own * own - self._square)
+        slope = gradient[self._varies]
+        self._mean += (1.0 - MOMENTUM) * (slope - self._mean)
+        self._square += (1.0 - MEMORY) * (slope * slope - self._square)
         mean = self._mean / (1.0 - MOMENTUM**self._steps)
         size = np.sqrt(self._square / (1.0 - MEMORY**self._steps))
         length = settings.rate * self._unit * 0.5 * (1.0 + np.cos(np.pi * done))

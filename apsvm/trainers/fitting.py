@@ -170,8 +170,8 @@ class Fit:
 
     def _parts(self, outcome: Outcome) -> Iterator[tuple[Fit, Outcome]]:
         """Each class's own training, and what became of it."""
-        for label, own in outcome.classes:
-            yield replace(self, target=two_classes(self.dataset, LabelOptions(positive_label=label))), own
+        for label, part in outcome.classes:
+            yield replace(self, target=two_classes(self.dataset, LabelOptions(positive_label=label))), part
 
     def _linear(self, fit: Fit, outcome: Outcome) -> LinearRanker:
         w, width, bias = outcome.w, self.dataset.X.shape[1], self.features.bias

@@ -161,7 +161,7 @@ def read_graph(path: str | os.PathLike[str], names: NDArray[np.float64]) -> Pref
     GraphError : a line that is not two numbers, a class that is not there, an edge from a class to itself or given
         twice, or no edge at all
     """
-    shown = os.fspath(path)
+    source = os.fspath(path)
     number_of = {float(name): number for number, name in enumerate(names)}
     line_of: dict[tuple[int, int], int] = {}
     with open(path, encoding="utf-8", errors="replace") as lines:
@@ -173,20 +173,20 @@ def read_graph(path: str | os.PathLike[str], names: NDArray[np.float64]) -> Pref
                 low, high = (float(word) for word in words)
             except ValueError:
                 raise GraphError(
-                    f"{shown}:{at}: expected two classes, the preferred one last, found {line.strip()!r}"
+                    f"{source}:{at}: expected two classes, the preferred one last, found {line.strip()!r}"
                 ) from None
             for word, name in zip(words, (low, high), strict=True):
                 if name not in number_of:
-                    raise GraphError(f"{shown}:{at}: there is no class {word}: the classes are {_listed(names)}")
+                    raise GraphError(f"{source}:{at}: there is no class {word}: the classes are {_listed(names)}")
             edge = number_of[low], number_of[high]
             if edge[0] == edge[1]:
-                raise GraphError(f"{shown}:{at}: a class cannot be preferred to itself: {line.strip()!r}")
+                raise GraphError(f"{source}:{at}: a class cannot be preferred to itself: {line.strip()!r}")
             if edge in line_of:
-                raise GraphError(f"{shown}:{at}: the edge {line.strip()!r} was given in line {line_of[edge]} already")
+                raise GraphError(f"{source}:{at}: the edge {line.strip()!r} was given in line {line_of[edge]} already")
             line_of[edge] = at
     if not line_of:
-        raise GraphError(f"{shown}: no edge: expected lines 'i j', class j preferred to class i")
-    return from_edges(len(names), line_of, name=shown)
+        raise GraphError(f"{source}: no edge: expected lines 'i j', class j preferred to class i")
+    return from_edges(len(names), line_of, name=source)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,5 +225,5 @@ def cut_into_classes(targets: NDArray[np.float64], n_classes: int, by: str) -> C
 
 
 def _listed(names: NDArray[np.float64]) -> str:
-    shown = ", ".join(f"{name:g}" for name in names[:_MOST_SHOWN])
-    return f"{shown}, … ({names.size} in all)" if names.size > _MOST_SHOWN else shown
+    text = ", ".join(f"{name:g}" for name in names[:_MOST_SHOWN])
+    return f"{text}, … ({names.size} in all)" if names.size > _MOST_SHOWN else text

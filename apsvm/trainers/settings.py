@@ -163,13 +163,13 @@ class Settings:
         SettingsError : a value that cannot be
         """
         known = declared(cls)
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name, value in values.items():
             if name in known and value is not None:
                 about = known[name][1]
                 read = [_read(one, about) for one in (value if isinstance(value, list) else [value])]
-                found[name] = tuple(read) if about.path else read[0]
-        return cls(**found)
+                result[name] = tuple(read) if about.path else read[0]
+        return cls(**result)
 
 
 def _check(name: str, value: Any, about: Declared) -> None:

@@ -225,9 +225,9 @@ def run_pass(
     while done < order.size:
         began = time.perf_counter()
         part = order[done : done + size]
-        found = run(part)
+        result = run(part)
         done += part.size
-        trials, updates, loss = trials + found[0], updates + found[1], loss + found[2]
+        trials, updates, loss = trials + result[0], updates + result[1], loss + result[2]
         pace = SECONDS_A_CALL / max(1e-9, time.perf_counter() - began)
         size = max(1, int(size * min(4.0, max(0.25, pace))))
         if stop():

@@ -30,8 +30,8 @@ class ActiveSet(Backend):
 
     def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> QPSolution:
         begin = feasible(start, problem.soft, problem.C)
-        found = _kernels.active_set(problem.gram, problem.offsets, problem.soft, problem.C, begin, tolerance)
-        alpha = feasible(found, problem.soft, problem.C)
+        result = _kernels.active_set(problem.gram, problem.offsets, problem.soft, problem.C, begin, tolerance)
+        alpha = feasible(result, problem.soft, problem.C)
         gap = problem.gap(alpha)
         if gap > tolerance:
             # The start may be the better one where the problem is at the limits of rounding.

@@ -34,8 +34,8 @@ class Problem:
         slack = max(0.0, float(gradient[self.soft].max(initial=0.0)))
         gap = float(alpha @ product) - float(self.offsets @ alpha) + self.C * slack
         lacking = float(gradient[~self.soft].max(initial=0.0))
-        found = max(gap, 0.0) + max(lacking, 0.0) * max(self.C, float(alpha.sum()))
-        return np.inf if np.isnan(found) else found
+        result = max(gap, 0.0) + max(lacking, 0.0) * max(self.C, float(alpha.sum()))
+        return np.inf if np.isnan(result) else result
 
     def rounding(self, alpha: NDArray[np.float64]) -> float:
         """The gap that rounding alone can show at ``alpha``: no solver can be asked for less."""

@@ -35,10 +35,10 @@ class Cvxpy(Backend):
         for unit, precision in product(_units(problem), PRECISIONS):
             if best_gap <= max(tolerance, problem.rounding(best)):
                 break
-            found = _interior_point(problem, unit, precision)
-            if found is None:
+            result = _interior_point(problem, unit, precision)
+            if result is None:
                 continue
-            alpha = feasible(found, problem.soft, problem.C)
+            alpha = feasible(result, problem.soft, problem.C)
             gap = problem.gap(alpha)
             if gap < best_gap:
                 best, best_gap = alpha, gap
