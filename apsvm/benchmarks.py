@@ -26,6 +26,7 @@ from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.stage import Trained
 from apsvm.trainers.structured_svm import train_path
+from apsvm.types import JsonDict, Matrix
 
 Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
 #: A data set's name, rows (n, d), and which of them are relevant (n,) bool.
@@ -50,7 +51,7 @@ def normal_scores(rng: np.random.Generator, n_pos: int, n_neg: int, shift: float
 
 
 def oracle_table(
-    queries: Sequence[Scores], loss_name: str = "ap", threads: int = 1, timings: list[dict[str, Any]] | None = None
+    queries: Sequence[Scores], loss_name: str = "ap", threads: int = 1, timings: list[JsonDict] | None = None
 ) -> Iterator[str]:
     """Lines of a table: milliseconds a call of every oracle that serves the loss, and how many times faster than the
     first of them it is; the largest relative difference of their objectives. ``timings`` gets each of them."""
@@ -109,7 +110,7 @@ class TimedFit:
 
 def train_table(
     name: str,
-    X: Any,
+    X: Matrix,
     relevant: NDArray[np.bool_],
     X_test: Any,
     relevant_test: NDArray[np.bool_],

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apsvm.header import HeaderError, LabelKind, is_finite_number
+from apsvm.types import JsonDict, JsonObject
 
 #: The settings of each family, by their names then and now.
 _SETTINGS: dict[str, dict[str, str]] = {
@@ -24,7 +25,7 @@ _SETTINGS: dict[str, dict[str, str]] = {
 _AS_ASKED = ("converged", "all epochs done", "validation stopped improving", "nothing violates")
 
 
-def upgraded(old: Mapping[str, Any]) -> dict[str, Any]:
+def upgraded(old: JsonObject) -> JsonDict:
     """The fields of a header of schema 2 that say what ``old`` said.
 
     Raises
@@ -37,7 +38,7 @@ def upgraded(old: Mapping[str, Any]) -> dict[str, Any]:
     family = _family(old["loss"])
     settings = {new: old[name] for name, new in _SETTINGS[family].items() if old.get(name) is not None}
     data = dict(_part(old, "data"))
-    new: dict[str, Any] = {
+    new: JsonDict = {
         "family": family,
         "loss": old["loss"],
         "metric": _metric(old),
@@ -74,18 +75,18 @@ def upgraded(old: Mapping[str, Any]) -> dict[str, Any]:
 _EVIDENCE = ("certificate", "hinge_objective", "result", "evaluations", "epochs", "best_epoch", "estimated_loss")
 
 
-def of_a_set(whole: Mapping[str, Any]) -> dict[str, Any]:
+def of_a_set(whole: JsonObject) -> JsonDict:
     """The header of a set of rankers, its classes left out."""
     return {name: value for name, value in whole.items() if name not in (*_EVIDENCE, "validation", "iterations")}
 
 
-def of_a_class(whole: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str, Any]:
+def of_a_class(whole: JsonObject, beside: JsonObject) -> JsonDict:
     """The header of a class's ranker: what all of the set share, and what it has beside that."""
     shared = {name: value for name, value in whole.items() if name not in ("classes_skipped", "positive_label")}
     return _merged(shared, beside)
 
 
-def _merged(shared: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(shared: JsonObject, beside: JsonObject) -> JsonDict:
     merged = dict(shared)
     for key, value in beside.items():
         both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
@@ -101,7 +102,7 @@ def _family(loss: Any) -> str:
     return {"wmw": "rank-ncg", "warp": "warp"}.get(loss, "structured-svm")
 
 
-def _part(old: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _part(old: JsonObject, name: str) -> JsonObject:
     part = old.get(name)
     if part is None:
         return {}
@@ -117,7 +118,7 @@ _METRICS = {
 _AT_K = {"ndcg": "nDCG(exp)", "p": "P", "set-p": "P", "set-r": "R"}
 
 
-def _metric(old: Mapping[str, Any]) -> str | None:
+def _metric(old: JsonObject) -> str | None:
     """What schema 1 left to its readers to know."""
     loss = old["loss"].removeprefix("direct(").removesuffix(")" if old["loss"].startswith("direct(") else "")
     if loss in _METRICS:
@@ -143,10 +144,10 @@ def _metric(old: Mapping[str, Any]) -> str | None:
     return f"WMW({name})" if name in ("adjacent", "bipartite") else "WMW"
 
 
-def _labels(old: Mapping[str, Any], family: str) -> dict[str, Any]:
+def _labels(old: JsonObject, family: str) -> JsonDict:
     several = bool(old.get("multilabel", False))
     positive, relevant_from = old["positive_label"], old.get("relevant_from")
-    labels: dict[str, Any] = {"several": several}
+    labels: JsonDict = {"several": several}
     labels["negative"] = _part(old, "labels").get("negative", [])
     classes = old.get("classes")
     if family == "rank-ncg":
@@ -171,7 +172,7 @@ def _labels(old: Mapping[str, Any], family: str) -> dict[str, Any]:
     return {**labels, "kind": LabelKind.BINARY, "positive": 1.0}
 
 
-def _features(old: Mapping[str, Any]) -> dict[str, Any]:
+def _features(old: JsonObject) -> JsonDict:
     bias = old.get("bias", -1.0)
     if not isinstance(bias, int | float):
         raise HeaderError(f"expected a number in 'bias', found {bias!r}")
@@ -183,13 +184,13 @@ def _features(old: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _data(old: dict[str, Any]) -> dict[str, Any]:
+def _data(old: JsonDict) -> JsonDict:
     names = ("file", "sha256", "rows", "positives", "queries", "queries_skipped")
     known = {name: old.pop(name) for name in names if name in old}
     return {**known, "counts": old}
 
 
-def _evidence(old: Mapping[str, Any]) -> dict[str, Any]:
+def _evidence(old: JsonObject) -> JsonDict:
     bounds, result = _part(old, "certificate"), _part(old, "result")
     if bounds:
         more = {name: old[name] for name in ("bound", "exact", "hinge_objective") if old.get(name) is not None}
@@ -209,7 +210,7 @@ def _evidence(old: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
-def _add_preferences(old: Mapping[str, Any], new: dict[str, Any]) -> None:
+def _add_preferences(old: JsonObject, new: JsonDict) -> None:
     """The graph and the classes of RankNCG."""
     graph, classes = _part(old, "graph"), _part(old, "classes")
     new["settings"]["graph"] = graph.get("name", "full")
@@ -223,7 +224,7 @@ def _add_preferences(old: Mapping[str, Any], new: dict[str, Any]) -> None:
     }
 
 
-def _add_what_warp_said(old: Mapping[str, Any], new: dict[str, Any]) -> None:
+def _add_what_warp_said(old: JsonObject, new: JsonDict) -> None:
     """Its threads, and that rows are users."""
     if "threads" in old:
         new["details"]["threads"] = old["threads"]
@@ -231,7 +232,7 @@ def _add_what_warp_said(old: Mapping[str, Any], new: dict[str, Any]) -> None:
         new["settings"] |= {"rows_as_users": True, "factors": old.get("factors")}
 
 
-def _edges(old: Mapping[str, Any]) -> list[tuple[float, float]]:
+def _edges(old: JsonObject) -> list[tuple[float, float]]:
     """The edges of RankNCG's graph, where the header lists them."""
     edges = _list(_part(old, "graph"), "edges")
     if not all(isinstance(edge, list) and len(edge) == 2 for edge in edges):
@@ -239,7 +240,7 @@ def _edges(old: Mapping[str, Any]) -> list[tuple[float, float]]:
     return [(_number(low, "graph.edges"), _number(high, "graph.edges")) for low, high in edges]
 
 
-def _list(part: Mapping[str, Any], name: str) -> list[Any]:
+def _list(part: JsonObject, name: str) -> list[Any]:
     """The list of this name; an empty one where there is none."""
     values = part.get(name)
     if values is not None and not isinstance(values, list):

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +23,10 @@ from apsvm.files import standard_input, write_whole
 from apsvm.header import SCHEMA, Header, HeaderError, LabelKind, Labels, is_finite_number
 from apsvm.model_file import MAGIC, member_names, sealed, unsealed
 from apsvm.model_file import ModelError as ModelError
+from apsvm.types import JsonDict, JsonObject, Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 #: What stands in a file's header beside the fields of ``apsvm.header.Header``: the shape of the model itself.
 _OF_THE_MODEL = ("kind", "width", "intercept", "factors")
@@ -65,7 +69,7 @@ class LinearRanker:
         """Whether rows are divided by their Euclidean length before they are scored (``--scale l2``)."""
         return _scaling_in(self.header) is UNIT_ROWS
 
-    def score(self, X: Any, *, threads: int = 1) -> NDArray[np.float64]:
+    def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
         """Scores of the rows of X, (n, width) CSR or dense, as they are in the file: (n,) float64.
 
         Raises
@@ -85,12 +89,12 @@ class LinearRanker:
         write_whole(path, self.to_bytes())
 
     @classmethod
-    def from_parts(cls, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> LinearRanker:
+    def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> LinearRanker:
         """What ``to_bytes`` wrote. Raises ModelError."""
         return _linear_ranker(arrays["coef"], content, _header_in(content), content["width"])
 
 
-def _linear_ranker(coef: NDArray[Any], content: Mapping[str, Any], header: Header, width: int) -> LinearRanker:
+def _linear_ranker(coef: AnyArray, content: JsonObject, header: Header, width: int) -> LinearRanker:
     """The ranker of the weights ``coef`` and the constant in ``content``, as read. Raises ModelError."""
     _check_field(content, "intercept", (int, float))
     if not is_finite_number(content["intercept"]):
@@ -120,7 +124,7 @@ class ItemFactors:
     output: NDArray[np.float32]
     bias: NDArray[np.float32]
 
-    def score(self, X: Any) -> NDArray[np.float32]:
+    def score(self, X: Matrix) -> NDArray[np.float32]:
         """The score of every item for each row of X, (n, items) CSR or dense: (n, items) float32. Those of liked items
         are −inf: they are known.
 
@@ -163,11 +167,11 @@ class ItemRanker:
         """Whether the training file counted items from 0."""
         return self.header.features.zero_based
 
-    def score(self, X: Any) -> NDArray[np.float32]:
+    def score(self, X: Matrix) -> NDArray[np.float32]:
         """``ItemFactors.score``."""
         return self.factors.score(X)
 
-    def top(self, X: Any, k: int) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    def top(self, X: Matrix, k: int) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """For each row of X, (n, width): its up to k best items, known ones left out, best first, equal scores in the
         items' order, and their scores. Works through the rows in blocks; ValueError as ``score``."""
         _check_shape(X, self.width)
@@ -194,7 +198,7 @@ class ItemRanker:
         write_whole(path, self.to_bytes())
 
     @classmethod
-    def from_parts(cls, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ItemRanker:
+    def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> ItemRanker:
         """What ``to_bytes`` wrote. Raises ModelError."""
         _check_field(content, "factors", int)
         n, factors = content["width"], content["factors"]
@@ -265,7 +269,7 @@ class RankerSet:
         j = int(at[0])
         return LinearRanker(self.coef[j].copy(), float(self.intercepts[j]), self.headers[j])
 
-    def score(self, X: Any, *, threads: int = 1) -> NDArray[np.float64]:
+    def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
         """The scores of the rows of X, (n, width) CSR or dense, for each class: (n, k) float64. Column j has the bits
         of ``ranker(classes[j]).score(X)``.
 
@@ -293,7 +297,7 @@ class RankerSet:
         write_whole(path, self.to_bytes())
 
     @classmethod
-    def from_parts(cls, content: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> RankerSet:
+    def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> RankerSet:
         """What ``to_bytes`` wrote. Raises ModelError."""
         _check_field(content, "classes", list)
         classes, coef = content["classes"], arrays["coef"]
@@ -324,7 +328,7 @@ def _shared_by_classes(whole: Header) -> Header:
     return replace(whole, classes_skipped=())
 
 
-def _headers(whole: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]) -> tuple[Header, list[Header]]:
+def _headers(whole: JsonObject, classes: Sequence[JsonObject]) -> tuple[Header, list[Header]]:
     """The header of a set and those of its classes."""
     header = _header_in(whole)
     shared = _shared_by_classes(header)
@@ -332,7 +336,7 @@ def _headers(whole: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]) -> 
         return header, [Header.from_difference(_without_shape(difference), shared) for difference in classes]
 
 
-def _headers_of_1(whole: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]) -> tuple[Header, list[Header]]:
+def _headers_of_1(whole: JsonObject, classes: Sequence[JsonObject]) -> tuple[Header, list[Header]]:
     """The same of a file of schema 1, which did not say in the whole that there are classes."""
     from apsvm.header_1 import of_a_class, of_a_set
 
@@ -406,14 +410,14 @@ def _kind_of(content: Any) -> type[LinearRanker] | type[ItemRanker] | type[Ranke
     return _KINDS[kind]
 
 
-def _header_in(content: Mapping[str, Any]) -> Header:
+def _header_in(content: JsonObject) -> Header:
     """The header that a file's content holds beside the shape of the model."""
     with _header_errors():
         # Schema 1 knew no header apart from the model.
         return Header.from_json(content if content["schema"] == 1 else _without_shape(content))
 
 
-def _without_shape(content: Mapping[str, Any]) -> dict[str, Any]:
+def _without_shape(content: JsonObject) -> JsonDict:
     return {key: value for key, value in content.items() if key not in _OF_THE_MODEL}
 
 
@@ -426,7 +430,7 @@ def _header_errors() -> Iterator[None]:
         raise ModelError(f"its header is not a model's: {error}") from None
 
 
-def _check_field(header: Mapping[str, Any], key: str, kinds: type | tuple[type, ...]) -> None:
+def _check_field(header: JsonObject, key: str, kinds: type | tuple[type, ...]) -> None:
     if key not in header:
         raise ModelError(f"its header lacks {key!r}")
     value = header[key]
@@ -434,7 +438,7 @@ def _check_field(header: Mapping[str, Any], key: str, kinds: type | tuple[type, 
         raise ModelError(f"its header's {key!r} is {value!r}")
 
 
-def _check_shape(X: Any, width: int) -> None:
+def _check_shape(X: Matrix, width: int) -> None:
     shape = np.shape(X)
     if len(shape) != 2 or shape[1] != width:
         raise ValueError(f"expected X of shape (n, {width}), found {shape}")

@@ -13,10 +13,14 @@ import io
 import json
 import zipfile
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from apsvm.types import JsonObject
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 #: The first bytes of every such file.
 MAGIC = b"PK\x03\x04"
@@ -34,7 +38,7 @@ def member_names(arrays: Iterable[str]) -> list[str]:
     return [_HEADER, *(f"{name}.npy" for name in arrays)]
 
 
-def sealed(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+def sealed(header: JsonObject, arrays: Mapping[str, AnyArray]) -> bytes:
     """The content of a file; the same header and arrays always give the same bytes."""
     text = json.dumps(header, allow_nan=False, sort_keys=True, indent=1)
     parts = [np.frombuffer(text.encode(), dtype=np.uint8), *arrays.values()]
@@ -49,7 +53,7 @@ def sealed(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> byt
     return content + hashlib.sha256(content).hexdigest().encode()
 
 
-def unsealed(content: bytes) -> tuple[Any, dict[str, NDArray[Any]]]:
+def unsealed(content: bytes) -> tuple[Any, dict[str, AnyArray]]:
     """The JSON value and the arrays, by name, that ``sealed`` was given. Raises ModelError."""
     if hashlib.sha256(content[:-_DIGEST_LENGTH]).hexdigest().encode() != content[-_DIGEST_LENGTH:]:
         raise ModelError("damaged or not an apsvm model: the checksum at its end does not match its content")

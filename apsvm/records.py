@@ -18,8 +18,9 @@ from typing import Any, NamedTuple, Protocol, TextIO
 
 from apsvm.clock import Span
 from apsvm.files import read_bytes
+from apsvm.types import JsonObject
 
-Record = Mapping[str, Any]
+Record = JsonObject
 
 
 class LogError(ValueError):

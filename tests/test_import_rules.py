@@ -15,7 +15,7 @@ PACKAGE = Path(apsvm.__file__).parent
 
 #: Leaves that anyone may import: they import nothing of apsvm (files, clock, machine and registry are plumbing;
 #: score_space is where a solver meets what it minimises).
-LEAVES = {"_native", "registry", "clock", "files", "machine", "score_space"}
+LEAVES = {"_native", "registry", "clock", "files", "machine", "score_space", "types"}
 #: Modules that are one part with another.
 ONE_PART = {"header_1": "header", "model_file": "model"}
 MAY_IMPORT = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import click
 
@@ -12,6 +11,7 @@ from apsvm.cli.reading import how_to_read, read_model, read_rows, score_rows
 from apsvm.cli.shared import put, reading, writing
 from apsvm.cli.training import check_output
 from apsvm.data.read_options import ReadOptions
+from apsvm.types import JsonDict
 
 
 def _print(lines: Iterable[str]) -> None:
@@ -65,7 +65,7 @@ def oracle(
     if json is not None:
         check_output(json, data=data, model=model)
     show = _ignore if json == "-" else put
-    timings: list[dict[str, Any]] = []
+    timings: list[JsonDict] = []
     if data is not None and model is not None:
         ranker = read_model(model)
         dataset, scores = score_rows(ranker, data, read)
@@ -79,7 +79,7 @@ def oracle(
         show(f"normal scores, the positives' shifted by {distance:g}")
         rng = np.random.default_rng(seed)
         made = [normal_scores(rng, n_pos, n_neg, distance) for n_pos in positives for n_neg in negatives]
-        of_shift: list[dict[str, Any]] = []
+        of_shift: list[JsonDict] = []
         for line in oracle_table(made, threads=threads, timings=of_shift):
             show(line)
         timings += [{**timing, "shift": distance} for timing in of_shift]
@@ -90,7 +90,7 @@ def _ignore(line: str) -> None:
     pass
 
 
-def _write_timings(path: str | None, timings: list[dict[str, Any]]) -> None:
+def _write_timings(path: str | None, timings: list[JsonDict]) -> None:
     if path is None:
         return
     import json

@@ -12,6 +12,7 @@ import click
 from apsvm.cli.parameters import Number, NumberList
 from apsvm.cli.shared import NO_INPUT, Failure
 from apsvm.files import standard_input
+from apsvm.types import JsonDict
 
 #: Where the context keeps the file's name.
 CONFIG_FILE = "apsvm.config"
@@ -43,7 +44,7 @@ def load_config(ctx: click.Context, param: click.Parameter, path: str | None) ->
         raise Failure(NO_INPUT, f"cannot read {path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise click.UsageError(f"{path}: not a TOML file: {error}", ctx) from None
-    defaults: dict[str, Any] = {}
+    defaults: JsonDict = {}
     for key, value in content.items():
         if key not in names:
             raise click.UsageError(f"{path}: unknown key {key!r}{_nearest(key, names)}", ctx)

@@ -42,6 +42,7 @@ from apsvm.cli.training import (
 from apsvm.data.read_options import ReadOptions
 from apsvm.trainers.families import trainer_of
 from apsvm.trainers.settings import declared
+from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
     from apsvm.cli.cv_results import Results
@@ -139,12 +140,12 @@ class _Run:
 
     data: str
     read_options: ReadOptions
-    given: Mapping[str, Any]
+    given: JsonObject
     metrics: Mapping[str, Metric]
     grids: Sequence[Grid]
 
     @classmethod
-    def of_options(cls, data: str, read: ReadOptions, given: Mapping[str, Any]) -> _Run:
+    def of_options(cls, data: str, read: ReadOptions, given: JsonObject) -> _Run:
         from apsvm.metrics import MetricError
         from apsvm.metrics.evaluate import parse_metrics
 
@@ -282,7 +283,7 @@ class _Run:
         return refit.outcome.as_asked
 
 
-def _grid(loss: str, given: Mapping[str, Any]) -> Grid:
+def _grid(loss: str, given: JsonObject) -> Grid:
     """What is tried of a loss; what cannot be ends the command."""
     from apsvm.selection.grids import Grid
 

@@ -6,11 +6,12 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apsvm.cli.trainer_options import option_name
 from apsvm.selection.grids import Axis, Grid, shown
 from apsvm.trainers.settings import Multiple, declared
+from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
     from apsvm.metrics import Metric
@@ -104,7 +105,7 @@ class Results:
         first = dict.fromkeys(spelled(grid, axis.name) for grid in grids for axis in _told_apart(grid))
         return [*(name for name in first if name not in last), *last]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """All of it, for programs; settings by the names that a model's header has for them."""
         search, dataset = self.search, self.search.dataset
         return {
@@ -121,7 +122,7 @@ class Results:
             "settings": [self._setting(one) for one in self.candidates],
         }
 
-    def _setting(self, one: Candidate) -> dict[str, Any]:
+    def _setting(self, one: Candidate) -> JsonDict:
         from apsvm.selection.search import as_json
 
         return {

@@ -7,12 +7,12 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import click
 
 from apsvm.cli.shared import INTERNAL, put
 from apsvm.machine import memory, thread_count
+from apsvm.types import JsonDict
 
 #: Packages that are needed, and what of the extras is there.
 NEEDED = ("numpy", "scipy", "scikit-learn", "click", "cvxpy", "clarabel", "joblib", "threadpoolctl")
@@ -116,7 +116,7 @@ def _blas() -> dict[str, str]:
     return result or {"none": "no thread pool is loaded"}
 
 
-def _checked() -> Iterator[tuple[str, dict[str, Any]]]:
+def _checked() -> Iterator[tuple[str, JsonDict]]:
     for name, check in CHECKS.items():
         try:
             ok, result = check()

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from apsvm.cli.shared import put
+from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
     from apsvm.cli.systems import Entry
@@ -29,9 +30,9 @@ def put_json(entries: Sequence[Entry], *, per_query: bool) -> None:
     put(json.dumps(content, indent=1, ensure_ascii=False))
 
 
-def _entry_as_json(entry: Entry, *, per_query: bool) -> dict[str, Any]:
+def _entry_as_json(entry: Entry, *, per_query: bool) -> JsonDict:
     result, several = entry.system.evaluation, _PLURAL[entry.each]
-    entry_json: dict[str, Any] = {"metrics": result.values}
+    entry_json: JsonDict = {"metrics": result.values}
     if entry.intervals is not None:
         entry_json["intervals"] = entry.intervals
     entry_json |= {

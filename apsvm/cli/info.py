@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from apsvm.cli.reading import read_any_model
 from apsvm.cli.shared import printable, put
+from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,10 +44,10 @@ def info(model: str, as_json: bool) -> None:
         _put_classes(ranker)
 
 
-def _as_json(model: Model) -> dict[str, Any]:
+def _as_json(model: Model) -> JsonDict:
     from apsvm.model import LinearRanker, RankerSet
 
-    content: dict[str, Any] = {**model.header.to_json(), "kind": model.kind, "width": model.width}
+    content: JsonDict = {**model.header.to_json(), "kind": model.kind, "width": model.width}
     if isinstance(model, RankerSet):
         content["classes"] = [
             {**header.to_json(), "intercept": intercept, "weights": _weights(coef)}
@@ -61,7 +62,7 @@ def _as_json(model: Model) -> dict[str, Any]:
     return content
 
 
-def _weights(*arrays: NDArray[np.floating]) -> dict[str, Any]:
+def _weights(*arrays: NDArray[np.floating]) -> JsonDict:
     import numpy as np
 
     weights = np.concatenate([array.ravel() for array in arrays])

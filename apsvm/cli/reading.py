@@ -10,6 +10,7 @@ import click
 
 from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, reading, say
 from apsvm.data.read_options import ReadOptions
+from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -58,7 +59,7 @@ def how_to_read_anew(command: CommandT) -> CommandT:
 def _reading_command(command: CommandT, options: tuple[Any, ...]) -> CommandT:
     @functools.wraps(command)
     def with_options(**given: Any) -> Any:
-        said: dict[str, Any] = {
+        said: JsonDict = {
             name: given.pop(name)
             for name in ("dtype", "sort_features", "multilabel", "groups", "labels", "max_features")
             if name in given

@@ -12,6 +12,7 @@ from apsvm.cli.shared import given_by_user, refuse_same_file, writing
 from apsvm.data.read_options import ReadOptions
 from apsvm.machine import cores
 from apsvm.trainers.settings import Multiple
+from apsvm.types import JsonDict
 
 MODEL = "ranker.model"
 LOG = "log.jsonl"
@@ -45,7 +46,7 @@ def make_folder(folder: str) -> None:
         os.makedirs(folder, exist_ok=True)
 
 
-def run_record(data: str, dataset: Any, read: ReadOptions, read_seconds: float) -> dict[str, Any]:
+def run_record(data: str, dataset: Any, read: ReadOptions, read_seconds: float) -> JsonDict:
     """The fields of the log's ``run`` record: what a report needs and the model does not tell."""
     import platform
     import time

@@ -51,8 +51,9 @@ from apsvm.cli.training import (
     training_options,
 )
 from apsvm.data.read_options import ReadOptions
-from apsvm.trainers.base import Trainer, Watch
+from apsvm.trainers.base import AnyTrainer, Watch
 from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
+from apsvm.types import JsonDict, JsonObject
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -137,13 +138,13 @@ class _Run:
     data: str
     models: Sequence[str]
     read_options: ReadOptions
-    trainer: Trainer[Any]
+    trainer: AnyTrainer
     labels: LabelOptions
     features: FeatureOptions
-    given: Mapping[str, Any]
+    given: JsonObject
 
     @classmethod
-    def of_options(cls, data: str, model: str | None, read: ReadOptions, given: dict[str, Any]) -> _Run:
+    def of_options(cls, data: str, model: str | None, read: ReadOptions, given: JsonDict) -> _Run:
         if given["run_dir"] is not None:
             if model is not None or given["log"] is not None:
                 raise click.UsageError("--run-dir has places for the model and the log: leave out MODEL and --log")
@@ -322,7 +323,7 @@ class _Run:
         return fit, fit.start(one_ranker(model, self.labels.positive_label, path))
 
 
-def _plan(given: Mapping[str, Any]) -> Trainer[Any]:
+def _plan(given: JsonObject) -> AnyTrainer:
     loss = given["loss"]
     refuse_options_of_others([loss])
     trainer = planned(loss, given, **{name: given[name] for name in ("time_limit", "seed", "threads")})
@@ -346,7 +347,7 @@ def _where_the_time_went(outcome: Outcome, read_seconds: float, seconds: float) 
     return parts
 
 
-def _end_record(outcome: Outcome) -> dict[str, Any]:
+def _end_record(outcome: Outcome) -> JsonDict:
     """The fields of the log's closing record of a model, but for its state."""
     if outcome.classes:
         return {
@@ -354,7 +355,7 @@ def _end_record(outcome: Outcome) -> dict[str, Any]:
             "classes": [{"class": label, "state": part.state, **_end_record(part)} for label, part in outcome.classes],
             "classes_skipped": [{"label": label, "reason": reason} for label, reason in outcome.skipped],
         }
-    record: dict[str, Any] = {} if outcome.C is None else {"C": outcome.C}
+    record: JsonDict = {} if outcome.C is None else {"C": outcome.C}
     if outcome.certificate is not None:
         bounds = outcome.certificate
         record |= {name: getattr(bounds, name) for name in ("primal", "dual", "gap", "tolerance")}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,9 +18,10 @@ from apsvm.cli.completion import MetricName, names_that_fit
 from apsvm.cli.parameters import Number, NumberList, ParamType, Several
 from apsvm.cli.shared import given_by_user
 from apsvm.registry import UnknownNameError
-from apsvm.trainers.base import Trainer
+from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.settings import Declared, SettingsError, declared, plain_type
+from apsvm.types import JsonObject
 
 #: Options on data that only some trainers have a use for, by the attribute that says so.
 _DATA_OPTIONS = {"validation": "takes_validation", "query_weights": "takes_query_weights"}
@@ -122,9 +123,9 @@ def _type(about: Declared, kind: type, *, as_list: bool) -> ParamType:
     return Several(one) if as_list else one
 
 
-def owners_of_options() -> dict[str, list[type[Trainer[Any]]]]:
+def owners_of_options() -> dict[str, list[type[AnyTrainer]]]:
     """The trainers that take it, by the name of each option that is not for all."""
-    owners: dict[str, list[type[Trainer[Any]]]] = {}
+    owners: dict[str, list[type[AnyTrainer]]] = {}
     for trainer in TRAINERS.values():
         keys = [option_name(field, about) for field, about in declared(trainer.Settings).values()]
         keys += [key for key, attribute in _DATA_OPTIONS.items() if getattr(trainer, attribute)]
@@ -143,7 +144,7 @@ def refuse_options_of_others(losses: Sequence[str]) -> None:
             raise click.UsageError(f"{option.opts[-1]} is not for --loss {losses[0]}, but for {titles}")
 
 
-def planned(loss: str, given: Mapping[str, Any], **more: Any) -> Trainer[Any]:
+def planned(loss: str, given: JsonObject, **more: Any) -> AnyTrainer:
     """The plan for a loss and what was given, by option; ``more``: settings of every trainer (seed, threads …).
 
     Bad combinations end the command."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +16,8 @@ from apsvm.cli.reading import how_to_read_anew, read_rows
 from apsvm.cli.shared import BAD_DATA, INTERRUPTED, TERMINATED, Failure, reading, refuse_same_file, say, writing
 from apsvm.data.read_options import ReadOptions
 from apsvm.machine import memory
-from apsvm.trainers.base import Trainer
+from apsvm.trainers.base import AnyTrainer
+from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -66,7 +67,7 @@ def training_options(command: CommandT) -> CommandT:
     return command
 
 
-def label_options(given: Mapping[str, Any], trainer: Trainer[Any]) -> LabelOptions:
+def label_options(given: JsonObject, trainer: AnyTrainer) -> LabelOptions:
     """What was said of the labels; ends the command where it does not go with the trainer."""
     from apsvm.data.labels import LabelOptions
 
@@ -79,7 +80,7 @@ def label_options(given: Mapping[str, Any], trainer: Trainer[Any]) -> LabelOptio
     return options
 
 
-def feature_options(given: Mapping[str, Any], trainer: Trainer[Any]) -> FeatureOptions:
+def feature_options(given: JsonObject, trainer: AnyTrainer) -> FeatureOptions:
     """What was said of the features; ends the command where it does not go with the trainer."""
     from apsvm.trainers.fitting import FeatureOptions
 
@@ -88,14 +89,14 @@ def feature_options(given: Mapping[str, Any], trainer: Trainer[Any]) -> FeatureO
     return FeatureOptions(scale=given["scale"], bias=given["bias"] if given["bias"] >= 0 else None)
 
 
-def check_inputs(trainer: Trainer[Any]) -> None:
+def check_inputs(trainer: AnyTrainer) -> None:
     """Ends the command if a file that the settings name cannot be read."""
     for path in trainer.inputs().values():
         with reading(path), open(path, "rb"):
             pass
 
 
-def check_data(trainer: Trainer[Any], data: TrainingSet, *, quiet: bool) -> None:
+def check_data(trainer: AnyTrainer, data: TrainingSet, *, quiet: bool) -> None:
     """Ends the command for rows that cannot be trained on, and says what else there is to say of them."""
     with bad_data(data.source), reading(data.source):
         remarks = list(trainer.check(data))

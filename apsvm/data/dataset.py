@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from apsvm.types import Matrix
 
 _MOST_LABELS_SHOWN = 8
 
@@ -82,7 +83,7 @@ class Dataset:
     label_sets : the labels where a row may have several or none; None if each row has one
     """
 
-    X: Any
+    X: Matrix
     relevance: NDArray[np.float64]
     groups: NDArray[np.int64] | None
     costs: NDArray[np.float64] | None

@@ -29,14 +29,18 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.lib import format as npy
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from apsvm.data.dataset import DataError, Dataset, LabelSets
+from apsvm.types import JsonDict, JsonObject, Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 HEADER = "header.json"
 _FORMAT = "apsvm data"
@@ -163,7 +167,7 @@ def open_folder(path: str | os.PathLike[str], *, verify: bool = False) -> Datase
             rise = _all_rise(sets.indptr, sets.indices)
             check("label_indices.npy", rise, "numbers of labels that increase within each row")
     if header.layout == "dense":
-        X: Any = arrays["X.npy"]
+        X: Matrix = arrays["X.npy"]
         if verify:
             check("X.npy", _all_finite(X.reshape(-1)), "finite values")
     else:
@@ -255,11 +259,11 @@ def _read_header(folder: Path) -> _Header:
 _MEMBER_KEYS = {"size": int, "sha256": str}
 
 
-def _checksum(content: Mapping[str, Any]) -> str:
+def _checksum(content: JsonObject) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], size: int) -> NDArray[Any]:
+def _mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], size: int) -> AnyArray:
     """The array of a .npy file, read-only. Raises DataError if it is not of this type, shape and size, OSError."""
     try:
         with path.open("rb") as stream:
@@ -288,26 +292,26 @@ def _mapped(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], size: int)
         raise DataError(f"{path}: missing: the folder is damaged") from None
 
 
-def _blocks(array: NDArray[Any], overlap: int = 0) -> Iterator[tuple[int, NDArray[Any]]]:
+def _blocks(array: AnyArray, overlap: int = 0) -> Iterator[tuple[int, AnyArray]]:
     for start in range(0, array.size, _BLOCK):
         yield start, array[start : start + _BLOCK + overlap]
 
 
-def _all_finite(array: NDArray[Any]) -> bool:
+def _all_finite(array: AnyArray) -> bool:
     return all(bool(np.isfinite(block).all()) for _, block in _blocks(array))
 
 
-def _all_below(indices: NDArray[Any], limit: int) -> bool:
+def _all_below(indices: AnyArray, limit: int) -> bool:
     """Whether 0 <= index < limit for all: one pass, as a negative number is a huge unsigned one."""
     return indices.size == 0 or int(indices.view(f"u{indices.itemsize}").max()) < limit
 
 
-def _rises_to(indptr: NDArray[Any], end: int) -> bool:
+def _rises_to(indptr: AnyArray, end: int) -> bool:
     """Whether these are row pointers: 0 at first, never falling, ``end`` at last."""
     return indptr[0] == 0 and indptr[-1] == end and bool((indptr[1:] >= indptr[:-1]).all())
 
 
-def _all_rise(indptr: NDArray[Any], indices: NDArray[Any]) -> bool:
+def _all_rise(indptr: AnyArray, indices: AnyArray) -> bool:
     """Whether the indices increase within each row."""
     for start, block in _blocks(indices, overlap=1):
         falls = np.flatnonzero(block[1:] <= block[:-1]) + start + 1  # allowed where a row starts
@@ -414,7 +418,7 @@ class _Hashing:
 
 
 @contextlib.contextmanager
-def _npy_file(path: Path, dtype: DTypeLike, shape: tuple[int, ...], member: dict[str, Any]) -> Iterator[_Hashing]:
+def _npy_file(path: Path, dtype: DTypeLike, shape: tuple[int, ...], member: JsonDict) -> Iterator[_Hashing]:
     """A .npy file open behind its header; its size and sha256 are put into ``member`` at the end."""
     with path.open("wb") as stream:
         out = _Hashing(stream)
@@ -425,18 +429,18 @@ def _npy_file(path: Path, dtype: DTypeLike, shape: tuple[int, ...], member: dict
     member.update(size=out.size, sha256=out.digest.hexdigest())
 
 
-def _write(path: Path, array: NDArray[Any]) -> dict[str, Any]:
+def _write(path: Path, array: AnyArray) -> JsonDict:
     """Writes a vector; its size and sha256."""
-    member: dict[str, Any] = {}
+    member: JsonDict = {}
     with _npy_file(path, array.dtype, array.shape, member) as out:
         for _, block in _blocks(array):
             out.write(np.ascontiguousarray(block).data)
     return member
 
 
-def _write_rows(path: Path, X: Any) -> dict[str, Any]:
+def _write_rows(path: Path, X: Matrix) -> JsonDict:
     """Writes the rows of X, sparse or dense, as a dense matrix, some at a time."""
-    member: dict[str, Any] = {}
+    member: JsonDict = {}
     n, d = X.shape
     step = max(1, _BLOCK // max(d, 1))
     with _npy_file(path, X.dtype, X.shape, member) as out:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from apsvm.header import LabelKind, Labels
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
+    from apsvm.types import AnyArray
 
 #: Negative labels listed in a model's header: a regression target split by one value would list every other one.
 MOST_LISTED = 100
@@ -251,7 +252,7 @@ def of_numbers(grades: NDArray[np.float64], takes: Takes, *, relevant_from: floa
     return threshold(grades, relevant_from=relevant_from)
 
 
-def of_two(values: NDArray[Any], classes: NDArray[Any]) -> Target:
+def of_two(values: AnyArray, classes: AnyArray) -> Target:
     """Values (n,) of any type, each one of the two ``classes`` (2,): the second is positive."""
     relevant: NDArray[np.bool_] = values == classes[1]
     names = classes.tolist()

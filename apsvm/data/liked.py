@@ -5,14 +5,16 @@ How much a user likes an item is not looked at: implicit feedback knows no disli
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm.types import Matrix
 
-def liked_items(X: Any) -> sp.csr_array:
+
+def liked_items(X: Matrix) -> sp.csr_array:
     """The lists of (n, items) X, CSR or dense: CSR of ones, ascending. No copy of the indices if all values are > 0."""
     rows = sp.csr_array(X)
     if not rows.has_canonical_format:

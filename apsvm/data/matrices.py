@@ -11,13 +11,17 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import DataError, Dataset, LabelSets, one_or_several
+from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 NPY_MAGIC = b"\x93NUMPY"
 NPZ_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
@@ -92,12 +96,12 @@ def _parsing(name: str, what: str) -> Iterator[None]:
         raise DataError(f"{name}: not {what} that is read here ({type(error).__name__}: {error})") from None
 
 
-def _load_npy(name: str, mmap_mode: Any = None) -> NDArray[Any]:
+def _load_npy(name: str, mmap_mode: Any = None) -> AnyArray:
     with _parsing(name, "a .npy file"):
         return np.asarray(np.load(name, mmap_mode=mmap_mode, allow_pickle=False))
 
 
-def _dense(name: str) -> NDArray[Any]:
+def _dense(name: str) -> AnyArray:
     X = _load_npy(name, "r")
     if X.ndim != 2:
         raise DataError(f"{name}: expected a matrix of two dimensions, found the shape {X.shape}")
@@ -129,21 +133,21 @@ def _sparse(name: str) -> Any:
     return X
 
 
-def _coordinates_fit(matrix: Any) -> bool:
+def _coordinates_fit(matrix: Matrix) -> bool:
     return all(
         at.size == matrix.data.size and at.min() >= 0 and at.max() < length
         for at, length in zip((matrix.row, matrix.col), matrix.shape, strict=True)
     )
 
 
-def _real(array: NDArray[Any], name: str) -> NDArray[Any]:
+def _real(array: AnyArray, name: str) -> AnyArray:
     """In native float32 or float64. Raises DataError if the numbers are not real ones."""
     if array.dtype.kind not in "fiub":
         raise DataError(f"{name}: expected real numbers, found the type {array.dtype}")
     return array.astype(np.float32 if array.dtype.newbyteorder("=") == np.float32 else np.float64, copy=False)
 
 
-def _refuse_not_finite(values: NDArray[Any], name: str) -> None:
+def _refuse_not_finite(values: AnyArray, name: str) -> None:
     for start in range(0, values.size, _BLOCK):
         if not np.isfinite(values[start : start + _BLOCK]).all():
             raise DataError(f"{name}: expected finite numbers, found nan, inf or one that overflows float64")
@@ -174,7 +178,7 @@ def _labels(name: str, n: int, data: str, multilabel: bool) -> tuple[NDArray[np.
     return one_or_several(np.array([label for row in rows for label in row], dtype=np.float64), ends)
 
 
-def _label_matrix(array: NDArray[Any], name: str, n: int, data: str) -> LabelSets:
+def _label_matrix(array: AnyArray, name: str, n: int, data: str) -> LabelSets:
     """The labels in an indicator matrix. Raises DataError."""
     if array.dtype.kind not in "fiub":
         raise DataError(f"{name}: expected a matrix of labels, of 0 and 1, found the type {array.dtype}")
@@ -203,7 +207,7 @@ def _lines(name: str) -> list[bytes]:
     return lines
 
 
-def _vector(name: str, n: int, data: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _vector(name: str, n: int, data: str, dtype: np.dtype[Any]) -> AnyArray:
     """One number a row: finite float64, or int64. Raises DataError, OSError."""
     what = "finite numbers" if dtype.kind == "f" else "integers"
     if _starts_with(name, NPY_MAGIC):

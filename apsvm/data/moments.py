@@ -14,6 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm.types import Matrix
+
 #: Values in a block of dense rows, at most; rows in one of sparse rows.
 BLOCK = 1 << 20
 #: A column whose standard deviation is at most this share of its root mean square counts as constant: what is left of
@@ -29,7 +31,7 @@ class Moments(NamedTuple):
 
 
 def column_moments(
-    X: Any,
+    X: Matrix,
     selection: NDArray[np.int64],
     *,
     groups: NDArray[np.int64] | None = None,
@@ -73,7 +75,7 @@ def column_moments(
     return Moments(total / n, variance)
 
 
-def largest_magnitudes(X: Any, selection: NDArray[np.int64]) -> NDArray[np.float64]:
+def largest_magnitudes(X: Matrix, selection: NDArray[np.int64]) -> NDArray[np.float64]:
     """(d,): max |x_ij| of each column over the rows ``selection``."""
     largest = np.zeros(X.shape[1])
     for begin, end in _blocks(X, selection.size, None):
@@ -85,7 +87,7 @@ def largest_magnitudes(X: Any, selection: NDArray[np.int64]) -> NDArray[np.float
     return largest
 
 
-def row_norms(X: Any) -> NDArray[np.float64]:
+def row_norms(X: Matrix) -> NDArray[np.float64]:
     """(n,): ‖x_i‖ of every row, whatever its magnitude."""
     n = X.shape[0]
     norms = np.zeros(n)
@@ -107,7 +109,7 @@ def _times(block: Any, factors: NDArray[np.float64]) -> Any:
     return sp.csr_array((block.data * repeated, block.indices, block.indptr), shape=block.shape)
 
 
-def _blocks(X: Any, n: int, starts: NDArray[np.int64] | None) -> Iterator[tuple[int, int]]:
+def _blocks(X: Matrix, n: int, starts: NDArray[np.int64] | None) -> Iterator[tuple[int, int]]:
     """Begins and ends of blocks of 0..n, no query (they begin at ``starts``) in two of them."""
     rows = 1 << 16 if sp.issparse(X) else max(1, BLOCK // max(1, X.shape[1]))
     begin = 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+
+from apsvm.types import JsonDict, JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class ReadOptions:
         """For another file than the one that ``groups`` and ``labels`` belong to."""
         return replace(self, groups=None, labels=None)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonDict:
         """What another reading of the same file needs; files by their whole names."""
         return {
             "dtype": self.dtype,
@@ -48,7 +48,7 @@ class ReadOptions:
             },
         }
 
-    def completed(self, recorded: Mapping[str, Any]) -> ReadOptions:
+    def completed(self, recorded: JsonObject) -> ReadOptions:
         """These options, and what ``to_json`` recorded where they say nothing."""
         return replace(
             self,

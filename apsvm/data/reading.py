@@ -16,6 +16,7 @@ from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.folder import open_folder
 from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS, read_matrix
 from apsvm.data.svmlight import read_svmlight
+from apsvm.types import Matrix
 
 
 def read_data(
@@ -138,7 +139,7 @@ def _with_width(data: Dataset, n_features: int, ignore_unknown: bool) -> Dataset
     return replace(data, X=narrow, unknown_features=unknown)
 
 
-def _padded(X: Any, n_features: int) -> Any:
+def _padded(X: Matrix, n_features: int) -> Any:
     """X with columns of zeros behind its own; they take no memory, as a model may be much wider than the data."""
     n, width = X.shape
     if sp.issparse(X):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm.data.moments import Moments, column_moments, row_norms
 from apsvm.data.scaling import NO_SCALING, Scaling
+from apsvm.types import Matrix
 
 #: A CSR matrix is stored densely for training if that takes at most so many times its bytes.
 DENSE_IF = 1.25
@@ -70,7 +71,7 @@ class RowsInMemory(NamedTuple):
     selection : (m,) int64, which rows of it, in order
     """
 
-    matrix: Any
+    matrix: Matrix
     selection: NDArray[np.int64]
 
 
@@ -93,7 +94,7 @@ class Rows:
 
     def __init__(
         self,
-        X: Any,
+        X: Matrix,
         *,
         bias: float | None = None,
         threads: int = 1,
@@ -101,7 +102,7 @@ class Rows:
         scaling: Scaling = NO_SCALING,
     ) -> None:
         self._sparse = sp.issparse(X)
-        matrix: Any = X if self._sparse else np.asarray(X)
+        matrix: Matrix = X if self._sparse else np.asarray(X)
         if self._sparse and matrix.format != "csr":
             matrix = matrix.tocsr()
         if matrix.dtype not in (np.float32, np.float64):
@@ -180,7 +181,7 @@ class Rows:
             return self
         return self._like(X.toarray(), self._selection)
 
-    def _like(self, X: Any, selection: NDArray[np.int64]) -> Rows:
+    def _like(self, X: Matrix, selection: NDArray[np.int64]) -> Rows:
         """Other rows of X, or of its copy."""
         rows = copy.copy(self)
         rows._X, rows._sparse, rows._selection, rows._for_many_passes = X, sp.issparse(X), selection, None

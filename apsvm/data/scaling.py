@@ -12,12 +12,12 @@ is learned is learned from the training rows alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.moments import column_moments, largest_magnitudes
+from apsvm.types import Matrix
 
 SCALINGS = ("none", "maxabs", "standard", "l2")
 
@@ -47,7 +47,7 @@ NO_SCALING = Scaling("none")
 UNIT_ROWS = Scaling("l2", unit_rows=True)
 
 
-def learn_scaling(name: str, X: Any, selection: NDArray[np.int64] | None = None) -> Scaling:
+def learn_scaling(name: str, X: Matrix, selection: NDArray[np.int64] | None = None) -> Scaling:
     """The scaling ``name`` of the rows ``selection`` (m,) int64 of X, CSR or dense (n, d); all rows by default.
 
     Raises

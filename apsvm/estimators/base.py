@@ -33,21 +33,22 @@ from apsvm.estimators.parameters import in_words_of_python, parameters_of, setti
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.header import Header
 from apsvm.model import LinearRanker
-from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingSet, Watch
+from apsvm.trainers.base import AnyTrainer, Outcome, Progress, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit, installed
 from apsvm.trainers.settings import Settings
+from apsvm.types import Column, JsonDict, JsonObject, Matrix
 
 logger = logging.getLogger("apsvm")
 
 #: How X is checked, in fit and after.
-FEATURES: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """score(x) = coef·x + intercept."""
 
     #: Who trains, and parameters whose settings have other names.
-    _trainer: ClassVar[type[Trainer[Any]]]
+    _trainer: ClassVar[type[AnyTrainer]]
     _renamed: ClassVar[Mapping[str, str]] = {}
     #: Whether the trainer draws: an exact one leaves ``random_state`` alone.
     _draws: ClassVar[bool] = False
@@ -69,7 +70,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         tags.target_tags.required = True
         return tags
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Matrix) -> NDArray[np.float64]:
         """The scores of the rows of X (n, n_features_in_), the higher the more relevant: (n,) float64."""
         check_is_fitted(self)
         return self._scores(validate_data(self, X, reset=False, **FEATURES))
@@ -92,11 +93,11 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
     # What a class of estimators says.
 
-    def _read(self, X: Any, y: Any, plan: Trainer[Any]) -> tuple[Any, Target]:
+    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Any, Target]:
         """X as an array and what y means, of a fit, checked."""
         raise NotImplementedError
 
-    def _read_again(self, X: Any, y: Any) -> tuple[Any, Target]:
+    def _read_again(self, X: Matrix, y: Column) -> tuple[Any, Target]:
         """X as an array and what y means to the fitted estimator, checked."""
         raise NotImplementedError
 
@@ -108,15 +109,15 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """What the trainer is asked to train on."""
         return self._trainer.losses[0]
 
-    def _values(self) -> dict[str, Any]:
+    def _values(self) -> JsonDict:
         """The parameters, by name, as settings take them."""
-        values: dict[str, Any] = self.get_params(deep=False)
+        values: JsonDict = self.get_params(deep=False)
         return values
 
-    def _refuse(self, plan: Trainer[Any], counted: Counted) -> None:
+    def _refuse(self, plan: AnyTrainer, counted: Counted) -> None:
         """Raises ValueError for rows and parameters that do not go together."""
 
-    def _trained_constant(self, plan: Trainer[Any]) -> float | None:
+    def _trained_constant(self, plan: AnyTrainer) -> float | None:
         """The value of a constant feature to be trained with the others, or None."""
         return None
 
@@ -149,14 +150,14 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1)) if self._draws else 0
 
-    def _plan(self) -> Trainer[Any]:
+    def _plan(self) -> AnyTrainer:
         """The trainer, its loss and settings checked. Raises ValueError, TypeError."""
         loss = self._loss()
         settings = self._settings()
         with in_words_of_python(self._trainer.Settings, str(loss)):
             return self._trainer(loss, settings)
 
-    def _fit(self, X: Any, y: Any, qid: Any, sample_weight: Any = None) -> Self:
+    def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None) -> Self:
         plan = self._plan()
         X, target = self._read(X, y, plan)
         counted = self._counted(X, qid, sample_weight, by_query=plan.uses_queries)
@@ -179,7 +180,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             self._warn(outcome)
         return self
 
-    def _training(self, X: Any, target: Target, counted: Counted, plan: Trainer[Any]) -> Fit:
+    def _training(self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer) -> Fit:
         every_row_once = np.array_equal(counted.members, np.arange(X.shape[0]))
         dataset = Dataset(
             X=X,
@@ -200,7 +201,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             query_weights=counted.query_weights,
         )
 
-    def _start(self, plan: Trainer[Any], fit: Fit) -> NDArray[np.float64] | None:
+    def _start(self, plan: AnyTrainer, fit: Fit) -> NDArray[np.float64] | None:
         """Where to begin: at the weights of the fit before, where the user wants them and there was one."""
         if not self.warm_start:
             return None
@@ -244,7 +245,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         self.coef_, self.intercept_ = coef, intercept
 
     @classmethod
-    def _of_model(cls, model: LinearRanker, parameters: Mapping[str, Any]) -> Self:
+    def _of_model(cls, model: LinearRanker, parameters: JsonObject) -> Self:
         """``from_model``, with ``parameters`` in the place of those of the header."""
         header = model.header
         known = cls._trainer.serves(header.loss) if not header.family else header.family == cls._trainer.family
@@ -261,7 +262,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return estimator
 
     @classmethod
-    def _parameters(cls, model: LinearRanker) -> dict[str, Any]:
+    def _parameters(cls, model: LinearRanker) -> JsonDict:
         """The parameters that a model tells, and others perhaps."""
         header = model.header
         parameters = parameters_of(header.settings, cls._trainer.Settings, cls._renamed)
@@ -271,7 +272,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             parameters["relevant_from"] = header.labels.relevant_from
         return parameters
 
-    def _score(self, X: Any, y: Any, qid: Any, sample_weight: Any = None) -> float:
+    def _score(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None) -> float:
         X, target = self._read_again(X, y)
         plan = self._judge()
         by_query = plan is None or plan.uses_queries
@@ -285,18 +286,18 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         loss = getattr(plan, "loss", None)
         return trained_measure(self._header.metric, loss, self._scores(X), target, counted)
 
-    def _judge(self) -> Trainer[Any] | None:
+    def _judge(self) -> AnyTrainer | None:
         """The plan whose loss ``score`` is about; None where the header's metric has to do."""
         return self._plan()
 
-    def _counted(self, X: Any, qid: Any, sample_weight: Any, *, by_query: bool) -> Counted:
+    def _counted(self, X: Matrix, qid: Column, sample_weight: Column, *, by_query: bool) -> Counted:
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             if not sample_weight.any():
                 raise ValueError("all sample weights are zero")
         return count_rows(X.shape[0], qid, sample_weight, by_query=by_query)
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Matrix) -> NDArray[np.float64]:
         return self.to_model().score(X, threads=effective_n_jobs(self.n_jobs))
 
     def _warn(self, outcome: Outcome) -> None:

@@ -8,7 +8,7 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,26 +20,30 @@ from apsvm.data.labels import Target, again, of_numbers, of_two
 from apsvm.estimators.base import FEATURES, LinearEstimator
 from apsvm.estimators.parameters import check_number
 from apsvm.header import Header, Json
-from apsvm.trainers.base import Trainer, TrainingSet
+from apsvm.trainers.base import AnyTrainer, TrainingSet
 from apsvm.trainers.settings import Range
+from apsvm.types import Column, Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 
 class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     """A classifier of two classes: the second in sorted order is positive."""
 
-    classes_: NDArray[Any]
+    classes_: AnyArray
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Matrix) -> AnyArray:
         """The class of each row of X (n, d): (n,); the second of ``classes_`` where the score is above 0."""
         positive = self.decision_function(X) > 0.0
         return self.classes_[positive.astype(np.intp)]
 
-    def _read(self, X: Any, y: Any, plan: Trainer[Any]) -> tuple[Any, Target]:
+    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Any, Target]:
         X, y = validate_data(self, X, y, **FEATURES)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -54,7 +58,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         self.classes_ = classes
         return X, of_two(y, classes)
 
-    def _read_again(self, X: Any, y: Any) -> tuple[Any, Target]:
+    def _read_again(self, X: Matrix, y: Column) -> tuple[Any, Target]:
         check_is_fitted(self)
         X, y = validate_data(self, X, y, reset=False, **FEATURES)
         unknown = ~np.isin(y, self.classes_)
@@ -84,7 +88,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         self.classes_ = _classes_of(header)
 
 
-def _classes_of(header: Header) -> NDArray[Any]:
+def _classes_of(header: Header) -> AnyArray:
     """(2,) the two classes, the positive one last, as far as a header tells."""
     named = header.details.get("classes")
     if isinstance(named, list) and len(named) == 2 and all(isinstance(one, bool | int | float | str) for one in named):
@@ -99,7 +103,7 @@ def _classes_of(header: Header) -> NDArray[Any]:
 class RankerOfNumbers(LinearEstimator):
     """A ranker: neither classifier nor regressor."""
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Matrix) -> NDArray[np.float64]:
         """The scores of the rows of X (n, n_features_in_), as ``decision_function``: (n,) float64."""
         return self.decision_function(X)
 
@@ -108,12 +112,12 @@ class RankerOfNumbers(LinearEstimator):
         given = getattr(self, "relevant_from", None)
         return None if given is None else check_number("relevant_from", given, Range())
 
-    def _read(self, X: Any, y: Any, plan: Trainer[Any]) -> tuple[Any, Target]:
+    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Any, Target]:
         relevant_from = self._lowest_relevant()
         X, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, **FEATURES)
         return X, of_numbers(y.astype(np.float64), plan.takes, relevant_from=relevant_from)
 
-    def _read_again(self, X: Any, y: Any) -> tuple[Any, Target]:
+    def _read_again(self, X: Matrix, y: Column) -> tuple[Any, Target]:
         check_is_fitted(self)
         X, y = validate_data(self, X, y, reset=False, y_numeric=True, **FEATURES)
         return X, again(y.astype(np.float64), self._header.labels)

@@ -12,7 +12,7 @@ from typing import Any, Self
 from apsvm.estimators.base import LinearEstimator
 from apsvm.model import LinearRanker
 from apsvm.registry import Registry
-from apsvm.trainers.base import Trainer
+from apsvm.trainers.base import AnyTrainer
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class TakesLoss(LinearEstimator):
             raise Registry[object]("loss", dict.fromkeys(self._trainer.losses, "")).unknown(loss)
         return loss
 
-    def _judge(self) -> Trainer[Any] | None:
+    def _judge(self) -> AnyTrainer | None:
         if isinstance(self.loss, NamedLoss) and self._header.metric is not None:
             return None
         return super()._judge()
 
 
-def _known_loss(trainer: type[Trainer[Any]], name: str) -> str | NamedLoss:
+def _known_loss(trainer: type[AnyTrainer], name: str) -> str | NamedLoss:
     """``name``, if it is that of one of the package's own losses, which ``trainer`` trains on."""
     if ":" in name:
         return NamedLoss(name)

@@ -22,7 +22,7 @@ from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.signatures import ByQuery, OfRows, Weighted
 from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
 from apsvm.estimators.warp import WARPRanker
-from apsvm.trainers.base import Trainer
+from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families import TRAINERS, trainer_of
 from apsvm.trainers.settings import Declared, declared
 
@@ -75,13 +75,13 @@ def estimator_for(family_or_loss: str) -> type[LinearEstimator]:
     """
     name = family_or_loss if ":" in family_or_loss else family_or_loss.strip().lower()
     if name in list(TRAINERS):
-        trainer: type[Trainer[Any]] = TRAINERS[name]
+        trainer: type[AnyTrainer] = TRAINERS[name]
         return _estimator(trainer, trainer.default_loss or trainer.losses[0])
     return _estimator(trainer_of(name), name)
 
 
 @cache
-def _estimator(trainer: type[Trainer[Any]], loss: str) -> type[LinearEstimator]:
+def _estimator(trainer: type[AnyTrainer], loss: str) -> type[LinearEstimator]:
     plan = trainer(loss)
     if plan.takes in (Takes.NOTHING, Takes.CLASSES):
         raise ValueError(f"{trainer.family} is trained on no labels of two classes or grades: there is no estimator")
@@ -121,13 +121,13 @@ def _named(kind: str, loss: str) -> str:
     return f"{kind}_{re.sub(r'[^0-9a-z]+', '_', loss.lower()).strip('_')}"
 
 
-def _signature_for(plan: Trainer[Any]) -> type[LinearEstimator]:
+def _signature_for(plan: AnyTrainer) -> type[LinearEstimator]:
     if plan.takes_query_weights or plan.uses_costs:
         return Weighted
     return ByQuery if plan.uses_queries else OfRows
 
 
-def _parameters(trainer: type[Trainer[Any]], loss: str, ranks: bool) -> dict[str, tuple[Any, str]]:
+def _parameters(trainer: type[AnyTrainer], loss: str, ranks: bool) -> dict[str, tuple[Any, str]]:
     """The default and the description of each, by name."""
     of_settings = {
         name: (default_of(field), _described(about))
@@ -144,7 +144,7 @@ def _described(about: Declared) -> str:
     return re.sub(r"--([a-z][a-z-]*)", lambda flag: flag[1].replace("-", "_"), text)
 
 
-def _documentation(trainer: type[Trainer[Any]], ranks: bool, parameters: Mapping[str, tuple[Any, str]]) -> str:
+def _documentation(trainer: type[AnyTrainer], ranks: bool, parameters: Mapping[str, tuple[Any, str]]) -> str:
     y = (
         "y holds numbers, the higher the more relevant."
         if ranks
@@ -167,7 +167,7 @@ class _Pickled(LinearEstimator):
     """An estimator of a made class: no module has it, so that a pickle says how to make it again."""
 
     #: What ``_estimator`` made the class for.
-    _made_for: ClassVar[tuple[type[Trainer[Any]], str]]
+    _made_for: ClassVar[tuple[type[AnyTrainer], str]]
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         made_for = type(self).__dict__.get("_made_for")
@@ -181,7 +181,7 @@ def _blank(kind: type[LinearEstimator]) -> LinearEstimator:
     return estimator
 
 
-def _blank_made(trainer: type[Trainer[Any]], loss: str) -> LinearEstimator:
+def _blank_made(trainer: type[AnyTrainer], loss: str) -> LinearEstimator:
     return _blank(_estimator(trainer, loss))
 
 

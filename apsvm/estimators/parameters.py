@@ -21,10 +21,11 @@ from sklearn.utils import check_scalar
 
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, declared, plain_type
+from apsvm.types import JsonDict, JsonObject
 
 
 def settings_of(
-    parameters: Mapping[str, Any], kind: type[Settings], renamed: Mapping[str, str], *, seed: int, threads: int
+    parameters: JsonObject, kind: type[Settings], renamed: Mapping[str, str], *, seed: int, threads: int
 ) -> Settings:
     """The settings that an estimator's parameters ask for; those without a parameter keep their defaults.
 
@@ -40,7 +41,7 @@ def settings_of(
     """
     hints = _hints(kind)  # type: ignore[arg-type]  # a class is hashable
     known = declared(kind)
-    chosen: dict[str, Any] = {}
+    chosen: JsonDict = {}
     for parameter, value in parameters.items():
         name = renamed.get(parameter, parameter)
         if name in known:
@@ -56,11 +57,11 @@ def settings_of(
 
 
 @cache
-def _hints(kind: type[Settings]) -> dict[str, Any]:
+def _hints(kind: type[Settings]) -> JsonDict:
     return typing.get_type_hints(kind)
 
 
-def parameters_of(settings: Mapping[str, Any], kind: type[Settings], renamed: Mapping[str, str]) -> dict[str, Any]:
+def parameters_of(settings: JsonObject, kind: type[Settings], renamed: Mapping[str, str]) -> JsonDict:
     """The parameters that a model's header tells, by name: those of the settings that it has.
 
     Raises
@@ -117,7 +118,7 @@ def check_number(parameter: str, value: Any, admitted: Range) -> float:
     return number
 
 
-def _bounds(admitted: Range) -> dict[str, Any]:
+def _bounds(admitted: Range) -> JsonDict:
     low = None if math.isinf(admitted.low) else admitted.low
     high = None if math.isinf(admitted.high) else admitted.high
     sides = {(False, False): "neither", (True, False): "left", (False, True): "right", (True, True): "both"}

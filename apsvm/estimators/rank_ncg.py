@@ -20,6 +20,7 @@ from apsvm.model import LinearRanker
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.families.rank_ncg import NAMED_GRAPHS, RankNCGSettings
 from apsvm.trainers.families.rank_ncg import RankNCGTrainer as Trainer
+from apsvm.types import Column, JsonDict, Matrix
 
 #: What the setting ``graph`` is where the parameter is edges.
 EDGES = "edges"
@@ -115,7 +116,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _values(self) -> dict[str, Any]:
+    def _values(self) -> JsonDict:
         if not isinstance(self.graph, str):
             return {**super()._values(), "graph": EDGES}
         if self.graph not in NAMED_GRAPHS:
@@ -131,7 +132,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
     def _edges(self) -> tuple[tuple[float, float], ...] | None:
         return None if isinstance(self.graph, str) else tuple((float(low), float(high)) for low, high in self.graph)
 
-    def _read(self, X: Any, y: Any, plan: Trainer) -> tuple[Any, Target]:  # type: ignore[override]
+    def _read(self, X: Matrix, y: Column, plan: Trainer) -> tuple[Any, Target]:  # type: ignore[override]
         X, target = super()._read(X, y, plan)
         self.classes_ = np.unique(target.judgements).astype(np.float64)
         return X, target
@@ -160,7 +161,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
         self.n_pairs_ = header.data.counts.get("pairs", 0)
 
     @classmethod
-    def _parameters(cls, model: LinearRanker) -> dict[str, Any]:
+    def _parameters(cls, model: LinearRanker) -> JsonDict:
         parameters = super()._parameters(model)
         edges: Any = model.header.details.get("edges")
         if edges is not None:

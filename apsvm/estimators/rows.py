@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from apsvm.types import Column
 
 #: Rows with their copies; more are a mistake, and would take gigabytes to number.
 MOST_COPIES = 2**28
@@ -30,7 +31,7 @@ class Counted:
     costs: NDArray[np.float64] | None = None
 
 
-def count_rows(n_rows: int, qid: Any, sample_weight: NDArray[np.float64] | None, *, by_query: bool) -> Counted:
+def count_rows(n_rows: int, qid: Column, sample_weight: NDArray[np.float64] | None, *, by_query: bool) -> Counted:
     """See the module; ``sample_weight`` (n_rows,) float64 ≥ 0, not all 0. Raises ValueError for weights or qids that
     do not fit."""
     every = np.arange(n_rows, dtype=np.int64)
@@ -54,7 +55,7 @@ def count_rows(n_rows: int, qid: Any, sample_weight: NDArray[np.float64] | None,
     return Counted(every, groups, query_weights=dict(enumerate(weights.tolist())))
 
 
-def number_queries(qid: Any, n_rows: int) -> NDArray[np.int64]:
+def number_queries(qid: Column, n_rows: int) -> NDArray[np.int64]:
     """The queries' numbers from 0 on, (n_rows,) int64, in the order of their ids, of any type that can be sorted."""
     ids = np.asarray(qid)
     if ids.shape != (n_rows,):

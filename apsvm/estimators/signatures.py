@@ -5,17 +5,18 @@ scikit-learn makes its metadata requests from the signatures, so that each combi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from numpy.typing import ArrayLike
 
 from apsvm.estimators.base import LinearEstimator
+from apsvm.types import Matrix
 
 
 class OfRows(LinearEstimator):
     """All rows are one ranking."""
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike) -> Self:
         """Train.
 
         Parameters
@@ -30,7 +31,7 @@ class OfRows(LinearEstimator):
         """
         return self._fit(X, y, None)
 
-    def score(self, X: Any, y: ArrayLike) -> float:
+    def score(self, X: Matrix, y: ArrayLike) -> float:
         """The metric trained for; arguments as in ``fit``."""
         return self._score(X, y, None)
 
@@ -42,7 +43,7 @@ class ByQuery(LinearEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
-    def fit(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None) -> Self:
+    def fit(self, X: Matrix, y: ArrayLike, qid: ArrayLike | None = None) -> Self:
         """Train.
 
         Parameters
@@ -59,7 +60,7 @@ class ByQuery(LinearEstimator):
         """
         return self._fit(X, y, qid)
 
-    def score(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None) -> float:
+    def score(self, X: Matrix, y: ArrayLike, qid: ArrayLike | None = None) -> float:
         """The metric trained for, the mean over the queries that have something to rank; arguments as in ``fit``.
 
         Raises
@@ -81,7 +82,9 @@ class Weighted(LinearEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
-    def fit(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Matrix, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Train.
 
         Parameters
@@ -99,7 +102,7 @@ class Weighted(LinearEstimator):
         return self._fit(X, y, qid, sample_weight)
 
     def score(
-        self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: Matrix, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
         """The metric trained for: AP for loss "ap", NDCG for "ndcg" (of the same gains), accuracy for "zero-one" …; a
         loss without a metric: 1 − Δ. The mean over the queries that have something to rank, arguments as in ``fit``.

@@ -13,9 +13,10 @@ from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import Weighted
 from apsvm.header import Bounds, Header
 from apsvm.model import LinearRanker
-from apsvm.trainers.base import Trainer
+from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.settings import Range
+from apsvm.types import JsonDict
 
 #: Where a model tells nothing of its certificate.
 _UNKNOWN = Bounds(primal=math.nan, dual=math.nan, gap=math.nan, tolerance=math.nan, exact=False)
@@ -70,17 +71,17 @@ class _Structured(Weighted, TakesLoss):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _refuse(self, plan: Trainer[Any], counted: Counted) -> None:
+    def _refuse(self, plan: AnyTrainer, counted: Counted) -> None:
         if self.oracle == "appx" and counted.query_weights is not None:
             raise ValueError("oracle 'appx' knows no weights of queries: leave out sample_weight or choose 'auto'")
 
-    def _trained_constant(self, plan: Trainer[Any]) -> float | None:
+    def _trained_constant(self, plan: AnyTrainer) -> float | None:
         """Where the scores' level means something to the loss (or, with "appx", to its first stage)."""
         value = check_number("intercept_scaling", self.intercept_scaling, Range(0.0, open_low=True))
         return value if self.fit_intercept and not _level_is_free(plan) else None
 
     @classmethod
-    def _parameters(cls, model: LinearRanker) -> dict[str, Any]:
+    def _parameters(cls, model: LinearRanker) -> JsonDict:
         header = model.header
         parameters = super()._parameters(model)
         if header.C is not None:
@@ -105,7 +106,7 @@ class _Structured(Weighted, TakesLoss):
         self.hinge_objective_ = self.certificate_.hinge_objective
 
 
-def _level_is_free(plan: Trainer[Any]) -> bool:
+def _level_is_free(plan: AnyTrainer) -> bool:
     """Whether no constant changes the objective."""
     assert isinstance(plan, StructuredSVMTrainer)
     return not plan.loss.depends_on_level and plan.settings.oracle != "appx"

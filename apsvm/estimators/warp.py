@@ -12,8 +12,9 @@ from apsvm.data.labels import Target
 from apsvm.estimators.kinds import RankerOfNumbers
 from apsvm.estimators.signatures import ByQuery
 from apsvm.header import Header
-from apsvm.trainers.base import Trainer
+from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families.warp import WarpTrainer
+from apsvm.types import Column, JsonDict, Matrix
 
 
 class WARPRanker(ByQuery, RankerOfNumbers):
@@ -106,10 +107,10 @@ class WARPRanker(ByQuery, RankerOfNumbers):
         tags.non_deterministic = self.n_jobs not in (None, 1)
         return tags
 
-    def _values(self) -> dict[str, Any]:
+    def _values(self) -> JsonDict:
         return {**super()._values(), "preference": self.relevant_from is None}
 
-    def _read(self, X: Any, y: Any, plan: Trainer[Any]) -> tuple[Any, Target]:
+    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Any, Target]:
         X, target = super()._read(X, y, plan)
         self._lowest = float(np.min(y))
         return X, target

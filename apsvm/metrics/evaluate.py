@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,10 @@ from numpy.typing import ArrayLike, NDArray
 from apsvm.metrics import parse_metric
 from apsvm.metrics.base import Metric, MetricError
 from apsvm.metrics.ranking_table import RankingTable, check_rows, check_ties
+from apsvm.types import JsonDict
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Evaluation:
     tied_blocks: int
     tied_rows: int
     ties: str
-    groups: NDArray[Any] | None = field(default=None, repr=False, compare=False)
+    groups: AnyArray | None = field(default=None, repr=False, compare=False)
     in_group: dict[str, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -65,7 +69,7 @@ class Judgements:
     grades: NDArray[np.bool_] | NDArray[np.float64]
     relevant_from: float | None = None
     codes: NDArray[np.integer] | None = None
-    groups: NDArray[Any] | None = None
+    groups: AnyArray | None = None
     ranked: NDArray[np.bool_] | None = None
     judged: NDArray[np.bool_] | None = None
     threshold: float = 0.0
@@ -138,14 +142,14 @@ def evaluate(
 def summarise(
     metrics: dict[str, Metric],
     table: RankingTable,
-    groups: NDArray[Any] | None,
+    groups: AnyArray | None,
     ties: str,
     *,
     all_groups: bool = False,
     leave_out_undefined: bool = False,
 ) -> Evaluation:
     """The evaluation of rankings already sorted; groups : (G,) the ids of the table's rankings, None if it is one."""
-    counts: dict[str, Any] = {
+    counts: JsonDict = {
         "n_rows": int(table.row_bounds[-1]),
         "n_positives": int(table.n_positives.sum()),
         "tied_blocks": int(table.tied_blocks.sum()),
@@ -209,7 +213,7 @@ def parse_metrics(metrics: Sequence[str | Metric]) -> dict[str, Metric]:
     return {metric.name: metric for metric in (m if isinstance(m, Metric) else parse_metric(m) for m in metrics)}
 
 
-def number_groups(groups: ArrayLike, n_rows: int) -> tuple[NDArray[Any], NDArray[np.integer]]:
+def number_groups(groups: ArrayLike, n_rows: int) -> tuple[AnyArray, NDArray[np.integer]]:
     """The ids there are (G,), rising, and the number of each row's (n,). Raises `MetricError`."""
     ids = np.asarray(groups)
     if ids.shape != (n_rows,):

@@ -18,12 +18,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from apsvm.metrics.base import TIE_RULES, MetricError
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 Counts = NDArray[np.int64]
 
@@ -248,19 +251,19 @@ class RankingTable:
         result[self._first_runs] = cumulative[self._first_runs]
         return result
 
-    def sum_rows(self, values: NDArray[Any]) -> NDArray[Any]:
+    def sum_rows(self, values: AnyArray) -> AnyArray:
         """(Q,): the sum of `values` (n,) over the rows of each ranking; of bool, the count."""
-        result: NDArray[Any] = np.add.reduceat(values, self.row_bounds[:-1], dtype=_sum_type(values))
+        result: AnyArray = np.add.reduceat(values, self.row_bounds[:-1], dtype=_sum_type(values))
         return result
 
-    def sum_runs(self, values: NDArray[Any]) -> NDArray[Any]:
+    def sum_runs(self, values: AnyArray) -> AnyArray:
         """(Q,): the sum of `values` (m,) over the runs of each ranking, 0 where there are none; of bool, the count."""
         result = np.zeros(self.n_rankings, dtype=_sum_type(values))
         if values.size:
             result[self._filled] = np.add.reduceat(values, self._first_runs, dtype=result.dtype)
         return result
 
-    def of_runs(self, per_ranking: NDArray[Any]) -> NDArray[Any]:
+    def of_runs(self, per_ranking: AnyArray) -> AnyArray:
         """(m,): for each run, its ranking's value in `per_ranking` (Q,)."""
         return np.repeat(per_ranking, np.diff(self.run_bounds))
 
@@ -374,7 +377,7 @@ def _check_finite(values: NDArray[np.float64], what: str) -> None:
 
 def sorted_rows(
     scores: NDArray[np.float64],
-    worst_first: NDArray[Any] | None,
+    worst_first: AnyArray | None,
     codes: NDArray[np.integer] | None,
     ranked: NDArray[np.bool_] | None,
     n_rankings: int,
@@ -389,7 +392,7 @@ def sorted_rows(
     return order[np.argsort(narrow, kind="stable")]
 
 
-def _differing(last_rows: Counts, grades: NDArray[Any]) -> NDArray[np.intp]:
+def _differing(last_rows: Counts, grades: AnyArray) -> NDArray[np.intp]:
     """The blocks, ending with `last_rows` (m,), whose `grades` (n,) differ."""
     if last_rows.size in (0, grades.size):
         return np.zeros(0, dtype=np.intp)
@@ -398,5 +401,5 @@ def _differing(last_rows: Counts, grades: NDArray[Any]) -> NDArray[np.intp]:
     return np.flatnonzero(changes[last_rows] != changes[first_rows])
 
 
-def _sum_type(values: NDArray[Any]) -> Any:
+def _sum_type(values: AnyArray) -> Any:
     return np.int64 if values.dtype.kind in "biu" else np.float64

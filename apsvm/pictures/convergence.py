@@ -16,11 +16,12 @@ import numpy as np
 
 from apsvm.pictures.base import Picture, PictureError, as_written_by_train
 from apsvm.pictures.style import MUTED, Size, colour, dash, few_ticks, legend_below, powers, whole_numbers
+from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Record = Mapping[str, Any]
+Record = JsonObject
 #: More lines than this have no names.
 MOST_NAMED = 12
 #: More lines than this are drawn without their lower bounds.
@@ -291,7 +292,7 @@ def _of_gradients(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], st
     return [*panels, Panel("gradient's largest entry", gradient, logarithmic=True, level=level)], "iteration"
 
 
-def loss_of_epochs(facts: Mapping[str, Any]) -> str:
+def loss_of_epochs(facts: JsonObject) -> str:
     """What an epoch's loss is, by the ``start`` record or the model's header."""
     bound = {"positive": "upper", "negative": "lower"}.get(facts.get("update", ""))
     return "estimated loss" if bound is None else f"{bound} bound of the loss"

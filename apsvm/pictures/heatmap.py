@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from apsvm.pictures.base import Picture, PictureError, as_written_by_train
 from apsvm.pictures.style import HEAT, INK, PAPER, Size, whole_numbers
+from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +55,7 @@ class Heatmap(Picture):
     begins: Mapping[int, str] | None = None
 
     @classmethod
-    def of_log(cls, records: Sequence[Mapping[str, Any]], title: str = "") -> Heatmap:
+    def of_log(cls, records: Sequence[JsonObject], title: str = "") -> Heatmap:
         """From the records of a log of ``apsvm train --log-ranks``, of one class.
 
         Raises
@@ -74,7 +75,7 @@ class Heatmap(Picture):
             return cls._of_calls(ranked, title)
 
     @classmethod
-    def _of_calls(cls, ranked: Sequence[Mapping[str, Any]], title: str) -> Heatmap:
+    def _of_calls(cls, ranked: Sequence[JsonObject], title: str) -> Heatmap:
         # Of a stage on other rows (appx) only those of the last one make one picture.
         n_pos, n_neg = ranked[-1]["n_pos"], ranked[-1]["n_neg"]
         if n_neg == 0:

@@ -11,6 +11,7 @@ import numpy as np
 
 from apsvm.pictures.base import Picture, PictureError
 from apsvm.pictures.style import Size, colour, dash, legend_below, powers
+from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,12 +31,12 @@ class Point:
 _BESIDE = {"C_of_folds", "metrics", "seconds", "states", "chosen"}
 
 
-def _along(results: Any, setting: Mapping[str, Any]) -> str:
+def _along(results: Any, setting: JsonObject) -> str:
     """What the points of a setting's line differ in; earlier versions knew C only."""
     return str(results.get("along", {}).get(setting["loss"], "C"))
 
 
-def _told_apart(settings: Sequence[Mapping[str, Any]], along: Mapping[str, str]) -> list[str]:
+def _told_apart(settings: Sequence[JsonObject], along: Mapping[str, str]) -> list[str]:
     """What tells lines apart: the loss and settings of several values."""
     values: dict[str, set[Any]] = {}
     for setting in settings:
@@ -51,7 +52,7 @@ def _named(part: str, value: Any) -> str:
     return f"{'ε' if part == 'epsilon' else part.replace('_', ' ')} = {value:g}"
 
 
-def _place(setting: Mapping[str, Any], along: str, *, multiples: bool) -> float:
+def _place(setting: JsonObject, along: str, *, multiples: bool) -> float:
     value = setting[along]
     if multiples:
         return float(value.removesuffix("x"))

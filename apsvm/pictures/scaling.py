@@ -15,6 +15,7 @@ import numpy as np
 
 from apsvm.pictures.base import Picture, PictureError, as_written_by_train
 from apsvm.pictures.style import MUTED, Size, colour, dash, legend_below, powers
+from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -122,7 +123,7 @@ class TimingsBySize(Picture):
             )
 
 
-def timings_of_log(records: Sequence[Mapping[str, Any]]) -> list[Timing]:
+def timings_of_log(records: Sequence[JsonObject]) -> list[Timing]:
     """The oracles' calls of a training's log: for each oracle and size the median call, under the stage's name.
 
     Raises

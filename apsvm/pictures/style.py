@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from apsvm.types import JsonDict
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -138,7 +140,7 @@ def dash(at: int) -> Any:
 
 def legend_below(figure: Figure, size: Size, *panels: Axes, columns: int | None = None) -> None:
     """One legend for the figure's panels, below them, if anything in them has a name; each name stands once."""
-    handles: dict[str, Any] = {}
+    handles: JsonDict = {}
     for axes in panels:
         for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(name, handle)

@@ -6,15 +6,15 @@ the settings have the plain names that they have in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from apsvm.header import Header, Json
 from apsvm.records import Record
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.families import TRAINERS, trainer_of
 from apsvm.trainers.settings import Settings, declared
+from apsvm.types import JsonObject
 
 #: Fields of a log's ``start`` record that are no settings.
 _NO_SETTINGS = ("event", "class", "loss", "n_rows", "n_features", "n_classes", "sha256")
@@ -78,7 +78,7 @@ def shown(value: Json) -> str:
     return str(value)
 
 
-def _facts(kind: type[Settings] | None, settings: Mapping[str, Any], used: Mapping[str, Any]) -> Iterator[Fact]:
+def _facts(kind: type[Settings] | None, settings: JsonObject, used: JsonObject) -> Iterator[Fact]:
     """``settings`` by the names that ``kind`` declares, in its order, then the others; ``used``: what a setting came to
     in the training, where that says more."""
     known = {} if kind is None else declared(kind)

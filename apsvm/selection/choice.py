@@ -4,12 +4,13 @@ et al. 1984), the simplest along its line whose mean is not more than one standa
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from apsvm.selection.cross_validation import Measured
 from apsvm.selection.grids import Axis, Grid, amount
+from apsvm.types import JsonDict, JsonObject
 
 #: A rise of the metric that is worth more trainings: the edge is often where a plateau begins.
 WORTH_IT = 1e-3
@@ -29,7 +30,7 @@ class Candidate:
 
     grid: int
     loss: str
-    choice: Mapping[str, Any]
+    choice: JsonObject
     folds: Sequence[Measured] = field(default_factory=list)
 
     @property
@@ -95,7 +96,7 @@ def simplest(candidates: Sequence[Candidate], grid: Grid, of: Candidate, metric:
 def line(candidates: Sequence[Candidate], through: Candidate, axis: Axis) -> list[Candidate]:
     """Those that differ from ``through`` in nothing but this setting, ascending."""
 
-    def others(candidate: Candidate) -> dict[str, Any]:
+    def others(candidate: Candidate) -> JsonDict:
         return {name: value for name, value in candidate.choice.items() if name != axis.name}
 
     on_it = [one for one in candidates if one.grid == through.grid and others(one) == others(through)]

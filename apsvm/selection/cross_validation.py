@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import Fit
+from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
     from apsvm.metrics import Metric
@@ -60,7 +61,7 @@ class Measured:
     C : the weight of the risk, where there is one
     """
 
-    choice: Mapping[str, Any]
+    choice: JsonObject
     values: Mapping[str, float]
     seconds: float
     state: str

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from apsvm.trainers.base import Outcome, Trainer
+from apsvm.trainers.base import AnyTrainer, Outcome
 from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, declared
+from apsvm.types import JsonDict, JsonObject
 
 #: How many values a grid is widened by.
 STEPS_BEYOND = 2
@@ -107,11 +108,11 @@ class Variant:
     path : the name of the setting that is the path, or None: then there is one training
     """
 
-    trainer: Trainer[Any]
-    choice: Mapping[str, Any]
+    trainer: AnyTrainer
+    choice: JsonObject
     path: str | None = None
 
-    def choice_of(self, outcome: Outcome) -> dict[str, Any]:
+    def choice_of(self, outcome: Outcome) -> JsonDict:
         """The values of all axes that an outcome was trained with."""
         if self.path is None:
             return dict(self.choice)
@@ -131,15 +132,15 @@ class Grid:
     trainer : the plan of ``settings``
     """
 
-    plan: Callable[[Settings], Trainer[Any]]
+    plan: Callable[[Settings], AnyTrainer]
     settings: Settings
     axes: tuple[Axis, ...]
-    trainer: Trainer[Any]
+    trainer: AnyTrainer
 
     @classmethod
     def of(
         cls,
-        plan: Callable[[Settings], Trainer[Any]],
+        plan: Callable[[Settings], AnyTrainer],
         settings: Settings,
         named: Mapping[str, Sequence[Any]] | None = None,
     ) -> Grid:
@@ -183,22 +184,22 @@ class Grid:
         """All of it."""
         yield from self._variants({axis.name: axis.values for axis in self.axes})
 
-    def around(self, choice: Mapping[str, Any], axis: Axis, values: Sequence[Any]) -> Iterator[Variant]:
+    def around(self, choice: JsonObject, axis: Axis, values: Sequence[Any]) -> Iterator[Variant]:
         """``choice`` with ``values`` in the place of that of ``axis``."""
         yield from self._variants({**{name: (value,) for name, value in choice.items()}, axis.name: values})
 
-    def chosen(self, choice: Mapping[str, Any]) -> Variant:
+    def chosen(self, choice: JsonObject) -> Variant:
         """``choice`` alone."""
         (variant,) = self._variants({name: (value,) for name, value in choice.items()})
         return variant
 
-    def order(self, choice: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
+    def order(self, choice: JsonObject) -> tuple[tuple[float, float], ...]:
         """Sorts choices as a table has them."""
         return tuple(axis.position(choice[axis.name]) for axis in self.axes)
 
     def _variants(self, values: Mapping[str, Sequence[Any]]) -> Iterator[Variant]:
         path = next((axis.name for axis in self.axes if axis.path), None)
-        along: dict[str, Any] = {} if path is None else {path: tuple(values[path])}
+        along: JsonDict = {} if path is None else {path: tuple(values[path])}
         free = [axis.name for axis in self.axes if axis.name != path]
         for combination in itertools.product(*(values[name] for name in free)):
             choice = dict(zip(free, combination, strict=True))

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from apsvm.records import Log, NoLog
 from apsvm.trainers.settings import Settings, declared
@@ -289,3 +289,7 @@ class Trainer(ABC, Generic[SettingsT]):
         TrainingError, NothingToRankError, LossError : rows that it cannot train on (ValueErrors)
         FloatingPointError : feature values too large for the objective to be finite
         """
+
+
+#: A trainer of some family or other.
+AnyTrainer: TypeAlias = Trainer[Any]

@@ -24,7 +24,8 @@ from apsvm.header import Data, Features, Header, SkippedClass
 from apsvm.machine import thread_count
 from apsvm.model import ItemFactors, ItemRanker, LinearRanker, Model, ModelError, RankerSet
 from apsvm.records import Log
-from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
+from apsvm.types import Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -61,7 +62,7 @@ class Fit:
     """
 
     dataset: Dataset
-    trainer: Trainer[Any]
+    trainer: AnyTrainer
     target: Target
     features: FeatureOptions
     selection: NDArray[np.int64] | None = None
@@ -74,7 +75,7 @@ class Fit:
     def of(
         cls,
         dataset: Dataset,
-        trainer: Trainer[Any],
+        trainer: AnyTrainer,
         labels: LabelOptions,
         features: FeatureOptions,
         **more: Any,
@@ -95,7 +96,7 @@ class Fit:
         """The training with what ``features.scale`` asks for, learned from its rows."""
         return replace(self, scaling=learn_scaling(self.features.scale, self.dataset.X, self.selection))
 
-    def rows(self, X: Any = None, selection: NDArray[np.int64] | None = None) -> Rows:
+    def rows(self, X: Matrix = None, selection: NDArray[np.int64] | None = None) -> Rows:
         """Rows of X (n, d), of as many columns as the data set's: scaled, and with the constant feature."""
         return Rows(
             self.dataset.X if X is None else X,

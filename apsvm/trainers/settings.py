@@ -10,9 +10,11 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from apsvm.types import JsonDict, JsonObject
 
 if TYPE_CHECKING:
     from apsvm.header import Json
@@ -155,7 +157,7 @@ class Settings:
         return {name: _plain(value) for name, value in values.items()}
 
     @classmethod
-    def from_json(cls: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
+    def from_json(cls: type[SettingsT], values: JsonObject) -> SettingsT:
         """The settings that a model's header keeps; unknown names are left out, as those of other versions.
 
         Raises
@@ -163,7 +165,7 @@ class Settings:
         SettingsError : a value that cannot be
         """
         known = declared(cls)
-        result: dict[str, Any] = {}
+        result: JsonDict = {}
         for name, value in values.items():
             if name in known and value is not None:
                 about = known[name][1]

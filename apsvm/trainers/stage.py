@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from apsvm.solvers.quasi_newton import DescentStep
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings
+from apsvm.types import JsonDict, JsonObject
 
 #: Where the solver takes its planes, by the name of ``--solver``.
 CUTTERS: dict[str, Callable[[ScoreFunction[NDArray[np.float64]]], Cutter]] = {
@@ -184,7 +185,7 @@ class Stage:
 def _log_iteration(
     log: Log, stage: str, C: float, iteration: CuttingPlaneIteration, calls: list[OracleCall], spans: Mapping[str, Span]
 ) -> None:
-    where: dict[str, Any] = {"stage": stage, "C": C, "iteration": iteration.index}
+    where: JsonDict = {"stage": stage, "C": C, "iteration": iteration.index}
     _log_calls(log, where, calls)
     log.write(
         "iteration",
@@ -213,12 +214,12 @@ def log_step(
     seconds: float,
 ) -> None:
     """A quasi-Newton step of the descent that began at ``start``, and its oracle calls."""
-    where: dict[str, Any] = {"stage": stage, "start": start, "C": C, "step": step.number}
+    where: JsonDict = {"stage": stage, "start": start, "C": C, "step": step.number}
     _log_calls(log, where, calls)
     log.write("step", **where, objective=step.objective, oracle_calls=len(calls), **span_fields(spans), seconds=seconds)
 
 
-def _log_calls(log: Log, where: Mapping[str, Any], calls: list[OracleCall]) -> None:
+def _log_calls(log: Log, where: JsonObject, calls: list[OracleCall]) -> None:
     for call in calls:
         log.write(
             "oracle",

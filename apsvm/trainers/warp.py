@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,6 +30,10 @@ from apsvm.solvers.sgd import Epoch, Pass, descend
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.warp import WarpSettings, cutoff_of
 from apsvm.trainers.stochastic import TrainedByEpochs, follow, not_finite
+from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 #: A call of the native loop takes about this long, so that a signal is answered.
 SECONDS_A_CALL = 0.1
@@ -65,7 +69,7 @@ class Candidates:
     queries_skipped: int
 
 
-def candidates(grades: NDArray[Any], groups: NDArray[np.int64] | None) -> Candidates:
+def candidates(grades: AnyArray, groups: NDArray[np.int64] | None) -> Candidates:
     """A row's negatives are the rows of its query of lower grade.
 
     Parameters
@@ -106,7 +110,7 @@ def violates(scores: NDArray[np.float64], pairs: Candidates) -> bool:
 
 def train_warp(
     rows: Rows,
-    grades: NDArray[Any],
+    grades: AnyArray,
     settings: WarpSettings,
     watch: Watch,
     *,
@@ -196,7 +200,7 @@ def train_warp(
     )
 
 
-def rule_memory(rule: str, parameters: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def rule_memory(rule: str, parameters: AnyArray) -> tuple[AnyArray, AnyArray]:
     """What the rule remembers of each parameter, at the start: squares and steps, of no length where it has none."""
     none = np.empty(0, dtype=parameters.dtype)
     if rule == "adagrad":
@@ -210,9 +214,9 @@ def run_pass(
     run: Callable[[NDArray[np.int64]], tuple[int, int, float]],
     settle: Callable[[], None],
     order: NDArray[np.int64],
-    draws_of: NDArray[Any] | None,
+    draws_of: AnyArray | None,
     settings: WarpSettings,
-    parameters: NDArray[Any],
+    parameters: AnyArray,
     stop: Callable[[], bool],
 ) -> Pass:
     """``order``, cut into calls of ``run`` (→ trials, updates, loss) between which it can be stopped.
@@ -240,7 +244,7 @@ def run_pass(
     return Pass(draws, trials, updates, loss / draws + penalty, moved=updates > 0 or settings.penalty > 0.0)
 
 
-def _sorted(matrix: Any) -> Any:
+def _sorted(matrix: Matrix) -> Any:
     """The matrix, its CSR rows in ascending order of columns and without duplicates, as files have them."""
     if not sp.issparse(matrix) or matrix.has_canonical_format:
         return matrix

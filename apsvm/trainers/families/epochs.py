@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from apsvm.trainers.base import Progress, TrainingError, TrainingSet
 from apsvm.trainers.settings import Range, Settings, setting
+from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,7 +119,7 @@ def evidence(trained: Descent, validation: TrainingSet | None, metric: str) -> E
     )
 
 
-def ending(trained: Descent) -> Mapping[str, Any]:
+def ending(trained: Descent) -> JsonObject:
     """The fields of an outcome that say how it ended and how long it took."""
     from apsvm.solvers.sgd import Ending
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from apsvm.machine import memory, thread_count
 from apsvm.records import Log
-from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
+from apsvm.trainers.base import AnyTrainer, Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.settings import Settings, SettingsError
 from apsvm.trainers.summary import summary
 
@@ -35,7 +35,7 @@ class OneVsRestTrainer(Trainer[Settings]):
 
     title: ClassVar[str] = "One against the rest"
 
-    def __init__(self, trainer: Trainer[Any], starts: Mapping[float, NDArray[np.float64]] | None = None) -> None:
+    def __init__(self, trainer: AnyTrainer, starts: Mapping[float, NDArray[np.float64]] | None = None) -> None:
         super().__init__(trainer.loss_name, trainer.settings, trainer.given)
         if not trainer.trains_classes:
             raise SettingsError(

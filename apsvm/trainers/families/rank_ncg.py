@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
 from apsvm.trainers.settings import Range, Settings, SettingsError, setting
+from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -216,7 +217,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
         trained = train_rank_ncg(data.rows, classes, graph, data.queries, self.settings, watch, start)
         yield self._outcome(data, classes, graph, trained)
 
-    def _described(self, graph: PreferenceGraph) -> dict[str, Any]:
+    def _described(self, graph: PreferenceGraph) -> JsonDict:
         asked = self.settings
         return {
             "objective": asked.objective,

@@ -1,0 +1,20 @@
+"""What annotations call things that have no type of their own. Importing this loads nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+#: (n, d) features, one row each: a scipy CSR matrix or array, or a dense array. scipy declares no types.
+Matrix: TypeAlias = Any
+#: (n,) labels, query ids or weights, as scikit-learn takes them: an array, a list, a column of a data frame.
+Column: TypeAlias = Any
+#: A JSON object that has been read, or is to be written.
+JsonObject: TypeAlias = Mapping[str, Any]
+JsonDict: TypeAlias = dict[str, Any]
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    #: An array of any type.
+    AnyArray: TypeAlias = NDArray[Any]
