@@ -63,6 +63,8 @@ class Descent(Protocol):
     def best_epoch(self) -> int: ...
     @property
     def ending(self) -> Ending: ...
+    @property
+    def trouble(self) -> str | None: ...
 
 
 def validator(validation: TrainingSet | None, metric: str) -> Callable[[NDArray[np.float64]], float] | None:
@@ -127,6 +129,7 @@ def ending(trained: Descent) -> Mapping[str, Any]:
         "state": str(trained.ending),
         "as_asked": trained.ending.as_asked,
         "interrupted": trained.ending is Ending.INTERRUPTED,
+        "trouble": trained.trouble,
         "seconds": {"passes": passes, "validation": trained.epochs[-1].seconds_in_all - passes},
     }
 
