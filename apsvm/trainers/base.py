@@ -100,6 +100,7 @@ class Outcome:
     w : (dimension,) float64, a weight for each column of the rows, the constant feature's last if there is one; or the
         factors of items
     state : why it stopped; as_asked : whether that is what was asked for; interrupted : by a signal
+    trouble : what was not finite, where that ended it
     settings : it was trained with: of a path of values, with its own
     name : what tells it from the others of a path, in file names; empty if there is one only
     iterations, C, certificate, gradient, epochs, details : see ``apsvm.header.Header``
@@ -116,6 +117,7 @@ class Outcome:
     settings: Settings
     as_asked: bool = True
     interrupted: bool = False
+    trouble: str | None = None
     name: str = ""
     iterations: int | None = None
     C: float | None = None

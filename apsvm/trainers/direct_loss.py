@@ -105,6 +105,7 @@ def train_direct(
         risk.n_pos,
         risk.queries,
         risk.queries_skipped,
+        outcome.trouble,
     )
 
 

@@ -44,6 +44,7 @@ class TrainedItems:
     ending: Ending
     users: int
     users_skipped: int
+    trouble: str | None = None
 
 
 def train_items(
@@ -129,6 +130,7 @@ def train_items(
         outcome.ending,
         users.size,
         sizes.size - users.size,
+        outcome.trouble,
     )
 
 

@@ -15,7 +15,7 @@ from apsvm.trainers.base import Progress, Watch
 @dataclass(frozen=True, slots=True)
 class TrainedByEpochs:
     """w : (dimension,) float64, after the best epoch; a bias weight, last, moves no ranking: it stays 0, or what it was
-    at the start."""
+    at the start; trouble : what was not finite, where that ended it."""
 
     w: NDArray[np.float64]
     epochs: list[Epoch]
@@ -24,6 +24,7 @@ class TrainedByEpochs:
     positives: int
     queries: int
     queries_skipped: int
+    trouble: str | None = None
 
 
 def follow(watch: Watch, show: Callable[[Epoch], Progress], epoch: Epoch) -> None:

@@ -25,6 +25,11 @@ def summary(outcome: Outcome) -> list[str]:
 
 
 def _ending(outcome: Outcome) -> str:
+    trouble = "" if outcome.trouble is None else f": {outcome.trouble}"
+    return f"{_state(outcome)}{trouble}"
+
+
+def _state(outcome: Outcome) -> str:
     if outcome.epochs is not None:
         return f"{outcome.state} after {outcome.epochs.count} epochs{_kept(outcome.epochs)}"
     after = "" if outcome.iterations is None else f" after {outcome.iterations} iterations"

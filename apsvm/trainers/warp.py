@@ -197,6 +197,7 @@ def train_warp(
         pairs.rows.size,
         pairs.queries,
         pairs.queries_skipped,
+        outcome.trouble,
     )
 
 

@@ -64,6 +64,8 @@ class Descent(Protocol):
     def best_epoch(self) -> int: ...
     @property
     def ending(self) -> Ending: ...
+    @property
+    def trouble(self) -> str | None: ...
 
 
 def validator(validation: TrainingSet | None, metric: str) -> Callable[[NDArray[np.float64]], float] | None:
@@ -128,6 +130,7 @@ def ending(trained: Descent) -> JsonObject:
         "state": str(trained.ending),
         "as_asked": trained.ending.as_asked,
         "interrupted": trained.ending is Ending.INTERRUPTED,
+        "trouble": trained.trouble,
         "seconds": {"passes": passes, "validation": trained.epochs[-1].seconds_in_all - passes},
     }
 

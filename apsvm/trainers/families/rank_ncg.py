@@ -253,6 +253,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
             state=str(trained.state),
             as_asked=trained.state is State.CONVERGED,
             interrupted=trained.state is State.INTERRUPTED,
+            trouble=solution.trouble,
             settings=settings,
             iterations=solution.iterations,
             gradient=Gradient(

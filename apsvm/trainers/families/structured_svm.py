@@ -254,6 +254,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             state=str(trained.state),
             as_asked=trained.state is State.CONVERGED,
             interrupted=trained.state is State.INTERRUPTED,
+            trouble=next((stage.solution.trouble for stage in trained.stages if stage.solution.trouble), None),
             settings=replace(self.settings, C=(given,)),
             name=name,
             iterations=sum(stage.solution.iterations for stage in trained.stages),
