@@ -12,10 +12,10 @@ from apsvm.data.rows import Rows
 from apsvm.risk import Risk
 from apsvm.solvers.sgd import Ending
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.direct_loss import DirectLoss
-from apsvm.trainers.families.rank_ncg import RankNCG
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVM
-from apsvm.trainers.families.warp import Warp
+from apsvm.trainers.families.direct_loss import DirectLossTrainer
+from apsvm.trainers.families.rank_ncg import RankNCGTrainer
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.families.warp import WarpTrainer
 from apsvm.trainers.pair_loss import PairLoss
 from apsvm.trainers.summary import summary
 
@@ -51,7 +51,7 @@ def rows(rng):
 
 def test_of_a_structured_svm(rows, monkeypatch):
     monkeypatch.setattr(Risk, "tangent", failing_after(6, Risk.tangent))
-    plan = StructuredSVM("ap", StructuredSettings(C=(1000.0,), epsilon=1e-9))
+    plan = StructuredSVMTrainer("ap", StructuredSettings(C=(1000.0,), epsilon=1e-9))
     (outcome,) = plan.train(training_set(*rows), Watch())
     check(outcome)
     assert outcome.certificate.dual <= outcome.certificate.primal
@@ -69,12 +69,12 @@ def test_of_rank_ncg(rows, monkeypatch):
         return slopes(self, scores, out)
 
     monkeypatch.setattr(PairLoss, "slopes", once)
-    plan = RankNCG("wmw").with_settings(optimizer="prcg", tolerance=1e-12)
+    plan = RankNCGTrainer("wmw").with_settings(optimizer="prcg", tolerance=1e-12)
     (outcome,) = plan.train(TrainingSet(Rows(X), ordered(relevant * 1.0)), Watch())
     check(outcome)
 
 
-@pytest.mark.parametrize("plan", [Warp("warp"), DirectLoss("direct(ap)")], ids=lambda plan: plan.family)
+@pytest.mark.parametrize("plan", [WarpTrainer("warp"), DirectLossTrainer("direct(ap)")], ids=lambda plan: plan.family)
 def test_of_epochs(plan, rows, monkeypatch):
     X, relevant = rows
     data = TrainingSet(Rows(X), of_relevance(relevant))
