@@ -18,12 +18,16 @@ from apsvm.cli import commands, run
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError
 from apsvm.oracles import ORACLES, serving
+from apsvm.trainers.families import TRAINERS
 
-TEXT = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8") + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
 PYTHON = [code for language, code in BLOCKS if language == "python"]
 FILES = [code for code in PYTHON if code.startswith('"""')]
-LINES = [re.fullmatch(r'\s+"(\S+)": "apsvm\.(losses|oracles)\.(\w+):(\w+)",\n', code) for code in PYTHON]
+LINES = [
+    re.fullmatch(r'\s+"(\S+)": "apsvm\.(losses|oracles|trainers\.families)\.(\w+):(\w+)",\n', code) for code in PYTHON
+]
 SNIPPETS = [code for code, line in zip(PYTHON, LINES, strict=True) if code not in FILES and line is None]
 COMMANDS = [
     command.split("#")[0].split("|")[0].strip()
@@ -42,13 +46,13 @@ def tiny_query(rng):
 @pytest.fixture
 def added(tmp_path, monkeypatch):
     """The README's files and lines, added."""
-    registries = {"losses": LOSSES, "oracles": ORACLES}
+    registries = {"losses": LOSSES, "oracles": ORACLES, "trainers.families": TRAINERS}
     lines = [line for line in LINES if line is not None]
-    assert len(FILES) == len(lines) == 2
+    assert len(FILES) == len(lines) == 3
     monkeypatch.syspath_prepend(str(tmp_path))
     for code, line in zip(FILES, lines, strict=True):
         name, folder, module, kind = line.groups()
-        assert f"`apsvm/{folder}/{module}.py`" in TEXT
+        assert f"`apsvm/{folder.replace('.', '/')}/{module}.py`" in TEXT
         (tmp_path / f"readme_{module}.py").write_text(code)
         monkeypatch.setitem(registries[folder]._places, name, f"readme_{module}:{kind}")
     yield
@@ -88,6 +92,10 @@ def test_the_oracle_is_exact_and_breaks_ties_as_the_others(rng):
         np.testing.assert_array_equal(found.ranks, judge.ranks)
         different += np.unique(found.ranks).size > 1
     assert different > 50
+
+
+def test_the_trainer_is_the_one_that_is_tested():
+    assert (ROOT / "tests" / "newcomer.py").read_text(encoding="utf-8") in FILES
 
 
 @pytest.fixture

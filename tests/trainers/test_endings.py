@@ -62,7 +62,7 @@ def test_of_rank_ncg(rows, monkeypatch):
     slopes, count = PairLoss.slopes, []
 
     def once(self, scores, out):
-        """Overflows in the twelfth look at the slopes, which the search takes; the last check of the result is spared."""
+        """Overflows in the twelfth look at the slopes, which the search takes; the last check is spared."""
         count.append(None)
         if len(count) == 12:
             raise FloatingPointError(WHY)
