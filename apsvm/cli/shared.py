@@ -104,8 +104,14 @@ def refuse_same_file(output: str, **inputs: str | None) -> None:
 
 def given_by_user(name: str) -> bool:
     """Whether the current command's option was set by anyone: a flag, a variable or a configuration file."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source not in (None, click.core.ParameterSource.DEFAULT)
+    return name in all_given()
+
+
+def all_given() -> frozenset[str]:
+    """The names of the current command's options that were set by anyone."""
+    context = click.get_current_context()
+    unset = (None, click.core.ParameterSource.DEFAULT)
+    return frozenset(name for name in context.params if context.get_parameter_source(name) not in unset)
 
 
 def refuse_if_given(names: Iterable[str], why: str) -> None:

@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 
 from apsvm.cli.completion import MetricName, names_that_fit
 from apsvm.cli.parameters import Number, NumberList, ParamType, Several
-from apsvm.cli.shared import given_by_user
+from apsvm.cli.shared import all_given
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families import TRAINERS, known_losses, trainer_of
@@ -137,8 +137,9 @@ def owners_of_options() -> dict[str, list[type[AnyTrainer]]]:
 def refuse_options_of_others(losses: Sequence[str]) -> None:
     """An option that none of the chosen losses has a use for is a mistake."""
     trainers = [trainer_of(loss) for loss in losses]
+    given = all_given()
     for key, owners in owners_of_options().items():
-        if given_by_user(key) and not any(trainer in owners for trainer in trainers):
+        if key in given and not any(trainer in owners for trainer in trainers):
             option = next(param for param in click.get_current_context().command.params if param.name == key)
             titles = " and ".join(owner.title for owner in owners)
             raise click.UsageError(f"{option.opts[-1]} is not for --loss {losses[0]}, but for {titles}")
@@ -150,8 +151,9 @@ def planned(loss: str, given: JsonObject, **more: Any) -> AnyTrainer:
     Bad combinations end the command."""
     trainer = trainer_of(loss)
     keys = {name: option_name(field, about) for name, (field, about) in declared(trainer.Settings).items()}
+    given_names = all_given()
     chosen = {name: given[key] for name, key in keys.items() if key in given}
-    said = frozenset(name for name, key in keys.items() if given_by_user(key))
+    said = frozenset(name for name, key in keys.items() if key in given_names)
     with usage_errors(loss):
         return trainer(loss, trainer.Settings(**chosen, **more), said)
 
