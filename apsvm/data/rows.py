@@ -108,6 +108,7 @@ class Rows:
         if matrix.dtype not in (np.float32, np.float64):
             matrix = matrix.astype(np.float64)
         if self._sparse:  # scipy does not look at the indices it is given, and the kernels trust them
+            matrix = _with_plain_arrays(matrix)
             _kernels.check_csr(matrix.indptr, matrix.indices, matrix.data.size, *matrix.shape)
         self._X: Any = matrix if self._sparse else np.ascontiguousarray(matrix)
         self._bias = bias
@@ -223,3 +224,16 @@ class Rows:
         if self._bias is not None:
             out[d] = self._bias * c.sum()
         return out
+
+
+def _with_plain_arrays(matrix: Any) -> Any:
+    """The CSR matrix with its arrays as the kernels take them, C-contiguous and with indices of one width: the matrix
+    itself, unless it was put together from slices."""
+    width = np.result_type(matrix.indptr, matrix.indices)
+    indptr, indices = (np.ascontiguousarray(array, dtype=width) for array in (matrix.indptr, matrix.indices))
+    data = np.ascontiguousarray(matrix.data)
+    if indptr is matrix.indptr and indices is matrix.indices and data is matrix.data:
+        return matrix
+    plain = type(matrix)(matrix.shape, dtype=matrix.dtype)
+    plain.indptr, plain.indices, plain.data = indptr, indices, data
+    return plain

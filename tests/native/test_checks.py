@@ -81,6 +81,20 @@ class TestCsr:
             Rows(X)
 
 
+    def test_rows_take_arrays_that_are_slices_or_of_two_widths(self, rng):
+        X = sp.random_array((40, 30), density=0.2, format="csr", rng=rng)
+        sliced = X.copy()
+        sliced.data, sliced.indices = np.repeat(X.data, 2)[::2], np.repeat(X.indices, 2)[::2]
+        widths = X.copy()
+        widths.indptr = X.indptr.astype(np.int64)
+        w = rng.normal(size=30)
+        for odd in (sliced, widths):
+            np.testing.assert_array_equal(Rows(odd).scores(w), Rows(X).scores(w))
+        assert not sliced.data.flags.c_contiguous
+        assert widths.indptr.dtype != widths.indices.dtype
+        assert Rows(X).matrix is X
+
+
 class TestRowKernels:
     X = sp.csr_array(np.arange(12.0).reshape(3, 4))
     CSR = (X.indptr, X.indices, X.data)
