@@ -70,8 +70,7 @@ def test_rows_without_any_label() -> None:
 
 
 def random_rows(rng: np.random.Generator, n: int, k: int) -> tuple[sp.csr_array, list[list[float]]]:
-    X = sp.random_array((n, 20), density=0.3, rng=rng, format="csr")
-    X.data = np.round(X.data, 3)
+    X = sp.csr_array(np.round(rng.random((n, 20)), 3) * (rng.random((n, 20)) < 0.3))
     labels = [rng.permutation(np.flatnonzero(rng.random(k) < 0.2)).tolist() for _ in range(n)]
     return X, labels
 
