@@ -102,7 +102,7 @@ def score_data(
     tables = {path: _read_scores(path) for path in scores}
     if dataset is None:
         several = any(table.shape[1] > 1 for table in tables.values())
-        dataset = read_rows(data, read, multilabel=several, any_base=True)
+        dataset = read_rows(data, read, zero_based=True, multilabel=several, any_base=True)
     for path, table in tables.items():
         columns[path], labels = _columns_of(table, path, dataset, options.positive_label)
         if labels is not None:

@@ -216,7 +216,7 @@ class _Run:
         if given["verbose"] and not given["quiet"]:
             say(described(fit.dataset, fit.target))
         read_seconds += time.perf_counter() - began
-        as_asked = True
+        as_asked, written = True, 0
         if given["run_dir"] is not None:
             make_folder(given["run_dir"])
         with _open_log(given["log"]) as log, signals_caught() as signals:
@@ -229,12 +229,13 @@ class _Run:
                 seconds = _where_the_time_went(outcome, read_seconds, time.perf_counter() - began + read_seconds)
                 log.write("end", state=outcome.state, model=name, **_end_record(outcome), seconds=seconds)
                 as_asked &= outcome.as_asked
+                written += 1
                 if not given["quiet"]:
                     _say_what_became(fit, outcome, model, name, seconds)
                 began, read_seconds = time.perf_counter(), 0.0
                 if outcome.interrupted:
                     return TERMINATED if signal.SIGTERM in signals else INTERRUPTED
-            if signals and isinstance(self.trainer, OneVsRestTrainer) and as_asked:
+            if signals and not written:
                 raise Failure(TERMINATED if signal.SIGTERM in signals else INTERRUPTED, "stopped, no model written")
             if log.failed:
                 return CANNOT_WRITE

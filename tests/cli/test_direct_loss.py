@@ -167,12 +167,12 @@ def test_a_loss_of_ones_own(cancer, here, tmp_path, monkeypatch):
     (["--loss", "direct(no.such:Loss)"], "cannot import 'no.such'"),
     (["--loss", "direct(ap)", "--update", "sideways"], "'sideways' is not one of 'positive', 'negative'"),
     (["--loss", "direct(ap)", "--learning-rate", "0"], "expected a finite number above 0, found '0'"),
-    (["--loss", "direct(ap)", "--perturbation", "-1"], "expected a finite number above 0, found '-1'"),
+    (["--loss", "direct(ap)", "--perturbation", "-1"], "a finite number of at least 1e-09 and of at most 1e+09, found"),
     (["--loss", "direct(ap)", "--step-rows", "1"], "1 is not in the range x>=2"),
     (["--loss", "direct(ap)", "--patience", "2"], "--patience is for --validation FILE"),
     (["--loss", "direct(ap)", "--validation", "-"], "name a file"),
     (["--loss", "direct(ap)", "--validation", "x", "--validation-metric", "nothing"], "--validation-metric: "),
-    (["--loss", "direct(ap)", "--max-iterations", "5"], "which counts --epochs"),
+    (["--loss", "direct(ap)", "--max-iterations", "5"], "--max-iterations is not for --loss direct(ap)"),
     (["--loss", "direct(ap)", "-C", "5"], "--C is not for --loss direct(ap), but for Structured SVM"),
     (["--loss", "direct(ap)", "--tau", "auc"], "--tau is not for --loss direct(ap), but for Online learning"),
     (["--loss", "ap", "--epochs", "5"], "--epochs is not for --loss ap, but for Online learning of the top"),
@@ -214,4 +214,4 @@ def test_what_is_not_used_is_said(here, tmp_path):
     path.write_text("1 cost:2 1:1\n0 cost:1 1:0\n1 cost:1 1:3\n")
     said = here("train", "--loss", "direct(ap)", "-B", 1, path, tmp_path / "m").stderr
     assert "a constant feature moves no ranking" in said
-    assert "cost: is not used here" in said
+    assert "cost: is not used by this loss" in said

@@ -278,7 +278,7 @@ def test_interrupted(number, code, digits, command, environment, tmp_path):
     )
     try:
         for line in process.stderr:
-            if "iteration 12," in line:
+            if "iter 12," in line:
                 break
         process.send_signal(number)
         said = process.communicate(timeout=60)[1]
@@ -290,8 +290,8 @@ def test_interrupted(number, code, digits, command, environment, tmp_path):
     assert 1 <= rankers.classes.size <= 2
     assert rankers.header.state == "interrupted"
     skipped = rankers.header.classes_skipped
-    assert sorted([*rankers.classes, *(one["label"] for one in skipped)]) == list(range(10))
-    assert {one["reason"] for one in skipped} == {"stopped before its turn"}
+    assert sorted([*rankers.classes, *(one.label for one in skipped)]) == list(range(10))
+    assert {one.reason for one in skipped} == {"stopped before its turn"}
     assert "class 9 is left out: stopped before its turn" in said
     assert sorted(os.listdir(tmp_path)) == ["m"]
 

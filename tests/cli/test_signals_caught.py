@@ -12,6 +12,14 @@ from apsvm.cli.shared import INTERRUPTED, TERMINATED, Failure
 from apsvm.cli.training import signals_caught
 
 
+@pytest.fixture(autouse=True)
+def interruptible():
+    """What runs in the background of a shell ignores SIGINT, and so would these tests."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
 @pytest.fixture
 def clock(monkeypatch):
     """The time in seconds, as a list of one, that signals are told apart by."""

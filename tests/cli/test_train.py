@@ -314,6 +314,6 @@ def test_late_numerical_trouble_writes_the_best_model(cancer, here, info, monkey
     done = here("train", cancer.path, model, "-C", 10, code=3)
     assert "apsvm: numerical trouble after 2 iterations" in done.stderr
     facts = info(model)
-    assert (facts["state"], facts["iterations"]) == ("numerical trouble", 2)
-    assert facts["certificate"]["gap"] > facts["certificate"]["tolerance"]
+    assert (facts.state, facts.iterations) == ("numerical trouble", 2)
+    assert facts.certificate.gap > facts.certificate.tolerance
     assert load_model(model).coef.any()

@@ -218,7 +218,7 @@ def test_interrupted(number, code, cancer, command, environment, run, tmp_path):
         (["--max-trials", "0"], "0 is not in the range"),
         (["-C", "3"], "is not for --loss warp"),
         (["--oracle", "qs"], "--oracle is not for --loss warp"),
-        (["--max-iterations", "3"], "counts --epochs"),
+        (["--max-iterations", "3"], "--max-iterations is not for --loss warp"),
         (["--validation-metric", "AP"], "--validation-metric is for --validation FILE"),
         (["--patience", "3"], "--patience is for --validation FILE"),
         (["--validation", "-"], "name a file"),
@@ -274,7 +274,7 @@ def test_what_is_not_used_is_said(here, tmp_path):
     path = tmp_path / "data"
     path.write_text("1 cost:2 1:1\n0 1:2\n")
     said = here("train", "--loss", "warp", path, tmp_path / "m", "--bias", 1, "--epochs", 1).stderr
-    assert "cost: is not used here" in said
+    assert "cost: is not used by this loss" in said
     assert "a constant feature moves no ranking" in said
     path.write_text("0 qid:3 1:1 2:1\n0 qid:3 3:1\n")
     said = here("train", "--loss", "warp", path, tmp_path / "m", "--rows-as-users", "--epochs", 1).stderr
@@ -338,7 +338,7 @@ def test_users_with_validation(users, here, tmp_path):
     assert header.epochs.validation.value == max(values)
     assert header.epochs.validation.metric == "P@10"
     assert header.epochs.best == int(np.argmax(values)) + 1
-    assert header.data == {**header.data, "rows": 200, "users": 200, "users_skipped": 0}
+    assert (header.data.rows, header.data.counts["users"], header.data.counts["users_skipped"]) == (200, 200, 0)
 
 
 def test_users_in_a_matrix_need_no_labels(users, here, tmp_path):
@@ -347,7 +347,7 @@ def test_users_in_a_matrix_need_no_labels(users, here, tmp_path):
     for source, name in ((users[0], "a"), (tmp_path / "users.npz", "b")):
         here("train", "-q", "--loss", "warp", "--rows-as-users", source, tmp_path / name, "--epochs", 2)
     a, b = (load_any_model(tmp_path / name) for name in "ab")
-    np.testing.assert_array_equal(a.output, b.output)
+    np.testing.assert_array_equal(a.factors.output, b.factors.output)
 
 
 def test_commands_that_need_a_linear_model(users, items_model, cancer, trained, here, tmp_path):

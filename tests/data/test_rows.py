@@ -84,11 +84,11 @@ def large_scaled(request, large):
 def test_every_block_and_every_thread_counts(form, dtype, large, large_scaled):
     X, which, w, c = large
     scaling, expected = large_scaled
-    rows = Rows(forms(X.astype(dtype))[form], bias=2.0, selection=which, scaling=scaling)
+    stored = forms(X.astype(dtype))[form]
     judge_of_scores, judge_of_sum = expected @ w, expected.T @ c
     alone = None
     for threads in (1, 2, 5):
-        rows = Rows(rows.matrix, bias=2.0, threads=threads, selection=which, scaling=scaling)
+        rows = Rows(stored, bias=2.0, threads=threads, selection=which, scaling=scaling)
         found = rows.scores(w), rows.combine(c)
         np.testing.assert_allclose(found[0], judge_of_scores, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(found[1], judge_of_sum, rtol=1e-9, atol=1e-7)

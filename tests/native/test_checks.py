@@ -80,7 +80,6 @@ class TestCsr:
         with pytest.raises(ValueError, match="row 2 has an entry in column 1000000, expected columns 0 to 3"):
             Rows(X)
 
-
     def test_rows_take_arrays_that_are_slices_or_of_two_widths(self, rng):
         X = sp.random_array((40, 30), density=0.2, format="csr", rng=rng)
         sliced = X.copy()
@@ -92,7 +91,7 @@ class TestCsr:
             np.testing.assert_array_equal(Rows(odd).scores(w), Rows(X).scores(w))
         assert not sliced.data.flags.c_contiguous
         assert widths.indptr.dtype != widths.indices.dtype
-        assert Rows(X).matrix is X
+        assert Rows(X).in_memory().matrix is X
 
 
 class TestRowKernels:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from trainings import training_set
 
-from apsvm.data.rows import Rows
+from apsvm.losses import make_loss
 from apsvm.trainers.default_c import default_C
-from apsvm.trainers.stage import TrainingSet
 
 #: One ranking, and several, of 4 features of variance 1/4, within each query too: C = factor / (4 · 1/4) = factor.
 X = np.array([[0.5 if (row >> bit) & 1 else -0.5 for bit in range(4)] for row in range(16)] * 2)
@@ -28,5 +28,6 @@ QUERIES = np.repeat([3, 8], 16)
 )
 def test_factors(loss, bound, of_one_ranking, of_several):
     relevant = np.arange(32) % 3 == 0
-    assert default_C(TrainingSet(Rows(X), relevant), loss, bound) == pytest.approx(of_one_ranking)
-    assert default_C(TrainingSet(Rows(X), relevant, QUERIES), loss, bound) == pytest.approx(of_several)
+    one, several = training_set(X, relevant), training_set(X, relevant, QUERIES)
+    assert default_C(one, make_loss(loss), bound) == pytest.approx(of_one_ranking)
+    assert default_C(several, make_loss(loss), bound) == pytest.approx(of_several)
