@@ -100,7 +100,7 @@ def _estimator(trainer: type[AnyTrainer], loss: str) -> type[LinearEstimator]:
         )
     kind: type[LinearEstimator] = RankerOfNumbers if ranks else TwoClasses
     documented = _parameters(trainer, loss, ranks)
-    name = trainer.__name__ + ("Ranker" if ranks else "Classifier")
+    name = trainer.__name__.removesuffix("Trainer") + ("Ranker" if ranks else "Classifier")
     if loss != (trainer.default_loss or trainer.losses[0]):
         name = _named(name, loss)
     parameters = [

@@ -17,7 +17,7 @@ PICTURES: Registry[Picture] = Registry(
         "heatmap": "apsvm.pictures.heatmap:Heatmap",
         "pr": "apsvm.pictures.precision_recall:PrecisionRecall",
         "path": "apsvm.pictures.path:Path",
-        "scaling": "apsvm.pictures.scaling:Scaling",
+        "scaling": "apsvm.pictures.scaling:TimingsBySize",
         "histogram": "apsvm.pictures.histogram:Histogram",
     },
 )
