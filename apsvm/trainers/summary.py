@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from apsvm.header import Bounds, Epochs, Gradient
-from apsvm.trainers.base import Outcome
+if TYPE_CHECKING:
+    from apsvm.header import Bounds, Epochs, Gradient
+    from apsvm.trainers.base import Outcome
 
 
 def summary(outcome: Outcome) -> list[str]:
