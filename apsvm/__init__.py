@@ -3,8 +3,8 @@
 >>> import apsvm
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
 ['APSVMClassifier', 'APSVMRanker', 'DataError', 'Dataset', 'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker',
- 'ModelError', 'RankNCG', 'RankerSet', 'WARPRanker', 'estimator_for', 'load_any_model', 'load_model',
- 'most_violated_ranking', 'read_svmlight']
+ 'ModelError', 'RankNCG', 'RankerSet', 'WARPRanker', 'WeakRankerWarning', 'estimator_for', 'load_any_model',
+ 'load_model', 'most_violated_ranking', 'read_svmlight']
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         DirectLossRanker,
         RankNCG,
         WARPRanker,
+        WeakRankerWarning,
         estimator_for,
     )
     from apsvm.model import LinearRanker, ModelError, RankerSet, load_any_model, load_model
@@ -41,6 +42,7 @@ __all__ = [
     "RankNCG",
     "RankerSet",
     "WARPRanker",
+    "WeakRankerWarning",
     "estimator_for",
     "load_any_model",
     "load_model",
@@ -60,6 +62,7 @@ _HOMES = {
     "RankNCG": "apsvm.estimators",
     "RankerSet": "apsvm.model",
     "WARPRanker": "apsvm.estimators",
+    "WeakRankerWarning": "apsvm.estimators",
     "estimator_for": "apsvm.estimators",
     "load_any_model": "apsvm.model",
     "load_model": "apsvm.model",

@@ -104,6 +104,7 @@ class Bounds:
     bound : "hinge", or "tight": then the bounds are those of the convex majorant at the stationary point
     exact : False where the problem solved only approximates the loss's (oracle "appx")
     hinge_objective : for the tight bound, the hinge's optimum, where the descent began
+    loss : whose problem it is, where that is not the model's own loss
     """
 
     primal: float
@@ -113,6 +114,7 @@ class Bounds:
     bound: str = "hinge"
     exact: bool = True
     hinge_objective: float | None = None
+    loss: str | None = None
 
     @property
     def reached(self) -> bool:
@@ -193,6 +195,7 @@ class Header:
     C : the weight of the risk, where there is one
     certificate, gradient, epochs : the evidence, of which a family has at most one
     details : what else the family says, by name
+    cautions : sentences on what the ranker is not good for
     selection : how its settings were chosen (``apsvm cv``), if they were
     classes_skipped : of a set of rankers
     """
@@ -212,6 +215,7 @@ class Header:
     gradient: Gradient | None = None
     epochs: Epochs | None = None
     details: Mapping[str, Json] = field(default_factory=dict)
+    cautions: tuple[str, ...] = ()
     data: Data = Data()
     selection: Mapping[str, Json] | None = None
     classes_skipped: tuple[SkippedClass, ...] = ()

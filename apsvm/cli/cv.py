@@ -275,12 +275,14 @@ class _Run:
             raise Failure(_exit_code(signals) or BAD_DATA, "stopped, no model written")
         with writing(self.output):
             refit.model.save(self.output)
+        for caution in refit.outcome.cautions:
+            say(f"warning: {self.output}: {caution}")
         if not self.given["quiet"]:
             say(f"chosen of {n_candidates} settings, by the {search.rule} of {search.metric}; trained on all rows:")
             for line in (*summary(refit.outcome), *training_metric(refit.fit, refit.model)):
                 say(line)
             say(f"model written to {'standard output' if self.output == '-' else self.output}")
-        return refit.outcome.as_asked
+        return refit.outcome.as_asked and refit.outcome.ranks
 
 
 def _grid(loss: str, given: JsonObject) -> Grid:

@@ -92,6 +92,8 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
         yield "ended", "every class as asked" if header.as_asked else f"not every class as asked ({header.state})"
     else:
         yield "ended", " ".join(certificate(header))
+    for caution in header.cautions:
+        yield "caution", caution
     for skipped in header.classes_skipped:
         yield "left out", f"class {skipped.label:g}: {skipped.reason}"
     yield "data", _data(header.data)

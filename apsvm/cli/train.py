@@ -228,8 +228,10 @@ class _Run:
                     model.save(name)
                 seconds = _where_the_time_went(outcome, read_seconds, time.perf_counter() - began + read_seconds)
                 log.write("end", state=outcome.state, model=name, **_end_record(outcome), seconds=seconds)
-                as_asked &= outcome.as_asked
+                as_asked &= outcome.as_asked and outcome.ranks
                 written += 1
+                for caution in outcome.cautions:  # whoever wants it quiet wants to know this
+                    say(f"warning: {name}: {caution}")
                 if not given["quiet"]:
                     _say_what_became(fit, outcome, model, name, seconds)
                 began, read_seconds = time.perf_counter(), 0.0

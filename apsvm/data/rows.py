@@ -43,6 +43,10 @@ class RowOperator(Protocol):
     def features(self) -> int:
         """Number of features, without the bias."""
 
+    @property
+    def n_values(self) -> int:
+        """About how many feature values a pass over the rows touches."""
+
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """w·x of every row: (m,) float64, for w (dimension,) float64; written to ``out`` if given."""
 
@@ -138,6 +142,12 @@ class Rows:
     def features(self) -> int:
         """Number of features, without the bias."""
         return int(self._X.shape[1])
+
+    @property
+    def n_values(self) -> int:
+        """About how many feature values a pass over the selected rows touches."""
+        stored = int(self._X.nnz if self._sparse else self._X.size)
+        return round(stored * len(self) / max(1, int(self._X.shape[0])))
 
     def in_memory(self) -> RowsInMemory:
         """The matrix and the selection themselves, without the bias; ValueError where a scaling stands before them."""

@@ -7,6 +7,7 @@ query. ``RankNCG`` is ``--loss wmw`` and ``WARPRanker`` ``--loss warp``: rankers
 ``DirectLossRanker`` are ``--loss 'direct(…)'``. ``estimator_for`` makes one for any other trainer.
 """
 
+from apsvm.estimators.base import WeakRankerWarning
 from apsvm.estimators.made import DirectLossClassifier, DirectLossRanker, estimator_for
 from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
@@ -19,5 +20,6 @@ __all__ = [
     "DirectLossRanker",
     "RankNCG",
     "WARPRanker",
+    "WeakRankerWarning",
     "estimator_for",
 ]

@@ -44,6 +44,10 @@ logger = logging.getLogger("apsvm")
 FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
+class WeakRankerWarning(UserWarning):
+    """A training ended as asked, and yet the ranker is hardly good for anything; the message says why."""
+
+
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """score(x) = coef·x + intercept."""
 
@@ -169,7 +173,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
             for remark in plan.check(data):
                 logger.warning("%s: %s", type(self).__name__, remark)
-            *_, outcome = plan.train(data, Watch(progress=_tell, remark=logger.info), start=start)
+            *_, outcome = fit.outcomes(Watch(progress=_tell, remark=logger.info), start, data)
         model = fit.model(outcome)
         assert isinstance(model, LinearRanker)
         constant = model.intercept
@@ -178,6 +182,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         self._keep(model.coef, constant, self._header_of(model.header, counted))
         if not outcome.as_asked:
             self._warn(outcome)
+        for caution in outcome.cautions:
+            warnings.warn(f"{type(self).__name__}: {caution}", WeakRankerWarning, stacklevel=3)
         return self
 
     def _training(self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer) -> Fit:

@@ -7,16 +7,14 @@ Of several queries it is the weighted mean of those that have something to rank.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.labels import Target
 from apsvm.estimators.rows import Counted
-from apsvm.losses.base import Loss, LossError, is_over_labellings, is_over_rankings
-from apsvm.losses.graded import takes_grades
+from apsvm.losses.base import Loss
 from apsvm.metrics.evaluate import evaluate
+from apsvm.risk import NothingToRankError, loss_by_order
 
 
 def trained_measure(
@@ -58,39 +56,7 @@ def _mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
 def _one_minus_loss(loss: Loss | None, scores: NDArray[np.float64], target: Target, counted: Counted) -> float:
     if loss is None:
         raise ValueError("its trainer names no metric: nothing to score by")
-    groups = np.zeros(scores.size, dtype=np.int64) if counted.groups is None else counted.groups
-    by_group = np.argsort(groups, kind="stable")
-    names, starts = np.unique(groups[by_group], return_index=True)
-    values, weights = [], []
-    for group, rows in zip(names.tolist(), np.split(by_group, starts[1:]), strict=True):
-        tasks = list(_tasks(loss, target.of(rows)))
-        if tasks:
-            values.append(1.0 - sum(share * _loss_of(loss, scores[rows], positive) for positive, share in tasks))
-            weights.append(1.0 if counted.query_weights is None else counted.query_weights[group])
-    if not values:
-        raise ValueError("nothing to score: no query has rows of different relevance")
-    return _mean(np.array(values), np.array(weights))
-
-
-def _tasks(loss: Loss, target: Target) -> Iterator[tuple[NDArray[np.bool_], float]]:
-    """The binary tasks of a query, as which rows are positive, and their weights."""
-    if target.grades is not None and takes_grades(loss):
-        for threshold, weight in loss.levels(target.grades):
-            yield target.grades >= threshold, weight
-    elif target.relevant.any() and not target.relevant.all():
-        yield target.relevant, 1.0
-
-
-def _loss_of(loss: Loss, scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
-    n_pos = int(positive.sum())
-    n_neg = positive.size - n_pos
-    if is_over_rankings(loss):
-        in_order = positive[np.lexsort((positive, -scores))]
-        above = np.cumsum(~in_order, dtype=np.int64)[in_order]
-        return loss.of_ranking(above, n_neg)
-    if is_over_labellings(loss):
-        labelled = scores > 0.0
-        return loss.of_labelling(int((labelled & positive).sum()), int((labelled & ~positive).sum()), n_pos, n_neg)
-    raise LossError(
-        f"loss {loss.name!r} says neither of rankings nor of labellings what they lose: nothing to score by"
-    )
+    try:
+        return 1.0 - loss_by_order(loss, scores, target, counted.groups, counted.query_weights)
+    except NothingToRankError as error:
+        raise ValueError(f"nothing to score: {error}") from None

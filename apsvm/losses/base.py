@@ -40,6 +40,9 @@ class Loss(ABC):
     takes_grades: ClassVar[bool] = False
     #: A constant added to all scores changes its hinge.
     depends_on_level: ClassVar[bool] = True
+    #: It counts only the top of a list, so that its hinge is least at or near w = 0 where lists are long: the name of
+    #: the loss whose minimiser the tight bound starts from.
+    starts_from: str | None = None
 
 
 class LossOverRankings(Loss):

@@ -27,6 +27,7 @@ class NDCGAtKLoss(GradedLoss):
     """One minus NDCG@k. Raises LossError unless k ≥ 1."""
 
     parameter = int
+    starts_from = "ndcg"
 
     def __init__(self, k: int = 10) -> None:
         self.k = check_cutoff("ndcg@k", k)

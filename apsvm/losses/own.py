@@ -1,7 +1,7 @@
 """A user's own loss: any object with the family's two arrays, or a ``package.module:Name`` that leads to one.
 
-The object needs ``weights(n_pos)`` and ``discount(n)`` (see ``RankingLoss``), and may say ``name``, ``unimodal`` and
-``metric``.
+The object needs ``weights(n_pos)`` and ``discount(n)`` (see ``RankingLoss``), and may say ``name``, ``unimodal``,
+``metric`` and ``starts_from``.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class OwnLoss(RankingLoss):
         self.name = name
         self.unimodal = bool(getattr(arrays, "unimodal", False))
         self.metric = getattr(arrays, "metric", None)
+        self.starts_from = getattr(arrays, "starts_from", None)
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:
         return self.arrays.weights(n_pos)  # type: ignore[no-any-return]

@@ -17,6 +17,7 @@ class PrecisionAtKLoss(LossOverRankings):
     """Precision at k of the best ranking, less that of the ranking. Raises LossError unless k ≥ 1."""
 
     parameter = int
+    starts_from = "ap"
 
     def __init__(self, k: int = 10) -> None:
         self.k = check_cutoff("p@k", k)

@@ -18,6 +18,7 @@ class RankBiasedPrecisionLoss(RankingLoss):
     """``rho`` is the persistence ρ. Raises LossError unless 0 < ρ < 1."""
 
     parameter = float
+    starts_from = "ap"
 
     def __init__(self, rho: float = 0.8) -> None:
         if not 0.0 < rho < 1.0:

@@ -16,6 +16,7 @@ class ReciprocalRankLoss(RankingLoss):
 
     name = "mrr"
     metric = "RR"
+    starts_from = "ap"
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:
         weights = np.zeros(n_pos)

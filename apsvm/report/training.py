@@ -160,7 +160,7 @@ def convergence(run: Run, drawn: Drawn) -> Markup:
     if not headers:
         content += [element("p", sentence) for sentence in words.unfinished(run.records)]
     elif len(headers) == 1:
-        content += [element("p", sentence) for sentence in words.certificate(headers[0][1])]
+        content += [element("p", text) for text in (*words.certificate(headers[0][1]), *headers[0][1].cautions)]
     else:
         content.append(_certificates(headers))
     try:

@@ -1,6 +1,7 @@
 """What is minimised besides ½‖w‖²: functions of the scores, each with its value, slopes and declared lower bound."""
 
 from apsvm.oracles.layout import NothingToRankError, require_pairs
+from apsvm.risk.by_order import loss_by_order
 from apsvm.risk.nothing import NoRisk
 from apsvm.risk.ramp import Ramp
 from apsvm.risk.rankings import Account, CuttingPlane, NoLoss, OracleCall, Risk, bind_risk, make_risk
@@ -15,6 +16,7 @@ __all__ = [
     "Ramp",
     "Risk",
     "bind_risk",
+    "loss_by_order",
     "make_risk",
     "require_pairs",
 ]

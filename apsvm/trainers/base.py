@@ -54,6 +54,16 @@ class TrainingSet:
     source: str = "the rows"
     fingerprint: str = ""
 
+    def select(self, which: NDArray[np.int64]) -> TrainingSet:
+        """The rows ``which`` (k,) int64, in that order."""
+        return replace(
+            self,
+            rows=self.rows.select(which),
+            target=self.target.of(which),
+            queries=None if self.queries is None else self.queries[which],
+            costs=None if self.costs is None else self.costs[which],
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -101,6 +111,8 @@ class Outcome:
         factors of items
     state : why it stopped; as_asked : whether that is what was asked for; interrupted : by a signal
     trouble : what was not finite, where that ended it
+    ranks : whether it tells any two training rows apart; of a set of rankers, whether each does
+    cautions : sentences on what the ranker is not good for, which are said whether or not anybody asks
     settings : it was trained with: of a path of values, with its own
     name : what tells it from the others of a path, in file names; empty if there is one only
     iterations, C, certificate, gradient, epochs, details : see ``apsvm.header.Header``
@@ -118,6 +130,8 @@ class Outcome:
     as_asked: bool = True
     interrupted: bool = False
     trouble: str | None = None
+    ranks: bool = True
+    cautions: Sequence[str] = ()
     name: str = ""
     iterations: int | None = None
     C: float | None = None

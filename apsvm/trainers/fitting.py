@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.labels import LabelOptions, Target, decide, two_classes
-from apsvm.data.rows import Rows
+from apsvm.data.rows import RowOperator, Rows
 from apsvm.data.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.header import Data, Features, Header, SkippedClass
 from apsvm.machine import thread_count
@@ -29,6 +29,13 @@ from apsvm.types import Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
+
+
+#: Said of a ranker whose scores of the training rows are all alike.
+RANKS_NOTHING = (
+    "this model ranks nothing: all training rows have the same score. Try --bound auto or tight, another --loss (ap), "
+    "or features that vary"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +139,15 @@ class Fit:
             fingerprint=dataset.fingerprint,
         )
 
-    def outcomes(self, watch: Watch, start: NDArray[np.float64] | None = None) -> Iterator[Outcome]:
-        """The trained rankers, as ``Trainer.train`` gives and raises them."""
-        data = self.training_set()
+    def outcomes(
+        self, watch: Watch, start: NDArray[np.float64] | None = None, data: TrainingSet | None = None
+    ) -> Iterator[Outcome]:
+        """The trained rankers, as ``Trainer.train`` gives and raises them, those that rank nothing marked; ``data``:
+        the training set, where there is one already."""
+        data = data or self.training_set()
         log = _LogOfData(watch.log, self, len(data.rows))
-        yield from self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out())
+        for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
+            yield _ranking_checked(outcome, data.rows)
 
     def start(self, ranker: LinearRanker) -> NDArray[np.float64]:
         """The weights of a ranker, one a column of the training's rows.
@@ -202,6 +213,7 @@ class Fit:
             gradient=outcome.gradient,
             epochs=outcome.epochs,
             details=outcome.details,
+            cautions=tuple(outcome.cautions),
             data=Data(
                 file=os.path.basename(dataset.source),
                 sha256=dataset.fingerprint,
@@ -228,6 +240,22 @@ def installed(package: str) -> str:
 def _of(values: Any, selection: NDArray[np.int64] | None) -> Any:
     """The selected values; None of None."""
     return values if values is None or selection is None else values[selection]
+
+
+def _ranking_checked(outcome: Outcome, rows: RowOperator) -> Outcome:
+    """The outcome, with a caution where its scores of the training rows are all alike."""
+    if outcome.classes:
+        from apsvm.data.dataset import shown_label
+
+        classes = [(label, _ranking_checked(part, rows)) for label, part in outcome.classes]
+        useless = [shown_label(label) for label, part in classes if not part.ranks]
+        if not useless:
+            return replace(outcome, classes=classes)
+        what = f"the rankers of {len(useless)} classes rank nothing: {', '.join(useless)}"
+        return replace(outcome, classes=classes, ranks=False, cautions=[*outcome.cautions, what])
+    if not isinstance(outcome.w, np.ndarray) or (outcome.w.any() and np.ptp(rows.scores(outcome.w)) > 0.0):
+        return outcome
+    return replace(outcome, ranks=False, cautions=[RANKS_NOTHING])
 
 
 class _LogOfData:

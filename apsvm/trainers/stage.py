@@ -72,10 +72,19 @@ class StageReport:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """w : (dimension,) float64, the bias weight last if there is one; stages : one report a stage, the last is w's;
-    exact : False where the problem solved only approximates the loss's; queries, queries_skipped : of the risk;
-    notes : what the user should know of the data; hinge_objective : for the tight bound, the hinge's
-    optimum, to thirty times ε."""
+    """What a training came to.
+
+    Attributes
+    ----------
+    w : (dimension,) float64, the bias weight last if there is one
+    stages : one report a stage, the last is w's
+    exact : False where the problem solved only approximates the loss's
+    queries, queries_skipped : of the risk
+    notes : what the user should know of the data
+    hinge_objective : for the tight bound, the hinge's optimum, to thirty times ε
+    certified_loss : whose problem the certificate is of, where that is another loss than was asked for
+    share_of_nothing : the bound on the loss, as a share of what it is at w = 0, where the two can be compared
+    """
 
     w: NDArray[np.float64]
     stages: list[StageReport]
@@ -84,6 +93,8 @@ class Trained:
     queries_skipped: int
     notes: list[str] = field(default_factory=list)
     hinge_objective: float | None = None
+    certified_loss: str | None = None
+    share_of_nothing: float | None = None
 
     @property
     def solution(self) -> CuttingPlaneSolution:

@@ -6,13 +6,14 @@ With the 0-1 loss the same recipe is the papers' binary SVM baseline.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.losses.base import Loss
 from apsvm.oracles import make_oracle
-from apsvm.risk import make_risk
+from apsvm.risk import Risk, make_risk
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings
@@ -28,6 +29,7 @@ def train_path(
     watch: Watch,
     start: NDArray[np.float64] | None = None,
     *,
+    tight_start: NDArray[np.float64] | None = None,
     stage: str = "train",
 ) -> Iterator[Trained]:
     """Train for one C after another, each from the planes and the solution of those before; ascending values go
@@ -38,6 +40,7 @@ def train_path(
     settings : all but ``C`` count
     values_of_C : > 0
     start : (dimension,) float64, where to begin
+    tight_start : (dimension,) float64, where the tight bound begins besides; None: at ``start``
     stage : its name in logs
 
     Raises
@@ -66,6 +69,16 @@ def train_path(
         seconds_used += report.solution.seconds
         trained = Trained(report.solution.w, [report], oracle.exact, risk.queries, risk.queries_skipped)
         if tight is not None and trained.state is State.CONVERGED:
-            trained = tight.tighten(trained, C, start, seconds_used=seconds_used)
+            trained = tight.tighten(
+                trained, C, start if tight_start is None else tight_start, seconds_used=seconds_used
+            )
             seconds_used += trained.solution.seconds
-        yield trained
+        yield replace(trained, share_of_nothing=_share_of_nothing(risk, trained, C))
+
+
+def _share_of_nothing(risk: Risk, trained: Trained, C: float) -> float | None:
+    """The bound at w as a share of its value at w = 0, which is the largest Δ there is."""
+    at_zero = risk.tangent(np.zeros(risk.n_scores), np.empty(risk.n_scores)).value
+    risk.account()
+    bound = (trained.solution.certificate.primal - 0.5 * float(trained.w @ trained.w)) / C
+    return bound / at_zero if at_zero > 0.0 and np.isfinite(bound) else None

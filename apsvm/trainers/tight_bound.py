@@ -41,6 +41,8 @@ from apsvm.trainers.stage import ConvexPart, Stage, StageReport, Trained, bounds
 HINGE_SLACKNESS = 30.0
 #: A start is tried at its own length times these, and at the best of them times half and twice.
 LENGTHS = tuple(4.0**k for k in range(-4, 5))
+#: From this share of the risk at w = 0 on, the hinge's minimiser is no start to rely on.
+HOPELESS = 0.9
 #: Of ε·C, what a quasi-Newton step must gain.
 LEAST_GAIN = 0.01
 
@@ -93,17 +95,18 @@ class TightBound:
         self._watch = watch
         self._may_leave = may_leave
         self._curvature = _curvature(risk.rows) if may_leave else None
+        self._at_zero: float | None = None
         self._last: NDArray[np.float64] | None = None  # the solution for the C before on the path
 
     def tighten(
         self, hinge: Trained, C: float, start: NDArray[np.float64] | None = None, *, seconds_used: float = 0.0
     ) -> Trained:
         """The stationary point below the lowest that is reached from the hinge's solution, that for the C before on a
-        path, and ``start``."""
+        path, ``start``, and, where the hinge found nothing, the difference of the classes' means."""
         spent = _Spent(seconds_used, time.perf_counter())
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
-                lowest = self._lowest(hinge.w, C, start, spent) if self._may_leave else hinge.w
+                lowest = self._lowest(hinge, C, start, spent) if self._may_leave else hinge.w
                 rounds = _Rounds(self._stage, self._ramp, self._settings, self._watch, C, spent)
                 end = rounds.descend(lowest)
         except FloatingPointError as error:  # J has no finite point: the hinge's solution is what there is
@@ -118,10 +121,13 @@ class TightBound:
         )
 
     def _lowest(
-        self, hinge: NDArray[np.float64], C: float, start: NDArray[np.float64] | None, spent: _Spent
+        self, trained: Trained, C: float, start: NDArray[np.float64] | None, spent: _Spent
     ) -> NDArray[np.float64]:
         """Where the lowest of the descents ends; a start from which there is none is left out."""
+        hinge = trained.w
         starts = {"from the hinge": hinge, "from the C before": self._last, "from the given start": start}
+        if trained.solution.certificate.primal >= HOPELESS * C * self._risk_at_zero():
+            starts["from the means"] = self._difference_of_means()
         ends = []
         for name, point in starts.items():
             if point is not None and (point is hinge or point.any()):
@@ -131,6 +137,22 @@ class TightBound:
                 except FloatingPointError:
                     continue
         return min(ends, key=lambda end: end[0])[1] if ends else hinge
+
+    def _risk_at_zero(self) -> float:
+        if self._at_zero is None:
+            vectors = self._ramp.vectors
+            self._at_zero = self._ramp.hinge.tangent(np.zeros(self._ramp.n_scores), vectors.empty()).value
+        return self._at_zero
+
+    def _difference_of_means(self) -> NDArray[np.float64]:
+        """The mean of the positives less that of the negatives, in each feature over its variance: the mean over the
+        queries."""
+        layout = self._ramp.hinge.layout
+        counts = np.column_stack([layout.n_pos, layout.n_neg]).ravel()
+        shares = np.column_stack([layout.shares, -layout.shares]).ravel()
+        difference = self._ramp.combine(np.repeat(shares / np.maximum(counts, 1), counts))
+        assert self._curvature is not None
+        return difference / self._curvature
 
     def _descend(self, name: str, point: NDArray[np.float64], C: float, spent: _Spent) -> NDArray[np.float64]:
         """By quasi-Newton steps."""

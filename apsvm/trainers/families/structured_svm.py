@@ -22,12 +22,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.labels import Takes
+    from apsvm.header import Json
     from apsvm.losses.base import Loss
+    from apsvm.trainers.decided import Decided
     from apsvm.trainers.stage import Trained
+    from apsvm.types import JsonDict
 
 #: What ``--oracle`` offers: the oracles that serve a ranking loss, and the two-stage approximation.
 ORACLE_CHOICES = ("auto", *(name for name in ORACLES if name not in ("zero-one", "brute-force")), "appx")
-BOUNDS = ("hinge", "tight")
+BOUNDS = ("auto", "hinge", "tight")
+#: From this share of the bound at w = 0 on, a model is said to be hardly better than none.
+NEARLY_NOTHING = 0.98
 SOLVERS = ("line-search", "cutting-plane")
 
 
@@ -76,13 +81,13 @@ class StructuredSettings(Settings):
         help="Where planes are taken: after an exact line search on scores, or at the QP's own point as in the papers.",
     )
     bound: str = setting(
-        "hinge",
+        "auto",
         label="bound",
         choices=BOUNDS,
-        grid=("hinge",),
-        help="What bounds the loss from above: the convex structured hinge, or the tighter ramp, from the hinge's "
-        "minimiser (and --warm-start's model) to a stationary point: often better where some positives are "
-        "hopeless, for several times the work at the larger C that it wants.",
+        grid=("hinge", "tight"),
+        help="What bounds the loss from above: the convex structured hinge of the papers, or the tighter ramp, from "
+        "the hinge's minimiser (and --warm-start's model) to a stationary point: often better where some positives "
+        "are hopeless. auto: whichever is better on rows held out, with the best of a few C each where -C is auto.",
     )
     log_ranks: bool = setting(
         False,
@@ -211,36 +216,22 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
-        from apsvm.trainers.approximate import train_approximate
-        from apsvm.trainers.structured_svm import train_path
+        from apsvm.trainers.decided import decide
 
-        asked = self.settings
-        values = self.values_of_C(data)
+        decided = decide(data, self.loss, self.settings, watch, start)
+        settings, values = decided.settings, decided.values_of_C
         watch.log.write(
-            "start", oracle=asked.oracle, C=values[0] if len(values) == 1 else values, epsilon=asked.epsilon
+            "start", oracle=settings.oracle, C=values[0] if len(values) == 1 else values, epsilon=settings.epsilon
         )
-        results: Iterator[Trained]
-        if self._approximates:
-            results = (train_approximate(data, self.loss, asked, C, watch) for C in values)
-        else:
-            results = train_path(data, self.loss, asked, values, watch, start)
-        for given, C, name, trained in zip(asked.C, values, self.names, results, strict=False):
-            yield self._outcome(data, given, C, name, trained)
+        results = decided.train(data, self.loss, watch)
+        for asked, given, name, (C, trained) in zip(self.settings.C, settings.C, self.names, results, strict=False):
+            plan = replace(settings, C=(given,))
+            outcome = self._outcome(data, plan, C, name, trained)
+            yield replace(outcome, settings=replace(self.settings, C=(asked,)), **_choice(decided, outcome))
 
-    def values_of_C(self, data: TrainingSet) -> list[float]:
-        """What ``settings.C`` means for these rows. Raises SettingsError for a multiple beyond float64."""
-        from apsvm.trainers.default_c import default_C
-
-        given = self.settings.C
-        relative = any(isinstance(C, Multiple) for C in given)
-        default = default_C(data, self.loss, self.settings.bound) if relative else 1.0
-        values = [C.factor * default if isinstance(C, Multiple) else C for C in given]
-        for C, value in zip(given, values, strict=True):
-            if not 0.0 < value < math.inf:
-                raise SettingsError(f"-C {C}: {C} of C = {default:g}, the default for these rows, is beyond float64")
-        return values
-
-    def _outcome(self, data: TrainingSet, given: float | Multiple, C: float, name: str, trained: Trained) -> Outcome:
+    def _outcome(
+        self, data: TrainingSet, settings: StructuredSettings, C: float, name: str, trained: Trained
+    ) -> Outcome:
         from apsvm.header import Bounds
         from apsvm.solvers.state import State
 
@@ -255,7 +246,8 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             as_asked=trained.state is State.CONVERGED,
             interrupted=trained.state is State.INTERRUPTED,
             trouble=next((stage.solution.trouble for stage in trained.stages if stage.solution.trouble), None),
-            settings=replace(self.settings, C=(given,)),
+            settings=settings,
+            cautions=_cautions(trained, settings),
             name=name,
             iterations=sum(stage.solution.iterations for stage in trained.stages),
             C=C,
@@ -264,17 +256,47 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
                 dual=bounds.dual,
                 gap=bounds.gap,
                 tolerance=bounds.tolerance,
-                bound=self.settings.bound,
+                bound="hinge" if trained.hinge_objective is None else "tight",
                 exact=trained.exact,
                 hinge_objective=trained.hinge_objective,
+                loss=trained.certified_loss,
             ),
             details={"oracle": " then ".join(stage.oracle for stage in trained.stages)},
             positives=int(data.target.relevant.sum()),
             queries=trained.queries,
             queries_skipped=trained.queries_skipped,
-            notes=[*_how_C_was_found(C, given), *trained.notes, *_fallbacks(trained)],
+            notes=[*_how_C_was_found(C, settings.C[0]), *trained.notes, *_fallbacks(trained)],
             seconds=seconds,
         )
+
+
+def _choice(decided: Decided, outcome: Outcome) -> JsonDict:
+    """The fields of an outcome that tell how its bound was chosen."""
+    choice = decided.choice
+    if choice is None:
+        return {}
+    figures: list[Json] = [
+        {"bound": one.bound, "C": one.C if isinstance(one.C, float) else str(one.C), "loss": one.loss}
+        for one in choice.candidates
+    ]
+    about: dict[str, Json] = {"bound": choice.bound, "held_out": choice.how, "candidates": figures}
+    return {
+        "details": {**outcome.details, "choice": about},
+        "notes": [str(choice), *outcome.notes],
+        "seconds": {"choosing": decided.seconds, **outcome.seconds},
+    }
+
+
+def _cautions(trained: Trained, settings: StructuredSettings) -> list[str]:
+    share = trained.share_of_nothing
+    if share is None or share < NEARLY_NOTHING:
+        return []
+    remedies = ["--bound tight or auto", "a larger C"] if settings.bound == "hinge" else ["a larger C"]
+    remedies.append("other features (--features piecewise)")
+    return [
+        f"the bound on the loss is {share:.1%} of what it is for no ranking at all: this model may rank badly; what "
+        f"may help: {', '.join(remedies)}"
+    ]
 
 
 def shown_C(given: float | Multiple) -> str:

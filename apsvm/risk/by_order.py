@@ -1,0 +1,80 @@
+"""The loss of the order that scores give: Δ itself, and not a bound on it; what rows held out are judged by.
+
+Rows of equal score stand in the worst order: the negatives first. Of several queries it is the weighted mean over those
+that have something to rank; a graded loss is the weighted sum of its levels'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.labels import Target
+from apsvm.losses.base import Loss, LossError, is_over_labellings, is_over_rankings
+from apsvm.losses.graded import takes_grades
+from apsvm.oracles.layout import NothingToRankError
+
+
+def loss_by_order(
+    loss: Loss,
+    scores: NDArray[np.float64],
+    target: Target,
+    groups: NDArray[np.int64] | None = None,
+    query_weights: Mapping[int, float] | None = None,
+) -> float:
+    """Δ of the rows' order by ``scores`` (n,), or for a loss over labellings of the rows above 0.
+
+    Parameters
+    ----------
+    target : of the n rows
+    groups : (n,) int64, their queries; None: one for all
+    query_weights : weight of each query in the mean, 1 where not named
+
+    Raises
+    ------
+    NothingToRankError : no query with a weight has rows of different relevance
+    LossError : a loss over neither rankings nor labellings
+    """
+    if groups is None:
+        parts = [np.arange(scores.size)]
+        names = [0]
+    else:
+        by_group = np.argsort(groups, kind="stable")
+        unique, starts = np.unique(groups[by_group], return_index=True)
+        parts, names = np.split(by_group, starts[1:]), unique.tolist()
+    total = weight_in_all = 0.0
+    for name, rows in zip(names, parts, strict=True):
+        tasks = list(_tasks(loss, target.of(rows)))
+        weight = 1.0 if groups is None or query_weights is None else query_weights.get(name, 1.0)
+        if tasks and weight > 0.0:
+            total += weight * sum(share * _of_task(loss, scores[rows], positive) for positive, share in tasks)
+            weight_in_all += weight
+    if weight_in_all == 0.0:
+        raise NothingToRankError("no query that counts has rows of different relevance")
+    return total / weight_in_all
+
+
+def _tasks(loss: Loss, target: Target) -> Iterator[tuple[NDArray[np.bool_], float]]:
+    """The binary tasks of a query, as which rows are positive, and their weights."""
+    if target.grades is not None and takes_grades(loss):
+        for threshold, weight in loss.levels(target.grades):
+            yield target.grades >= threshold, weight
+    elif target.relevant.any() and not target.relevant.all():
+        yield target.relevant, 1.0
+
+
+def _of_task(loss: Loss, scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> float:
+    n_pos = int(positive.sum())
+    n_neg = positive.size - n_pos
+    if is_over_rankings(loss):
+        in_order = positive[np.lexsort((positive, -scores))]
+        above = np.cumsum(~in_order, dtype=np.int64)[in_order]
+        return loss.of_ranking(above, n_neg)
+    if is_over_labellings(loss):
+        labelled = scores > 0.0
+        return loss.of_labelling(int((labelled & positive).sum()), int((labelled & ~positive).sum()), n_pos, n_neg)
+    raise LossError(
+        f"loss {loss.name!r} says neither of rankings nor of labellings what they lose: nothing to score by"
+    )

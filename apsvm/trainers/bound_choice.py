@@ -1,0 +1,272 @@
+"""``--bound auto``: the hinge or the tight bound, and with ``-C auto`` the C too, by the loss on rows held out.
+
+The hinge is convex and hard to beat where nearly every positive can be found; where some are hopeless it gives up, and
+the tight bound does not. Which of the two a data set wants shows in a second: candidates are trained on a part of the
+rows, loosely, and judged by Δ itself (``risk.by_order``) on the rest: each bound at some multiples of its default C,
+and further ones where the best stands at the upper edge.
+
+How many rows that takes is decided by what a pass over them costs, so that small data have five folds, twice, and large
+ones a single split whose training part is small enough for all candidates to take about as long as the training itself.
+Folds are drawn with the settings' seed; the choice does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.losses.base import Loss
+from apsvm.machine import thread_count
+from apsvm.risk import NothingToRankError, loss_by_order
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.default_c import default_C
+from apsvm.trainers.families.structured_svm import StructuredSettings, shown_C
+from apsvm.trainers.settings import Multiple
+from apsvm.trainers.structured_svm import train_path
+
+#: Multiples of the default C that are tried, by bound, where none is named.
+#: The tight bound's from above: a large C escapes from the stationary points near the hinge's minimiser in which a
+#: small one would be caught, and each solution is a start for the next.
+MULTIPLES = {"hinge": (1.0, 10.0, 100.0), "tight": (100.0, 10.0, 1.0, 0.1)}
+#: How often a grid whose highest C is the best goes on to ten times that.
+WIDENINGS = 2
+#: The gap asked for, at the least: a ranking hardly changes below.
+EPSILON = 1e-2
+#: Fewer positives, negatives or queries than these cannot be held out.
+FEWEST = 6
+#: Positives that a training part should have.
+ENOUGH_POSITIVES = 500
+#: What an oracle call costs, in nanoseconds: for a value of the features, and for a row.
+NS_VALUE, NS_ROW = 2.0, 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A bound and a C, and Δ on the rows held out: the mean over the splits."""
+
+    bound: str
+    C: float | Multiple
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen.
+
+    Attributes
+    ----------
+    bound : "hinge" or "tight"
+    C : the values to train with
+    candidates : all that was tried, the best first; empty where nothing could be held out
+    how : what was held out, or why nothing was
+    seconds : that it took
+    w : (dimension,) float64, the best candidate's weights on the first split: a start for the tight bound
+    """
+
+    bound: str
+    C: tuple[float | Multiple, ...]
+    candidates: Sequence[Candidate]
+    how: str
+    seconds: float
+    w: NDArray[np.float64] | None = None
+
+    def __str__(self) -> str:
+        if not self.candidates:
+            return f"--bound auto: {self.bound} ({self.how})"
+        best = self.candidates[0]
+        other = next((one for one in self.candidates if one.bound != best.bound), None)
+        against = "" if other is None else f"; {other.bound} at its best: {other.loss:.4g} (C = {shown_C(other.C)})"
+        return (
+            f"--bound auto: {best.bound}, C = {shown_C(best.C)}: loss {best.loss:.4g} on rows held out ({self.how})"
+            f"{against}"
+        )
+
+
+class Split(NamedTuple):
+    """Rows to train on and rows to judge by: ascending int64."""
+
+    training: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+class _Task(NamedTuple):
+    """A path of C with one bound on one split, begun at ``start``."""
+
+    split: int
+    bound: str
+    C: tuple[float | Multiple, ...]
+    start: NDArray[np.float64] | None = None
+
+
+class _Measured(NamedTuple):
+    """One C of a task: Δ on the rows held out, and the weights."""
+
+    task: _Task
+    C: float | Multiple
+    loss: float
+    w: NDArray[np.float64]
+
+
+def choose(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: Watch) -> Choice:
+    """The bound for ``data``, and the C if ``settings`` leave it to the default.
+
+    Parameters
+    ----------
+    loss : over rankings
+    settings : all but ``bound`` count; a third of the time limit at most is spent
+    """
+    began = time.perf_counter()
+    splits, how = _splits(data, settings.seed)
+    if not splits:
+        return Choice("hinge", settings.C, (), how, time.perf_counter() - began)
+    comparison = _Comparison(data, loss, settings, watch, splits, began)
+    free = settings.C == StructuredSettings().C
+    grids = {bound: tuple(map(Multiple, MULTIPLES[bound])) if free else settings.C for bound in MULTIPLES}
+    comparison.run(_Task(at, bound, grid) for at in range(len(splits)) for bound, grid in grids.items())
+    for _ in range(WIDENINGS if free else 0):
+        best = comparison.candidates()[:1]
+        if not best or _amount(best[0].C) < max(map(_amount, grids[best[0].bound])):
+            break
+        (top,) = best
+        higher = Multiple(10.0 * _amount(top.C))
+        grids[top.bound] = (*grids[top.bound], higher)
+        comparison.run(
+            _Task(at, top.bound, (higher,), comparison.end(at, top.bound, top.C)) for at in range(len(splits))
+        )
+    candidates = comparison.candidates()
+    seconds = time.perf_counter() - began
+    if not candidates:
+        return Choice("hinge", settings.C, (), "there was no time to compare", seconds)
+    top = candidates[0]
+    C = (top.C,) if free else settings.C
+    return Choice(top.bound, C, candidates, how, seconds, comparison.end(0, top.bound, top.C))
+
+
+class _Comparison:
+    """Candidates on the splits, as many at a time as there are threads."""
+
+    def __init__(
+        self,
+        data: TrainingSet,
+        loss: Loss,
+        settings: StructuredSettings,
+        watch: Watch,
+        splits: Sequence[Split],
+        began: float,
+    ) -> None:
+        self._loss = loss
+        self._threads = thread_count(settings.threads)
+        self._settings = replace(settings, epsilon=max(settings.epsilon, EPSILON), log_ranks=False, threads=1)
+        self._quiet = Watch(should_stop=watch.should_stop)
+        self._deadline = None if settings.time_limit is None else began + settings.time_limit / 3.0
+        rows = data.rows.for_many_passes().with_threads(1)
+        self._parts = [(_part(data, rows, split.training), _part(data, rows, split.test)) for split in splits]
+        self._measured: list[_Measured] = []
+
+    def run(self, tasks: Iterator[_Task]) -> None:
+        """What could not be trained, or not in time, is left out."""
+        # The largest first: the last of them should not run alone.
+        listed = sorted(tasks, key=lambda task: task.bound == "hinge")
+        if self._threads == 1:
+            done = map(self._do, listed)
+            self._measured += [one for path in done for one in path]
+            return
+        with ThreadPoolExecutor(self._threads) as pool:
+            self._measured += [one for path in pool.map(self._do, listed) for one in path]
+
+    def _do(self, task: _Task) -> list[_Measured]:
+        training, test = self._parts[task.split]
+        limit = None if self._deadline is None else self._deadline - time.perf_counter()
+        if self._quiet.should_stop() or (limit is not None and limit <= 0.0):
+            return []
+        settings = replace(self._settings, bound=task.bound, C=task.C, time_limit=limit)
+        scale = default_C(training, self._loss, task.bound)
+        values = [C.factor * scale if isinstance(C, Multiple) else C for C in task.C]
+        path: list[_Measured] = []
+        try:
+            for C, trained in zip(
+                task.C, train_path(training, self._loss, settings, values, self._quiet, task.start), strict=False
+            ):
+                scores = test.rows.scores(trained.w)
+                delta = loss_by_order(self._loss, scores, test.target, test.queries, test.query_weights)
+                path.append(_Measured(task, C, delta, trained.w))
+        except (FloatingPointError, NothingToRankError):
+            pass  # a candidate that cannot be trained on a part of the rows is none
+        return path
+
+    def candidates(self) -> list[Candidate]:
+        """Those that were measured on every split, the best first; of equals the hinge, and the smaller C."""
+        losses: dict[tuple[str, float | Multiple], list[float]] = {}
+        for one in self._measured:
+            losses.setdefault((one.task.bound, one.C), []).append(one.loss)
+        whole = [
+            Candidate(bound, C, math.fsum(values) / len(values))
+            for (bound, C), values in losses.items()
+            if len(values) == len(self._parts)
+        ]
+        return sorted(whole, key=lambda one: (one.loss, one.bound, _amount(one.C)))
+
+    def end(self, split: int, bound: str, C: float | Multiple) -> NDArray[np.float64]:
+        """The weights of a candidate on a split."""
+        return next(one.w for one in self._measured if (one.task.split, one.task.bound, one.C) == (split, bound, C))
+
+
+def _amount(C: float | Multiple) -> float:
+    return C.factor if isinstance(C, Multiple) else C
+
+
+def _part(data: TrainingSet, rows: object, which: NDArray[np.int64]) -> TrainingSet:
+    return replace(data, rows=rows).select(which)  # type: ignore[arg-type]
+
+
+def _splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
+    """The splits, and what they are in words; none where there is too little to hold anything out."""
+    rng = np.random.default_rng(seed)
+    n = len(data.rows)
+    call = 1e-6 * (NS_VALUE * data.rows.n_values + NS_ROW * n)  # milliseconds
+    queries = data.queries
+    if queries is not None and np.unique(queries).size > 1:
+        units, of_unit = np.unique(queries, return_inverse=True)
+        if units.size < FEWEST:
+            return [], f"{units.size} queries are too few to hold any out"
+        strata = [np.arange(units.size)]
+        kind = "queries"
+    else:
+        of_unit = np.arange(n)
+        relevant = data.target.relevant
+        strata = [np.flatnonzero(relevant), np.flatnonzero(~relevant)]
+        fewest = min(stratum.size for stratum in strata)
+        if fewest < FEWEST:
+            return [], f"{fewest} rows of one class are too few to hold any out"
+        kind = "rows"
+    smallest = min(stratum.size for stratum in strata)
+    if call <= 3.0:
+        repeats, folds = (2, 5) if call <= 0.3 else (1, 5) if call <= 1.0 else (1, 3)
+        splits = [split for _ in range(repeats) for split in _folds(strata, min(folds, smallest // 2), of_unit, rng)]
+        return splits, f"{folds} folds of {kind}" + (", twice" if repeats == 2 else "")
+    share = min(2.0 / 3.0, max(0.15, 4.0 / call))
+    training = np.zeros(int(of_unit.max()) + 1, dtype=bool)
+    for at, stratum in enumerate(strata):
+        # Rare positives are what the ranking is about: more of them, where the share would leave few.
+        mine = share if at > 0 else min(2.0 / 3.0, max(share, ENOUGH_POSITIVES / stratum.size))
+        training[rng.permutation(stratum)[: max(1, round(mine * stratum.size))]] = True
+    chosen = training[of_unit]
+    return [Split(np.flatnonzero(chosen), np.flatnonzero(~chosen))], f"{1.0 - share:.0%} of the {kind}"
+
+
+def _folds(
+    strata: Sequence[NDArray[np.int64]], count: int, of_unit: NDArray[np.int64], rng: np.random.Generator
+) -> Iterator[Split]:
+    fold = np.empty(sum(stratum.size for stratum in strata), dtype=np.int64)
+    for stratum in strata:
+        fold[rng.permutation(stratum)] = np.arange(stratum.size) % count
+    of_row = fold[of_unit]
+    for at in range(count):
+        yield Split(np.flatnonzero(of_row != at), np.flatnonzero(of_row == at))

@@ -1,0 +1,109 @@
+"""What a structured SVM leaves to be found out, found out: the bound, the numbers that values of C stand for, and where
+to begin. Then the training itself."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.losses.base import Loss
+from apsvm.trainers.approximate import train_approximate
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.bound_choice import Choice, choose
+from apsvm.trainers.default_c import default_C
+from apsvm.trainers.families.structured_svm import StructuredSettings
+from apsvm.trainers.settings import Multiple, SettingsError
+from apsvm.trainers.stage import Trained
+from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.top_losses import Start, default_C_at, find_start, train_from_start
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decided:
+    """A structured SVM of which nothing is left to be found out.
+
+    Attributes
+    ----------
+    settings : ``bound`` is hinge or tight, ``time_limit`` what is left of it
+    values_of_C : what ``settings.C`` means for these rows
+    start : where to begin, if somewhere
+    choice : how the bound was chosen, if it was
+    seconds : that all this took
+    """
+
+    settings: StructuredSettings
+    values_of_C: list[float]
+    start: Start | None
+    choice: Choice | None
+    seconds: float
+
+    def train(self, data: TrainingSet, loss: Loss, watch: Watch) -> Iterator[tuple[float, Trained]]:
+        """For each C what was trained, and the C it was trained with."""
+        settings, values, start = self.settings, self.values_of_C, self.start
+        if settings.oracle == "appx":
+            yield from ((C, train_approximate(data, loss, settings, C, watch)) for C in values)
+        elif start is not None and start.loss is not None:
+            yield from train_from_start(data, loss, settings, values, watch, start)
+        else:
+            point = None if start is None else start.w
+            besides = None if self.choice is None or start is not None else self.choice.w
+            path = train_path(data, loss, settings, values, watch, point, tight_start=besides)
+            yield from zip(values, path, strict=False)
+
+
+def decide(
+    data: TrainingSet,
+    loss: Loss,
+    settings: StructuredSettings,
+    watch: Watch,
+    given_start: NDArray[np.float64] | None = None,
+) -> Decided:
+    """Everything that ``settings`` leave open for these rows.
+
+    Raises
+    ------
+    SettingsError : a multiple of the default C beyond float64
+    ValueError, FloatingPointError : as ``train_path``
+    """
+    began = time.perf_counter()
+    start = None if given_start is None else Start(None, given_start)
+    choice = None
+    descends = loss.over_rankings and settings.oracle != "appx" and settings.bound != "hinge"
+    if descends and loss.starts_from is not None:
+        start = start or find_start(data, loss, settings, watch)
+        choice = start.choice
+        bound = "tight"
+    elif descends and settings.bound == "auto":
+        choice = choose(data, loss, settings, watch)
+        settings = replace(settings, C=choice.C)
+        bound = choice.bound
+    else:
+        bound = "hinge" if settings.bound == "auto" else settings.bound
+    settings = replace(settings, bound=bound)
+    from_start = start if descends and loss.starts_from is not None else None
+    values = _values_of_C(data, loss, settings, from_start)
+    seconds = time.perf_counter() - began
+    if settings.time_limit is not None:
+        settings = replace(settings, time_limit=max(0.0, settings.time_limit - seconds))
+    return Decided(settings, values, start, choice, seconds)
+
+
+def _values_of_C(data: TrainingSet, loss: Loss, settings: StructuredSettings, start: Start | None) -> list[float]:
+    default = 1.0
+    if any(isinstance(C, Multiple) for C in settings.C):
+        at_start = start is not None and start.w.any()
+        default = (
+            default_C_at(data, loss, settings, start.w)
+            if start is not None and at_start
+            else default_C(data, loss, settings.bound)
+        )
+    values = [C.factor * default if isinstance(C, Multiple) else C for C in settings.C]
+    for C, value in zip(settings.C, values, strict=True):
+        if not 0.0 < value < math.inf:
+            raise SettingsError(f"-C {C}: {C} of C = {default:g}, the default for these rows, is beyond float64")
+    return values

@@ -1,0 +1,162 @@
+"""Losses of the top (``p@k``, ``ndcg@k``, ``mrr``, ``rbp``), from the minimiser of a loss that sees the whole list.
+
+On a long list the hinge of such a loss is least at or near w = 0, and the ramp has a stationary point there: a few
+places at the top are bought with pairs all over the list. From where a well-behaved loss of the same family ends (ap,
+or ndcg for grades, by the better of its bounds) the tight bound goes down to something useful.
+
+The default C is found at that start w₀, since the scale of the features says nothing of it: the ramp r falls from r(0)
+to Δ(w₀) as w₀ is lengthened, and C is the one for which the length t with
+
+    r(t·w₀) = r(0) − φ·{r(0) − Δ(w₀)},   φ = 1/10,          is the best:   t·‖w₀‖² + C·d r(t·w₀)/dt = 0.
+
+What is returned is never worse, in its own Δ on the training rows, than the start: where the descent ends higher, the
+start is returned with the certificate of its own problem.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.losses import make_loss
+from apsvm.losses.base import Loss
+from apsvm.oracles import make_oracle
+from apsvm.risk import Ramp, loss_by_order, make_risk
+from apsvm.solvers.state import State
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.bound_choice import Choice, choose
+from apsvm.trainers.default_c import default_C
+from apsvm.trainers.families.structured_svm import StructuredSettings
+from apsvm.trainers.settings import Multiple
+from apsvm.trainers.stage import Trained
+from apsvm.trainers.structured_svm import train_path
+
+#: φ: between .05 and .3 the ranking hardly changes; beyond, it begins to fit the training rows' noise.
+DESCENT = 0.1
+#: Lengths of the start that are tried, each so many times the one before, and how often.
+LENGTHEN, LENGTHENINGS = 4.0, 24
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where the descent begins.
+
+    Attributes
+    ----------
+    loss : that was minimised, or None where somebody gave the point
+    w : (dimension,) float64
+    trained : what became of it; None where somebody gave the point
+    C : that it was trained with
+    choice : of its bound
+    """
+
+    loss: Loss | None
+    w: NDArray[np.float64]
+    trained: Trained | None = None
+    C: float = 0.0
+    choice: Choice | None = None
+
+
+def find_start(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: Watch) -> Start:
+    """The minimiser of the loss that ``loss.starts_from``, by the bound that is better on rows held out."""
+    assert loss.starts_from is not None
+    began = time.perf_counter()
+    base = make_loss(loss.starts_from)
+    plan = replace(settings, oracle="auto", C=(Multiple(1.0),), log_ranks=False)
+    choice = choose(data, base, plan, watch)
+    limit = settings.time_limit
+    left = None if limit is None else max(0.0, 2.0 / 3.0 * limit - (time.perf_counter() - began))
+    plan = replace(plan, bound=choice.bound, time_limit=left)
+    (factor,) = choice.C
+    C = factor.factor * default_C(data, base, choice.bound) if isinstance(factor, Multiple) else factor
+    silent = Watch(progress=watch.progress, should_stop=watch.should_stop)
+    (trained,) = train_path(data, base, plan, [C], silent, tight_start=choice.w, stage=base.name)
+    return Start(base, trained.w, trained, C, choice)
+
+
+def default_C_at(data: TrainingSet, loss: Loss, settings: StructuredSettings, start: NDArray[np.float64]) -> float:
+    """See the module; the rule of the features' scale where the start is no better than w = 0."""
+    ramp = Ramp(
+        make_risk(
+            data.rows.for_many_passes(),
+            data.target.relevant,
+            loss,
+            make_oracle(settings.oracle, loss),
+            groups=data.queries,
+            query_weights=data.query_weights,
+            grades=data.target.grades,
+        )
+    )
+    scores, slopes = ramp.scores(start), ramp.vectors.empty()
+    none = ramp.tangent(np.zeros(scores.size), slopes).value
+    reached = _own_loss(data, loss, start)
+    wanted = none - DESCENT * (none - reached)
+
+    def at(length: float) -> float:
+        return ramp.tangent(length * scores, slopes).value
+
+    square = float(start @ start)
+    if not (square > 0.0 and reached < none):
+        return default_C(data, loss, "tight")
+    low, high = _bracket(at, wanted)
+    for _ in range(4):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if at(middle) > wanted else (low, middle)
+    at(high)
+    slope = float(slopes @ scores)
+    C = -high * square / slope if slope < 0.0 else 0.0
+    return C if 0.0 < C < np.inf else default_C(data, loss, "tight")
+
+
+def _bracket(at: Callable[[float], float], wanted: float) -> tuple[float, float]:
+    """Lengths between which the ramp passes ``wanted``."""
+    length = 1.0
+    if at(length) > wanted:
+        for _ in range(LENGTHENINGS):
+            length *= LENGTHEN
+            if at(length) <= wanted:
+                break
+        return length / LENGTHEN, length
+    for _ in range(LENGTHENINGS):
+        length /= LENGTHEN
+        if at(length) > wanted:
+            break
+    return length, length * LENGTHEN
+
+
+def train_from_start(
+    data: TrainingSet,
+    loss: Loss,
+    settings: StructuredSettings,
+    values_of_C: Sequence[float],
+    watch: Watch,
+    start: Start,
+) -> Iterator[tuple[float, Trained]]:
+    """For each C the tight bound's stationary point below ``start``, or the start itself where that ranks the training
+    rows better; with the C of what is returned."""
+    settings = replace(settings, bound="tight")
+    at_start = _own_loss(data, loss, start.w)
+    for C, trained in zip(
+        values_of_C, train_path(data, loss, settings, values_of_C, watch, tight_start=start.w), strict=False
+    ):
+        whole = trained
+        if start.trained is not None:
+            whole = replace(trained, stages=[*start.trained.stages, *trained.stages])
+        if start.trained is None or start.loss is None or _own_loss(data, loss, trained.w) <= at_start:
+            yield C, whole
+        elif trained.state is State.INTERRUPTED:
+            yield C, replace(whole, w=start.w)
+        else:
+            note = (
+                f"the descent on {loss.name} ended at a higher {loss.name} loss on the training rows than it began "
+                f"with: this is the model of {start.loss.name}"
+            )
+            yield start.C, replace(start.trained, certified_loss=start.loss.name, notes=[*start.trained.notes, note])
+
+
+def _own_loss(data: TrainingSet, loss: Loss, w: NDArray[np.float64]) -> float:
+    return loss_by_order(loss, data.rows.scores(w), data.target, data.queries, data.query_weights)
