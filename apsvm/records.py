@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TextIO
 
-from apsvm.clock import Span
+from apsvm.clock import Span, count_cpu_time
 from apsvm.files import read_bytes
 from apsvm.types import JsonObject
 
@@ -46,6 +46,7 @@ class JsonLinesLog:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        count_cpu_time()
 
     def write(self, event: str, **fields: Any) -> None:
         # NaN and infinity are not JSON: a record that holds one is a bug, not a line.

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apsvm import load_any_model
@@ -87,6 +87,7 @@ def test_round_trip(header):
     assert json.dumps(back.to_json()) == text  # 1 and 1.0 are equal in Python only
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(headers_of(Header), headers_of(Header))
 def test_a_difference_and_what_it_differs_from_are_the_header(header, whole):
     difference = json.loads(json.dumps(header.difference(whole)))

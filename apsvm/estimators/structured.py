@@ -46,7 +46,7 @@ class _Structured(Weighted, TakesLoss):
         intercept_scaling: float = 1.0,
         solver: str = "line-search",
         qp: str = "auto",
-        bound: str = "hinge",
+        bound: str = "auto",
         max_iter: int = 10_000,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -133,8 +133,9 @@ class APSVMClassifier(_Structured, TwoClasses):
         positive. Other losses ("zero-one", "f1" …) train it, as the weight of a feature of value intercept_scaling.
     solver : where planes are taken, "line-search" or, as in the papers, "cutting-plane"
     qp : solver of the working-set QP: "auto", "active-set" or "cvxpy"
-    bound : what bounds the loss from above: the convex "hinge", or the "tight" ramp, from the hinge's minimiser to a
-        stationary point, for losses over rankings
+    bound : what bounds the loss from above: the convex "hinge" of the papers, or the "tight" ramp, from the hinge's
+        minimiser to a stationary point, for losses over rankings; "auto": whichever is better on rows held out, with
+        the best of a few C each where C is "auto" (``trainers.bound_choice``)
     max_iter : iterations for each stage of the training
     time_limit : seconds of training, or None
     n_jobs : threads, None: 1, -1: as many as there are cores; the result does not depend on it
@@ -225,7 +226,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         intercept_scaling: float = 1.0,
         solver: str = "line-search",
         qp: str = "auto",
-        bound: str = "hinge",
+        bound: str = "auto",
         max_iter: int = 10_000,
         time_limit: float | None = None,
         n_jobs: int | None = None,

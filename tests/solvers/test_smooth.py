@@ -109,7 +109,8 @@ def test_what_is_told(rng, name):
     assert iterations[-1].gradient_norm <= found.asked * (1 + 1e-6)
     if name == "lbfgs":
         objectives = [told.objective for told in iterations]
-        assert objectives == sorted(objectives, reverse=True)
+        falls = -np.diff(objectives)
+        assert (falls >= -1e-12 * np.abs(objectives[:-1])).all()  # to the last bit or two
 
 
 def test_a_trial_of_the_gradients_line_search_passes_over_no_row(rng):
