@@ -15,14 +15,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
@@ -60,7 +60,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
 
     coef_: NDArray[np.float64]
-    intercept_: Any
+    intercept_: float | NDArray[np.float64]
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     n_iter_: int
@@ -68,7 +68,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     n_queries_skipped_: int
     _header: Header
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
@@ -97,11 +97,11 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
     # What a class of estimators says.
 
-    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Any, Target]:
+    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
         """X as an array and what y means, of a fit, checked."""
         raise NotImplementedError
 
-    def _read_again(self, X: Matrix, y: Column) -> tuple[Any, Target]:
+    def _read_again(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         """X as an array and what y means to the fitted estimator, checked."""
         raise NotImplementedError
 
@@ -109,7 +109,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """Raises ValueError if the rows that count are all alike."""
         raise NotImplementedError
 
-    def _loss(self) -> Any:
+    def _loss(self) -> str | object:
         """What the trainer is asked to train on."""
         return self._trainer.losses[0]
 

@@ -8,11 +8,12 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -33,7 +34,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
 
     classes_: AnyArray
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
@@ -43,7 +44,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         positive = self.decision_function(X) > 0.0
         return self.classes_[positive.astype(np.intp)]
 
-    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Any, Target]:
+    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
         X, y = validate_data(self, X, y, **FEATURES)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -58,7 +59,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         self.classes_ = classes
         return X, of_two(y, classes)
 
-    def _read_again(self, X: Matrix, y: Column) -> tuple[Any, Target]:
+    def _read_again(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         check_is_fitted(self)
         X, y = validate_data(self, X, y, reset=False, **FEATURES)
         unknown = ~np.isin(y, self.classes_)
@@ -112,12 +113,12 @@ class RankerOfNumbers(LinearEstimator):
         given = getattr(self, "relevant_from", None)
         return None if given is None else check_number("relevant_from", given, Range())
 
-    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Any, Target]:
+    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
         relevant_from = self._lowest_relevant()
         X, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, **FEATURES)
         return X, of_numbers(y.astype(np.float64), plan.takes, relevant_from=relevant_from)
 
-    def _read_again(self, X: Matrix, y: Column) -> tuple[Any, Target]:
+    def _read_again(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         check_is_fitted(self)
         X, y = validate_data(self, X, y, reset=False, y_numeric=True, **FEATURES)
         return X, again(y.astype(np.float64), self._header.labels)

@@ -11,7 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from apsvm.data.labels import Takes
 from apsvm.estimators.base import LinearEstimator
@@ -27,17 +27,17 @@ from apsvm.trainers.families import TRAINERS, trainer_of
 from apsvm.trainers.settings import Declared, declared
 
 #: Parameters of every estimator: the default, and what is said of them.
-_OF_ALL: Mapping[str, tuple[Any, str]] = {
+_OF_ALL: Mapping[str, tuple[object, str]] = {
     "time_limit": (None, "seconds of training, or None"),
     "n_jobs": (None, "threads, None: 1, -1: as many as there are cores"),
     "warm_start": (False, "whether a fit starts from the weights of the one before"),
     "random_state": (None, "seed of what is drawn, or a ``numpy.random.RandomState``"),
     "verbose": (0, '1 shows each iteration on standard error (the logger "apsvm")'),
 }
-_OF_RANKERS: Mapping[str, tuple[Any, str]] = {
+_OF_RANKERS: Mapping[str, tuple[object, str]] = {
     "relevant_from": (None, "the lowest grade that is relevant; there are then only relevant rows and others"),
 }
-_OF_CLASSIFIERS: Mapping[str, tuple[Any, str]] = {
+_OF_CLASSIFIERS: Mapping[str, tuple[object, str]] = {
     "fit_intercept": (True, "whether there is a constant: as many training rows score above 0 as are positive"),
 }
 
@@ -127,7 +127,7 @@ def _signature_for(plan: AnyTrainer) -> type[LinearEstimator]:
     return ByQuery if plan.uses_queries else OfRows
 
 
-def _parameters(trainer: type[AnyTrainer], loss: str, ranks: bool) -> dict[str, tuple[Any, str]]:
+def _parameters(trainer: type[AnyTrainer], loss: str, ranks: bool) -> dict[str, tuple[object, str]]:
     """The default and the description of each, by name."""
     of_settings = {
         name: (default_of(field), _described(about))
@@ -144,7 +144,7 @@ def _described(about: Declared) -> str:
     return re.sub(r"--([a-z][a-z-]*)", lambda flag: flag[1].replace("-", "_"), text)
 
 
-def _documentation(trainer: type[AnyTrainer], ranks: bool, parameters: Mapping[str, tuple[Any, str]]) -> str:
+def _documentation(trainer: type[AnyTrainer], ranks: bool, parameters: Mapping[str, tuple[object, str]]) -> str:
     y = (
         "y holds numbers, the higher the more relevant."
         if ranks
@@ -169,7 +169,7 @@ class _Pickled(LinearEstimator):
     #: What ``_estimator`` made the class for.
     _made_for: ClassVar[tuple[type[AnyTrainer], str]]
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
+    def __reduce__(self) -> tuple[Callable[..., LinearEstimator], tuple[object, ...], object]:
         made_for = type(self).__dict__.get("_made_for")
         if made_for is None:  # a class that somebody derived from a made one, and which has a module
             return _blank, (type(self),), self.__getstate__()
@@ -190,13 +190,13 @@ def _made(
     bases: tuple[type, ...],
     parameters: Sequence[inspect.Parameter],
     documentation: str,
-    **attributes: Any,
+    **attributes: object,
 ) -> type[LinearEstimator]:
     """A class whose ``__init__`` takes ``parameters`` and keeps them, as scikit-learn wants it; with ``attributes``."""
     itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     signature = inspect.Signature([itself, *parameters])
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: LinearEstimator, *args: object, **kwargs: object) -> None:
         given = signature.bind(self, *args, **kwargs)
         given.apply_defaults()
         for parameter, value in list(given.arguments.items())[1:]:

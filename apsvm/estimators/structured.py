@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.losses import TakesLoss
@@ -16,7 +15,7 @@ from apsvm.model import LinearRanker
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.settings import Range
-from apsvm.types import JsonDict
+from apsvm.types import JsonDict, Seed
 
 #: Where a model tells nothing of its certificate.
 _UNKNOWN = Bounds(primal=math.nan, dual=math.nan, gap=math.nan, tolerance=math.nan, exact=False)
@@ -36,7 +35,7 @@ class _Structured(Weighted, TakesLoss):
 
     def __init__(
         self,
-        loss: Any = "ap",
+        loss: str | object = "ap",
         *,
         C: float | str = "auto",
         epsilon: float = 1e-3,
@@ -51,7 +50,7 @@ class _Structured(Weighted, TakesLoss):
         time_limit: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
@@ -214,7 +213,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
 
     def __init__(
         self,
-        loss: Any = "ndcg",
+        loss: str | object = "ndcg",
         *,
         relevant_from: float | None = None,
         C: float | str = "auto",
@@ -230,7 +229,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         time_limit: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(
