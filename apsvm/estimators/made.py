@@ -38,6 +38,7 @@ _OF_RANKERS: Mapping[str, tuple[object, str]] = {
     "relevant_from": (None, "the lowest grade that is relevant; there are then only relevant rows and others"),
 }
 _OF_CLASSIFIERS: Mapping[str, tuple[object, str]] = {
+    "pos_label": (None, "the value of y that is positive; None: the second in sorted order"),
     "fit_intercept": (True, "whether there is a constant: as many training rows score above 0 as are positive"),
 }
 
@@ -148,7 +149,7 @@ def _documentation(trainer: type[AnyTrainer], ranks: bool, parameters: Mapping[s
     y = (
         "y holds numbers, the higher the more relevant."
         if ranks
-        else "y holds two values of any type; the second in sorted order is positive."
+        else "y holds two values of any type; the second in sorted order is positive, or ``pos_label``."
     )
     lines = [f"    {name} : {text}" for name, (_, text) in parameters.items()]
     return "\n".join(
@@ -158,7 +159,7 @@ def _documentation(trainer: type[AnyTrainer], ranks: bool, parameters: Mapping[s
         + ["    coef_, intercept_ : score(x) = coef_·x + intercept_", "    n_iter_ : iterations, or epochs"]
         + ["    n_queries_, n_queries_skipped_ : queries that were trained on, and those without anything to rank"]
         + ["    n_features_in_, feature_names_in_ : as everywhere in scikit-learn"]
-        + ([] if ranks else ["    classes_ : (2,) the two values"])
+        + ([] if ranks else ["    classes_ : (2,) the two values; pos_label_ : the positive one"])
         + ["    "]
     )
 
