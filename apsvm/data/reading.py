@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from apsvm.data.dataset import DataError, Dataset
-from apsvm.data.folder import open_folder
 from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS, read_matrix
 from apsvm.data.svmlight import read_svmlight
 from apsvm.types import Matrix
@@ -74,7 +73,7 @@ def read_data(
             threads=threads,
         )
     if kind == "folder":
-        data = open_folder(source)
+        data = _opened(source)
     else:
         data = read_matrix(source, labels, groups, multilabel=multilabel, unlabelled=unlabelled)
     if not any_base:
@@ -99,6 +98,12 @@ def _kind(source: str | os.PathLike[str]) -> str:
         return "text"
     with open(source, "rb") as stream:
         return "matrix" if stream.read(len(NPY_MAGIC)).startswith((NPY_MAGIC, *NPZ_MAGICS)) else "text"
+
+
+def _opened(source: str | os.PathLike[str]) -> Dataset:
+    from apsvm.data.folder import open_folder  # whoever reads text has no use for six modules
+
+    return open_folder(source)
 
 
 def _require_base(data: Dataset, kind: str, zero_based: bool) -> None:
