@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import DataError, Dataset
@@ -71,7 +71,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # Importing apsvm must stay free for `apsvm --help`: numpy and the rest come with the first use.
     try:
         home = _HOMES[name]

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,21 @@ from apsvm.trainers.stage import Trained
 from apsvm.trainers.structured_svm import train_path
 from apsvm.types import JsonDict, Matrix
 
+T = TypeVar("T")
 Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
 #: A data set's name, rows (n, d), and which of them are relevant (n,) bool.
-Named = tuple[str, Any, NDArray[np.bool_]]
+Named = tuple[str, Matrix, NDArray[np.bool_]]
 
 
-def fastest(call: Callable[[], Any], *, budget: float = 1.0, at_least: int = 3) -> tuple[float, Any]:
+class LinearClassifier(Protocol):
+    """What is asked of a rival."""
+
+    def set_params(self, *, C: float) -> Self: ...
+    def fit(self, X: Matrix, y: NDArray[np.bool_]) -> Self: ...
+    def decision_function(self, X: Matrix) -> NDArray[np.float64]: ...
+
+
+def fastest(call: Callable[[], T], *, budget: float = 1.0, at_least: int = 3) -> tuple[float, T]:
     """Seconds of the fastest of ``at_least`` calls or as many as ``budget`` seconds hold, and the last result."""
     best, spent, count = np.inf, 0.0, 0
     while count < at_least or (spent < budget and count < 200):
@@ -112,7 +121,7 @@ def train_table(
     name: str,
     X: Matrix,
     relevant: NDArray[np.bool_],
-    X_test: Any,
+    X_test: Matrix,
     relevant_test: NDArray[np.bool_],
     *,
     choices: Sequence[float] = (1.0, 10.0, 100.0, 1000.0, 10000.0),
@@ -137,7 +146,7 @@ def train_table(
         scores = Rows(X_test).scores(trained.w)
         return TimedFit(ap(scores, relevant_test), seconds, C, trained.solution.iterations)
 
-    def theirs(model: Any, C: float) -> TimedFit:
+    def theirs(model: LinearClassifier, C: float) -> TimedFit:
         model.set_params(C=C)
         with warnings.catch_warnings():
             # At a C that a rival cannot manage, what it has when it gives up counts, and so does its time.

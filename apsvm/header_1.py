@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from apsvm.header import HeaderError, LabelKind, is_finite_number
+from apsvm.header import HeaderError, Json, LabelKind, is_finite_number
 from apsvm.types import JsonDict, JsonObject
 
 #: The settings of each family, by their names then and now.
@@ -94,7 +93,7 @@ def _merged(shared: JsonObject, beside: JsonObject) -> JsonDict:
     return merged
 
 
-def _family(loss: Any) -> str:
+def _family(loss: object) -> str:
     if not isinstance(loss, str):
         raise HeaderError(f"expected text in 'loss', found {loss!r}")
     if loss.startswith("direct("):
@@ -235,12 +234,13 @@ def _add_what_warp_said(old: JsonObject, new: JsonDict) -> None:
 def _edges(old: JsonObject) -> list[tuple[float, float]]:
     """The edges of RankNCG's graph, where the header lists them."""
     edges = _list(_part(old, "graph"), "edges")
-    if not all(isinstance(edge, list) and len(edge) == 2 for edge in edges):
+    pairs = [edge for edge in edges if isinstance(edge, list) and len(edge) == 2]
+    if len(pairs) < len(edges):
         raise HeaderError(f"expected pairs of labels in 'graph.edges', found {edges!r}")
-    return [(_number(low, "graph.edges"), _number(high, "graph.edges")) for low, high in edges]
+    return [(_number(low, "graph.edges"), _number(high, "graph.edges")) for low, high in pairs]
 
 
-def _list(part: JsonObject, name: str) -> list[Any]:
+def _list(part: JsonObject, name: str) -> list[Json]:
     """The list of this name; an empty one where there is none."""
     values = part.get(name)
     if values is not None and not isinstance(values, list):
@@ -248,7 +248,7 @@ def _list(part: JsonObject, name: str) -> list[Any]:
     return values or []
 
 
-def _number(value: Any, name: str) -> float:
+def _number(value: object, name: str) -> float:
     if not is_finite_number(value):
         raise HeaderError(f"expected a number in {name!r}, found {value!r}")
-    return float(value)
+    return float(value)  # type: ignore[arg-type]  # it is one

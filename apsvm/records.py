@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TextIO
+from typing import NamedTuple, Protocol, TextIO, TypeGuard
 
 from apsvm.clock import Span, count_cpu_time
 from apsvm.files import read_bytes
@@ -30,13 +30,13 @@ class LogError(ValueError):
 class Log(Protocol):
     """Takes records; ``fields`` must be JSON values."""
 
-    def write(self, event: str, **fields: Any) -> None: ...
+    def write(self, event: str, **fields: object) -> None: ...
 
 
 class NoLog:
     """Keeps nothing."""
 
-    def write(self, event: str, **fields: Any) -> None:
+    def write(self, event: str, **fields: object) -> None:
         pass
 
 
@@ -48,7 +48,7 @@ class JsonLinesLog:
         self._stream = stream
         count_cpu_time()
 
-    def write(self, event: str, **fields: Any) -> None:
+    def write(self, event: str, **fields: object) -> None:
         # NaN and infinity are not JSON: a record that holds one is a bug, not a line.
         self._stream.write(json.dumps({"event": event, **fields}, allow_nan=False) + "\n")
         self._stream.flush()
@@ -58,7 +58,7 @@ class _Kind(NamedTuple):
     """What a field must be, as a message says it."""
 
     what: str
-    fits: Callable[[Any], bool]
+    fits: Callable[[object], bool]
 
     def or_null(self) -> _Kind:
         return _Kind(f"{self.what} or null", lambda value: value is None or self.fits(value))
@@ -70,17 +70,17 @@ class _Kind(NamedTuple):
         )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     # NaN, infinity and integers beyond float64 are not between the bounds; true is an int to Python.
     largest = sys.float_info.max
     return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
 
 
-def _is_count(value: Any) -> bool:
+def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
-def _are_ranks(value: Any) -> bool:
+def _are_ranks(value: object) -> bool:
     return isinstance(value, list) and all(
         isinstance(pair, list) and len(pair) == 2 and all(map(_is_count, pair)) for pair in value
     )
@@ -142,7 +142,7 @@ def _misfit(record: Record) -> str | None:
     return None
 
 
-def _shortened(value: Any) -> str:
+def _shortened(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:40]}…"
 

@@ -12,8 +12,11 @@ Column: TypeAlias = Any
 #: A JSON object that has been read, or is to be written.
 JsonObject: TypeAlias = Mapping[str, Any]
 JsonDict: TypeAlias = dict[str, Any]
+#: A seed as scikit-learn takes it.
+Seed: TypeAlias = "int | np.random.RandomState | None"
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     #: An array of any type.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Iterable
 from contextlib import nullcontext
-from typing import Any
 
 import click
 
@@ -59,7 +59,7 @@ def load_config(ctx: click.Context, param: click.Parameter, path: str | None) ->
     ctx.meta[CONFIG_FILE] = path
 
 
-def _expected(option: click.Parameter, value: Any) -> str | None:
+def _expected(option: click.Parameter, value: object) -> str | None:
     """What ``option`` wants instead of ``value``, which click would otherwise bend into shape; None if it is fine."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(option, click.Option) and option.multiple:
@@ -81,7 +81,7 @@ def _expected(option: click.Parameter, value: Any) -> str | None:
     return None if isinstance(value, str) else "a string"
 
 
-def _is_number_or_range(value: Any, kind: NumberList) -> bool:
+def _is_number_or_range(value: object, kind: NumberList) -> bool:
     if isinstance(value, str):
         try:
             return bool(kind.convert(value, None, None))
@@ -98,7 +98,7 @@ def _check_environment(ctx: click.Context, names: dict[str, str]) -> None:
             raise click.UsageError(f"unknown environment variable {variable}{_nearest(variable, known)}", ctx)
 
 
-def _nearest(word: str, known: Any) -> str:
+def _nearest(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apsvm.cli.shared import put
 from apsvm.types import JsonDict
@@ -60,7 +60,7 @@ def _entry_as_json(entry: Entry, *, per_query: bool) -> JsonDict:
 def put_each(entries: Sequence[Entry]) -> None:
     """A line a query (a class), or a query and system; ``-`` where the query is left out of the mean."""
     names, several = list(entries[0].system.evaluation.values), len(entries) > 1
-    by_query: dict[Any, list[tuple[str, int, Evaluation]]] = {}
+    by_query: dict[float, list[tuple[str, int, Evaluation]]] = {}
     for entry in entries:
         result = entry.system.evaluation
         assert result.groups is not None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apsvm.cli.reading import rows_for
 from apsvm.cli.shared import BAD_DATA, Failure
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from apsvm.model import ItemRanker
     from apsvm.trainers.item_factors import ListEvaluation
 
@@ -51,7 +53,7 @@ def evaluate_items(
     from apsvm.risk import NothingToRankError
     from apsvm.trainers.item_factors import evaluate_lists
 
-    def lists(name: str, how: ReadOptions) -> tuple[str, Any]:
+    def lists(name: str, how: ReadOptions) -> tuple[str, csr_array]:
         data = rows_for(ranker, name, how, ignore_unknown=ignore_unknown, unlabelled=True)
         return data.source, liked_items(data.X)
 

@@ -31,9 +31,9 @@ class Number(ParamType):
     def __init__(self, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False) -> None:
         self.range = Range(low, high, open_low)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
-            number = plain_float(value) if isinstance(value, str) else float(value)
+            number = plain_float(value) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             self.fail(f"expected a number, found {value!r}", param, ctx)
         if not self.range.admits(number):
@@ -58,17 +58,19 @@ class NumberList(ParamType):
         self._multiples = multiples
 
     def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float | Multiple, ...]:
         # A tuple: from a configuration file, or converted already.
         words = value if isinstance(value, tuple) else value.split(",") if isinstance(value, str) else [value]
         values: list[float | Multiple] = []
         for word in words:
-            ranged = isinstance(word, str) and ":" in word
-            values += self._range(word, param, ctx) if ranged else [self._one(word, param, ctx)]
+            if isinstance(word, str) and ":" in word:
+                values += self._range(word, param, ctx)
+            else:
+                values.append(self._one(word, param, ctx))
         return tuple(values)
 
-    def _one(self, word: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | Multiple:
+    def _one(self, word: object, param: click.Parameter | None, ctx: click.Context | None) -> float | Multiple:
         if isinstance(word, Multiple):
             return word
         text = word.strip().lower() if isinstance(word, str) else ""
@@ -108,7 +110,7 @@ class Several(ParamType):
     def __init__(self, one: ParamType) -> None:
         self.one = one
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
         words = value if isinstance(value, tuple) else [word.strip() for word in str(value).split(",")]
         values = tuple(self.one.convert(word, param, ctx) for word in words)
         if len(set(values)) < len(values):

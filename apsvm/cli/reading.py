@@ -13,6 +13,9 @@ from apsvm.data.read_options import ReadOptions
 from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from apsvm.data.dataset import Dataset
     from apsvm.model import LinearRanker, Model, RankerSet
 
@@ -175,7 +178,7 @@ def score_rows(
     *,
     ignore_unknown: bool = False,
     unlabelled: bool = False,
-) -> tuple[Dataset, Any]:
+) -> tuple[Dataset, NDArray[np.float64]]:
     """``rows_for``, and the rows' scores: (n,) float64, or (n, k) by a set of k rankers."""
     data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
     return data, model.score(data.X)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,6 +26,9 @@ from apsvm.cli.training import check_output
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from apsvm.data.dataset import Dataset
     from apsvm.records import Record
     from apsvm.report.run import Finished, Run
@@ -162,7 +165,7 @@ def _with_rows(run: Run, data: str | None, read: ReadOptions, *, ignore_unknown:
     return replace(run, dataset=dataset, lines=_lines(path, dataset), notes=notes)
 
 
-def _lines(path: str, dataset: Dataset) -> Any:
+def _lines(path: str, dataset: Dataset) -> NDArray[np.int64] | None:
     """Where the rows stand in a file of text; None for what has no lines."""
     from apsvm.data.reading import is_text
     from apsvm.data.svmlight import line_numbers

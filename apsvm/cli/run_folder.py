@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +13,9 @@ from apsvm.data.read_options import ReadOptions
 from apsvm.machine import cores
 from apsvm.trainers.settings import Multiple
 from apsvm.types import JsonDict
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
 
 MODEL = "ranker.model"
 LOG = "log.jsonl"
@@ -46,7 +49,7 @@ def make_folder(folder: str) -> None:
         os.makedirs(folder, exist_ok=True)
 
 
-def run_record(data: str, dataset: Any, read: ReadOptions, read_seconds: float) -> JsonDict:
+def run_record(data: str, dataset: Dataset, read: ReadOptions, read_seconds: float) -> JsonDict:
     """The fields of the log's ``run`` record: what a report needs and the model does not tell."""
     import platform
     import time
@@ -72,7 +75,7 @@ def _is_recorded(name: str) -> bool:
     return name not in ("data", "model", "log", "run_dir") and given_by_user(name)
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: object) -> object:
     if isinstance(value, Multiple):
         return str(value)
     if isinstance(value, tuple | list):

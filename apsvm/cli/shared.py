@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import IO
 
 import click
 
@@ -40,7 +40,7 @@ class Failure(click.ClickException):
         super().__init__(message)
         self.exit_code = code
 
-    def show(self, file: Any = None) -> None:
+    def show(self, file: IO[str] | None = None) -> None:
         say(f"error: {self.message}")
 
 

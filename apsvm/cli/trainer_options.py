@@ -32,13 +32,13 @@ class LossName(ParamType):
 
     name = "loss"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        loss = value if ":" in str(value) else str(value).strip().lower()
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        loss = str(value) if ":" in str(value) else str(value).strip().lower()
         try:
             trainer_of(loss)
         except UnknownNameError as error:
             self.fail(str(error), param, ctx)
-        return str(loss)
+        return loss
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return f"[{'|'.join(known_losses())}|package.module:Name]"
@@ -47,7 +47,7 @@ class LossName(ParamType):
         return names_that_fit(known_losses(), incomplete)
 
 
-def option_name(field: dataclasses.Field[Any], about: Declared) -> str:
+def option_name(field: dataclasses.Field[object], about: Declared) -> str:
     """The setting's name on the command line and in configuration files: ``lambda`` for ``regularisation``."""
     return about.flags[-1].lstrip("-").replace("-", "_") if about.flags else field.name
 
@@ -84,11 +84,13 @@ _DATA = {
 }
 
 
-def _option(key: str, field: dataclasses.Field[Any], about: Declared, hint: Any, *, as_list: bool) -> click.Option:
+def _option(
+    key: str, field: dataclasses.Field[object], about: Declared, hint: object, *, as_list: bool
+) -> click.Option:
     flags = [*about.flags] or [f"--{field.name.replace('_', '-')}"]
     if field.default is False:
         return click.Option([*flags, key], is_flag=True, help=about.help)
-    default: Any = about.default_text if about.path else field.default
+    default: object = about.default_text if about.path else field.default
     more = f" [default: {about.default_text}]" if about.default_text and not about.path else ""
     if as_list:
         default, more = about.grid, ""

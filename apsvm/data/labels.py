@@ -253,7 +253,7 @@ def of_numbers(grades: NDArray[np.float64], takes: Takes, *, relevant_from: floa
 
 
 def of_two(values: AnyArray, classes: AnyArray) -> Target:
-    """Values (n,) of any type, each one of the two ``classes`` (2,): the second is positive."""
+    """Values (n,) of any type, each one of the two ``classes`` (2,), the negative and the positive one."""
     relevant: NDArray[np.bool_] = values == classes[1]
     names = classes.tolist()
     if not all(isinstance(name, bool | int | float) for name in names):

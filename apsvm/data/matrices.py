@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -96,7 +96,7 @@ def _parsing(name: str, what: str) -> Iterator[None]:
         raise DataError(f"{name}: not {what} that is read here ({type(error).__name__}: {error})") from None
 
 
-def _load_npy(name: str, mmap_mode: Any = None) -> AnyArray:
+def _load_npy(name: str, mmap_mode: Literal["r"] | None = None) -> AnyArray:
     with _parsing(name, "a .npy file"):
         return np.asarray(np.load(name, mmap_mode=mmap_mode, allow_pickle=False))
 
@@ -110,7 +110,7 @@ def _dense(name: str) -> AnyArray:
     return X
 
 
-def _sparse(name: str) -> Any:
+def _sparse(name: str) -> sp.csr_array:
     with open(name, "rb") as stream, _parsing(name, "a .npz file of scipy.sparse.save_npz"):
         matrix = sp.load_npz(stream)
         layout = matrix.format
@@ -207,7 +207,7 @@ def _lines(name: str) -> list[bytes]:
     return lines
 
 
-def _vector(name: str, n: int, data: str, dtype: np.dtype[Any]) -> AnyArray:
+def _vector(name: str, n: int, data: str, dtype: np.dtype[np.generic]) -> AnyArray:
     """One number a row: finite float64, or int64. Raises DataError, OSError."""
     what = "finite numbers" if dtype.kind == "f" else "integers"
     if _starts_with(name, NPY_MAGIC):
@@ -228,7 +228,7 @@ def _vector(name: str, n: int, data: str, dtype: np.dtype[Any]) -> AnyArray:
     return vector
 
 
-def _number(line: bytes, dtype: np.dtype[Any], place: str) -> float | int:
+def _number(line: bytes, dtype: np.dtype[np.generic], place: str) -> float | int:
     try:
         number = float(line) if dtype.kind == "f" else int(line)
         if b"_" not in line and (math.isfinite(number) if dtype.kind == "f" else -(2**63) <= number < 2**63):

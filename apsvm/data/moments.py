@@ -8,7 +8,7 @@ With queries the variances are about the queries' own means, since rows are comp
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -101,7 +101,7 @@ def row_norms(X: Matrix) -> NDArray[np.float64]:
     return norms
 
 
-def _times(block: Any, factors: NDArray[np.float64]) -> Any:
+def _times(block: Matrix, factors: NDArray[np.float64]) -> Matrix:
     """Each row times its factor."""
     if not sp.issparse(block):
         return block * factors[:, None]

@@ -6,17 +6,19 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from apsvm.data.dataset import DataError, Dataset
-from apsvm.data.folder import open_folder
 from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS, read_matrix
 from apsvm.data.svmlight import read_svmlight
 from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 
 def read_data(
@@ -70,24 +72,13 @@ def read_data(
             multilabel=multilabel,
             threads=threads,
         )
-    data = (
-        open_folder(source)
-        if kind == "folder"
-        else read_matrix(source, labels, groups, multilabel=multilabel, unlabelled=unlabelled)
-    )
-    if not any_base and zero_based != data.zero_based:
-        raise DataError(
-            f"{data.source}: expected features that count from {0 if zero_based else 1}, "
-            f"found a {kind} that counts them from {0 if data.zero_based else 1}"
-        )
-    width = data.X.shape[1]
-    if max_features is not None and width > max_features:
-        raise DataError(
-            f"{data.source}: feature {_feature(data, width - 1)} is beyond the limit of {max_features} features "
-            "(--max-features, max_features=)"
-        )
-    if n_features is not None and n_features != width:
-        data = _with_width(data, n_features, ignore_unknown)
+    if kind == "folder":
+        data = _opened(source)
+    else:
+        data = read_matrix(source, labels, groups, multilabel=multilabel, unlabelled=unlabelled)
+    if not any_base:
+        _require_base(data, kind, zero_based)
+    data = _with_width(data, n_features, max_features, ignore_unknown)
     return _as_float32(data) if np.dtype(dtype) == np.float32 else data
 
 
@@ -109,37 +100,63 @@ def _kind(source: str | os.PathLike[str]) -> str:
         return "matrix" if stream.read(len(NPY_MAGIC)).startswith((NPY_MAGIC, *NPZ_MAGICS)) else "text"
 
 
+def _opened(source: str | os.PathLike[str]) -> Dataset:
+    from apsvm.data.folder import open_folder  # whoever reads text has no use for six modules
+
+    return open_folder(source)
+
+
+def _require_base(data: Dataset, kind: str, zero_based: bool) -> None:
+    """Raises DataError if the features count from elsewhere."""
+    if zero_based != data.zero_based:
+        expected, found = (0, 1) if zero_based else (1, 0)
+        raise DataError(
+            f"{data.source}: expected features that count from {expected}, found a {kind} that counts them from {found}"
+        )
+
+
 def _feature(data: Dataset, column: int) -> int:
     """What the file calls this column."""
     return column + (not data.zero_based)
 
 
-def _with_width(data: Dataset, n_features: int, ignore_unknown: bool) -> Dataset:
-    """The rows as a model of ``n_features`` sees them. Raises DataError if it does not know all of theirs."""
+def _with_width(data: Dataset, n_features: int | None, max_features: int | None, ignore_unknown: bool) -> Dataset:
+    """The rows as a model of ``n_features`` sees them. Raises DataError if it does not know all of theirs, or if they
+    are more than ``max_features``."""
     X = data.X
     n, width = X.shape
+    if max_features is not None and width > max_features:
+        raise DataError(
+            f"{data.source}: feature {_feature(data, width - 1)} is beyond the limit of {max_features} features "
+            "(--max-features, max_features=)"
+        )
+    if n_features is None or n_features == width:
+        return data
     if n_features > width:
         return replace(data, X=_padded(X, n_features))
     is_sparse = sp.issparse(X)
-    known: Any = X.indices < n_features if is_sparse else None
-    unknown = X.nnz - int(np.count_nonzero(known)) if is_sparse else n * (width - n_features)
+    unknown = int(np.count_nonzero(X.indices >= n_features)) if is_sparse else n * (width - n_features)
     if unknown and not ignore_unknown:
-        worst = int(X.indices.max()) if is_sparse else width - 1
+        highest = int(X.indices.max()) if is_sparse else width - 1
         raise DataError(
-            f"{data.source}: feature {_feature(data, worst)} is unknown (the model has {n_features} features); "
+            f"{data.source}: feature {_feature(data, highest)} is unknown (the model has {n_features} features); "
             "--ignore-unknown (ignore_unknown=True) drops such entries"
         )
-    if known is None:
-        narrow: Any = np.ascontiguousarray(X[:, :n_features])
-    elif unknown:
-        ends = np.concatenate(([0], np.cumsum(known)))[X.indptr].astype(X.indptr.dtype)
-        narrow = _csr(X.data[known], X.indices[known], ends, (n, n_features))
-    else:
-        narrow = _csr(X.data, X.indices, X.indptr, (n, n_features))
-    return replace(data, X=narrow, unknown_features=unknown)
+    return replace(data, X=_narrowed(X, n_features), unknown_features=unknown)
 
 
-def _padded(X: Matrix, n_features: int) -> Any:
+def _narrowed(X: Matrix, n_features: int) -> Matrix:
+    """The first columns of X."""
+    if not sp.issparse(X):
+        return np.ascontiguousarray(X[:, :n_features])
+    shape, known = (X.shape[0], n_features), X.indices < n_features
+    if known.all():
+        return _csr(X.data, X.indices, X.indptr, shape)
+    ends = np.concatenate(([0], np.cumsum(known)))[X.indptr].astype(X.indptr.dtype)
+    return _csr(X.data[known], X.indices[known], ends, shape)
+
+
+def _padded(X: Matrix, n_features: int) -> sp.csr_array:
     """X with columns of zeros behind its own; they take no memory, as a model may be much wider than the data."""
     n, width = X.shape
     if sp.issparse(X):
@@ -154,7 +171,7 @@ def _padded(X: Matrix, n_features: int) -> Any:
     return _csr(values, indices, indptr, (n, n_features))
 
 
-def _csr(values: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> Any:
+def _csr(values: AnyArray, indices: AnyArray, indptr: AnyArray, shape: tuple[int, int]) -> sp.csr_array:
     X = sp.csr_array((values, indices, indptr), shape=shape)
     X.has_canonical_format = True
     return X

@@ -22,7 +22,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,6 +31,9 @@ from numpy.typing import DTypeLike, NDArray
 from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, Dataset, one_or_several
 from apsvm.files import standard_input
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 _BLOCK = 2 << 20  # bytes a thread …
 _MOST_BLOCKS = 16  # … up to here: beyond, a block is more memory than the chunks need
@@ -95,29 +98,64 @@ def read_svmlight(
     OSError : the source cannot be read
     ValueError, TypeError : a bad parameter
     """
-    dtype = np.dtype(dtype)
-    if dtype not in (np.float64, np.float32):
-        raise ValueError(f"expected dtype float64 or float32, found {dtype}")
-    n_known = _column_count("n_features", n_features)
-    n_allowed = _column_count("max_features", max_features)
-    if n_features is not None and max_features is not None and n_known > n_allowed:
-        raise ValueError(f"n_features={n_features} is beyond max_features={max_features}")
-    if ignore_unknown and n_features is None:
-        raise ValueError("ignore_unknown needs n_features: without it no feature is unknown")
-    if operator.index(threads) < 1:
+    is_float32 = _is_float32(np.dtype(dtype))
+    n_known, n_allowed = _column_limits(n_features, max_features, ignore_unknown)
+    if (threads := operator.index(threads)) < 1:
         raise ValueError(f"expected at least one thread, found {threads}")
-
     parser = _kernels.SvmlightParser(
         zero_based=zero_based,
-        float32=dtype == np.float32,
+        float32=is_float32,
         n_features=n_known,
         max_features=n_allowed,
         ignore_unknown=ignore_unknown,
         sort_features=sort_features,
         multilabel=multilabel,
-        threads=operator.index(threads),
+        threads=threads,
     )
-    size = _BLOCK * min(threads, _MOST_BLOCKS)
+    name, fingerprint, content = _parsed(source, parser, _BLOCK * min(threads, _MOST_BLOCKS))
+    relevance, sets = one_or_several(content.labels, content.ends) if multilabel else (content.relevance, None)
+    return Dataset(
+        X=content.matrix(n_features),
+        relevance=relevance,
+        groups=content.groups,
+        costs=content.costs,
+        zero_based=bool(zero_based),
+        source=name,
+        fingerprint=fingerprint,
+        unknown_features=content.unknown_features,
+        label_sets=sets,
+    )
+
+
+class _Parsed(NamedTuple):
+    """What the parser hands out; a row's labels end at ``ends``, where rows may have several."""
+
+    indptr: AnyArray
+    indices: AnyArray
+    values: AnyArray
+    relevance: NDArray[np.float64]
+    groups: NDArray[np.int64] | None
+    costs: NDArray[np.float64] | None
+    n_columns: int
+    unknown_features: int
+    labels: NDArray[np.float64]
+    ends: NDArray[np.int64]
+
+    def matrix(self, n_features: int | None) -> sp.csr_array:
+        """The rows, of ``n_features`` columns; None: as many as the file names."""
+        shape = (self.relevance.size, self.n_columns if n_features is None else operator.index(n_features))
+        X = sp.csr_array((self.values, self.indices, self.indptr), shape=shape)
+        X.has_canonical_format = True  # the parser saw to it; this spares scipy the finding out
+        return X
+
+
+def _parsed(
+    source: str | os.PathLike[str] | BinaryIO, parser: _kernels.SvmlightParser, size: int
+) -> tuple[str, str, _Parsed]:
+    """The name for messages, the sha256 of the stored bytes and the content, read in blocks of at most ``size`` bytes.
+
+    Raises DataError, OSError.
+    """
     digest = hashlib.sha256()
     name, opened = _open(source)
     with opened as stream:
@@ -128,29 +166,13 @@ def read_svmlight(
             except Exception:
                 parser.wait()  # what the parser is still at stands before that in the file, and so do its errors
                 raise
-            indptr, indices, values, relevance, groups, costs, n_columns, unknown, labels, ends = parser.finish()
+            content = _Parsed(*parser.finish())
         except _kernels.SvmlightError as error:
             line, column, message = error.args
             raise DataError(f"{name}:{line}:{column}: {message}") from None
-    if relevance.size == 0:
+    if content.relevance.size == 0:
         raise DataError(f"{name}: expected at least one row, found none")
-    sets = None
-    if multilabel:
-        relevance, sets = one_or_several(labels, ends)
-
-    X = sp.csr_array((values, indices, indptr), shape=(relevance.size, n_columns if n_features is None else n_known))
-    X.has_canonical_format = True  # the parser saw to it; this spares scipy the finding out
-    return Dataset(
-        X=X,
-        relevance=relevance,
-        groups=groups,
-        costs=costs,
-        zero_based=bool(zero_based),
-        source=name,
-        fingerprint=digest.hexdigest(),
-        unknown_features=unknown,
-        label_sets=sets,
-    )
+    return name, digest.hexdigest(), content
 
 
 def line_numbers(source: str | os.PathLike[str]) -> NDArray[np.int64]:
@@ -175,6 +197,24 @@ def read_text(source: str | os.PathLike[str]) -> tuple[str, bytes]:
     name, opened = _open(source)
     with opened as stream:
         return name, b"".join(_decompressed(_blocks(stream, _BLOCK, lambda block: None), _BLOCK, name))
+
+
+def _is_float32(dtype: np.dtype[np.generic]) -> bool:
+    """Whether it is float32 and not float64. Raises ValueError if it is neither."""
+    if dtype not in (np.float64, np.float32):
+        raise ValueError(f"expected dtype float64 or float32, found {dtype}")
+    return dtype == np.float32
+
+
+def _column_limits(n_features: int | None, max_features: int | None, ignore_unknown: bool) -> tuple[int, int]:
+    """Both for the parser, to which -1 is None. Raises ValueError, TypeError."""
+    n_known = _column_count("n_features", n_features)
+    n_allowed = _column_count("max_features", max_features)
+    if n_features is not None and max_features is not None and n_known > n_allowed:
+        raise ValueError(f"n_features={n_features} is beyond max_features={max_features}")
+    if ignore_unknown and n_features is None:
+        raise ValueError("ignore_unknown needs n_features: without it no feature is unknown")
+    return n_known, n_allowed
 
 
 def _column_count(name: str, count: int | None) -> int:

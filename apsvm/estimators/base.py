@@ -15,14 +15,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
@@ -60,7 +60,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
 
     coef_: NDArray[np.float64]
-    intercept_: Any
+    intercept_: float | NDArray[np.float64]
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     n_iter_: int
@@ -68,7 +68,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     n_queries_skipped_: int
     _header: Header
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
@@ -82,7 +82,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def to_model(self) -> LinearRanker:
         """The model, to be saved (``.save(path)``) and used by ``apsvm predict`` and ``apsvm eval``."""
         check_is_fitted(self)
-        return LinearRanker(self.coef_.ravel().copy(), float(np.ravel(self.intercept_)[0]), self._header)
+        coef, constant = self._weights()
+        return LinearRanker(coef.copy(), constant, self._header)
 
     @classmethod
     def from_model(cls, model: LinearRanker) -> Self:
@@ -97,11 +98,11 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
     # What a class of estimators says.
 
-    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Any, Target]:
+    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
         """X as an array and what y means, of a fit, checked."""
         raise NotImplementedError
 
-    def _read_again(self, X: Matrix, y: Column) -> tuple[Any, Target]:
+    def _read_again(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         """X as an array and what y means to the fitted estimator, checked."""
         raise NotImplementedError
 
@@ -109,7 +110,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """Raises ValueError if the rows that count are all alike."""
         raise NotImplementedError
 
-    def _loss(self) -> Any:
+    def _loss(self) -> str | object:
         """What the trainer is asked to train on."""
         return self._trainer.losses[0]
 
@@ -135,6 +136,17 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
     def _recall(self, header: Header) -> None:
         """Sets the attributes that a header tells."""
+
+    def _announce(self, target: Target) -> None:
+        """What the log is told of the labels before a training."""
+
+    def _weights(self) -> tuple[NDArray[np.float64], float]:
+        """What scores relevance: the weights (n_features_in_,), and the constant."""
+        return self.coef_.ravel(), float(np.ravel(self.intercept_)[0])
+
+    def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
+        """Sets ``coef_`` and ``intercept_`` by what scores relevance; what the header tells is set already."""
+        self.coef_, self.intercept_ = coef, intercept
 
     # What they share.
 
@@ -171,6 +183,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         self._require_both(data.target)
         start = self._start(plan, fit)
         with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
+            self._announce(data.target)
             for remark in plan.check(data):
                 logger.warning("%s: %s", type(self).__name__, remark)
             *_, outcome = fit.outcomes(Watch(progress=_tell, remark=logger.info), start, data)
@@ -216,10 +229,10 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         if not hasattr(self, "coef_"):
             return None
         width, bias = fit.dataset.X.shape[1], fit.features.bias
-        if self.coef_.size != width:
-            raise ValueError(f"warm_start: the weights are of {self.coef_.size} features, X has {width}")
-        constant = [] if bias is None else [np.ravel(self.intercept_)[0] / bias]
-        return np.append(self.coef_.ravel(), constant)
+        coef, constant = self._weights()
+        if coef.size != width:
+            raise ValueError(f"warm_start: the weights are of {coef.size} features, X has {width}")
+        return np.append(coef, [] if bias is None else [constant / bias])
 
     def _header_of(self, header: Header, counted: Counted) -> Header:
         names = getattr(self, "feature_names_in_", None)
@@ -238,7 +251,6 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
     def _keep(self, coef: NDArray[np.float64], intercept: float, header: Header) -> None:
         """The fitted attributes, of a fit or of a model."""
-        self._set_weights(coef, intercept)
         self._header = header
         epochs = 0 if header.epochs is None else header.epochs.count
         self.n_iter_ = epochs if header.iterations is None else header.iterations
@@ -246,9 +258,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         self.n_queries_ = 1 if data.queries is None else data.queries
         self.n_queries_skipped_ = data.queries_skipped or 0
         self._recall(header)
-
-    def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
-        self.coef_, self.intercept_ = coef, intercept
+        self._set_weights(coef, intercept)
 
     @classmethod
     def _of_model(cls, model: LinearRanker, parameters: JsonObject) -> Self:

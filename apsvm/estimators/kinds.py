@@ -7,43 +7,60 @@ classes; for them there is the ranker, which is neither classifier nor regressor
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from apsvm.data.labels import Target, again, of_numbers, of_two
-from apsvm.estimators.base import FEATURES, LinearEstimator
+from apsvm.estimators.base import FEATURES, LinearEstimator, logger
 from apsvm.estimators.parameters import check_number
 from apsvm.header import Header, Json
+from apsvm.model import LinearRanker
 from apsvm.trainers.base import AnyTrainer, TrainingSet
 from apsvm.trainers.settings import Range
-from apsvm.types import Column, Matrix
+from apsvm.types import Column, JsonDict, Matrix
 
 if TYPE_CHECKING:
     from apsvm.types import AnyArray
 
 
 class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
-    """A classifier of two classes: the second in sorted order is positive."""
+    """A classifier of two classes, of which one is positive: ``pos_label``, or else the second in sorted order.
+
+    ``decision_function`` and ``coef_`` are about the second of ``classes_``, whichever is positive, since scikit-learn
+    takes them so: it turns their sign where a metric names the first. The model (``to_model``) scores the positive one.
+    """
+
+    #: A parameter where the estimator has it.
+    pos_label: object = None
 
     classes_: AnyArray
+    pos_label_: object
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+    def decision_function(self, X: Matrix) -> NDArray[np.float64]:
+        """The scores of the rows of X (n, n_features_in_): (n,) float64, the higher the more likely of the second of
+        ``classes_``, which is the positive one unless ``pos_label`` names the first."""
+        scores = super().decision_function(X)
+        return scores if self._sign > 0.0 else -scores
 
     def predict(self, X: Matrix) -> AnyArray:
         """The class of each row of X (n, d): (n,); the second of ``classes_`` where the score is above 0."""
         positive = self.decision_function(X) > 0.0
         return self.classes_[positive.astype(np.intp)]
 
-    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Any, Target]:
+    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
         X, y = validate_data(self, X, y, **FEATURES)
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -55,16 +72,59 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         classes = np.unique(y)
         if classes.size < 2:
             raise ValueError("expected rows of both classes, found one class only")
-        self.classes_ = classes
-        return X, of_two(y, classes)
+        self.classes_, self.pos_label_ = classes, self._positive_of(classes.tolist())
+        target = of_two(y, self._negative_first)
+        self._warn_of_a_guess(target)
+        return X, target
 
-    def _read_again(self, X: Matrix, y: Column) -> tuple[Any, Target]:
+    def _read_again(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         check_is_fitted(self)
         X, y = validate_data(self, X, y, reset=False, **FEATURES)
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
             raise ValueError(f"expected labels of {self.classes_.tolist()}, found {y[unknown].tolist()[0]!r}")
-        return X, of_two(y, self.classes_)
+        return X, of_two(y, self._negative_first)
+
+    def _positive_of(self, classes: list[object]) -> object:
+        """Which of the two ``classes``, ascending, is positive."""
+        if self.pos_label is None:
+            return classes[1]
+        for label in classes:
+            if label == self.pos_label:
+                return label
+        raise ValueError(f"pos_label={self.pos_label!r} is none of the two classes, {classes[0]!r} and {classes[1]!r}")
+
+    @property
+    def _sign(self) -> float:
+        """Of the second class's scores, against those of the positive one."""
+        return 1.0 if self.pos_label_ == self.classes_.tolist()[1] else -1.0
+
+    @property
+    def _negative_first(self) -> AnyArray:
+        """(2,) the classes, the negative and the positive."""
+        return self.classes_ if self._sign > 0.0 else self.classes_[::-1]
+
+    def _warn_of_a_guess(self, target: Target) -> None:
+        """Of two numbers the larger is positive by custom. Of two names the order of the alphabet says nothing: where
+        it makes the more frequent one positive, it is likely to be the wrong one."""
+        if self.pos_label is not None or self.classes_.dtype.kind in "biuf":
+            return
+        n_rows, n_positives = target.relevant.size, int(target.relevant.sum())
+        if 2 * n_positives > n_rows:
+            negative, positive = self._negative_first.tolist()
+            warnings.warn(
+                f"{type(self).__name__}: {positive!r} is taken as positive, the second of {negative!r} and "
+                f"{positive!r} in sorted order, and it is the more frequent one, {n_positives} of {n_rows} rows. "
+                f"pos_label={negative!r} makes the other one positive, pos_label={positive!r} says that this is right",
+                stacklevel=5,
+            )
+
+    def _announce(self, target: Target) -> None:
+        negative, positive = self._negative_first.tolist()
+        logger.info(
+            "%s: %r is positive, %d of %d rows, and %r negative",
+            type(self).__name__, positive, int(target.relevant.sum()), target.relevant.size, negative,
+        )  # fmt: skip
 
     def _require_both(self, target: Target) -> None:
         if target.relevant.all() or not target.relevant.any():
@@ -73,23 +133,34 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     def _free_constant(self, data: TrainingSet, w: NDArray[np.float64]) -> float:
         return break_even_intercept(data.rows.scores(w), data.target.relevant) if self.fit_intercept else 0.0
 
+    def _weights(self) -> tuple[NDArray[np.float64], float]:
+        coef, constant = super()._weights()
+        return self._sign * coef, self._sign * constant
+
     def _set_weights(self, coef: NDArray[np.float64], intercept: float) -> None:
-        self.coef_, self.intercept_ = coef.reshape(1, -1), np.array([intercept])
+        self.coef_, self.intercept_ = self._sign * coef.reshape(1, -1), np.array([self._sign * intercept])
 
     def _described(self, header: Header) -> Header:
-        """The classes as they were, ``True`` being no 1.0."""
+        """The classes as they were, the negative and the positive, ``True`` being no 1.0."""
         classes: list[Json] = [
-            name if isinstance(name, bool | int | float) else str(name) for name in self.classes_.tolist()
+            name if isinstance(name, bool | int | float) else str(name) for name in self._negative_first.tolist()
         ]
         return super()._described(replace(header, details={**header.details, "classes": classes}))
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)
-        self.classes_ = _classes_of(header)
+        pair = _classes_of(header)
+        self.classes_, self.pos_label_ = np.sort(pair), pair.tolist()[1]
+
+    @classmethod
+    def _parameters(cls, model: LinearRanker) -> JsonDict:
+        negative, positive = _classes_of(model.header).tolist()
+        named = {"pos_label": positive} if positive < negative else {}
+        return {**super()._parameters(model), **named}
 
 
 def _classes_of(header: Header) -> AnyArray:
-    """(2,) the two classes, the positive one last, as far as a header tells."""
+    """(2,) the two classes, the negative and the positive one, as far as a header tells."""
     named = header.details.get("classes")
     if isinstance(named, list) and len(named) == 2 and all(isinstance(one, bool | int | float | str) for one in named):
         return np.array(named)
@@ -97,7 +168,7 @@ def _classes_of(header: Header) -> AnyArray:
     if labels.names is not None:
         return np.array(labels.names)
     pair = [*labels.negative, 1.0 if labels.positive is None else labels.positive]
-    return np.array(pair) if len(pair) == 2 and pair[0] < pair[1] else np.array([0, 1])
+    return np.array(pair) if len(pair) == 2 and pair[0] != pair[1] else np.array([0, 1])
 
 
 class RankerOfNumbers(LinearEstimator):
@@ -112,12 +183,12 @@ class RankerOfNumbers(LinearEstimator):
         given = getattr(self, "relevant_from", None)
         return None if given is None else check_number("relevant_from", given, Range())
 
-    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Any, Target]:
+    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
         relevant_from = self._lowest_relevant()
         X, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, **FEATURES)
         return X, of_numbers(y.astype(np.float64), plan.takes, relevant_from=relevant_from)
 
-    def _read_again(self, X: Matrix, y: Column) -> tuple[Any, Target]:
+    def _read_again(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         check_is_fitted(self)
         X, y = validate_data(self, X, y, reset=False, y_numeric=True, **FEATURES)
         return X, again(y.astype(np.float64), self._header.labels)

@@ -7,7 +7,7 @@ and scores, but trains again only with the loss itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from apsvm.estimators.base import LinearEstimator
 from apsvm.model import LinearRanker
@@ -28,10 +28,10 @@ class NamedLoss:
 class TakesLoss(LinearEstimator):
     """An estimator with a parameter ``loss``."""
 
-    loss: Any
+    loss: str | object
 
     @classmethod
-    def from_model(cls, model: LinearRanker, loss: Any = None) -> Self:
+    def from_model(cls, model: LinearRanker, loss: str | object = None) -> Self:
         """An estimator that scores as ``model`` (``apsvm.load_model``) does, with its parameters as far as its header
         tells them.
 
@@ -46,7 +46,7 @@ class TakesLoss(LinearEstimator):
         """
         return cls._of_model(model, {"loss": _known_loss(cls._trainer, model.header.loss) if loss is None else loss})
 
-    def _loss(self) -> Any:
+    def _loss(self) -> str | object:
         loss = self.loss
         if isinstance(loss, NamedLoss):
             raise ValueError(

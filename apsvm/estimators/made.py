@@ -11,7 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from apsvm.data.labels import Takes
 from apsvm.estimators.base import LinearEstimator
@@ -27,17 +27,18 @@ from apsvm.trainers.families import TRAINERS, trainer_of
 from apsvm.trainers.settings import Declared, declared
 
 #: Parameters of every estimator: the default, and what is said of them.
-_OF_ALL: Mapping[str, tuple[Any, str]] = {
+_OF_ALL: Mapping[str, tuple[object, str]] = {
     "time_limit": (None, "seconds of training, or None"),
     "n_jobs": (None, "threads, None: 1, -1: as many as there are cores"),
     "warm_start": (False, "whether a fit starts from the weights of the one before"),
     "random_state": (None, "seed of what is drawn, or a ``numpy.random.RandomState``"),
     "verbose": (0, '1 shows each iteration on standard error (the logger "apsvm")'),
 }
-_OF_RANKERS: Mapping[str, tuple[Any, str]] = {
+_OF_RANKERS: Mapping[str, tuple[object, str]] = {
     "relevant_from": (None, "the lowest grade that is relevant; there are then only relevant rows and others"),
 }
-_OF_CLASSIFIERS: Mapping[str, tuple[Any, str]] = {
+_OF_CLASSIFIERS: Mapping[str, tuple[object, str]] = {
+    "pos_label": (None, "the value of y that is positive; None: the second in sorted order"),
     "fit_intercept": (True, "whether there is a constant: as many training rows score above 0 as are positive"),
 }
 
@@ -127,7 +128,7 @@ def _signature_for(plan: AnyTrainer) -> type[LinearEstimator]:
     return ByQuery if plan.uses_queries else OfRows
 
 
-def _parameters(trainer: type[AnyTrainer], loss: str, ranks: bool) -> dict[str, tuple[Any, str]]:
+def _parameters(trainer: type[AnyTrainer], loss: str, ranks: bool) -> dict[str, tuple[object, str]]:
     """The default and the description of each, by name."""
     of_settings = {
         name: (default_of(field), _described(about))
@@ -144,11 +145,11 @@ def _described(about: Declared) -> str:
     return re.sub(r"--([a-z][a-z-]*)", lambda flag: flag[1].replace("-", "_"), text)
 
 
-def _documentation(trainer: type[AnyTrainer], ranks: bool, parameters: Mapping[str, tuple[Any, str]]) -> str:
+def _documentation(trainer: type[AnyTrainer], ranks: bool, parameters: Mapping[str, tuple[object, str]]) -> str:
     y = (
         "y holds numbers, the higher the more relevant."
         if ranks
-        else "y holds two values of any type; the second in sorted order is positive."
+        else "y holds two values of any type; the second in sorted order is positive, or ``pos_label``."
     )
     lines = [f"    {name} : {text}" for name, (_, text) in parameters.items()]
     return "\n".join(
@@ -158,7 +159,7 @@ def _documentation(trainer: type[AnyTrainer], ranks: bool, parameters: Mapping[s
         + ["    coef_, intercept_ : score(x) = coef_·x + intercept_", "    n_iter_ : iterations, or epochs"]
         + ["    n_queries_, n_queries_skipped_ : queries that were trained on, and those without anything to rank"]
         + ["    n_features_in_, feature_names_in_ : as everywhere in scikit-learn"]
-        + ([] if ranks else ["    classes_ : (2,) the two values"])
+        + ([] if ranks else ["    classes_ : (2,) the two values; pos_label_ : the positive one"])
         + ["    "]
     )
 
@@ -169,7 +170,7 @@ class _Pickled(LinearEstimator):
     #: What ``_estimator`` made the class for.
     _made_for: ClassVar[tuple[type[AnyTrainer], str]]
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
+    def __reduce__(self) -> tuple[Callable[..., LinearEstimator], tuple[object, ...], object]:
         made_for = type(self).__dict__.get("_made_for")
         if made_for is None:  # a class that somebody derived from a made one, and which has a module
             return _blank, (type(self),), self.__getstate__()
@@ -190,13 +191,13 @@ def _made(
     bases: tuple[type, ...],
     parameters: Sequence[inspect.Parameter],
     documentation: str,
-    **attributes: Any,
+    **attributes: object,
 ) -> type[LinearEstimator]:
     """A class whose ``__init__`` takes ``parameters`` and keeps them, as scikit-learn wants it; with ``attributes``."""
     itself = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     signature = inspect.Signature([itself, *parameters])
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: LinearEstimator, *args: object, **kwargs: object) -> None:
         given = signature.bind(self, *args, **kwargs)
         given.apply_defaults()
         for parameter, value in list(given.arguments.items())[1:]:

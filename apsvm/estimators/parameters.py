@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_scalar
@@ -77,12 +76,12 @@ def parameters_of(settings: JsonObject, kind: type[Settings], renamed: Mapping[s
     }
 
 
-def default_of(field: dataclasses.Field[Any]) -> Any:
+def default_of(field: dataclasses.Field[object]) -> object:
     """The default of a setting, as its parameter has it."""
     return _plain(field.default)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, tuple):
         (value,) = value[:1]
     if isinstance(value, Multiple):
@@ -90,7 +89,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _checked(parameter: str, value: Any, about: Declared, kind: type) -> Any:
+def _checked(parameter: str, value: object, about: Declared, kind: type) -> object:
     if about.choices:
         if value not in about.choices:
             raise UnknownNameError(f"unknown {parameter} {value!r}: choose from {', '.join(about.choices)}")
@@ -106,11 +105,11 @@ def _checked(parameter: str, value: Any, about: Declared, kind: type) -> Any:
         return check_number(parameter, value, about.range)
     if kind is int:
         return int(check_scalar(value, parameter, Integral, **_bounds(about.range)))
-    wanted: Any = (bool, np.bool_) if kind is bool else kind
+    wanted: type | tuple[type, ...] = (bool, np.bool_) if kind is bool else kind
     return kind(check_scalar(value, parameter, wanted))
 
 
-def check_number(parameter: str, value: Any, admitted: Range) -> float:
+def check_number(parameter: str, value: object, admitted: Range) -> float:
     """``value``; ValueError (TypeError) unless it is a finite number that is ``admitted``."""
     number = float(check_scalar(value, parameter, Real, **_bounds(admitted)))
     if not math.isfinite(number):

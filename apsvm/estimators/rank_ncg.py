@@ -20,7 +20,7 @@ from apsvm.model import LinearRanker
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.families.rank_ncg import NAMED_GRAPHS, RankNCGSettings
 from apsvm.trainers.families.rank_ncg import RankNCGTrainer as Trainer
-from apsvm.types import Column, JsonDict, Matrix
+from apsvm.types import Column, JsonDict, Matrix, Seed
 
 #: What the setting ``graph`` is where the parameter is edges.
 EDGES = "edges"
@@ -96,7 +96,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
         time_limit: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.alpha = alpha
@@ -132,7 +132,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
     def _edges(self) -> tuple[tuple[float, float], ...] | None:
         return None if isinstance(self.graph, str) else tuple((float(low), float(high)) for low, high in self.graph)
 
-    def _read(self, X: Matrix, y: Column, plan: Trainer) -> tuple[Any, Target]:  # type: ignore[override]
+    def _read(self, X: Matrix, y: Column, plan: Trainer) -> tuple[Matrix, Target]:  # type: ignore[override]
         X, target = super()._read(X, y, plan)
         self.classes_ = np.unique(target.judgements).astype(np.float64)
         return X, target

@@ -79,8 +79,9 @@ class ByQuery(LinearEstimator):
 class Weighted(LinearEstimator):
     """Rows of one query are one ranking, and queries or rows have weights."""
 
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True}
-    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
+    #: Requested by default: whoever hands weights to a search wants them in its fits and scores.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}
 
     def fit(
         self, X: Matrix, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None

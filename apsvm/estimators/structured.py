@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.losses import TakesLoss
@@ -16,7 +15,7 @@ from apsvm.model import LinearRanker
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.settings import Range
-from apsvm.types import JsonDict
+from apsvm.types import JsonDict, Seed
 
 #: Where a model tells nothing of its certificate.
 _UNKNOWN = Bounds(primal=math.nan, dual=math.nan, gap=math.nan, tolerance=math.nan, exact=False)
@@ -36,8 +35,9 @@ class _Structured(Weighted, TakesLoss):
 
     def __init__(
         self,
-        loss: Any = "ap",
+        loss: str | object = "ap",
         *,
+        pos_label: object = None,
         C: float | str = "auto",
         epsilon: float = 1e-3,
         oracle: str = "auto",
@@ -51,10 +51,11 @@ class _Structured(Weighted, TakesLoss):
         time_limit: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.loss = loss
+        self.pos_label = pos_label  # of classifiers: the ranker's own signature has none
         self.C = C
         self.epsilon = epsilon
         self.oracle = oracle
@@ -115,14 +116,17 @@ def _level_is_free(plan: AnyTrainer) -> bool:
 class APSVMClassifier(_Structured, TwoClasses):
     """Two classes, told apart so that a ranking metric of the scores is best: the structured SVM.
 
-    y holds two values of any type; the second in sorted order is positive, as everywhere in scikit-learn. For rows of
-    one value against all others give ``y == value``; ``sklearn.multiclass.OneVsRestClassifier`` does it for each value.
+    y holds two values of any type; the second in sorted order is positive, as everywhere in scikit-learn, unless
+    ``pos_label`` names the other: rankings are about the positive one, and their loss is not the same for both. A
+    warning says so where the second of two names is the more frequent one. For rows of one value against all others
+    give ``y == value``; ``sklearn.multiclass.OneVsRestClassifier`` does it for each value.
 
     Parameters
     ----------
     loss : what is optimised: a name of ``apsvm train --loss`` ("ap", "auc", "ndcg", "ndcg@10", "mrr", "p@10",
         "rbp(0.8)", "f1", "zero-one" …), "package.module:Name", or an object or class with ``weights(n_pos)`` and a
         convex ``discount(n)``
+    pos_label : the value of y that is positive; None: the second in sorted order
     C : weight of the risk, a number between 0 and about 1, against ½‖w‖². What fits depends on the features' scale:
         "auto" is derived from it (``trainers.default_c``), "10x" is ten times that
     epsilon : the gap asked for is epsilon·C; in units of the loss
@@ -145,8 +149,8 @@ class APSVMClassifier(_Structured, TwoClasses):
 
     Attributes
     ----------
-    classes_ : (2,) the two values
-    coef_ : (1, n_features_in_) float64; intercept_ : (1,) float64
+    classes_ : (2,) the two values, ascending; pos_label_ : the positive one
+    coef_ : (1, n_features_in_) float64; intercept_ : (1,) float64; as ``decision_function``, of the second of classes_
     n_iter_ : iterations
     C_ : the C trained with
     certificate_ : ``primal`` ≥ the optimum ≥ ``dual``, their ``gap``, the ``tolerance`` asked for, ``reached``;
@@ -158,7 +162,11 @@ class APSVMClassifier(_Structured, TwoClasses):
 
     Rows and weights: rows of one ``qid`` are one ranking, and the risk is the mean over the rankings; without it all
     rows are one. ``sample_weight`` with qid is the query's weight in the mean, the same for all its rows. Without, a
-    row of weight k counts as the row k times, and weights are whole numbers; loss "zero-one" takes any for its rows.
+    row of weight k counts as the row k times, and weights are whole numbers; loss "zero-one" takes any for its rows,
+    those of ``sklearn.utils.class_weight.compute_sample_weight("balanced", y)`` among them. No other loss takes
+    fractions, and there is no ``class_weight``: a metric of rankings does not change where all positives weigh more,
+    and if single positives had weights, the loss would depend on which of them stands where. The most violated ranking
+    might then have them in another order than that of their scores, on which every exact algorithm rests.
 
     Examples
     --------
@@ -215,7 +223,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
 
     def __init__(
         self,
-        loss: Any = "ndcg",
+        loss: str | object = "ndcg",
         *,
         relevant_from: float | None = None,
         C: float | str = "auto",
@@ -231,7 +239,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         time_limit: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+from sklearn.utils import Tags
 
 from apsvm.data.labels import Target
 from apsvm.estimators.kinds import RankerOfNumbers
@@ -14,7 +14,7 @@ from apsvm.estimators.signatures import ByQuery
 from apsvm.header import Header
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families.warp import WarpTrainer
-from apsvm.types import Column, JsonDict, Matrix
+from apsvm.types import Column, JsonDict, Matrix, Seed
 
 
 class WARPRanker(ByQuery, RankerOfNumbers):
@@ -85,7 +85,7 @@ class WARPRanker(ByQuery, RankerOfNumbers):
         time_limit: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.relevant_from = relevant_from
@@ -102,7 +102,7 @@ class WARPRanker(ByQuery, RankerOfNumbers):
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.n_jobs not in (None, 1)
         return tags
@@ -110,7 +110,7 @@ class WARPRanker(ByQuery, RankerOfNumbers):
     def _values(self) -> JsonDict:
         return {**super()._values(), "preference": self.relevant_from is None}
 
-    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Any, Target]:
+    def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
         X, target = super()._read(X, y, plan)
         self._lowest = float(np.min(y))
         return X, target

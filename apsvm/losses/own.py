@@ -10,7 +10,7 @@ import difflib
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,17 @@ from apsvm.losses.base import Loss, LossError, RankingLoss
 WANTED = "weights(n_pos) and discount(n)"
 
 
+class TwoArrays(Protocol):
+    """A user's own loss."""
+
+    def weights(self, n_pos: int) -> NDArray[np.float64]: ...
+    def discount(self, n: int) -> NDArray[np.float64]: ...
+
+
 class OwnLoss(RankingLoss):
     """The object's two arrays."""
 
-    def __init__(self, arrays: Any, name: str) -> None:
+    def __init__(self, arrays: TwoArrays, name: str) -> None:
         self.arrays = arrays
         self.name = name
         self.unimodal = bool(getattr(arrays, "unimodal", False))
@@ -31,13 +38,13 @@ class OwnLoss(RankingLoss):
         self.starts_from = getattr(arrays, "starts_from", None)
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:
-        return self.arrays.weights(n_pos)  # type: ignore[no-any-return]
+        return self.arrays.weights(n_pos)
 
     def discount(self, n: int) -> NDArray[np.float64]:
-        return self.arrays.discount(n)  # type: ignore[no-any-return]
+        return self.arrays.discount(n)
 
 
-def has_two_arrays(thing: object) -> bool:
+def has_two_arrays(thing: object) -> TypeGuard[TwoArrays]:
     return callable(getattr(thing, "weights", None)) and callable(getattr(thing, "discount", None))
 
 

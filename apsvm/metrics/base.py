@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,7 +138,7 @@ def number_in_name(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
-def number_from_name(form: str, text: str, example: Any) -> float:
+def number_from_name(form: str, text: str, example: object) -> float:
     """The number written in a metric's name. Raises `MetricError`."""
     try:
         if "_" in text or not text.isascii():

@@ -10,13 +10,17 @@ PASCAL VOC challenge (twenty classes) and of one-vs-rest training. Cost: a sort 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from apsvm.metrics.base import Metric, MetricError
+from apsvm.metrics.checked import check_rows, check_ties
 from apsvm.metrics.evaluate import Evaluation, Judgements, mean, number_groups, parse_metrics, summarise
-from apsvm.metrics.ranking_table import check_rows, check_ties
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 
 def evaluate_classes(
@@ -44,19 +48,8 @@ def evaluate_classes(
     """
     parsed = parse_metrics(metrics)
     check_ties(ties)
-    columns, given = np.asarray(scores), np.asarray(labels)
-    if columns.ndim != 2 or columns.shape[1] == 0:
-        raise MetricError(f"scores must be of shape (n, C), a column a class, found {columns.shape}")
+    columns, given, names = _checked(scores, labels, classes)
     n_rows, n_classes = columns.shape
-    names = np.arange(n_classes) if classes is None else np.asarray(classes)
-    if names.shape != (n_classes,) or np.unique(names).size != n_classes:
-        raise MetricError(f"classes must be {n_classes} labels, one for each column of scores, each once")
-    if given.ndim == 1 and classes is None:
-        raise MetricError("labels of shape (n,) need classes, the label that each column of scores stands for")
-    if given.shape[:1] != (n_rows,) or given.shape[1:] not in ((), (n_classes,)):
-        raise MetricError(
-            f"labels must be of shape ({n_rows},) or ({n_rows}, {n_classes}) to go with the scores, found {given.shape}"
-        )
     ids, codes = (None, None) if groups is None else number_groups(groups, n_rows)
     group = np.zeros(n_rows, dtype=np.intp) if codes is None else codes
     group_sizes = np.bincount(group)
@@ -90,3 +83,21 @@ def evaluate_classes(
         groups=names,
         in_group=in_class,
     )
+
+
+def _checked(scores: ArrayLike, labels: ArrayLike, classes: ArrayLike | None) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """Scores (n, C), labels (n,) or (n, C), and the classes (C,). Raises `MetricError` where they do not fit."""
+    columns, given = np.asarray(scores), np.asarray(labels)
+    if columns.ndim != 2 or columns.shape[1] == 0:
+        raise MetricError(f"scores must be of shape (n, C), a column a class, found {columns.shape}")
+    n_rows, n_classes = columns.shape
+    names = np.arange(n_classes) if classes is None else np.asarray(classes)
+    if names.shape != (n_classes,) or np.unique(names).size != n_classes:
+        raise MetricError(f"classes must be {n_classes} labels, one for each column of scores, each once")
+    if given.ndim == 1 and classes is None:
+        raise MetricError("labels of shape (n,) need classes, the label that each column of scores stands for")
+    if given.shape[:1] != (n_rows,) or given.shape[1:] not in ((), (n_classes,)):
+        raise MetricError(
+            f"labels must be of shape ({n_rows},) or ({n_rows}, {n_classes}) to go with the scores, found {given.shape}"
+        )
+    return columns, given, names

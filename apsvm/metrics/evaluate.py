@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from apsvm.metrics import parse_metric
 from apsvm.metrics.base import Metric, MetricError
-from apsvm.metrics.ranking_table import RankingTable, check_rows, check_ties
+from apsvm.metrics.checked import check_rows, check_ties
+from apsvm.metrics.ranking_table import RankingTable
 from apsvm.types import JsonDict
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from apsvm.metrics.base import TIE_RULES, MetricError
+from apsvm.metrics.checked import check_rows, check_ties, sorted_rows
 
 if TYPE_CHECKING:
     from apsvm.types import AnyArray
@@ -99,50 +99,27 @@ class RankingTable:
             order = np.arange(scores.size)
         else:
             order = sorted_rows(scores, grades if ties == "pessimistic" else None, codes, ranked, n_rankings)
-        grades = grades[order]
-        if judged is not None:
-            judged = judged[order]
-            grades = grades * judged
-        relevant: NDArray[np.bool_] = grades >= (1 if relevant_from is None else relevant_from)
-        if judged is not None:
-            relevant &= judged
-        if codes is None:
-            row_bounds = np.array([0, order.size])
-        else:
-            row_bounds = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_rankings))])
-        n_ranked, ranked_rows = np.diff(row_bounds), None
+        grades, relevant, judged = _in_order(order, grades, relevant_from, judged)
+        row_bounds = np.array([0, order.size]) if codes is None else _bounds(np.bincount(codes, minlength=n_rankings))
+
+        n_ranked, ranked_grades, ranked_relevant = np.diff(row_bounds), grades, relevant
         if ranked is not None and not ranked.all():
             is_ranked = ranked[order]
-            ranked_rows = np.flatnonzero(is_ranked)
-            order = order[ranked_rows]
-            n_ranked = np.diff(np.concatenate([[0], np.cumsum(is_ranked)])[row_bounds])
-
-        bounds = np.concatenate([[0], np.cumsum(n_ranked)])
+            n_ranked = np.diff(_bounds(is_ranked)[row_bounds])
+            ranked_grades, ranked_relevant, order = grades[is_ranked], relevant[is_ranked], order[is_ranked]
+        bounds = _bounds(n_ranked)
         sorted_scores = scores[order]
-        ends_run = np.ones(order.size, dtype=np.bool_)
-        ends_run[:-1] = sorted_scores[1:] != sorted_scores[:-1]
-        ends_run[bounds[1:][n_ranked > 0] - 1] = True
-        last_rows = np.flatnonzero(ends_run)
-        tied = _differing(last_rows, grades if ranked_rows is None else grades[ranked_rows])
-        tied_ranking = np.searchsorted(bounds, last_rows[tied], side="right") - 1
-        tied_blocks = np.bincount(tied_ranking, minlength=n_rankings)
-        sizes = np.diff(last_rows, prepend=-1)[tied]
-        tied_rows = np.bincount(tied_ranking, weights=sizes, minlength=n_rankings).astype(np.int64)
+        last_rows = _ends_of_blocks(sorted_scores, bounds[1:][n_ranked > 0])
+        tied_blocks, tied_rows = _ties(last_rows, ranked_grades, bounds)
 
         if ties != "block":
             last_rows = np.arange(order.size)
         run_bounds = np.searchsorted(last_rows, bounds, side="left")
-        cumulative = np.concatenate([[0], np.cumsum(relevant if ranked_rows is None else relevant[ranked_rows])])
-        if n_rankings == 1:
-            ends, hits = last_rows + 1, cumulative[1:][last_rows]
-        else:
-            per_run = np.diff(run_bounds)
-            ends = last_rows + 1 - np.repeat(bounds[:-1], per_run)
-            hits = cumulative[1:][last_rows] - np.repeat(cumulative[bounds[:-1]], per_run)
+        ends, hits = _counts(last_rows, ranked_relevant, bounds, run_bounds)
         return cls(
             row_bounds=row_bounds,
             relevant=relevant,
-            grades=grades.astype(np.float64, copy=False),
+            grades=grades,
             judged=judged,
             n_ranked=n_ranked,
             run_bounds=run_bounds,
@@ -322,74 +299,57 @@ class RankingTable:
         return self.run_bounds[self._filled]
 
 
-def check_ties(ties: str) -> None:
-    """Raise `MetricError` unless `ties` is one of `TIE_RULES`."""
-    if ties not in TIE_RULES:
-        raise MetricError(f"unknown tie rule {ties!r}; known: {', '.join(TIE_RULES)}")
+def _in_order(
+    order: NDArray[np.intp],
+    grades: NDArray[np.bool_] | NDArray[np.float64],
+    relevant_from: float | None,
+    judged: NDArray[np.bool_] | None,
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_] | None]:
+    """Grades, whether relevant, and whether judged, of the rows in this order; unjudged rows are of grade 0."""
+    grades = grades[order]
+    if judged is not None:
+        judged = judged[order]
+        grades = grades * judged
+    relevant: NDArray[np.bool_] = grades >= (1 if relevant_from is None else relevant_from)
+    if judged is not None:
+        relevant &= judged
+    return grades.astype(np.float64, copy=False), relevant, judged
 
 
-def check_rows(
-    scores: ArrayLike,
-    relevant: ArrayLike,
-    relevant_from: float | None = None,
-    ranked: NDArray[np.bool_] | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_] | NDArray[np.float64]]:
-    """`scores` as (n,) float64 and `relevant` as (n,) bool, or float64 with `relevant_from`, n ≥ 1. Raises
-    `MetricError` if they are anything else. Scores of rows that are not `ranked` may be anything.
-
-    Without `relevant_from` integer labels are refused: among −1/+1, 0/1 and 1/2 only the caller knows which is the
-    positive class.
-    """
-    given, labels = np.asarray(scores), np.asarray(relevant)
-    if given.ndim != 1 or labels.shape != given.shape:
-        raise MetricError(
-            f"scores and relevant must both be of shape (n,), found scores {given.shape}, relevant {labels.shape}"
-        )
-    if given.size == 0:
-        raise MetricError("there is nothing to rank: scores and relevant have 0 rows")
-    if given.dtype.kind not in "fiu":
-        raise MetricError(f"scores must be real numbers, found dtype {given.dtype}")
-    values = given.astype(np.float64, copy=False)
-    _check_finite(values if ranked is None else np.where(ranked, values, 0.0), "scores")
-    if relevant_from is None:
-        if labels.dtype != np.bool_:
-            raise MetricError(
-                "relevant must be of dtype bool (say, relevance > 0), or relevant_from must be given with grades, "
-                f"found dtype {labels.dtype}"
-            )
-        return values, labels
-    if labels.dtype.kind not in "fiu" or not np.isreal(relevant_from) or np.isnan(relevant_from):
-        raise MetricError(
-            f"with relevant_from={relevant_from!r}, a number, relevant must hold grades, real numbers; "
-            f"found dtype {labels.dtype}"
-        )
-    grades = labels.astype(np.float64, copy=False)
-    _check_finite(grades, "grades")
-    return values, grades
+def _bounds(sizes: NDArray[np.integer] | NDArray[np.bool_]) -> Counts:
+    """(k+1,): 0, and the sum of the sizes (k,) up to each."""
+    return np.concatenate([[0], np.cumsum(sizes)])
 
 
-def _check_finite(values: NDArray[np.float64], what: str) -> None:
-    finite = np.isfinite(values)
-    if not finite.all():
-        row = int(np.argmin(finite))
-        raise MetricError(f"{what} must be finite, found {values[row]} at row {row} (rows are counted from 0)")
+def _ends_of_blocks(sorted_scores: NDArray[np.float64], ends: Counts) -> NDArray[np.intp]:
+    """The last row of each block of equal scores; a block ends with its ranking, whose last row is one of ends − 1."""
+    ends_block = np.ones(sorted_scores.size, dtype=np.bool_)
+    ends_block[:-1] = sorted_scores[1:] != sorted_scores[:-1]
+    ends_block[ends - 1] = True
+    return np.flatnonzero(ends_block)
 
 
-def sorted_rows(
-    scores: NDArray[np.float64],
-    worst_first: AnyArray | None,
-    codes: NDArray[np.integer] | None,
-    ranked: NDArray[np.bool_] | None,
-    n_rankings: int,
-) -> NDArray[np.intp]:
-    """Rows by ranking, ranked before unranked, falling score, rising `worst_first`, and their own order."""
-    falling = -scores if ranked is None else np.where(ranked, -scores, np.inf)
-    order = np.argsort(falling, kind="stable") if worst_first is None else np.lexsort((worst_first, falling))
-    if codes is None:
-        return order
-    # 16 bits are sorted by radix, in linear time
-    narrow = codes.astype(np.uint16 if n_rankings <= 1 << 16 else np.int64)[order]
-    return order[np.argsort(narrow, kind="stable")]
+def _ties(last_rows: NDArray[np.intp], grades: NDArray[np.float64], bounds: Counts) -> tuple[Counts, Counts]:
+    """(Q,) and (Q,): of the blocks ending with `last_rows`, those whose `grades` (n,) differ, and the rows in them."""
+    n_rankings = bounds.size - 1
+    tied = _differing(last_rows, grades)
+    ranking = np.searchsorted(bounds, last_rows[tied], side="right") - 1
+    sizes = np.diff(last_rows, prepend=-1)[tied]
+    rows = np.bincount(ranking, weights=sizes, minlength=n_rankings).astype(np.int64)
+    return np.bincount(ranking, minlength=n_rankings), rows
+
+
+def _counts(
+    last_rows: NDArray[np.intp], relevant: NDArray[np.bool_], bounds: Counts, run_bounds: Counts
+) -> tuple[Counts, Counts]:
+    """(m,) and (m,): rows, and relevant rows, of a ranking up to the end of each of its runs."""
+    cumulative = _bounds(relevant)
+    ends, hits = last_rows + 1, cumulative[1:][last_rows]
+    if bounds.size > 2:
+        per_run = np.diff(run_bounds)
+        ends -= np.repeat(bounds[:-1], per_run)
+        hits -= np.repeat(cumulative[bounds[:-1]], per_run)
+    return ends, hits
 
 
 def _differing(last_rows: Counts, grades: AnyArray) -> NDArray[np.intp]:
@@ -401,5 +361,5 @@ def _differing(last_rows: Counts, grades: AnyArray) -> NDArray[np.intp]:
     return np.flatnonzero(changes[last_rows] != changes[first_rows])
 
 
-def _sum_type(values: AnyArray) -> Any:
+def _sum_type(values: AnyArray) -> type[np.int64] | type[np.float64]:
     return np.int64 if values.dtype.kind in "biu" else np.float64

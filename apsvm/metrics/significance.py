@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.metrics.base import Metric, MetricError
+from apsvm.metrics.checked import sorted_rows
 from apsvm.metrics.evaluate import Evaluation, Judgements
-from apsvm.metrics.ranking_table import RankingTable, sorted_rows
+from apsvm.metrics.ranking_table import RankingTable
 
 _AT_ONCE = 1 << 21  # numbers held for draws at a time
 _ROUNDING = 1e-12  # smaller differences of metrics are none

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from apsvm.pictures.style import MUTED, Size, colour, dash, few_ticks, legend_be
 from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Record = JsonObject
@@ -98,7 +99,7 @@ class Convergence(Picture):
             drawn[0].set_title(self.title)
         legend_below(figure, size, *drawn)
 
-    def _draw(self, panel: Panel, axes: Any, against: int) -> None:
+    def _draw(self, panel: Panel, axes: Axes, against: int) -> None:
         named = len({line.name for line in panel.lines}) <= MOST_NAMED
         for line in panel.lines:
             x = line.seconds if against else line.steps
@@ -224,7 +225,7 @@ def _asked(logs: Mapping[str, Sequence[Record]], scaled: bool) -> float | None:
 
 def _segments(run: str, records: Sequence[Record]) -> list[_Segment]:
     """Cut where the iterations count anew; steps and seconds run on from segment to segment of a class."""
-    classes: dict[Any, _Track] = {}
+    classes: dict[float | None, _Track] = {}
     for record in records:
         label = record.get("class")
         if record["event"] in ("iteration", "step", "round"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from apsvm.pictures.style import HEAT, INK, PAPER, Size, whole_numbers
 from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: Pixels of the map, at most: columns stand for as many negatives as fit.
@@ -83,7 +84,7 @@ class Heatmap(Picture):
         rows: list[RankCounts] = []
         begins: dict[int, str] = {}
         at: tuple[str, float, int]
-        before: tuple[Any, ...] = ()
+        before: tuple[str, float, int] | None = None
         for call in ranked:
             if (call["n_pos"], call["n_neg"]) != (n_pos, n_neg):
                 continue
@@ -98,7 +99,7 @@ class Heatmap(Picture):
             if at == before:
                 rows[-1] = counts  # the last call of an iteration stands for it
                 continue
-            if at[:2] != before[:2]:
+            if before is None or at[:2] != before[:2]:
                 begins[len(rows)] = f"{at[0]}, C = {at[1]:.4g}"
             rows.append(counts)
             before = at
@@ -140,7 +141,7 @@ class Heatmap(Picture):
         bar.set_ticks([1, last], labels=["1", "P+1"] if last > 2 else ["1", "2"])
         bar.set_label("interleaving rank", labelpad=-10)
 
-    def _name_stages(self, axes: Any, size: Size) -> None:
+    def _name_stages(self, axes: Axes, size: Size) -> None:
         """Lines between the stages, and their names where there is room."""
         begins = self.begins or {}
         for row, end in zip(begins, [*begins, len(self.rows)][1:], strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -31,14 +31,14 @@ class Point:
 _BESIDE = {"C_of_folds", "metrics", "seconds", "states", "chosen"}
 
 
-def _along(results: Any, setting: JsonObject) -> str:
+def _along(results: JsonObject, setting: JsonObject) -> str:
     """What the points of a setting's line differ in; earlier versions knew C only."""
     return str(results.get("along", {}).get(setting["loss"], "C"))
 
 
 def _told_apart(settings: Sequence[JsonObject], along: Mapping[str, str]) -> list[str]:
     """What tells lines apart: the loss and settings of several values."""
-    values: dict[str, set[Any]] = {}
+    values: dict[str, set[object]] = {}
     for setting in settings:
         for part in setting.keys() - _BESIDE - {along[setting["loss"]]}:
             values.setdefault(part, set()).add(setting[part])
@@ -46,7 +46,7 @@ def _told_apart(settings: Sequence[JsonObject], along: Mapping[str, str]) -> lis
     return [part for part in in_order if len(values.get(part, ())) > 1]
 
 
-def _named(part: str, value: Any) -> str:
+def _named(part: str, value: object) -> str:
     if isinstance(value, str):
         return value
     return f"{'ε' if part == 'epsilon' else part.replace('_', ' ')} = {value:g}"
@@ -72,7 +72,7 @@ class Path(Picture):
     title: str = ""
 
     @classmethod
-    def of_results(cls, results: Any, metric: str | None = None, title: str = "") -> Path:
+    def of_results(cls, results: JsonObject, metric: str | None = None, title: str = "") -> Path:
         """From the results of ``apsvm cv --json``; ``metric``: the first one by default.
 
         Raises

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from apsvm.metrics.curves import Steps
 from apsvm.pictures.base import Picture
 from apsvm.pictures.style import MUTED, Size, colour, dash, legend_below
+from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +46,7 @@ class PrecisionRecall(Picture):
         for curve in self.curves:
             recall = np.concatenate([[0.0], curve.steps.recall])
             precision = np.concatenate([curve.steps.precision[:1], curve.steps.precision])
-            look: Any
+            look: JsonDict
             if curve.aside and not curve.name:
                 look = {"color": MUTED, "linewidth": 0.5, "zorder": 1.5}
             else:

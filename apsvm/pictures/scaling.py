@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from apsvm.pictures.style import MUTED, Size, colour, dash, legend_below, powers
 from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: What time can be drawn against: of a timing's positives and negatives.
@@ -111,7 +112,7 @@ class TimingsBySize(Picture):
         powers(axes.yaxis)
         legend_below(figure, size, axes)
 
-    def _draw_guide(self, axes: Any) -> None:
+    def _draw_guide(self, axes: Axes) -> None:
         """A line of slope 1 below all others."""
         points = [point for line in self.lines.values() for point in line]
         low, high = min(n for n, _ in points), max(n for n, _ in points)

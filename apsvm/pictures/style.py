@@ -133,7 +133,7 @@ def colour(at: int) -> str:
     return SERIES[at % len(SERIES)]
 
 
-def dash(at: int) -> Any:
+def dash(at: int) -> str | tuple[int, tuple[float, ...]]:
     """Solid for the first round of the colours."""
     return DASHES[at // len(SERIES) % len(DASHES)]
 

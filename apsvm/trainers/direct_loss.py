@@ -37,10 +37,10 @@ from apsvm.oracles.base import AnyOracle
 from apsvm.oracles.bucket import Bucket
 from apsvm.oracles.layout import Queries
 from apsvm.risk import NoLoss, Risk, make_risk
-from apsvm.solvers.sgd import Epoch, Pass, descend
+from apsvm.solvers.sgd import Epoch, Pass
 from apsvm.trainers.base import Progress, TrainingSet, Watch
 from apsvm.trainers.families.direct_loss import DirectSettings
-from apsvm.trainers.stochastic import TrainedByEpochs, follow, not_finite
+from apsvm.trainers.stochastic import TrainedByEpochs, descend_as_asked, not_finite
 
 #: Where a pass over the rows takes fewer steps, an epoch is several passes.
 STEPS_AN_EPOCH = 10
@@ -87,15 +87,13 @@ def train_direct(
     )
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
         descent = _Descent(risk, settings, np.random.default_rng(settings.seed), start)
-        outcome = descend(
+        outcome = descend_as_asked(
             descent.one_pass,
             descent.w.copy,
-            epochs=settings.epochs,
+            settings,
+            watch,
+            show=show,
             validate=None if validate is None else lambda: validate(descent.w),
-            patience=settings.patience,
-            time_limit=settings.time_limit,
-            on_epoch=lambda epoch: follow(watch, show, epoch),
-            should_stop=watch.should_stop,
         )
     return TrainedByEpochs(
         outcome.best,

@@ -24,10 +24,10 @@ from apsvm._native import _kernels
 from apsvm.metrics.evaluate import evaluate
 from apsvm.model import ItemFactors
 from apsvm.risk import NothingToRankError
-from apsvm.solvers.sgd import Ending, Epoch, Pass, descend
+from apsvm.solvers.sgd import Ending, Epoch, Pass
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.warp import WarpSettings
-from apsvm.trainers.stochastic import follow
+from apsvm.trainers.stochastic import descend_as_asked
 from apsvm.trainers.warp import loss_of_rank, rule_memory, run_pass
 
 #: What implicit feedback asks of a model of items; ``evaluate_lists`` takes any other metrics too.
@@ -71,57 +71,17 @@ def train_items(
     FloatingPointError : factors that are not finite
     """
     sizes = np.diff(lists.indptr)
-    items = lists.shape[1]
-    users = np.flatnonzero((sizes >= 2) & (sizes < items)).astype(np.int64)
+    users = np.flatnonzero((sizes >= 2) & (sizes < lists.shape[1])).astype(np.int64)
     if users.size == 0:
         raise NothingToRankError("no user likes at least two items and leaves one out")
-    rng = np.random.default_rng(settings.seed)
-    split = items * factors
-    parameters = np.zeros(2 * split + items, dtype=np.float32)
-    rng.standard_normal(out=parameters[: 2 * split], dtype=np.float32)
-    parameters[: 2 * split] /= np.float32(np.sqrt(factors))
-    squares, steps = rule_memory(settings.rule, parameters)
-    table = loss_of_rank(settings.tau, int(items - sizes[users].min()))
-    loop = _kernels.WarpItems(
-        parameters,
-        squares,
-        steps,
-        items,
-        factors,
-        table,
-        settings.rank_estimator,
-        1.0 / table[-1],
-        settings.max_trials or 0,
-        settings.rule,
-        settings.rate,
-        settings.penalty,
-        max(16, items),
-        int(rng.integers(2**63)),
-        settings.workers,
-    )
-
-    def snapshot() -> ItemFactors:
-        U, V = parameters[: 2 * split].reshape(2, items, factors).copy()
-        return ItemFactors(U, V, parameters[2 * split :].copy())
-
-    def run(order: NDArray[np.int64]) -> tuple[int, int, float]:
-        return loop.run(lists.indptr, lists.indices, users[order])
-
-    def one_pass(stop: Callable[[], bool]) -> Pass:
-        order = rng.permutation(users.size)
-        passed = run_pass(run, loop.settle, order, sizes[users], settings, parameters, stop)
-        # Without every item scored, no update may be luck, or the cap on the trials.
-        return replace(passed, moved=passed.moved or settings.rank_estimator != "exact")
-
-    outcome = descend(
-        one_pass,
-        snapshot,
-        epochs=settings.epochs,
-        validate=None if validate is None else lambda: validate(snapshot()),
-        patience=settings.patience,
-        time_limit=settings.time_limit,
-        on_epoch=lambda epoch: follow(watch, show, epoch),
-        should_stop=watch.should_stop,
+    descent = _Descent(lists, users, factors, settings)
+    outcome = descend_as_asked(
+        descent.one_pass,
+        descent.snapshot,
+        settings,
+        watch,
+        show=show,
+        validate=None if validate is None else lambda: validate(descent.snapshot()),
     )
     return TrainedItems(
         outcome.best,
@@ -132,6 +92,61 @@ def train_items(
         sizes.size - users.size,
         outcome.trouble,
     )
+
+
+class _Descent:
+    """U, V and b on their way down: one array, one behind the other, as the native loop has them.
+
+    Parameters
+    ----------
+    lists : (users, items) CSR of liked items
+    users : (m,) int64, those to learn from, each with two items or more and not with all
+    """
+
+    def __init__(self, lists: sp.csr_array, users: NDArray[np.int64], factors: int, settings: WarpSettings) -> None:
+        self._lists, self._users, self._settings = lists, users, settings
+        self._sizes = np.diff(lists.indptr)[users]
+        self._shape = items, factors = lists.shape[1], factors
+        self._rng = np.random.default_rng(settings.seed)
+        self._split = items * factors
+        self._parameters = np.zeros(2 * self._split + items, dtype=np.float32)
+        U_and_V = self._parameters[: 2 * self._split]
+        self._rng.standard_normal(out=U_and_V, dtype=np.float32)
+        U_and_V /= np.float32(np.sqrt(factors))
+        squares, steps = rule_memory(settings.rule, self._parameters)
+        table = loss_of_rank(settings.tau, int(items - self._sizes.min()))
+        self._loop = _kernels.WarpItems(
+            self._parameters,
+            squares,
+            steps,
+            items,
+            factors,
+            table,
+            settings.rank_estimator,
+            1.0 / table[-1],
+            settings.max_trials or 0,
+            settings.rule,
+            settings.rate,
+            settings.penalty,
+            max(16, items),
+            int(self._rng.integers(2**63)),
+            settings.workers,
+        )
+
+    def snapshot(self) -> ItemFactors:
+        """A copy of U, V and b as they are."""
+        U, V = self._parameters[: 2 * self._split].reshape(2, *self._shape).copy()
+        return ItemFactors(U, V, self._parameters[2 * self._split :].copy())
+
+    def one_pass(self, stop: Callable[[], bool]) -> Pass:
+        """Every liked item once, user after user in a new order."""
+        order = self._rng.permutation(self._users.size)
+        passed = run_pass(self._run, self._loop.settle, order, self._sizes, self._settings, self._parameters, stop)
+        # Without every item scored, no update may be luck, or the cap on the trials.
+        return replace(passed, moved=passed.moved or self._settings.rank_estimator != "exact")
+
+    def _run(self, order: NDArray[np.int64]) -> tuple[int, int, float]:
+        return self._loop.run(self._lists.indptr, self._lists.indices, self._users[order])
 
 
 @dataclass(frozen=True, slots=True)

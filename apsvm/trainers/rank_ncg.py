@@ -9,6 +9,7 @@ objective="erfc", summation="fourier", optimizer="prcg", normalize="none" (a sum
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,7 @@ from apsvm.solvers.smooth import SEARCHES, Limits, SmoothEvaluation, SmoothItera
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.rank_ncg import RankNCGSettings
-from apsvm.trainers.pair_loss import make_pair_loss
+from apsvm.trainers.pair_loss import PairLoss, make_pair_loss
 from apsvm.trainers.preferences import Classes, PreferenceGraph
 
 #: A line of the display.
@@ -77,16 +78,43 @@ def train_rank_ncg(
         accuracy=settings.accuracy,
         normalize=settings.normalize,
     )
-    spans: dict[str, Span] = {}
+    recorder = _Recorder(loss, watch)
+    limits = Limits(settings.tolerance_used, settings.max_iterations, settings.time_limit, watch.should_stop)
+    solution = minimise(
+        loss,
+        rows.dimension,
+        settings.regularisation,
+        SEARCHES[settings.optimizer](),
+        limits,
+        start=start,
+        on_evaluation=recorder.on_evaluation,
+        on_iteration=recorder.on_iteration,
+    )
+    recorder.take_spans()
+    return TrainedPairs(solution.w, solution, loss.pairs, loss.queries, loss.queries_skipped, recorder.spans)
 
-    def taken() -> dict[str, Span]:
-        parts = loss.spans().parts
+
+class _Recorder:
+    """Logs evaluations and iterations, shows the iterations, and adds up where the time went.
+
+    Attributes
+    ----------
+    spans : part of an evaluation → its time in all
+    """
+
+    def __init__(self, loss: PairLoss, watch: Watch) -> None:
+        self._loss, self._watch = loss, watch
+        self.spans: dict[str, Span] = {}
+
+    def take_spans(self) -> Mapping[str, Span]:
+        """The time of each part since the last call; it is added to ``spans``."""
+        parts = self._loss.spans().parts
         for part, span in parts.items():
-            spans[part] = spans.get(part, Span()) + span
+            self.spans[part] = self.spans.get(part, Span()) + span
         return parts
 
-    def on_evaluation(evaluation: SmoothEvaluation) -> None:
-        watch.log.write(
+    def on_evaluation(self, evaluation: SmoothEvaluation) -> None:
+        self._watch.log.write(
             "evaluation",
             iteration=evaluation.iteration,
             evaluation=evaluation.index,
@@ -94,11 +122,11 @@ def train_rank_ncg(
             gradient_norm=evaluation.gradient_norm,
             step=evaluation.step,
             slope=evaluation.slope,
-            **span_fields(taken()),
+            **span_fields(self.take_spans()),
         )
 
-    def on_iteration(iteration: SmoothIteration) -> None:
-        watch.log.write(
+    def on_iteration(self, iteration: SmoothIteration) -> None:
+        self._watch.log.write(
             "iteration",
             iteration=iteration.index,
             value=iteration.objective,
@@ -113,19 +141,4 @@ def train_rank_ncg(
             "evaluations": iteration.evaluations,
             "seconds": iteration.seconds,
         }
-        watch.progress(Progress("", _COLUMNS, values))
-
-    limits = Limits(settings.tolerance_used, settings.max_iterations, settings.time_limit, watch.should_stop)
-    search = SEARCHES[settings.optimizer]()
-    solution = minimise(
-        loss,
-        rows.dimension,
-        settings.regularisation,
-        search,
-        limits,
-        start=start,
-        on_evaluation=on_evaluation,
-        on_iteration=on_iteration,
-    )
-    taken()
-    return TrainedPairs(solution.w, solution, loss.pairs, loss.queries, loss.queries_skipped, spans)
+        self._watch.progress(Progress("", _COLUMNS, values))

@@ -101,7 +101,7 @@ class Declared:
     multiples: bool = False
     metavar: str | None = None
     default_text: str | None = None
-    grid: tuple[Any, ...] | None = None
+    grid: tuple[object, ...] | None = None
     simpler: str = ""
     metric: bool = False
     path: bool = False
@@ -110,23 +110,23 @@ class Declared:
     needs_validation: bool = False
 
 
-def setting(default: Any, *, help: str, **more: Any) -> Any:
+def setting(default: object, *, help: str, **more: Any) -> Any:
     """A field of a ``Settings`` class; the arguments are the attributes of ``Declared``."""
     return dataclasses.field(default=default, metadata={_KEY: Declared(help=help, **more)})
 
 
-def declared(settings: type[Settings]) -> dict[str, tuple[dataclasses.Field[Any], Declared]]:
+def declared(settings: type[Settings]) -> dict[str, tuple[dataclasses.Field[object], Declared]]:
     """The settings by name, in their order."""
     return {one.name: (one, one.metadata[_KEY]) for one in dataclasses.fields(settings) if _KEY in one.metadata}
 
 
-def plain_type(hint: Any) -> type:
+def plain_type(hint: object) -> type:
     """The type of a setting's value, by its annotation; None, lists and multiples apart."""
     arguments = typing.get_args(hint)
     if isinstance(hint, types.UnionType):
         (one,) = [kind for kind in arguments if kind is not type(None)]
         return plain_type(one)
-    return float if arguments else hint
+    return float if arguments else typing.cast(type, hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +174,7 @@ class Settings:
         return cls(**result)
 
 
-def _check(name: str, value: Any, about: Declared) -> None:
+def _check(name: str, value: object, about: Declared) -> None:
     if value is None or isinstance(value, bool | Multiple):
         return
     if about.choices and value not in about.choices:
@@ -183,15 +183,15 @@ def _check(name: str, value: Any, about: Declared) -> None:
         raise SettingsError(f"expected {name} to be a finite number {about.range}, found {value!r}".replace("  ", " "))
 
 
-def _plain(value: Any) -> Json:
+def _plain(value: object) -> Json:
     if isinstance(value, Multiple):
         return str(value)
     if isinstance(value, tuple):
         return _plain(value[0]) if len(value) == 1 else [_plain(one) for one in value]
-    return value  # type: ignore[no-any-return]
+    return typing.cast("Json", value)
 
 
-def _read(value: Any, about: Declared) -> Any:
+def _read(value: object, about: Declared) -> object:
     if about.multiples and isinstance(value, str):
         try:
             return Multiple.parsed(value)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.solvers.sgd import Ending, Epoch
+from apsvm.solvers.sgd import DescentOutcome, Ending, Epoch, Pass, descend
 from apsvm.trainers.base import Progress, Watch
+from apsvm.trainers.families.epochs import EpochSettings
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,28 @@ class TrainedByEpochs:
     queries: int
     queries_skipped: int
     trouble: str | None = None
+
+
+def descend_as_asked(
+    one_pass: Callable[[Callable[[], bool]], Pass],
+    snapshot: Callable[[], T],
+    settings: EpochSettings,
+    watch: Watch,
+    *,
+    show: Callable[[Epoch], Progress],
+    validate: Callable[[], float] | None,
+) -> DescentOutcome[T]:
+    """``descend`` with the limits that the settings name, each epoch logged and shown."""
+    return descend(
+        one_pass,
+        snapshot,
+        epochs=settings.epochs,
+        validate=validate,
+        patience=settings.patience,
+        time_limit=settings.time_limit,
+        on_epoch=lambda epoch: follow(watch, show, epoch),
+        should_stop=watch.should_stop,
+    )
 
 
 def follow(watch: Watch, show: Callable[[Epoch], Progress], epoch: Epoch) -> None:

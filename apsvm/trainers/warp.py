@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm.data.rows import Rows
 from apsvm.risk import NothingToRankError
-from apsvm.solvers.sgd import Epoch, Pass, descend
+from apsvm.solvers.sgd import Epoch, Pass
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.warp import WarpSettings, cutoff_of
-from apsvm.trainers.stochastic import TrainedByEpochs, follow, not_finite
+from apsvm.trainers.stochastic import TrainedByEpochs, descend_as_asked, not_finite
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
@@ -135,57 +135,14 @@ def train_warp(
     NothingToRankError : no query has two grades (a ValueError)
     FloatingPointError : weights that are not finite
     """
-    pairs = candidates(grades, groups)
-    weights = np.zeros(rows.dimension)
-    if start is not None:
-        weights[: rows.features] = start[: rows.features]
-    w = weights[: rows.features]
-    squares, steps = rule_memory(settings.rule, w)
-    matrix, selection = rows.in_memory()
-    matrix = _sorted(matrix)
-    per_row = max(1, (matrix.nnz if sp.issparse(matrix) else matrix.size) // max(1, matrix.shape[0]))
-    table = loss_of_rank(settings.tau, int(pairs.counts.max()))
-    rng = np.random.default_rng(settings.seed)
-    loop = _kernels.WarpRows(
-        w,
-        squares,
-        steps,
-        selection[pairs.rows],
-        pairs.starts,
-        pairs.counts,
-        selection[pairs.members],
-        table,
-        settings.rank_estimator,
-        1.0 / table[-1],
-        settings.max_trials or 0,
-        settings.rule,
-        settings.rate,
-        settings.penalty,
-        # Each instalment of the L2 penalty costs as much as the features of some rows: a fraction of the trials.
-        max(16, 4 * w.size // per_row),
-        int(rng.integers(2**63)),
-        settings.workers,
-    )
-
-    def run(order: NDArray[np.int64]) -> tuple[int, int, float]:
-        if sp.issparse(matrix):
-            return loop.run_csr(matrix.indptr, matrix.indices, matrix.data, order)
-        return loop.run_dense(matrix, order)
-
-    def one_pass(stop: Callable[[], bool]) -> Pass:
-        passed = run_pass(run, loop.settle, rng.permutation(pairs.rows.size), None, settings, w, stop)
-        # No update may be luck, or the cap on the trials.
-        return passed if passed.moved or not violates(rows.scores(weights), pairs) else replace(passed, moved=True)
-
-    outcome = descend(
-        one_pass,
-        weights.copy,
-        epochs=settings.epochs,
-        validate=None if validate is None else lambda: validate(weights),
-        patience=settings.patience,
-        time_limit=settings.time_limit,
-        on_epoch=lambda epoch: follow(watch, show, epoch),
-        should_stop=watch.should_stop,
+    descent = _Descent(rows, candidates(grades, groups), settings, start)
+    outcome = descend_as_asked(
+        descent.one_pass,
+        descent.weights.copy,
+        settings,
+        watch,
+        show=show,
+        validate=None if validate is None else lambda: validate(descent.weights),
     )
     if not np.isfinite(rows.scores(outcome.best)).all():
         raise not_finite("scores")
@@ -194,11 +151,77 @@ def train_warp(
         outcome.epochs,
         outcome.best_epoch,
         outcome.ending,
-        pairs.rows.size,
-        pairs.queries,
-        pairs.queries_skipped,
+        descent.pairs.rows.size,
+        descent.pairs.queries,
+        descent.pairs.queries_skipped,
         outcome.trouble,
     )
+
+
+class _Descent:
+    """The weights on their way down.
+
+    Attributes
+    ----------
+    weights : (dimension,) float64, the bias weight last if there is one: it moves no ranking, and stays
+    pairs : what is drawn from
+    """
+
+    def __init__(
+        self, rows: Rows, pairs: Candidates, settings: WarpSettings, start: NDArray[np.float64] | None
+    ) -> None:
+        self.pairs = pairs
+        self.weights = np.zeros(rows.dimension)
+        self._w = self.weights[: rows.features]
+        if start is not None:
+            self._w[:] = start[: rows.features]
+        self._rows, self._settings = rows, settings
+        matrix, selection = rows.in_memory()
+        self._matrix = _sorted(matrix)
+        self._rng = np.random.default_rng(settings.seed)
+        self._loop = self._native_loop(selection)
+
+    def _native_loop(self, selection: NDArray[np.int64]) -> _kernels.WarpRows:
+        """selection : (n,) int64, where each row stands in the matrix"""
+        settings, pairs, matrix = self._settings, self.pairs, self._matrix
+        squares, steps = rule_memory(settings.rule, self._w)
+        table = loss_of_rank(settings.tau, int(pairs.counts.max()))
+        per_row = max(1, (matrix.nnz if sp.issparse(matrix) else matrix.size) // max(1, matrix.shape[0]))
+        return _kernels.WarpRows(
+            self._w,
+            squares,
+            steps,
+            selection[pairs.rows],
+            pairs.starts,
+            pairs.counts,
+            selection[pairs.members],
+            table,
+            settings.rank_estimator,
+            1.0 / table[-1],
+            settings.max_trials or 0,
+            settings.rule,
+            settings.rate,
+            settings.penalty,
+            # Each instalment of the L2 penalty costs as much as the features of some rows: a fraction of the trials.
+            max(16, 4 * self._w.size // per_row),
+            int(self._rng.integers(2**63)),
+            settings.workers,
+        )
+
+    def one_pass(self, stop: Callable[[], bool]) -> Pass:
+        """Every positive once, in a new order."""
+        order = self._rng.permutation(self.pairs.rows.size)
+        passed = run_pass(self._run, self._loop.settle, order, None, self._settings, self._w, stop)
+        # No update may be luck, or the cap on the trials.
+        if passed.moved or not violates(self._rows.scores(self.weights), self.pairs):
+            return passed
+        return replace(passed, moved=True)
+
+    def _run(self, order: NDArray[np.int64]) -> tuple[int, int, float]:
+        matrix = self._matrix
+        if sp.issparse(matrix):
+            return self._loop.run_csr(matrix.indptr, matrix.indices, matrix.data, order)
+        return self._loop.run_dense(matrix, order)
 
 
 def rule_memory(rule: str, parameters: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -245,7 +268,7 @@ def run_pass(
     return Pass(draws, trials, updates, loss / draws + penalty, moved=updates > 0 or settings.penalty > 0.0)
 
 
-def _sorted(matrix: Matrix) -> Any:
+def _sorted(matrix: Matrix) -> Matrix:
     """The matrix, its CSR rows in ascending order of columns and without duplicates, as files have them."""
     if not sp.issparse(matrix) or matrix.has_canonical_format:
         return matrix

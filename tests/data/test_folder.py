@@ -14,7 +14,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apsvm.data import DataError, Dataset, folder, open_folder, read_svmlight, write_folder
+from apsvm.data import DataError, Dataset, open_folder, read_svmlight, write_folder
+from apsvm.data.folder import checks, replacing
+from apsvm.data.folder.header import checksum
 from apsvm.data.rows import Rows
 
 TEXT = b"1 qid:1 cost:2 1:0.5 4:-1.25\n-1 qid:1 2:3\n1 qid:2\n-1 qid:2 cost:0.5 1:1 2:2 3:3 4:4\n"
@@ -54,7 +56,7 @@ def test_round_trip(options: dict[str, Any], tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_dense_round_trip(dtype: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = read(TEXT, dtype=dtype)
-    monkeypatch.setattr(folder, "_BLOCK", 4)  # a row at a time
+    monkeypatch.setattr(checks, "BLOCK", 4)  # a row at a time
     write_folder(data, tmp_path / "out", dense=True)
     back = open_folder(tmp_path / "out", verify=True)
     assert isinstance(back.X, np.ndarray)
@@ -172,7 +174,7 @@ def forge(made: Path, name: str, array: Any, **header: Any) -> None:
         content["members"][name] = {"size": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
     content |= header
     content.pop("sha256", None)
-    content["sha256"] = folder._checksum(content)
+    content["sha256"] = checksum(content)
     (made / "header.json").write_text(json.dumps(content))
 
 
@@ -216,12 +218,12 @@ def test_arrays_that_are_wrong(name: str, array: Any, message: str, only_verify:
 def test_indices_are_checked_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     indptr, indices = np.array(INDPTR), np.array(INDICES)
     for block in range(1, 9):
-        monkeypatch.setattr(folder, "_BLOCK", block)
-        assert folder._all_rise(indptr, indices)
+        monkeypatch.setattr(checks, "BLOCK", block)
+        assert checks.all_rise(indptr, indices)
         for at in (1, 4, 5, 6):
             wrong = indices.copy()
             wrong[at] = wrong[at - 1]
-            assert not folder._all_rise(indptr, wrong)
+            assert not checks.all_rise(indptr, wrong)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +297,7 @@ def test_a_data_folder_is_replaced_whole(tmp_path: Path) -> None:
 
 
 def test_replaced_where_names_cannot_be_swapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "_exchange", lambda a, b: False)
+    monkeypatch.setattr(replacing, "_exchange", lambda a, b: False)
     write_folder(read(TEXT), tmp_path / "out")
     write_folder(read(OTHER), tmp_path / "out")
     assert_same(open_folder(tmp_path / "out", verify=True), read(OTHER))
@@ -315,11 +317,11 @@ def test_a_failure_leaves_what_was_there(
 
     with monkeypatch.context() as patch:
         if not swap:
-            patch.setattr(folder, "_exchange", lambda a, b: False)
+            patch.setattr(replacing, "_exchange", lambda a, b: False)
         if fails == "fsync":
             patch.setattr(os, "fsync", fail)
         elif fails == "_exchange":
-            patch.setattr(folder, "_exchange", fail)
+            patch.setattr(replacing, "_exchange", fail)
         else:
             patch.setattr(Path, fails, fail)
         with pytest.raises(OSError, match="No space left"):
@@ -340,7 +342,7 @@ def test_the_second_rename_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         return rename(self, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(folder, "_exchange", lambda a, b: False)
+        patch.setattr(replacing, "_exchange", lambda a, b: False)
         patch.setattr(Path, "rename", second_fails)
         with pytest.raises(OSError, match="Input/output"):
             write_folder(read(OTHER), tmp_path / "out")

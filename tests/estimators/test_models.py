@@ -104,14 +104,14 @@ def test_the_command_s_model_as_an_estimator(tmp_path, data):
 
 @pytest.mark.parametrize(
     ("labels", "options", "classes"),
-    [((-1, 1), [], [-1, 1]), ((2, 5), ["--positive-label", "5"], [2, 5]), ((5, 2), ["--positive-label", "2"], [0, 1])],
+    [((-1, 1), [], [-1, 1]), ((2, 5), ["--positive-label", "5"], [2, 5]), ((5, 2), ["--positive-label", "2"], [2, 5])],
 )
 def test_classes_of_the_command_s_models(labels, options, classes, tmp_path, data):
     theirs = train(tmp_path, data, np.where(data.relevant, labels[1], labels[0]), *options)
     model = APSVMClassifier.from_model(theirs)
     assert model.classes_.tolist() == classes
     above = theirs.score(data.X) > 0
-    np.testing.assert_array_equal(model.predict(data.X) == classes[1], above)
+    np.testing.assert_array_equal(model.predict(data.X) == labels[1], above)
 
 
 def test_the_estimator_s_model_for_the_command(tmp_path, data, capsysbinary):

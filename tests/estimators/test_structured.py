@@ -387,17 +387,41 @@ def test_queries_are_routed(data):
     assert plain[-1].n_queries_ == 7
 
 
-def test_weights_are_routed_where_asked_for(data):
-    weights = data.relevant + 1
+def test_weights_are_routed(data):
+    """To fits and scores, unless one says otherwise."""
+    weights = np.where(data.X[:, 2] > 0, 3, 1)
     with sklearn.config_context(enable_metadata_routing=True):
-        model = APSVMClassifier(C=10).set_fit_request(sample_weight=True)
-        pipeline = make_pipeline(StandardScaler(with_mean=False, with_std=False), model)
-        pipeline[0].set_fit_request(sample_weight=False)
-        routed = pipeline.fit(data.X, data.relevant, sample_weight=weights)[-1]
-        with pytest.raises(ValueError, match="sample_weight"):
-            make_pipeline(APSVMClassifier()).fit(data.X, data.relevant, sample_weight=weights)
+        scaler = StandardScaler(with_mean=False, with_std=False).set_fit_request(sample_weight=False)
+        routed = make_pipeline(scaler, APSVMClassifier(C=10)).fit(data.X, data.relevant, sample_weight=weights)[-1]
+        deaf = APSVMClassifier().set_fit_request(sample_weight=False)
+        with pytest.raises(TypeError, match="not routed to any object"):
+            make_pipeline(scaler, deaf).fit(data.X, data.relevant, sample_weight=weights)
+        folds = GroupKFold(3)
+        search = GridSearchCV(APSVMRanker(C=10), {"epsilon": [1e-3]}, cv=folds, error_score="raise")
+        search.fit(data.X, data.y, qid=data.qid, groups=data.qid, sample_weight=data.qid + 1.0)
     judge = APSVMClassifier(C=10).fit(data.X, data.relevant, sample_weight=weights)
     np.testing.assert_array_equal(routed.coef_, judge.coef_)
+    by_hand = [
+        APSVMRanker(C=10)
+        .fit(data.X[fit], data.y[fit], data.qid[fit], data.qid[fit] + 1.0)
+        .score(data.X[rest], data.y[rest], data.qid[rest], data.qid[rest] + 1.0)
+        for fit, rest in folds.split(data.X, data.y, data.qid)
+    ]
+    assert search.best_score_ == pytest.approx(np.mean(by_hand), rel=1e-12)
+
+
+def test_queries_that_are_not_routed(data):
+    """By default scikit-learn hands qid to fit alone: nothing is scored as if all rows were one ranking."""
+    search = GridSearchCV(APSVMRanker("ndcg@10"), {"C": [1, 10]}, cv=GroupKFold(3))
+    failed, not_finite = "Scoring failed", "test scores are non-finite"
+    with pytest.warns(UserWarning, match=failed) as caught, pytest.warns(UserWarning, match=not_finite):
+        search.fit(data.X, data.y, qid=data.qid, groups=data.qid)
+    assert np.isnan(search.cv_results_["mean_test_score"]).all()
+    said = [str(one.message) for one in caught]
+    assert sum("enable_metadata_routing=True" in one and "pass qid here too" in one for one in said) == 6
+    search.set_params(error_score="raise")
+    with pytest.raises(ValueError, match=r"fitted with qid, \d queries, and is to be scored without"):
+        search.fit(data.X, data.y, qid=data.qid, groups=data.qid)
 
 
 @pytest.mark.parametrize("loss", ["ap", "zero-one"])
@@ -418,14 +442,16 @@ def test_verbose(data, capsys, caplog, monkeypatch):
     with caplog.at_level(logging.INFO, logger="root"):
         APSVMClassifier(verbose=1, C=100).fit(data.X, data.relevant)
     lines = [record.message for record in caplog.records if record.name == "apsvm"]
-    assert len(lines) > 2
-    assert all("iteration" in line and "gap" in line for line in lines)
+    assert len(lines) > 3
+    n_positives = data.relevant.sum()
+    assert lines[0] == f"APSVMClassifier: True is positive, {n_positives} of 240 rows, and False negative"
+    assert all("iteration" in line and "gap" in line for line in lines[1:])
     assert logging.getLogger("apsvm").level == before
     # Nobody listens: it is shown.
     monkeypatch.setattr(logging.getLogger("apsvm"), "propagate", False)
     APSVMClassifier(verbose=1, C=100).fit(data.X, data.relevant)
     shown = capsys.readouterr()
-    assert (shown.out, shown.err.splitlines()[0].split()[:4]) == ("", ["train", "C=100", "iteration", "1:"])
+    assert (shown.out, shown.err.splitlines()[1].split()[:4]) == ("", ["train", "C=100", "iteration", "1:"])
     assert not logging.getLogger("apsvm").handlers
 
 
@@ -445,6 +471,10 @@ def test_the_default_C(data):
 def test_multiples_of_the_default_C(data):
     default = APSVMClassifier().fit(data.X, data.relevant).C_
     assert pytest.approx(10 * default) == APSVMClassifier(C="10x").fit(data.X, data.relevant).C_
+    model = clone(APSVMRanker(C="10x", relevant_from=2))
+    assert model.get_params()["C"] == "10x"
+    by_query = model.fit(data.X, data.y, qid=data.qid).C_
+    assert by_query == pytest.approx(10 * APSVMRanker(relevant_from=2).fit(data.X, data.y, qid=data.qid).C_)
     search = GridSearchCV(APSVMClassifier(), {"C": ["0.001x", "auto", "10x", 30]}, cv=3, error_score="raise")
     search.fit(data.X, data.relevant)
     assert np.ptp(search.cv_results_["mean_test_score"]) > 0

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from apsvm.machine import memory, thread_count
 from apsvm.records import Log
@@ -260,7 +260,7 @@ class _LogOfClass:
         self._log = log
         self._lock = lock
 
-    def write(self, event: str, **fields: Any) -> None:
+    def write(self, event: str, **fields: object) -> None:
         with self._lock:
             self._log.write(event, **{"class": self._label, **fields})
 

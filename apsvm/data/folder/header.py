@@ -1,0 +1,202 @@
+"""header.json of a data folder: the members there are, of which types and shapes, each with its size and sha256."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from apsvm.data.dataset import DataError
+from apsvm.types import JsonDict, JsonObject
+
+HEADER = "header.json"
+FORMAT = "apsvm data"
+VERSION = 1
+VERSION_OF_SETS = 2  # the same, with the members of label sets: what reads only version 1 must refuse it
+_KEYS = {
+    "format": str,
+    "version": int,
+    "layout": str,
+    "shape": list,
+    "nnz": int,
+    "dtype": str,
+    "index_dtype": str,
+    "zero_based": bool,
+    "source": dict,
+    "members": dict,
+    "sha256": str,
+}
+#: What version 2 has more: the numbers k and m.
+_KEYS_OF_SETS = {**_KEYS, "label_sets": list}
+_MEMBER_KEYS = {"size": int, "sha256": str}
+_SOURCE_KEYS = {"name": str, "sha256": str}
+_LONGEST_HEADER = 1 << 20
+_ALWAYS = {"relevance.npy"}
+_MAYBE = {"groups.npy", "costs.npy"}
+_SETS = {"classes.npy", "label_indptr.npy", "label_indices.npy"}
+_LAYOUTS = {"csr": {"indptr.npy", "indices.npy", "values.npy"}, "dense": {"X.npy"}}
+_FILES = {HEADER, *_ALWAYS, *_MAYBE, *_SETS, *itertools.chain(*_LAYOUTS.values())}
+
+
+@dataclass(frozen=True, slots=True)
+class FolderHeader:
+    """What a data folder says of itself.
+
+    Attributes
+    ----------
+    layout : "csr" or "dense"
+    n, d : int, rows and columns
+    nnz : int, values stored
+    dtype : of the values, float32 or float64
+    index_dtype : of indptr and indices, int32 or int64
+    zero_based : bool, whether the file it was made from counts features from 0
+    fingerprint : str, sha256 of that file, hexadecimal
+    label_sets : the counts k of the classes and m of the rows' labels; None if each row has one label
+    members : file name → size in bytes and sha256
+    """
+
+    layout: str
+    n: int
+    d: int
+    nnz: int
+    dtype: np.dtype[np.generic]
+    index_dtype: np.dtype[np.generic]
+    zero_based: bool
+    fingerprint: str
+    label_sets: tuple[int, int] | None
+    members: Mapping[str, tuple[int, str]]
+
+    def arrays(self) -> dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]]:
+        """Type and shape of every member."""
+        double, n = np.dtype(np.float64), self.n
+        every: dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]] = {
+            "relevance.npy": (double, (n,)),
+            "groups.npy": (np.dtype(np.int64), (n,)),
+            "costs.npy": (double, (n,)),
+            "indptr.npy": (self.index_dtype, (n + 1,)),
+            "indices.npy": (self.index_dtype, (self.nnz,)),
+            "values.npy": (self.dtype, (self.nnz,)),
+            "X.npy": (self.dtype, (n, self.d)),
+        }
+        if self.label_sets is not None:
+            k, m = self.label_sets
+            every["classes.npy"] = (double, (k,))
+            every["label_indptr.npy"] = (np.dtype(np.int64), (n + 1,))
+            every["label_indices.npy"] = (np.dtype(np.int32), (m,))
+        return {name: every[name] for name in self.members}
+
+
+def is_data_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether ``path`` is a folder with the header of a data folder and no file that does not belong into one."""
+    folder = Path(path)
+    try:
+        names = set(os.listdir(folder))
+        header = json.loads(_stored_text(folder))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return names <= _FILES and isinstance(header, dict) and header.get("format") == FORMAT
+
+
+def read_header(folder: Path) -> FolderHeader:
+    """The header of a folder, checked in itself. Raises DataError, OSError."""
+    content = _read_content(folder)
+    _check_counts(folder, content)
+    _check_members(folder, content)
+    n, d = content["shape"]
+    set_counts = content.get("label_sets")
+    return FolderHeader(
+        layout=content["layout"],
+        n=n,
+        d=d,
+        nnz=content["nnz"],
+        dtype=np.dtype(content["dtype"]),
+        index_dtype=np.dtype(content["index_dtype"]),
+        zero_based=content["zero_based"],
+        fingerprint=content["source"]["sha256"],
+        label_sets=None if set_counts is None else (set_counts[0], set_counts[1]),
+        members={name: (member["size"], member["sha256"]) for name, member in content["members"].items()},
+    )
+
+
+def header_text(content: JsonObject) -> str:
+    """The header as it is written: ``content`` and its own checksum."""
+    return json.dumps({**content, "sha256": checksum(content)}, indent=1) + "\n"
+
+
+def checksum(content: JsonObject) -> str:
+    """The sha256, hexadecimal, that a header of this content states."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _stored_text(folder: Path) -> bytes:
+    with (folder / HEADER).open("rb") as stream:
+        return stream.read(_LONGEST_HEADER)
+
+
+def _error(folder: Path, problem: str) -> DataError:
+    return DataError(f"{folder / HEADER}: {problem}")
+
+
+def _types(content: JsonObject) -> dict[str, type]:
+    return {key: type(value) for key, value in content.items()}
+
+
+def _read_content(folder: Path) -> JsonDict:
+    """The header's JSON, of a version that is read here, with its keys, each of its type, and the checksum it states.
+
+    Raises DataError, OSError.
+    """
+    try:
+        content = json.loads(_stored_text(folder))
+    except FileNotFoundError:
+        what = "neither a data file nor a folder made by apsvm convert"
+        raise IsADirectoryError(errno.EISDIR, what, str(folder)) from None
+    except (ValueError, RecursionError):
+        raise _error(folder, "damaged: expected a JSON object") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise _error(folder, f"expected the header of a data folder (format {FORMAT!r})")
+    version = content.get("version")
+    if version not in (VERSION, VERSION_OF_SETS):
+        problem = f"found {version!r}: it was written by another apsvm"
+        raise _error(folder, f"expected version {VERSION} or {VERSION_OF_SETS}, {problem}")
+    keys = _KEYS_OF_SETS if version == VERSION_OF_SETS else _KEYS
+    if _types(content) != keys:
+        raise _error(folder, "damaged: expected the keys " + ", ".join(keys) + ", each of its type")
+    if content.pop("sha256") != checksum(content):
+        raise _error(folder, "damaged: its content does not have the sha256 it states")
+    return content
+
+
+def _check_counts(folder: Path, content: JsonObject) -> None:
+    """Raises DataError unless the counts are counts, and the types can hold them."""
+    counts, set_counts = [*content["shape"], content["nnz"]], content.get("label_sets")
+    if set_counts is not None and (len(set_counts) != 2 or not all(type(count) is int for count in set_counts)):
+        raise _error(folder, "damaged: expected the counts of the classes and of the rows' labels")
+    if len(counts) != 3 or not all(type(count) is int and 0 <= count < 1 << 62 for count in counts) or counts[0] < 1:
+        raise _error(folder, "damaged: expected a shape of two counts, with at least one row")
+    if content["layout"] not in _LAYOUTS:
+        raise _error(folder, f"damaged: expected a layout of {', '.join(_LAYOUTS)}, found {content['layout']!r}")
+    if content["dtype"] not in ("float32", "float64") or content["index_dtype"] not in ("int32", "int64"):
+        raise _error(folder, "damaged: expected values of float32 or float64 and indices of int32 or int64")
+    if content["index_dtype"] == "int32" and max(counts) > np.iinfo(np.int32).max and content["layout"] == "csr":
+        raise _error(folder, "damaged: int32 indices cannot count this shape")
+
+
+def _check_members(folder: Path, content: JsonObject) -> None:
+    """Raises DataError unless the members that this layout needs are listed, each with size and sha256."""
+    members = content["members"]
+    needed = _ALWAYS | _LAYOUTS[content["layout"]] | (_SETS if "label_sets" in content else set())
+    if not needed <= set(members) <= needed | _MAYBE:
+        found = ", ".join(sorted(members))
+        raise _error(folder, f"damaged: expected the members {', '.join(sorted(needed))}, found {found}")
+    if not all(isinstance(member, dict) and _types(member) == _MEMBER_KEYS for member in members.values()):
+        raise _error(folder, "damaged: expected a size and a sha256 for every member")
+    if _types(content["source"]) != _SOURCE_KEYS:
+        raise _error(folder, "damaged: expected the source's name and sha256")

@@ -1,0 +1,60 @@
+"""A folder that is written beside its place gets the place in one step, and only once it is on the disk."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import BinaryIO
+
+
+def sync(stream: BinaryIO) -> None:
+    """Puts what was written to the stream on the disk. Raises OSError."""
+    stream.flush()
+    os.fsync(stream.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Puts the names in a folder on the disk. Raises OSError."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def give_place(temporary: Path, target: Path) -> None:
+    """Gives the temporary folder the target's name. What has that name goes once it is replaced, and not before."""
+    if not target.exists():
+        temporary.rename(target)
+        sync_folder(target.parent)
+        return
+    if _exchange(temporary, target):
+        old = temporary
+    else:  # a file system that cannot swap two names: for a moment neither has it, but both folders are whole
+        old = target.parent / f".{target.name}.{secrets.token_hex(6)}.old"
+        target.rename(old)
+        try:
+            temporary.rename(target)
+        except BaseException:
+            old.rename(target)
+            raise
+    sync_folder(target.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(a: Path, b: Path) -> bool:
+    """Swaps two names in one step (renameat2 of Linux); False where that is not to be had. Raises OSError."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        return False
+    at_cwd, exchange = -100, 2
+    if rename(at_cwd, os.fsencode(a), at_cwd, os.fsencode(b), exchange) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(code, os.strerror(code), str(b))

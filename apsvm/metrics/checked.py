@@ -1,0 +1,83 @@
+"""Rows to be ranked: what callers give is checked here, and sorted here, before any metric sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from apsvm.metrics.base import TIE_RULES, MetricError
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
+
+
+def check_ties(ties: str) -> None:
+    """Raise `MetricError` unless `ties` is one of `TIE_RULES`."""
+    if ties not in TIE_RULES:
+        raise MetricError(f"unknown tie rule {ties!r}; known: {', '.join(TIE_RULES)}")
+
+
+def check_rows(
+    scores: ArrayLike,
+    relevant: ArrayLike,
+    relevant_from: float | None = None,
+    ranked: NDArray[np.bool_] | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.bool_] | NDArray[np.float64]]:
+    """`scores` as (n,) float64 and `relevant` as (n,) bool, or float64 with `relevant_from`, n ≥ 1. Raises
+    `MetricError` if they are anything else. Scores of rows that are not `ranked` may be anything.
+
+    Without `relevant_from` integer labels are refused: among −1/+1, 0/1 and 1/2 only the caller knows which is the
+    positive class.
+    """
+    given, labels = np.asarray(scores), np.asarray(relevant)
+    if given.ndim != 1 or labels.shape != given.shape:
+        raise MetricError(
+            f"scores and relevant must both be of shape (n,), found scores {given.shape}, relevant {labels.shape}"
+        )
+    if given.size == 0:
+        raise MetricError("there is nothing to rank: scores and relevant have 0 rows")
+    if given.dtype.kind not in "fiu":
+        raise MetricError(f"scores must be real numbers, found dtype {given.dtype}")
+    values = given.astype(np.float64, copy=False)
+    _check_finite(values if ranked is None else np.where(ranked, values, 0.0), "scores")
+    if relevant_from is None:
+        if labels.dtype != np.bool_:
+            raise MetricError(
+                "relevant must be of dtype bool (say, relevance > 0), or relevant_from must be given with grades, "
+                f"found dtype {labels.dtype}"
+            )
+        return values, labels
+    if labels.dtype.kind not in "fiu" or not np.isreal(relevant_from) or np.isnan(relevant_from):
+        raise MetricError(
+            f"with relevant_from={relevant_from!r}, a number, relevant must hold grades, real numbers; "
+            f"found dtype {labels.dtype}"
+        )
+    grades = labels.astype(np.float64, copy=False)
+    _check_finite(grades, "grades")
+    return values, grades
+
+
+def _check_finite(values: NDArray[np.float64], what: str) -> None:
+    finite = np.isfinite(values)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise MetricError(f"{what} must be finite, found {values[row]} at row {row} (rows are counted from 0)")
+
+
+def sorted_rows(
+    scores: NDArray[np.float64],
+    worst_first: AnyArray | None,
+    codes: NDArray[np.integer] | None,
+    ranked: NDArray[np.bool_] | None,
+    n_rankings: int,
+) -> NDArray[np.intp]:
+    """Rows by ranking, ranked before unranked, falling score, rising `worst_first`, and their own order."""
+    falling = -scores if ranked is None else np.where(ranked, -scores, np.inf)
+    order = np.argsort(falling, kind="stable") if worst_first is None else np.lexsort((worst_first, falling))
+    if codes is None:
+        return order
+    # 16 bits are sorted by radix, in linear time
+    narrow = codes.astype(np.uint16 if n_rankings <= 1 << 16 else np.int64)[order]
+    return order[np.argsort(narrow, kind="stable")]

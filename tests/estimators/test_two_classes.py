@@ -1,0 +1,180 @@
+"""Which of two classes is positive, what follows from it, and why positives have no weights of their own."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import dump_svmlight_file
+from sklearn.metrics import average_precision_score, make_scorer
+
+import apsvm
+from apsvm import APSVMClassifier, load_model
+from apsvm.cli import run
+from apsvm.estimators import DirectLossClassifier
+from apsvm.losses import make_loss
+
+CLASSIFIERS = [
+    APSVMClassifier(C=10),
+    APSVMClassifier("zero-one", C=10, intercept_scaling=3.0),
+    APSVMClassifier("f1", C=100),
+    DirectLossClassifier(epochs=3, random_state=0),
+]
+
+
+def named(relevant):
+    """Labels whose positive one is the first in sorted order."""
+    return np.where(relevant, "fraud", "ok")
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=str)
+def test_the_positive_class_is_the_one_that_is_named(model, data):
+    judge = clone(model).fit(data.X, data.relevant)
+    y = named(data.relevant)
+    own = clone(model).set_params(pos_label="fraud").fit(data.X, y)
+    assert own.classes_.tolist() == ["fraud", "ok"]
+    assert own.pos_label_ == "fraud"
+    assert judge.pos_label_ is True
+    np.testing.assert_array_equal(own.to_model().coef, judge.to_model().coef)
+    assert own.to_model().intercept == judge.to_model().intercept
+    np.testing.assert_array_equal(own.decision_function(data.X), -judge.decision_function(data.X))
+    np.testing.assert_allclose(own.decision_function(data.X), data.X @ own.coef_[0] + own.intercept_[0], rtol=1e-12)
+    np.testing.assert_array_equal(own.predict(data.X) == "fraud", judge.predict(data.X))
+    assert own.score(data.X, y) == judge.score(data.X, data.relevant)
+    # Of the other one it is another training, but for a loss that treats both alike.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        other = clone(model).fit(data.X, y)
+    assert other.pos_label_ == "ok"
+    is_same = np.abs(other.coef_ - own.coef_).max() <= 1e-3 * np.abs(own.coef_).max()
+    assert is_same == (getattr(model, "loss", None) == "zero-one")
+
+
+def test_numbers_too(data):
+    judge = APSVMClassifier(C=10).fit(data.X, data.relevant)
+    model = APSVMClassifier(C=10, pos_label=2).fit(data.X, np.where(data.relevant, 2, 5))
+    np.testing.assert_array_equal(model.to_model().coef, judge.to_model().coef)
+    assert model.to_model().header.labels.positive == 2.0
+    assert model.to_model().header.labels.negative == (5.0,)
+
+
+def test_scikit_learn_understands_the_sign(data):
+    y = named(data.relevant)
+    model = APSVMClassifier(C=10, pos_label="fraud").fit(data.X, y)
+    scorer = make_scorer(average_precision_score, response_method="decision_function", pos_label="fraud")
+    assert scorer(model, data.X, y) == pytest.approx(model.score(data.X, y))
+    calibrated = CalibratedClassifierCV(clone(model), cv=3).fit(data.X, y)
+    assert calibrated.classes_.tolist() == ["fraud", "ok"]
+    assert average_precision_score(data.relevant, calibrated.predict_proba(data.X)[:, 0]) > data.relevant.mean() + 0.2
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS[:2], ids=str)
+def test_the_file_keeps_it(model, data, tmp_path):
+    y = named(data.relevant)
+    model = clone(model).set_params(pos_label="fraud").fit(data.X, y)
+    model.to_model().save(tmp_path / "model")
+    back = type(model).from_model(load_model(tmp_path / "model"))
+    assert (back.classes_.tolist(), back.pos_label_, back.pos_label) == (["fraud", "ok"], "fraud", "fraud")
+    np.testing.assert_array_equal(back.decision_function(data.X), model.decision_function(data.X))
+    assert back.score(data.X, y) == model.score(data.X, y)
+    np.testing.assert_array_equal(clone(back).fit(data.X, y).coef_, model.coef_)
+
+
+def test_the_command_s_model_of_the_smaller_label(data, tmp_path):
+    file, path = str(tmp_path / "rows.svm"), str(tmp_path / "model")
+    y = np.where(data.relevant, 1, 2)
+    dump_svmlight_file(data.X, y, file, zero_based=False)
+    assert run(["train", "-q", "--positive-label", "1", "-C", "10", file, path]) == 0
+    model = APSVMClassifier.from_model(load_model(path))
+    assert (model.classes_.tolist(), model.pos_label_, model.pos_label) == ([1, 2], 1, 1)
+    X = apsvm.read_svmlight(file).X
+    np.testing.assert_array_equal(-model.decision_function(X), load_model(path).score(X))
+    assert (model.predict(X)[data.relevant] == 1).mean() > 0.5
+
+
+def test_a_warm_start_with_the_other_class(data):
+    """The weights of a fit are turned round where the next one is about the other class."""
+    y = named(data.relevant)
+    model = APSVMClassifier(C=10, pos_label="fraud", warm_start=True).fit(data.X, y)
+    cold = model.n_iter_
+    assert model.fit(data.X, y).n_iter_ < cold
+    flipped = np.where(data.relevant, "ok", "fraud")
+    assert model.set_params(pos_label="ok").fit(data.X, flipped).n_iter_ < cold
+
+
+def test_the_guess_that_is_likely_wrong_is_warned_of(data):
+    y = named(data.relevant)
+    assert data.relevant.mean() < 0.5
+    sentence = (
+        r"'ok' is taken as positive, .* more frequent one, \d+ of 240 rows\. pos_label='fraud' makes the other one "
+        r"positive, pos_label='ok' says that this is right"
+    )
+    with pytest.warns(UserWarning, match=sentence) as caught:
+        APSVMClassifier(max_iter=500).fit(data.X, y)
+    assert caught[0].filename == __file__
+    # Not where it was named, is the rarer one, or where they are numbers.
+    APSVMClassifier(pos_label="ok").fit(data.X, y)
+    APSVMClassifier().fit(data.X, np.where(data.relevant, "ok", "fraud"))
+    APSVMClassifier().fit(data.X, ~data.relevant)
+    APSVMClassifier().fit(data.X, np.where(data.relevant, 1, 2))
+
+
+def test_the_positive_class_is_logged(data, caplog):
+    with caplog.at_level(logging.INFO, logger="apsvm"):
+        APSVMClassifier(pos_label="fraud").fit(data.X, named(data.relevant))
+    said = f"APSVMClassifier: 'fraud' is positive, {data.relevant.sum()} of 240 rows, and 'ok' negative"
+    assert said in [record.message for record in caplog.records]
+
+
+def test_a_positive_class_that_there_is_not(data):
+    with pytest.raises(ValueError, match=r"pos_label='scam' is none of the two classes, 'fraud' and 'ok'"):
+        APSVMClassifier(pos_label="scam").fit(data.X, named(data.relevant))
+    with pytest.raises(ValueError, match=r"pos_label='1' is none of the two classes, 0 and 1"):
+        APSVMClassifier(pos_label="1").fit(data.X, data.relevant.astype(int))
+
+
+# Why sample_weight takes no fractions of rows.
+
+
+def hinge(s_pos, s_neg, weights, loss, *, sorted_positives):
+    """max_R Δ(R) + w·Ψ(R) − w·Ψ(R*) over all orders R of the rows, by trying each, where the positive at the k-th place
+    among the positives costs its own weight times u_k [D(k) − D(k + n_k)]."""
+    P, N = s_pos.size, s_neg.size
+    u, D = loss.weights(P), loss.discount(P + N)
+    best = -np.inf
+    for positives in itertools.permutations(range(P)):
+        if sorted_positives and (np.diff(s_pos[list(positives)]) > 0).any():
+            continue
+        for order in itertools.permutations([*positives, *range(P, P + N)]):
+            if [row for row in order if row < P] != list(positives):
+                continue
+            value, above, k = 0.0, [], 0
+            for row in order:
+                if row >= P:
+                    above.append(s_neg[row - P])
+                else:
+                    value += weights[row] * u[k] * (D[k] - D[k + len(above)])
+                    value -= 2 / (P * N) * sum(s_pos[row] - score for score in above)
+                    k += 1
+            best = max(best, value)
+    return best
+
+
+@pytest.mark.parametrize("name", ["ap", "ndcg", "auc"])
+def test_weights_of_positives_would_change_their_order(name, rng):
+    """With weights that follow the positives, the most violated ranking no longer has them in the order of their
+    scores, on which every oracle rests; without, it has."""
+    loss, differ = make_loss(name), 0
+    for _ in range(40):
+        s_pos, s_neg, weights = rng.normal(size=2) / 4, rng.normal(size=2) / 4, rng.random(2)
+        plain = [hinge(s_pos, s_neg, np.ones(2), loss, sorted_positives=kind) for kind in (True, False)]
+        assert plain[0] == pytest.approx(plain[1], abs=1e-12)
+        weights *= 2 / weights.sum()
+        in_order, any_order = (hinge(s_pos, s_neg, weights, loss, sorted_positives=kind) for kind in (True, False))
+        differ += any_order > in_order + 1e-6
+    assert differ > 0
