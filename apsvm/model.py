@@ -17,8 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm.data.features import LINEAR, map_of_arrays
+from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
 from apsvm.data.rows import Rows
-from apsvm.data.scaling import NO_SCALING, UNIT_ROWS, Scaling
 from apsvm.files import standard_input, write_whole
 from apsvm.header import SCHEMA, Header, HeaderError, LabelKind, Labels, is_finite_number
 from apsvm.model_file import MAGIC, member_names, sealed, unsealed
@@ -26,10 +27,13 @@ from apsvm.model_file import ModelError as ModelError
 from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
+    from apsvm.data.features.base import FeatureMap
     from apsvm.types import AnyArray
 
 #: What stands in a file's header beside the fields of ``apsvm.header.Header``: the shape of the model itself.
-_OF_THE_MODEL = ("kind", "width", "intercept", "factors")
+_OF_THE_MODEL = ("kind", "width", "columns", "intercept", "factors")
+#: What the members of a file that are a feature map's arrays begin with.
+_OF_THE_MAP = "map."
 
 
 def _scaling_in(header: Header) -> Scaling:
@@ -39,11 +43,12 @@ def _scaling_in(header: Header) -> Scaling:
 
 @dataclass(frozen=True, slots=True)
 class LinearRanker:
-    """score(x) = coef·x + intercept, or coef·x/‖x‖ + intercept if ``unit_rows``; the higher, the more relevant.
+    """score(x) = coef·φ(x) + intercept, or coef·φ(x)/‖φ(x)‖ + intercept if ``unit_rows``; the higher, the better.
 
-    coef : (width,) float64; column j belongs to file index j, or j + 1 if not ``zero_based``
+    coef : (columns,) float64; without a map, column j belongs to file index j, or j + 1 if not ``zero_based``
     intercept : float, the constant; it moves every score alike, so no ranking depends on it
     header : how, of what and how well it was made
+    feature_map : φ, of (width,) features; None: the features as they are
     """
 
     kind: ClassVar[str] = "linear"
@@ -53,16 +58,24 @@ class LinearRanker:
     coef: NDArray[np.float64]
     intercept: float
     header: Header
+    feature_map: FeatureMap | None = None
 
     @property
     def width(self) -> int:
-        """Number of features."""
-        return self.coef.size
+        """Number of features, before they are mapped."""
+        return self.coef.size if self.feature_map is None else self.feature_map.n_in
 
     @property
     def zero_based(self) -> bool:
         """Whether the training file counted features from 0."""
         return self.header.features.zero_based
+
+    def columns(self) -> list[str]:
+        """What the columns that are weighed are called, by the features' names or by their numbers in the file."""
+        names, first = self.header.features.names, 0 if self.zero_based else 1
+        if names is None or len(names) != self.width:
+            names = tuple(map(str, range(first, first + self.width)))
+        return list(names) if self.feature_map is None else self.feature_map.names(names)
 
     @property
     def unit_rows(self) -> bool:
@@ -77,12 +90,14 @@ class LinearRanker:
         ValueError : X is not (n, width)
         """
         _check_shape(X, self.width)
-        return Rows(X, threads=threads, scaling=_scaling_in(self.header)).scores(self.coef) + self.intercept
+        rows = Rows(X, threads=threads, feature_map=self.feature_map, scaling=_scaling_in(self.header))
+        return rows.scores(self.coef) + self.intercept
 
     def to_bytes(self) -> bytes:
         """The content of the model's file; the same model always gives the same bytes."""
-        more = {"kind": self.kind, "width": self.width, "intercept": self.intercept}
-        return sealed({**self.header.to_json(), **more}, {"coef": self.coef.astype("<f8", copy=False)})
+        more = {"kind": self.kind, "intercept": self.intercept, **_shape(self.width, self.feature_map)}
+        arrays = {"coef": self.coef.astype("<f8", copy=False), **_arrays_of_map(self.feature_map)}
+        return sealed({**self.header.to_json(), **more}, arrays)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model whole or not at all (OSError); ``-`` is standard output."""
@@ -91,10 +106,58 @@ class LinearRanker:
     @classmethod
     def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> LinearRanker:
         """What ``to_bytes`` wrote. Raises ModelError."""
-        return _linear_ranker(arrays["coef"], content, _header_in(content), content["width"])
+        header = _header_in(content)
+        feature_map = _map_in(content, header, arrays)
+        return _linear_ranker(arrays["coef"], content, header, _columns(content, feature_map), feature_map)
 
 
-def _linear_ranker(coef: AnyArray, content: JsonObject, header: Header, width: int) -> LinearRanker:
+def _shape(width: int, feature_map: FeatureMap | None) -> JsonDict:
+    """What a header says of the shape: the features, and the columns where they are mapped."""
+    return {"width": width} if feature_map is None else {"width": width, "columns": feature_map.n_out}
+
+
+def _columns(content: JsonObject, feature_map: FeatureMap | None) -> int:
+    """How many columns the weights are for. Raises ModelError."""
+    width: int = content["width"]
+    if feature_map is None:
+        return width
+    _check_field(content, "columns", int)
+    if content["columns"] != feature_map.n_out:
+        raise ModelError(
+            f"its feature map makes {feature_map.n_out} columns of {width} features, its header says "
+            f"{content['columns']}"
+        )
+    return feature_map.n_out
+
+
+def _arrays_of_map(feature_map: FeatureMap | None) -> dict[str, AnyArray]:
+    """As a file has them, little-endian."""
+    arrays = {} if feature_map is None else feature_map.arrays()
+    return {
+        _OF_THE_MAP + name: array.astype(array.dtype.newbyteorder("<"), copy=False) for name, array in arrays.items()
+    }
+
+
+def _map_in(content: JsonObject, header: Header, arrays: Mapping[str, AnyArray]) -> FeatureMap | None:
+    """The feature map of a file's arrays; None where the features are as they are. Raises ModelError."""
+    name = header.features.map
+    of_map = {
+        member.removeprefix(_OF_THE_MAP): array for member, array in arrays.items() if member.startswith(_OF_THE_MAP)
+    }
+    if content["width"] < 0:
+        raise ModelError(f"its header's 'width' is {content['width']}")
+    try:
+        feature_map = map_of_arrays(name, content["width"], of_map)
+    except ValueError as error:
+        raise ModelError(f"its feature map {name!r}: {error}") from None
+    if feature_map.name != name:
+        raise ModelError(f"its feature map is called {name!r}, expected {feature_map.name!r}")
+    return None if name == LINEAR else feature_map
+
+
+def _linear_ranker(
+    coef: AnyArray, content: JsonObject, header: Header, width: int, feature_map: FeatureMap | None
+) -> LinearRanker:
     """The ranker of the weights ``coef`` and the constant in ``content``, as read. Raises ModelError."""
     _check_field(content, "intercept", (int, float))
     if not is_finite_number(content["intercept"]):
@@ -103,7 +166,8 @@ def _linear_ranker(coef: AnyArray, content: JsonObject, header: Header, width: i
         raise ModelError(f"expected {width} float64 weights, found {coef.dtype} of shape {coef.shape}")
     if not np.isfinite(coef).all():
         raise ModelError("a weight is not finite")
-    return LinearRanker(np.ascontiguousarray(coef, dtype=np.float64), float(content["intercept"]), header)
+    weights = np.ascontiguousarray(coef, dtype=np.float64)
+    return LinearRanker(weights, float(content["intercept"]), header, feature_map)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,17 +272,21 @@ class ItemRanker:
                 raise ModelError(f"expected {name} of float32 and shape {shape}, found {array.dtype} of {array.shape}")
             if not np.isfinite(array).all():
                 raise ModelError(f"a number of its {name} is not finite")
-        parts = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in arrays.items()}
-        return cls(ItemFactors(**parts), _header_in(content))
+        parts = {name: np.ascontiguousarray(arrays[name], dtype=np.float32) for name in cls.arrays}
+        header = _header_in(content)
+        if _map_in(content, header, arrays) is not None:
+            raise ModelError(f"a ranker of items has no feature map, found {header.features.map!r}")
+        return cls(ItemFactors(**parts), header)
 
 
 @dataclass(frozen=True, slots=True)
 class RankerSet:
-    """A linear ranker a class, one against the rest: score_j(x) = coef_j·x + intercepts_j.
+    """A linear ranker a class, one against the rest: score_j(x) = coef_j·φ(x) + intercepts_j.
 
-    coef : (k, width) float64; intercepts : (k,) float64; class j is the label ``classes[j]``, increasing
+    coef : (k, columns) float64; intercepts : (k,) float64; class j is the label ``classes[j]``, increasing
     header : what holds for the whole
     headers : (k,) of each class's ranker, as if trained alone
+    feature_map : φ, of (width,) features; None: the features as they are
     """
 
     kind: ClassVar[str] = "one-vs-rest"
@@ -229,22 +297,24 @@ class RankerSet:
     intercepts: NDArray[np.float64]
     header: Header
     headers: Sequence[Header]
+    feature_map: FeatureMap | None = None
 
     @classmethod
     def of(cls, rankers: Sequence[LinearRanker], header: Header) -> RankerSet:
-        """The set of ``rankers`` of one width, in the order of their labels. What ``header`` has in its mappings all
-        rankers' headers have."""
+        """The set of ``rankers`` of one feature map, in the order of their labels. What ``header`` has in its mappings
+        all rankers' headers have."""
         return cls(
             coef=np.stack([ranker.coef for ranker in rankers]),
             intercepts=np.array([ranker.intercept for ranker in rankers]),
             header=header,
             headers=[ranker.header for ranker in rankers],
+            feature_map=rankers[0].feature_map,
         )
 
     @property
     def width(self) -> int:
-        """Number of features."""
-        return int(self.coef.shape[1])
+        """Number of features, before they are mapped."""
+        return int(self.coef.shape[1]) if self.feature_map is None else self.feature_map.n_in
 
     @property
     def zero_based(self) -> bool:
@@ -267,7 +337,7 @@ class RankerSet:
         if at.size == 0:
             raise KeyError(label)
         j = int(at[0])
-        return LinearRanker(self.coef[j].copy(), float(self.intercepts[j]), self.headers[j])
+        return LinearRanker(self.coef[j].copy(), float(self.intercepts[j]), self.headers[j], self.feature_map)
 
     def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
         """The scores of the rows of X, (n, width) CSR or dense, for each class: (n, k) float64. Column j has the bits
@@ -278,8 +348,8 @@ class RankerSet:
         ValueError : X is not (n, width)
         """
         _check_shape(X, self.width)
-        rows = Rows(X, threads=threads, scaling=_scaling_in(self.header))
-        return np.stack([rows.scores(w) for w in self.coef], axis=1) + self.intercepts
+        rows = Rows(X, threads=threads, feature_map=self.feature_map, scaling=_scaling_in(self.header))
+        return rows.scores_of_all(self.coef) + self.intercepts
 
     def to_bytes(self) -> bytes:
         """The content of the model's file; the same model always gives the same bytes. Of a class it says only what
@@ -289,8 +359,9 @@ class RankerSet:
             {**header.difference(shared), "intercept": intercept}
             for header, intercept in zip(self.headers, self.intercepts.tolist(), strict=True)
         ]
-        content = {**self.header.to_json(), "kind": self.kind, "width": self.width, "classes": classes}
-        return sealed(content, {"coef": self.coef.astype("<f8", copy=False)})
+        more = {"kind": self.kind, "classes": classes, **_shape(self.width, self.feature_map)}
+        arrays = {"coef": self.coef.astype("<f8", copy=False), **_arrays_of_map(self.feature_map)}
+        return sealed({**self.header.to_json(), **more}, arrays)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model whole or not at all (OSError); ``-`` is standard output."""
@@ -301,15 +372,17 @@ class RankerSet:
         """What ``to_bytes`` wrote. Raises ModelError."""
         _check_field(content, "classes", list)
         classes, coef = content["classes"], arrays["coef"]
-        if coef.dtype != np.dtype("<f8") or coef.shape != (len(classes), content["width"]) or not classes:
-            expected = f"{content['width']} float64 weights for each of at least one class, {len(classes)} in all"
-            raise ModelError(f"expected {expected}, found {coef.dtype} of shape {coef.shape}")
         if not all(isinstance(difference, dict) for difference in classes):
             raise ModelError("a class in its header is not a JSON object")
         whole = {key: value for key, value in content.items() if key != "classes"}
         header, headers = _headers_of_1(whole, classes) if content["schema"] == 1 else _headers(whole, classes)
+        feature_map = _map_in(content, header, arrays)
+        columns = _columns(content, feature_map)
+        if coef.dtype != np.dtype("<f8") or coef.shape != (len(classes), columns) or not classes:
+            expected = f"{columns} float64 weights for each of at least one class, {len(classes)} in all"
+            raise ModelError(f"expected {expected}, found {coef.dtype} of shape {coef.shape}")
         rankers = [
-            _linear_ranker(row, difference, header, content["width"])
+            _linear_ranker(row, difference, header, columns, feature_map)
             for row, difference, header in zip(coef, classes, headers, strict=True)
         ]
         labels = np.array([difference.labels.positive for difference in headers], dtype=np.float64)
@@ -320,6 +393,7 @@ class RankerSet:
             np.array([ranker.intercept for ranker in rankers]),
             header,
             headers,
+            feature_map,
         )
 
 
@@ -388,7 +462,7 @@ def _shown(path: str | os.PathLike[str]) -> str:
 def _parse(content: bytes) -> Model:
     header, arrays = unsealed(content)
     kind = _kind_of(header)
-    if list(arrays) != list(kind.arrays):
+    if [name for name in arrays if not name.startswith(_OF_THE_MAP)] != list(kind.arrays):
         expected = ", ".join(member_names(kind.arrays))
         raise ModelError(f"expected the members {expected}, found {', '.join(member_names(arrays))}")
     return kind.from_parts(header, arrays)

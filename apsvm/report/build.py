@@ -212,8 +212,8 @@ def _weights_alone(run: Run) -> Markup:
             continue
         for title, ranker in list(finished.rankers())[:MOST_PARTS]:
             order = np.argsort(-np.abs(ranker.coef), kind="stable")[:MOST_FEATURES]
-            base = 0 if ranker.zero_based else 1
+            names = ranker.columns()
             tables += [element("h3", title)] if title else []
-            rows = [[str(j + base), signed(ranker.coef[j])] for j in order.tolist()]
+            rows = [[names[j], signed(ranker.coef[j])] for j in order.tolist()]
             tables.append(table(["feature", "weight"], rows))
     return section("Weights of the largest features", *tables) if tables else Markup("")

@@ -155,7 +155,7 @@ def figure(value: float | None) -> str:
 
 def weights_of(part: JudgedRanker) -> Markup:
     result = weights(part)
-    base = 0 if part.ranker.zero_based else 1
+    base, names = 0 if part.ranker.zero_based else 1, part.ranker.columns()
     contribution = result.contribution
     nonzero = int(np.count_nonzero(result.weight))
 
@@ -165,7 +165,7 @@ def weights_of(part: JudgedRanker) -> Markup:
         most = float(values.max(initial=0.0)) or 1.0
         rows = []
         for j in order[values[order] > 0].tolist():
-            row: list[object] = [str(j + base), signed(result.weight[j])]
+            row: list[object] = [names[j], signed(result.weight[j])]
             row += [f"{column[j]:.4g}" for column in (result.mean, result.deviation, contribution)]
             row[at] = bar(values[j] / most, row[at])
             rows.append(row)
