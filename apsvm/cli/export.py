@@ -32,8 +32,8 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
     one class's ranker.
 
     JSON has for each ranker "coef" and "intercept" ("rankers", with the "label" of each class), of features that count
-    from "first_feature", and score = coef·φ(x) + intercept, φ(x) divided by its length if "unit_rows". "features" names
-    φ and has its arrays:
+    from "first_feature", and score = coef·φ(x) + intercept, φ(x) divided by its length, unless that is 0, if
+    "unit_rows". "features" names φ and has its arrays:
 
     \b
     linear     φ(x) = x

@@ -137,8 +137,8 @@ def _knots(values: ColumnValues, K: int) -> NDArray[np.float64]:
     knots = values.in_order(_ranks(K, values.n))
     if np.count_nonzero(knots == 0.0) > 1 and values.nonzero.size:
         knots = values.nonzero[_ranks(K, values.nonzero.size)]
-    knots = np.unique(knots)
-    return knots[(lowest < knots) & (knots < highest)]
+    inside: NDArray[np.float64] = np.unique(knots[(lowest < knots) & (knots < highest)])
+    return inside
 
 
 def _ranks(K: int, n: int) -> NDArray[np.int64]:

@@ -4,7 +4,8 @@
 
 The arithmetic is that of scikit-learn's ``SplineTransformer(n_knots=K, knots="quantile", extrapolation="linear")``: the
 base knots are continued on either side by three more at the outermost distance, and beyond the base knots every curve
-goes on as a straight line. A feature of less than three distinct quantiles has its linear column alone.
+goes on as a straight line. A feature of less than three distinct quantiles, one of two values for example, has its
+linear column alone.
 
 B-splines of 0 are not 0: mapped rows are dense.
 """
@@ -105,12 +106,14 @@ class Spline(AdditiveMap):
 
 
 def _knots(values: ColumnValues, K: int) -> NDArray[np.float64]:
-    """The distinct quantiles 0, 1/(K−1) … 1, between neighbouring values by their distance; none if less than three."""
+    """The distinct quantiles 0, 1/(K−1) … 1, between neighbouring values by their distance; none if these are less than
+    three, or of less than three values."""
     place = np.linspace(0.0, values.n - 1.0, K)
     lower, upper = (values.in_order(rank(place).astype(np.int64)) for rank in (np.floor, np.ceil))
     with np.errstate(over="ignore", invalid="ignore"):
         knots = np.unique(lower + (upper - lower) * (place - np.floor(place)))
-        usable = knots.size >= 3 and bool(np.isfinite(_extended(knots)).all())
+        several = min(knots.size, np.unique([lower, upper]).size) >= 3
+        usable = several and bool(np.isfinite(_extended(knots)).all())
     return knots if usable else np.empty(0)
 
 
