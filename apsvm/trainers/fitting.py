@@ -47,14 +47,14 @@ class FeatureOptions:
 
     Attributes
     ----------
-    features : a feature map's name (``apsvm.data.features``)
     scale : a scaling's name (``apsvm.data.features.scaling``), of the mapped columns
     bias : the value of a constant feature, or None for none
+    features : a feature map's name (``apsvm.data.features``)
     """
 
-    features: str = LINEAR
     scale: str = "none"
     bias: float | None = None
+    features: str = LINEAR
 
 
 @dataclass(frozen=True, slots=True, eq=False)
