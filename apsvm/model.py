@@ -17,13 +17,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from apsvm.data.features import LINEAR, map_of_arrays
+from apsvm.data.features.additive import Contributions
+from apsvm.data.features.base import AdditiveMap
+from apsvm.data.features.linear import Linear
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
 from apsvm.data.rows import Rows
 from apsvm.files import standard_input, write_whole
 from apsvm.header import SCHEMA, Header, HeaderError, LabelKind, Labels, is_finite_number
-from apsvm.model_file import MAGIC, member_names, sealed, unsealed
+from apsvm.model_file import MAGIC, check_field, member_names, sealed, unsealed
 from apsvm.model_file import ModelError as ModelError
+from apsvm.model_map import OF_THE_MAP, arrays_of_map, columns_in, map_in, shape_of
 from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
@@ -32,8 +35,6 @@ if TYPE_CHECKING:
 
 #: What stands in a file's header beside the fields of ``apsvm.header.Header``: the shape of the model itself.
 _OF_THE_MODEL = ("kind", "width", "columns", "intercept", "factors")
-#: What the members of a file that are a feature map's arrays begin with.
-_OF_THE_MAP = "map."
 
 
 def _scaling_in(header: Header) -> Scaling:
@@ -70,12 +71,32 @@ class LinearRanker:
         """Whether the training file counted features from 0."""
         return self.header.features.zero_based
 
-    def columns(self) -> list[str]:
-        """What the columns that are weighed are called, by the features' names or by their numbers in the file."""
+    def features(self) -> list[str]:
+        """What the features are called: their names, or their numbers in the file. (width,)"""
         names, first = self.header.features.names, 0 if self.zero_based else 1
         if names is None or len(names) != self.width:
             names = tuple(map(str, range(first, first + self.width)))
-        return list(names) if self.feature_map is None else self.feature_map.names(names)
+        return list(names)
+
+    def columns(self) -> list[str]:
+        """What the columns that are weighed are called, by the features they are made of."""
+        names = self.features()
+        return names if self.feature_map is None else self.feature_map.names(names)
+
+    def contributions(self, X: Matrix) -> Contributions:
+        """What each feature gives to the scores of the rows of X, (n, width) CSR or dense, relative to its mean in the
+        training rows where the map knows it, else to 0.
+
+        Raises
+        ------
+        ValueError : X is not (n, width); the map makes columns of several features at once
+        """
+        _check_shape(X, self.width)
+        feature_map = Linear(self.width) if self.feature_map is None else self.feature_map
+        if not isinstance(feature_map, AdditiveMap):
+            raise ValueError(f"the feature map {feature_map.name} makes columns of several features at once")
+        stored = X if sp.issparse(X) else np.asarray(X)
+        return Contributions(stored, feature_map, self.coef, unit_rows=self.unit_rows)
 
     @property
     def unit_rows(self) -> bool:
@@ -95,8 +116,8 @@ class LinearRanker:
 
     def to_bytes(self) -> bytes:
         """The content of the model's file; the same model always gives the same bytes."""
-        more = {"kind": self.kind, "intercept": self.intercept, **_shape(self.width, self.feature_map)}
-        arrays = {"coef": self.coef.astype("<f8", copy=False), **_arrays_of_map(self.feature_map)}
+        more = {"kind": self.kind, "intercept": self.intercept, **shape_of(self.width, self.feature_map)}
+        arrays = {"coef": self.coef.astype("<f8", copy=False), **arrays_of_map(self.feature_map)}
         return sealed({**self.header.to_json(), **more}, arrays)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -107,59 +128,15 @@ class LinearRanker:
     def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> LinearRanker:
         """What ``to_bytes`` wrote. Raises ModelError."""
         header = _header_in(content)
-        feature_map = _map_in(content, header, arrays)
-        return _linear_ranker(arrays["coef"], content, header, _columns(content, feature_map), feature_map)
-
-
-def _shape(width: int, feature_map: FeatureMap | None) -> JsonDict:
-    """What a header says of the shape: the features, and the columns where they are mapped."""
-    return {"width": width} if feature_map is None else {"width": width, "columns": feature_map.n_out}
-
-
-def _columns(content: JsonObject, feature_map: FeatureMap | None) -> int:
-    """How many columns the weights are for. Raises ModelError."""
-    width: int = content["width"]
-    if feature_map is None:
-        return width
-    _check_field(content, "columns", int)
-    if content["columns"] != feature_map.n_out:
-        raise ModelError(
-            f"its feature map makes {feature_map.n_out} columns of {width} features, its header says "
-            f"{content['columns']}"
-        )
-    return feature_map.n_out
-
-
-def _arrays_of_map(feature_map: FeatureMap | None) -> dict[str, AnyArray]:
-    """As a file has them, little-endian."""
-    arrays = {} if feature_map is None else feature_map.arrays()
-    return {
-        _OF_THE_MAP + name: array.astype(array.dtype.newbyteorder("<"), copy=False) for name, array in arrays.items()
-    }
-
-
-def _map_in(content: JsonObject, header: Header, arrays: Mapping[str, AnyArray]) -> FeatureMap | None:
-    """The feature map of a file's arrays; None where the features are as they are. Raises ModelError."""
-    name = header.features.map
-    of_map = {
-        member.removeprefix(_OF_THE_MAP): array for member, array in arrays.items() if member.startswith(_OF_THE_MAP)
-    }
-    if content["width"] < 0:
-        raise ModelError(f"its header's 'width' is {content['width']}")
-    try:
-        feature_map = map_of_arrays(name, content["width"], of_map)
-    except ValueError as error:
-        raise ModelError(f"its feature map {name!r}: {error}") from None
-    if feature_map.name != name:
-        raise ModelError(f"its feature map is called {name!r}, expected {feature_map.name!r}")
-    return None if name == LINEAR else feature_map
+        feature_map = map_in(content, header, arrays)
+        return _linear_ranker(arrays["coef"], content, header, columns_in(content, feature_map), feature_map)
 
 
 def _linear_ranker(
     coef: AnyArray, content: JsonObject, header: Header, width: int, feature_map: FeatureMap | None
 ) -> LinearRanker:
     """The ranker of the weights ``coef`` and the constant in ``content``, as read. Raises ModelError."""
-    _check_field(content, "intercept", (int, float))
+    check_field(content, "intercept", (int, float))
     if not is_finite_number(content["intercept"]):
         raise ModelError("its constant is not finite")
     if coef.dtype != np.dtype("<f8") or coef.shape != (width,):
@@ -264,7 +241,7 @@ class ItemRanker:
     @classmethod
     def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> ItemRanker:
         """What ``to_bytes`` wrote. Raises ModelError."""
-        _check_field(content, "factors", int)
+        check_field(content, "factors", int)
         n, factors = content["width"], content["factors"]
         for name, shape in (("input", (n, factors)), ("output", (n, factors)), ("bias", (n,))):
             array = arrays[name]
@@ -274,7 +251,7 @@ class ItemRanker:
                 raise ModelError(f"a number of its {name} is not finite")
         parts = {name: np.ascontiguousarray(arrays[name], dtype=np.float32) for name in cls.arrays}
         header = _header_in(content)
-        if _map_in(content, header, arrays) is not None:
+        if map_in(content, header, arrays) is not None:
             raise ModelError(f"a ranker of items has no feature map, found {header.features.map!r}")
         return cls(ItemFactors(**parts), header)
 
@@ -359,8 +336,8 @@ class RankerSet:
             {**header.difference(shared), "intercept": intercept}
             for header, intercept in zip(self.headers, self.intercepts.tolist(), strict=True)
         ]
-        more = {"kind": self.kind, "classes": classes, **_shape(self.width, self.feature_map)}
-        arrays = {"coef": self.coef.astype("<f8", copy=False), **_arrays_of_map(self.feature_map)}
+        more = {"kind": self.kind, "classes": classes, **shape_of(self.width, self.feature_map)}
+        arrays = {"coef": self.coef.astype("<f8", copy=False), **arrays_of_map(self.feature_map)}
         return sealed({**self.header.to_json(), **more}, arrays)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -370,14 +347,14 @@ class RankerSet:
     @classmethod
     def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> RankerSet:
         """What ``to_bytes`` wrote. Raises ModelError."""
-        _check_field(content, "classes", list)
+        check_field(content, "classes", list)
         classes, coef = content["classes"], arrays["coef"]
         if not all(isinstance(difference, dict) for difference in classes):
             raise ModelError("a class in its header is not a JSON object")
         whole = {key: value for key, value in content.items() if key != "classes"}
         header, headers = _headers_of_1(whole, classes) if content["schema"] == 1 else _headers(whole, classes)
-        feature_map = _map_in(content, header, arrays)
-        columns = _columns(content, feature_map)
+        feature_map = map_in(content, header, arrays)
+        columns = columns_in(content, feature_map)
         if coef.dtype != np.dtype("<f8") or coef.shape != (len(classes), columns) or not classes:
             expected = f"{columns} float64 weights for each of at least one class, {len(classes)} in all"
             raise ModelError(f"expected {expected}, found {coef.dtype} of shape {coef.shape}")
@@ -462,7 +439,7 @@ def _shown(path: str | os.PathLike[str]) -> str:
 def _parse(content: bytes) -> Model:
     header, arrays = unsealed(content)
     kind = _kind_of(header)
-    if [name for name in arrays if not name.startswith(_OF_THE_MAP)] != list(kind.arrays):
+    if [name for name in arrays if not name.startswith(OF_THE_MAP)] != list(kind.arrays):
         expected = ", ".join(member_names(kind.arrays))
         raise ModelError(f"expected the members {expected}, found {', '.join(member_names(arrays))}")
     return kind.from_parts(header, arrays)
@@ -472,12 +449,12 @@ def _kind_of(content: Any) -> type[LinearRanker] | type[ItemRanker] | type[Ranke
     """The class of the model, which a file of schema 1 need not name where it is linear."""
     if not isinstance(content, dict):
         raise ModelError("its header is not a JSON object")
-    _check_field(content, "schema", int)
+    check_field(content, "schema", int)
     if content["schema"] not in (1, SCHEMA):
         raise ModelError(
             f"schema {content['schema']!r} is not known to this version of apsvm (it knows 1 and {SCHEMA})"
         )
-    _check_field(content, "width", int)
+    check_field(content, "width", int)
     kind = content.get("kind", LinearRanker.kind)
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ModelError(f"kind {kind!r} is not known to this version of apsvm (it knows {', '.join(_KINDS)})")
@@ -502,14 +479,6 @@ def _header_errors() -> Iterator[None]:
         yield
     except HeaderError as error:
         raise ModelError(f"its header is not a model's: {error}") from None
-
-
-def _check_field(header: JsonObject, key: str, kinds: type | tuple[type, ...]) -> None:
-    if key not in header:
-        raise ModelError(f"its header lacks {key!r}")
-    value = header[key]
-    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-        raise ModelError(f"its header's {key!r} is {value!r}")
 
 
 def _check_shape(X: Matrix, width: int) -> None:

@@ -111,8 +111,13 @@ def test_files_that_are_sealed_well_and_wrong(X, rng, tmp_path):
     refused(path, content, {**arrays, "map.knots": knots[::-1].copy()}, "do not ascend")
     refused(path, content, {**arrays, "map.knots": knots[:-1]}, "does not divide")
     refused(path, content, {**arrays, "map.starts": starts[:-1]}, r"expected the array starts of int64 and shape \(5\)")
-    refused(path, content, {"coef": arrays["coef"]}, "expected the arrays knots, starts of the feature map piecewise:4")
-    refused(path, content, {**arrays, "map.more": knots}, "expected the arrays knots, starts")
+    refused(
+        path,
+        content,
+        {"coef": arrays["coef"]},
+        "expected the arrays knots, ranges, starts of the feature map piecewise:4",
+    )
+    refused(path, content, {**arrays, "map.more": knots}, "expected the arrays knots, ranges, starts")
     refused(path, content, {**arrays, "coef": arrays["coef"][:-1]}, "float64 weights, found")
     refused(path, {**content, "columns": 10**12}, arrays, "header says 1000000000000")
     refused(path, {**content, "columns": True}, arrays, "'columns' is True")
@@ -121,7 +126,7 @@ def test_files_that_are_sealed_well_and_wrong(X, rng, tmp_path):
     lacks = {key: value for key, value in content.items() if key != "columns"}
     refused(path, lacks, arrays, "lacks 'columns'")
     for name, message in (
-        ("linear", "expected the arrays none of the feature map linear, found knots, starts"),
+        ("linear", "expected the arrays none of the feature map linear, found knots, ranges, starts"),
         ("Piecewise:4", "called 'Piecewise:4', expected 'piecewise:4'"),
         ("products", "expected the arrays centre, deviation"),
         ("cubes", "unknown feature map 'cubes'"),

@@ -44,6 +44,8 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
     products   z = (x − centre) / deviation, then z_i·z_j for i = 0, 1 … and j = i, i+1 …
     nystroem   normalisation·k, k_i = exp(−gamma·‖z − landmarks[i]‖²)
 
+    "ranges", where they are, are for pictures: each feature's lowest value in training, its mean, and its highest.
+
     The other formats know no features but linear.
     """
     from apsvm.files import write_whole

@@ -192,7 +192,7 @@ def test_the_report_names_columns(bumps, here, tmp_path):
     here("report", tmp_path / "run", "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "piecewise:4" in page
-    assert "max(0, 1-" in page
+    assert "1 above " in page
 
 
 def test_a_map_that_does_not_take_the_rows(here, write_rows, tmp_path, rng):
@@ -219,3 +219,87 @@ def test_the_shell_completes_maps():
     offered = [item.value for item in FeatureMapName().shell_complete(None, None, "p")]
     assert offered == ["piecewise", "piecewise:4", "products"]
     assert len(FeatureMapName().shell_complete(None, None, "")) == len(FEATURE_MAPS)
+
+
+def explained(text):
+    """[(score, {name: value})] of the lines, in order."""
+    rows = []
+    for line in text.splitlines():
+        score, *parts = line.split("\t")
+        rows.append((float(score), {name: float(value) for name, value in (part.split("=") for part in parts)}))
+    return rows
+
+
+@pytest.mark.parametrize(("name", "scale"), [("piecewise", "standard"), ("spline", "none"), ("linear", "l2")])
+def test_explain(name, scale, bumps, rows, here, scored, tmp_path):
+    X, _ = rows
+    here("train", "-q", bumps, tmp_path / "m", "--features", name, "--scale", scale)
+    scores = scored(here("predict", bumps, tmp_path / "m").stdout)
+    lines = explained(here("predict", "--explain", bumps, tmp_path / "m").stdout)
+    np.testing.assert_array_equal([score for score, _ in lines], scores)
+    sums = np.array([sum(parts.values()) for _, parts in lines])
+    np.testing.assert_allclose(scores - sums, (scores - sums)[0], atol=1e-4)  # six digits of each
+    assert all(set(parts) <= {"1", "2", "3"} for _, parts in lines)
+    for _, parts in lines:
+        sizes = [abs(value) for value in parts.values()]
+        assert sizes == sorted(sizes, reverse=True)
+        assert 0.0 not in sizes
+    first = explained(here("predict", bumps, tmp_path / "m", "--explain=1").stdout)
+    assert [parts for _, parts in first] == [dict(list(parts.items())[:1]) for _, parts in lines]
+    here("predict", bumps, tmp_path / "m", tmp_path / "out", "--explain=2")
+    assert len(explained((tmp_path / "out").read_text())) == len(X)
+
+
+def test_what_cannot_be_explained(bumps, digits, here, tmp_path):
+    here("train", "-q", bumps, tmp_path / "m", "--features", "products")
+    done = here("predict", bumps, tmp_path / "m", "--explain", code=65)
+    assert "nobody can say what each feature gave: the feature map products" in done.stderr
+    here("train", "-q", digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1)
+    done = here("predict", digits.path, tmp_path / "classes", "--explain", code=2)
+    assert "--explain is for a model of one ranker" in done.stderr
+    assert "--explain" in here("predict", bumps, tmp_path / "m", "--explain=0", code=2).stderr
+
+
+@pytest.mark.parametrize("name", ["piecewise", "spline"])
+def test_plot_shapes(name, bumps, here, tmp_path):
+    here("train", "-q", bumps, tmp_path / "m", "--features", name)
+    here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "all.svg", "--title", "bumps")
+    text = (tmp_path / "all.svg").read_text()
+    assert all(f">{words}<" in text for words in ("1", "2", "3", "bumps", "gives to the score"))
+    here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "two.svg", "--most", 2)
+    assert (tmp_path / "two.svg").read_text().count('id="axes_') == 2
+
+
+def test_curves_are_those_of_the_scores(bumps, rows, here, tmp_path):
+    from apsvm.report.shapes import shapes, widest
+
+    here("train", "-q", bumps, tmp_path / "m", "--features", "piecewise", "--scale", "standard")
+    ranker = load_model(tmp_path / "m")
+    X, mean = rows[0], rows[0].mean(axis=0)
+    for j, shape in enumerate(shapes(ranker, range(3))):
+        at = np.tile(mean, (shape.x.size, 1))
+        at[:, j] = shape.x
+        np.testing.assert_allclose(shape.y, ranker.score(at) - ranker.score(mean[None, :]), atol=1e-9)
+        assert (shape.x[0], shape.x[-1]) == (X[:, j].min(), X[:, j].max())
+    reach = [np.ptp(shape.y) for shape in widest(ranker, 2)]
+    assert reach == sorted((np.ptp(shape.y) for shape in shapes(ranker, range(3))), reverse=True)[:2]
+
+
+def test_shapes_that_are_none(bumps, digits, here, tmp_path):
+    for name, message in (("linear", "every curve is a straight line"), ("nystroem:9", "go into the score together")):
+        here("train", "-q", bumps, tmp_path / "m", "--features", name)
+        done = here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "x.png", code=65)
+        assert message in done.stderr
+    here("train", "-q", digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1, "--features", "piecewise:1")
+    assert "choose one" in here("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", code=65).stderr
+    here("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", "--class", 8)
+    assert (tmp_path / "x.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_report_shows_curves(bumps, here, tmp_path):
+    for name, there in (("spline", True), ("linear", False), ("products", False)):
+        here("train", "-q", bumps, "--run-dir", tmp_path / name, "--features", name)
+        here("report", tmp_path / name, "-o", tmp_path / f"{name}.html")
+        page = (tmp_path / f"{name}.html").read_text()
+        assert ("Curves of the features" in page) == there
+        assert ("What each feature gives to the score" in page) == there

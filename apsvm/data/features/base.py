@@ -106,6 +106,14 @@ class AdditiveMap(FeatureMap):
     def sources(self) -> NDArray[np.int64]:
         """(n_out,) int64, 0..n_in−1: the feature that each column is made of."""
 
+    def typical(self) -> NDArray[np.float64]:
+        """(n_in,) float64, the mean of the training rows; 0 where it is not known."""
+        return np.zeros(self.n_in)
+
+    def limits(self, j: int) -> tuple[float, float] | None:
+        """The lowest and the highest value of feature j in the training rows, where they are known."""
+        return None
+
     def columns_mean_the_same(self, other: FeatureMap) -> bool:
         """Whether as many columns are made of each feature: then only the knots may have moved."""
         return (

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from apsvm.data.features import FeatureMapError
 from apsvm.types import Matrix
 
 #: Bytes of the columns that are sorted at a time.
@@ -29,6 +28,13 @@ class ColumnValues:
 
     nonzero: NDArray[np.float64]
     n: int
+
+    def range(self) -> NDArray[np.float64]:
+        """(3,) the smallest, the mean, and the largest."""
+        lowest, highest = self.in_order(np.array([0, self.n - 1]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = self.nonzero.sum() / self.n
+        return np.array([lowest, min(max(mean, lowest), highest) if np.isfinite(mean) else lowest, highest])
 
     def in_order(self, ranks: NDArray[np.int64]) -> NDArray[np.float64]:
         """The values of the given ranks, 0 (the smallest)..n−1."""
@@ -56,17 +62,3 @@ def column_values(X: Matrix, selection: NDArray[np.int64]) -> Iterator[ColumnVal
         group = X[:, begin : begin + width] if every else X[selection, begin : begin + width]
         for column in np.array(group.T, dtype=np.float64, order="C"):
             yield ColumnValues(np.sort(column[column != 0.0]), m)
-
-
-def check_knots(knots: NDArray[np.float64], starts: NDArray[np.int64], *, least: int = 1) -> None:
-    """Raises FeatureMapError unless ``starts`` (n_in + 1,) divide the knots among the features, so that those of a
-    feature ascend and are none or ``least`` at least."""
-    if starts[0] != 0 or starts[-1] != knots.size or (starts[1:] < starts[:-1]).any():
-        raise FeatureMapError(f"the array starts does not divide the {knots.size} knots among the features")
-    begins = np.zeros(knots.size, dtype=bool)
-    begins[starts[:-1][starts[:-1] < knots.size]] = True
-    if not ((knots[1:] > knots[:-1]) | begins[1:]).all():
-        raise FeatureMapError("the knots of a feature do not ascend")
-    counts = np.diff(starts)
-    if ((counts > 0) & (counts < least)).any():
-        raise FeatureMapError(f"a feature has less than {least} knots")

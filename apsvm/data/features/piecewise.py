@@ -15,58 +15,42 @@ A feature of two values has none. Neither rule looks at how X is stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from apsvm.data.features.base import AdditiveMap, checked
-from apsvm.data.features.columns import ColumnValues, check_knots, column_values
+from apsvm.data.features.columns import ColumnValues
+from apsvm.data.features.knots import KnottedMap
 from apsvm.types import Matrix
-
-if TYPE_CHECKING:
-    from apsvm.types import AnyArray
 
 #: Dense rows that are mapped at a time, so that they stay in the cache.
 _ROWS = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Piecewise(AdditiveMap):
-    """See the module.
-
-    Attributes
-    ----------
-    knots : float64, ascending within a feature
-    starts : (n_in + 1,) int64, those of feature j are ``knots[starts[j]:starts[j + 1]]``
-    """
+class Piecewise(KnottedMap):
+    """See the module."""
 
     stem: ClassVar[str] = "piecewise"
     default_parameter: ClassVar[int | None] = 4
-    members: ClassVar[tuple[str, ...]] = ("knots", "starts")
     keeps_sparse: ClassVar[bool] = True
-
-    parameter: int | None
-    knots: NDArray[np.float64]
-    starts: NDArray[np.int64]
-
-    @property
-    def n_in(self) -> int:
-        return self.starts.size - 1
 
     @property
     def n_out(self) -> int:
         return self.n_in + self.knots.size
 
-    @classmethod
-    def learn(cls, X: Matrix, selection: NDArray[np.int64], parameter: int | None, rng: np.random.Generator) -> Self:
-        assert parameter is not None
-        knots = [_knots(values, parameter) for values in column_values(X, selection)]
-        starts = np.cumsum([0, *(one.size for one in knots)], dtype=np.int64)
-        return cls(parameter, np.concatenate([np.empty(0), *knots]), starts)
+    @staticmethod
+    def choose(values: ColumnValues, K: int) -> NDArray[np.float64]:
+        lowest, highest = values.in_order(np.array([0, values.n - 1]))
+        knots = values.in_order(_ranks(K, values.n))
+        if np.count_nonzero(knots == 0.0) > 1 and values.nonzero.size:
+            knots = values.nonzero[_ranks(K, values.nonzero.size)]
+        inside: NDArray[np.float64] = np.unique(knots[(lowest < knots) & (knots < highest)])
+        return inside
 
     def apply(self, X: Matrix) -> Matrix:
         if sp.issparse(X):
@@ -111,7 +95,7 @@ class Piecewise(AdditiveMap):
 
     def names(self, features: Sequence[str]) -> list[str]:
         hinges = [
-            f"{'min' if q < 0 else 'max'}(0, {features[j]}{'+' if q < 0 else '-'}{abs(q):.6g})"
+            f"{features[j]} {'below' if q < 0 else 'above'} {q:.9g}"
             for j, q in zip(self._feature_of_knot().tolist(), self.knots.tolist(), strict=True)
         ]
         return [*features, *hinges]
@@ -119,26 +103,6 @@ class Piecewise(AdditiveMap):
     def sources(self) -> NDArray[np.int64]:
         sources: NDArray[np.int64] = np.concatenate([np.arange(self.n_in, dtype=np.int64), self._feature_of_knot()])
         return sources
-
-    def arrays(self) -> dict[str, AnyArray]:
-        return {"knots": self.knots, "starts": self.starts}
-
-    @classmethod
-    def of_arrays(cls, n_in: int, parameter: int | None, arrays: Mapping[str, AnyArray]) -> Self:
-        knots = checked(arrays, "knots", np.float64, (None,))
-        starts = checked(arrays, "starts", np.int64, (n_in + 1,))
-        check_knots(knots, starts)
-        return cls(parameter, knots, starts)
-
-
-def _knots(values: ColumnValues, K: int) -> NDArray[np.float64]:
-    """At most K, ascending."""
-    lowest, highest = values.in_order(np.array([0, values.n - 1]))
-    knots = values.in_order(_ranks(K, values.n))
-    if np.count_nonzero(knots == 0.0) > 1 and values.nonzero.size:
-        knots = values.nonzero[_ranks(K, values.nonzero.size)]
-    inside: NDArray[np.float64] = np.unique(knots[(lowest < knots) & (knots < highest)])
-    return inside
 
 
 def _ranks(K: int, n: int) -> NDArray[np.int64]:

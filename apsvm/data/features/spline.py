@@ -12,46 +12,30 @@ B-splines of 0 are not 0: mapped rows are dense.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from apsvm.data.features.base import AdditiveMap, check_size, checked
-from apsvm.data.features.columns import ColumnValues, check_knots, column_values
+from apsvm.data.features.base import check_size
+from apsvm.data.features.columns import ColumnValues
+from apsvm.data.features.knots import KnottedMap
 from apsvm.types import Matrix
-
-if TYPE_CHECKING:
-    from apsvm.types import AnyArray
 
 DEGREE = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spline(AdditiveMap):
-    """See the module.
-
-    Attributes
-    ----------
-    knots : float64, the base knots, ascending within a feature, of which each has none or three at least
-    starts : (n_in + 1,) int64, those of feature j are ``knots[starts[j]:starts[j + 1]]``
-    """
+class Spline(KnottedMap):
+    """See the module."""
 
     stem: ClassVar[str] = "spline"
     default_parameter: ClassVar[int | None] = 5
     least_parameter: ClassVar[int] = 3
-    members: ClassVar[tuple[str, ...]] = ("knots", "starts")
-
-    parameter: int | None
-    knots: NDArray[np.float64]
-    starts: NDArray[np.int64]
-
-    @property
-    def n_in(self) -> int:
-        return self.starts.size - 1
+    least_knots: ClassVar[int] = 3
 
     @property
     def n_out(self) -> int:
@@ -62,12 +46,21 @@ class Spline(AdditiveMap):
         knots = np.diff(self.starts)
         return np.where(knots == 0, 1, knots + DEGREE - 1)
 
+    @staticmethod
+    def choose(values: ColumnValues, K: int) -> NDArray[np.float64]:
+        """The distinct quantiles 0, 1/(K−1) … 1, between neighbouring values by their distance; none if these are less
+        than three, or of less than three values."""
+        place = np.linspace(0.0, values.n - 1.0, K)
+        lower, upper = (values.in_order(rank(place).astype(np.int64)) for rank in (np.floor, np.ceil))
+        with np.errstate(over="ignore", invalid="ignore"):
+            knots = np.unique(lower + (upper - lower) * (place - np.floor(place)))
+            several = min(knots.size, np.unique([lower, upper]).size) >= 3
+            usable = several and bool(np.isfinite(_extended(knots)).all())
+        return knots if usable else np.empty(0)
+
     @classmethod
     def learn(cls, X: Matrix, selection: NDArray[np.int64], parameter: int | None, rng: np.random.Generator) -> Self:
-        assert parameter is not None
-        knots = [_knots(values, parameter) for values in column_values(X, selection)]
-        starts = np.cumsum([0, *(one.size for one in knots)], dtype=np.int64)
-        learned = cls(parameter, np.concatenate([np.empty(0), *knots]), starts)
+        learned = super(Spline, cls).learn(X, selection, parameter, rng)
         if sp.issparse(X):
             advice = "splines of 0 are not 0, so that sparse rows become dense; piecewise keeps them sparse"
             check_size(learned.name, selection.size, learned.n_out, X.dtype.itemsize, advice)
@@ -78,8 +71,7 @@ class Spline(AdditiveMap):
         out = np.empty((X.shape[0], self.n_out), dtype=X.dtype)
         upto = np.cumsum(self._widths())
         for j, (end, width) in enumerate(zip(upto.tolist(), self._widths().tolist(), strict=True)):
-            base = self.knots[self.starts[j] : self.starts[j + 1]]
-            x = dense[:, j]
+            base, x = self.of_feature(j), dense[:, j]
             out[:, end - width : end] = x[:, None] if base.size == 0 else _splines(x.astype(np.float64), base)
         return out
 
@@ -93,28 +85,6 @@ class Spline(AdditiveMap):
 
     def sources(self) -> NDArray[np.int64]:
         return np.repeat(np.arange(self.n_in, dtype=np.int64), self._widths())
-
-    def arrays(self) -> dict[str, AnyArray]:
-        return {"knots": self.knots, "starts": self.starts}
-
-    @classmethod
-    def of_arrays(cls, n_in: int, parameter: int | None, arrays: Mapping[str, AnyArray]) -> Self:
-        knots = checked(arrays, "knots", np.float64, (None,))
-        starts = checked(arrays, "starts", np.int64, (n_in + 1,))
-        check_knots(knots, starts, least=3)
-        return cls(parameter, knots, starts)
-
-
-def _knots(values: ColumnValues, K: int) -> NDArray[np.float64]:
-    """The distinct quantiles 0, 1/(K−1) … 1, between neighbouring values by their distance; none if these are less than
-    three, or of less than three values."""
-    place = np.linspace(0.0, values.n - 1.0, K)
-    lower, upper = (values.in_order(rank(place).astype(np.int64)) for rank in (np.floor, np.ceil))
-    with np.errstate(over="ignore", invalid="ignore"):
-        knots = np.unique(lower + (upper - lower) * (place - np.floor(place)))
-        several = min(knots.size, np.unique([lower, upper]).size) >= 3
-        usable = several and bool(np.isfinite(_extended(knots)).all())
-    return knots if usable else np.empty(0)
 
 
 def _extended(base: NDArray[np.float64]) -> NDArray[np.float64]:

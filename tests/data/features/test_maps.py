@@ -171,6 +171,7 @@ def test_arrays_that_are_no_map_s(name, X):
         ("piecewise", {"knots": [1.0], "starts": [1, 1]}, "does not divide"),
         ("piecewise", {"knots": [np.inf], "starts": [0, 1]}, "not finite"),
         ("spline", {"knots": [1.0, 2.0], "starts": [0, 2]}, "less than 3 knots"),
+        ("piecewise", {"knots": [], "starts": [0, 0], "ranges": [[0.0], [2.0], [1.0]]}, "not of lowest values, means"),
         ("products", {"centre": [0.0], "deviation": [0.0]}, "not above 0"),
         (
             "nystroem:2",
@@ -192,12 +193,14 @@ def test_arrays_that_are_no_map_s(name, X):
 )
 def test_arrays_of_senseless_values(name, changes, message):
     arrays = {key: np.array(value, dtype=np.int64 if key == "starts" else float) for key, value in changes.items()}
+    if "knots" in arrays:
+        arrays.setdefault("ranges", np.zeros((3, 1)))
     with pytest.raises(FeatureMapError, match=message):
         map_of_arrays(name, 1, arrays)
 
 
 def test_knots_of_several_features_may_fall_back():
-    arrays = {"knots": np.array([5.0, 1.0]), "starts": np.array([0, 1, 1, 2])}
+    arrays = {"knots": np.array([5.0, 1.0]), "starts": np.array([0, 1, 1, 2]), "ranges": np.zeros((3, 3))}
     assert map_of_arrays("piecewise", 3, arrays).n_out == 5
 
 
@@ -320,6 +323,7 @@ def test_a_map_of_other_features(X):
 
 def test_repeated_entries_are_summed_before_they_are_mapped():
     X = sp.csr_array((np.array([1.0, 2.0, 5.0]), np.array([0, 0, 0]), np.array([0, 2, 3])), shape=(2, 1))
-    learned = map_of_arrays("piecewise:1", 1, {"knots": np.array([2.0]), "starts": np.array([0, 1])})
+    arrays = {"knots": np.array([2.0]), "starts": np.array([0, 1]), "ranges": np.zeros((3, 1))}
+    learned = map_of_arrays("piecewise:1", 1, arrays)
     np.testing.assert_array_equal(dense(MappedMatrix(X, learned)[:]), [[3.0, 1.0], [5.0, 3.0]])
     assert X.data.size == 3  # left as it was
