@@ -1,5 +1,5 @@
-"""``apsvm predict``: a score a row, and what the features gave to it; a score for each of several classes; the best items
-for a user."""
+"""``apsvm predict``: a score a row, and what the features gave to it; a score for each of several classes; or the best
+items for a user."""
 
 from __future__ import annotations
 
