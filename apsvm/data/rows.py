@@ -156,8 +156,11 @@ class Rows:
     @property
     def n_values(self) -> int:
         """About how many feature values a pass over the selected rows touches."""
-        stored = int(self._X.nnz if self._sparse else self._X.size)
-        return round(stored * len(self) / max(1, int(self._X.shape[0])))
+        X = self._X
+        if isinstance(X, MappedMatrix):
+            return round(X.values_of_row * len(self))
+        stored = int(X.nnz if sp.issparse(X) else X.size)
+        return round(stored * len(self) / max(1, int(X.shape[0])))
 
     def in_memory(self) -> RowsInMemory:
         """The matrix and the selection themselves, or of mapped rows a copy, without the bias; ValueError where a

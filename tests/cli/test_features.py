@@ -158,7 +158,7 @@ def test_validation_rows_are_mapped_as_the_training_rows(bumps, here, tmp_path):
 
 
 def test_warm_start(bumps, cancer, here, info, tmp_path):
-    options = ("--features", "piecewise", "-C", 10, "--scale", "standard")
+    options = ("--features", "piecewise", "-C", 10, "--scale", "standard", "--bound", "hinge")
     here("train", "-q", bumps, tmp_path / "m", *options, "-e", 1e-4)
     done = here("train", bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
     first = done.stderr.splitlines()[1].split()

@@ -49,6 +49,7 @@ def test_blocks_and_copies_agree(name, layout, scale, X, rng):
     expected = as_numpy_has_them(X, learned, scaling, chosen)
     d = learned.n_out
     assert (rows.features, rows.dimension, len(rows)) == (d, d + 1, 250)
+    assert 0.5 < rows.n_values / rows.for_many_passes().n_values < 2.0
     w, c = rng.normal(size=d + 1), rng.normal(size=250) * (rng.random(250) < 0.5)
     groups = rng.integers(0, 12, size=250)
     by_query = rows.moments(groups)

@@ -14,6 +14,9 @@ from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker, load_model
 from apsvm.data.features import learn_map
 from apsvm.estimators import DirectLossClassifier
 
+#: Without a map no ranker tells these rows apart.
+pytestmark = pytest.mark.filterwarnings("ignore::apsvm.estimators.base.WeakRankerWarning")
+
 ESTIMATORS = [
     APSVMClassifier(C=100, n_jobs=1),
     APSVMClassifier("zero-one", C=100),

@@ -51,14 +51,18 @@ class MappedMatrix:
         return self._map.apply(rows.toarray() if self._dense_first else rows)
 
     @property
+    def values_of_row(self) -> float:
+        """How many values a mapped row stores; of a sparse one about, half of a feature's columns for each value."""
+        n, n_out = self.shape
+        if not self.sparse:
+            return float(n_out)
+        return float(self._X.data.size / max(1, n) * (1.0 + n_out / max(1, self._map.n_in)) / 2.0)
+
+    @property
     def rows_per_block(self) -> int:
         """How many rows a block has; it depends on the data alone."""
-        n, n_out = self.shape
-        of_row = float(n_out * self.dtype.itemsize)
-        if self.sparse:
-            stored = self._X.data.size / max(1, n) * max(1.0, n_out / max(1, self._map.n_in))
-            of_row = stored * (self.dtype.itemsize + self._X.indices.itemsize)
-        return max(1, int(BLOCK_BYTES / max(of_row, 8.0)))
+        of_value = self.dtype.itemsize + (self._X.indices.itemsize if self.sparse else 0)
+        return max(1, int(BLOCK_BYTES / max(self.values_of_row * of_value, 8.0)))
 
     def blocks(self, n: int) -> Iterator[slice]:
         """0..n in blocks."""
