@@ -15,9 +15,9 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
-from apsvm.data.scaling import learn_scaling
 from apsvm.losses import LOSSES, make_loss
 from apsvm.metrics import parse_metric
 from apsvm.oracles import make_oracle, serving

@@ -82,13 +82,15 @@ class Features:
     Attributes
     ----------
     zero_based : whether the training file counted features from 0
-    scale : "none", "maxabs", "standard" (both are in the weights already) or "l2", by which rows are divided by their
-        Euclidean length before they are scored
+    map : the name of the feature map between the columns and the scaling; its arrays are in the model
+    scale : of the mapped columns: "none", "maxabs", "standard" (both are in the weights already) or "l2", by which rows
+        are divided by their Euclidean length before they are scored
     bias : the value of the constant feature in training, or None
     names : the columns' names, where they had any
     """
 
     zero_based: bool = False
+    map: str = "linear"
     scale: str = "none"
     bias: float | None = None
     names: tuple[str, ...] | None = None

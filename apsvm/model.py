@@ -17,19 +17,24 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm.data.features.additive import Contributions
+from apsvm.data.features.base import AdditiveMap
+from apsvm.data.features.linear import Linear
+from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
 from apsvm.data.rows import Rows
-from apsvm.data.scaling import NO_SCALING, UNIT_ROWS, Scaling
 from apsvm.files import standard_input, write_whole
 from apsvm.header import SCHEMA, Header, HeaderError, LabelKind, Labels, is_finite_number
-from apsvm.model_file import MAGIC, member_names, sealed, unsealed
+from apsvm.model_file import MAGIC, check_field, member_names, sealed, unsealed
 from apsvm.model_file import ModelError as ModelError
+from apsvm.model_map import OF_THE_MAP, arrays_of_map, columns_in, map_in, shape_of
 from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
+    from apsvm.data.features.base import FeatureMap
     from apsvm.types import AnyArray
 
 #: What stands in a file's header beside the fields of ``apsvm.header.Header``: the shape of the model itself.
-_OF_THE_MODEL = ("kind", "width", "intercept", "factors")
+_OF_THE_MODEL = ("kind", "width", "columns", "intercept", "factors")
 
 
 def _scaling_in(header: Header) -> Scaling:
@@ -39,11 +44,12 @@ def _scaling_in(header: Header) -> Scaling:
 
 @dataclass(frozen=True, slots=True)
 class LinearRanker:
-    """score(x) = coef·x + intercept, or coef·x/‖x‖ + intercept if ``unit_rows``; the higher, the more relevant.
+    """score(x) = coef·φ(x) + intercept, or coef·φ(x)/‖φ(x)‖ + intercept if ``unit_rows``; the higher, the better.
 
-    coef : (width,) float64; column j belongs to file index j, or j + 1 if not ``zero_based``
+    coef : (columns,) float64; without a map, column j belongs to file index j, or j + 1 if not ``zero_based``
     intercept : float, the constant; it moves every score alike, so no ranking depends on it
     header : how, of what and how well it was made
+    feature_map : φ, of (width,) features; None: the features as they are
     """
 
     kind: ClassVar[str] = "linear"
@@ -53,16 +59,44 @@ class LinearRanker:
     coef: NDArray[np.float64]
     intercept: float
     header: Header
+    feature_map: FeatureMap | None = None
 
     @property
     def width(self) -> int:
-        """Number of features."""
-        return self.coef.size
+        """Number of features, before they are mapped."""
+        return self.coef.size if self.feature_map is None else self.feature_map.n_in
 
     @property
     def zero_based(self) -> bool:
         """Whether the training file counted features from 0."""
         return self.header.features.zero_based
+
+    def features(self) -> list[str]:
+        """What the features are called: their names, or their numbers in the file. (width,)"""
+        names, first = self.header.features.names, 0 if self.zero_based else 1
+        if names is None or len(names) != self.width:
+            names = tuple(map(str, range(first, first + self.width)))
+        return list(names)
+
+    def columns(self) -> list[str]:
+        """What the columns that are weighed are called, by the features they are made of."""
+        names = self.features()
+        return names if self.feature_map is None else self.feature_map.names(names)
+
+    def contributions(self, X: Matrix) -> Contributions:
+        """What each feature gives to the scores of the rows of X, (n, width) CSR or dense, relative to its mean in the
+        training rows where the map knows it, else to 0.
+
+        Raises
+        ------
+        ValueError : X is not (n, width); the map makes columns of several features at once
+        """
+        _check_shape(X, self.width)
+        feature_map = Linear(self.width) if self.feature_map is None else self.feature_map
+        if not isinstance(feature_map, AdditiveMap):
+            raise ValueError(f"the feature map {feature_map.name} makes columns of several features at once")
+        stored = X if sp.issparse(X) else np.asarray(X)
+        return Contributions(stored, feature_map, self.coef, unit_rows=self.unit_rows)
 
     @property
     def unit_rows(self) -> bool:
@@ -77,12 +111,14 @@ class LinearRanker:
         ValueError : X is not (n, width)
         """
         _check_shape(X, self.width)
-        return Rows(X, threads=threads, scaling=_scaling_in(self.header)).scores(self.coef) + self.intercept
+        rows = Rows(X, threads=threads, feature_map=self.feature_map, scaling=_scaling_in(self.header))
+        return rows.scores(self.coef) + self.intercept
 
     def to_bytes(self) -> bytes:
         """The content of the model's file; the same model always gives the same bytes."""
-        more = {"kind": self.kind, "width": self.width, "intercept": self.intercept}
-        return sealed({**self.header.to_json(), **more}, {"coef": self.coef.astype("<f8", copy=False)})
+        more = {"kind": self.kind, "intercept": self.intercept, **shape_of(self.width, self.feature_map)}
+        arrays = {"coef": self.coef.astype("<f8", copy=False), **arrays_of_map(self.feature_map)}
+        return sealed({**self.header.to_json(), **more}, arrays)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model whole or not at all (OSError); ``-`` is standard output."""
@@ -91,19 +127,24 @@ class LinearRanker:
     @classmethod
     def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> LinearRanker:
         """What ``to_bytes`` wrote. Raises ModelError."""
-        return _linear_ranker(arrays["coef"], content, _header_in(content), content["width"])
+        header = _header_in(content)
+        feature_map = map_in(content, header, arrays)
+        return _linear_ranker(arrays["coef"], content, header, columns_in(content, feature_map), feature_map)
 
 
-def _linear_ranker(coef: AnyArray, content: JsonObject, header: Header, width: int) -> LinearRanker:
+def _linear_ranker(
+    coef: AnyArray, content: JsonObject, header: Header, width: int, feature_map: FeatureMap | None
+) -> LinearRanker:
     """The ranker of the weights ``coef`` and the constant in ``content``, as read. Raises ModelError."""
-    _check_field(content, "intercept", (int, float))
+    check_field(content, "intercept", (int, float))
     if not is_finite_number(content["intercept"]):
         raise ModelError("its constant is not finite")
     if coef.dtype != np.dtype("<f8") or coef.shape != (width,):
         raise ModelError(f"expected {width} float64 weights, found {coef.dtype} of shape {coef.shape}")
     if not np.isfinite(coef).all():
         raise ModelError("a weight is not finite")
-    return LinearRanker(np.ascontiguousarray(coef, dtype=np.float64), float(content["intercept"]), header)
+    weights = np.ascontiguousarray(coef, dtype=np.float64)
+    return LinearRanker(weights, float(content["intercept"]), header, feature_map)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,7 +241,7 @@ class ItemRanker:
     @classmethod
     def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> ItemRanker:
         """What ``to_bytes`` wrote. Raises ModelError."""
-        _check_field(content, "factors", int)
+        check_field(content, "factors", int)
         n, factors = content["width"], content["factors"]
         for name, shape in (("input", (n, factors)), ("output", (n, factors)), ("bias", (n,))):
             array = arrays[name]
@@ -208,17 +249,21 @@ class ItemRanker:
                 raise ModelError(f"expected {name} of float32 and shape {shape}, found {array.dtype} of {array.shape}")
             if not np.isfinite(array).all():
                 raise ModelError(f"a number of its {name} is not finite")
-        parts = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in arrays.items()}
-        return cls(ItemFactors(**parts), _header_in(content))
+        parts = {name: np.ascontiguousarray(arrays[name], dtype=np.float32) for name in cls.arrays}
+        header = _header_in(content)
+        if map_in(content, header, arrays) is not None:
+            raise ModelError(f"a ranker of items has no feature map, found {header.features.map!r}")
+        return cls(ItemFactors(**parts), header)
 
 
 @dataclass(frozen=True, slots=True)
 class RankerSet:
-    """A linear ranker a class, one against the rest: score_j(x) = coef_j·x + intercepts_j.
+    """A linear ranker a class, one against the rest: score_j(x) = coef_j·φ(x) + intercepts_j.
 
-    coef : (k, width) float64; intercepts : (k,) float64; class j is the label ``classes[j]``, increasing
+    coef : (k, columns) float64; intercepts : (k,) float64; class j is the label ``classes[j]``, increasing
     header : what holds for the whole
     headers : (k,) of each class's ranker, as if trained alone
+    feature_map : φ, of (width,) features; None: the features as they are
     """
 
     kind: ClassVar[str] = "one-vs-rest"
@@ -229,22 +274,24 @@ class RankerSet:
     intercepts: NDArray[np.float64]
     header: Header
     headers: Sequence[Header]
+    feature_map: FeatureMap | None = None
 
     @classmethod
     def of(cls, rankers: Sequence[LinearRanker], header: Header) -> RankerSet:
-        """The set of ``rankers`` of one width, in the order of their labels. What ``header`` has in its mappings all
-        rankers' headers have."""
+        """The set of ``rankers`` of one feature map, in the order of their labels. What ``header`` has in its mappings
+        all rankers' headers have."""
         return cls(
             coef=np.stack([ranker.coef for ranker in rankers]),
             intercepts=np.array([ranker.intercept for ranker in rankers]),
             header=header,
             headers=[ranker.header for ranker in rankers],
+            feature_map=rankers[0].feature_map,
         )
 
     @property
     def width(self) -> int:
-        """Number of features."""
-        return int(self.coef.shape[1])
+        """Number of features, before they are mapped."""
+        return int(self.coef.shape[1]) if self.feature_map is None else self.feature_map.n_in
 
     @property
     def zero_based(self) -> bool:
@@ -267,7 +314,7 @@ class RankerSet:
         if at.size == 0:
             raise KeyError(label)
         j = int(at[0])
-        return LinearRanker(self.coef[j].copy(), float(self.intercepts[j]), self.headers[j])
+        return LinearRanker(self.coef[j].copy(), float(self.intercepts[j]), self.headers[j], self.feature_map)
 
     def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
         """The scores of the rows of X, (n, width) CSR or dense, for each class: (n, k) float64. Column j has the bits
@@ -278,8 +325,8 @@ class RankerSet:
         ValueError : X is not (n, width)
         """
         _check_shape(X, self.width)
-        rows = Rows(X, threads=threads, scaling=_scaling_in(self.header))
-        return np.stack([rows.scores(w) for w in self.coef], axis=1) + self.intercepts
+        rows = Rows(X, threads=threads, feature_map=self.feature_map, scaling=_scaling_in(self.header))
+        return rows.scores_of_all(self.coef) + self.intercepts
 
     def to_bytes(self) -> bytes:
         """The content of the model's file; the same model always gives the same bytes. Of a class it says only what
@@ -289,8 +336,9 @@ class RankerSet:
             {**header.difference(shared), "intercept": intercept}
             for header, intercept in zip(self.headers, self.intercepts.tolist(), strict=True)
         ]
-        content = {**self.header.to_json(), "kind": self.kind, "width": self.width, "classes": classes}
-        return sealed(content, {"coef": self.coef.astype("<f8", copy=False)})
+        more = {"kind": self.kind, "classes": classes, **shape_of(self.width, self.feature_map)}
+        arrays = {"coef": self.coef.astype("<f8", copy=False), **arrays_of_map(self.feature_map)}
+        return sealed({**self.header.to_json(), **more}, arrays)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model whole or not at all (OSError); ``-`` is standard output."""
@@ -299,17 +347,19 @@ class RankerSet:
     @classmethod
     def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> RankerSet:
         """What ``to_bytes`` wrote. Raises ModelError."""
-        _check_field(content, "classes", list)
+        check_field(content, "classes", list)
         classes, coef = content["classes"], arrays["coef"]
-        if coef.dtype != np.dtype("<f8") or coef.shape != (len(classes), content["width"]) or not classes:
-            expected = f"{content['width']} float64 weights for each of at least one class, {len(classes)} in all"
-            raise ModelError(f"expected {expected}, found {coef.dtype} of shape {coef.shape}")
         if not all(isinstance(difference, dict) for difference in classes):
             raise ModelError("a class in its header is not a JSON object")
         whole = {key: value for key, value in content.items() if key != "classes"}
         header, headers = _headers_of_1(whole, classes) if content["schema"] == 1 else _headers(whole, classes)
+        feature_map = map_in(content, header, arrays)
+        columns = columns_in(content, feature_map)
+        if coef.dtype != np.dtype("<f8") or coef.shape != (len(classes), columns) or not classes:
+            expected = f"{columns} float64 weights for each of at least one class, {len(classes)} in all"
+            raise ModelError(f"expected {expected}, found {coef.dtype} of shape {coef.shape}")
         rankers = [
-            _linear_ranker(row, difference, header, content["width"])
+            _linear_ranker(row, difference, header, columns, feature_map)
             for row, difference, header in zip(coef, classes, headers, strict=True)
         ]
         labels = np.array([difference.labels.positive for difference in headers], dtype=np.float64)
@@ -320,6 +370,7 @@ class RankerSet:
             np.array([ranker.intercept for ranker in rankers]),
             header,
             headers,
+            feature_map,
         )
 
 
@@ -388,7 +439,7 @@ def _shown(path: str | os.PathLike[str]) -> str:
 def _parse(content: bytes) -> Model:
     header, arrays = unsealed(content)
     kind = _kind_of(header)
-    if list(arrays) != list(kind.arrays):
+    if [name for name in arrays if not name.startswith(OF_THE_MAP)] != list(kind.arrays):
         expected = ", ".join(member_names(kind.arrays))
         raise ModelError(f"expected the members {expected}, found {', '.join(member_names(arrays))}")
     return kind.from_parts(header, arrays)
@@ -398,12 +449,12 @@ def _kind_of(content: Any) -> type[LinearRanker] | type[ItemRanker] | type[Ranke
     """The class of the model, which a file of schema 1 need not name where it is linear."""
     if not isinstance(content, dict):
         raise ModelError("its header is not a JSON object")
-    _check_field(content, "schema", int)
+    check_field(content, "schema", int)
     if content["schema"] not in (1, SCHEMA):
         raise ModelError(
             f"schema {content['schema']!r} is not known to this version of apsvm (it knows 1 and {SCHEMA})"
         )
-    _check_field(content, "width", int)
+    check_field(content, "width", int)
     kind = content.get("kind", LinearRanker.kind)
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ModelError(f"kind {kind!r} is not known to this version of apsvm (it knows {', '.join(_KINDS)})")
@@ -428,14 +479,6 @@ def _header_errors() -> Iterator[None]:
         yield
     except HeaderError as error:
         raise ModelError(f"its header is not a model's: {error}") from None
-
-
-def _check_field(header: JsonObject, key: str, kinds: type | tuple[type, ...]) -> None:
-    if key not in header:
-        raise ModelError(f"its header lacks {key!r}")
-    value = header[key]
-    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-        raise ModelError(f"its header's {key!r} is {value!r}")
 
 
 def _check_shape(X: Matrix, width: int) -> None:

@@ -82,5 +82,14 @@ def unsealed(content: bytes) -> tuple[Any, dict[str, AnyArray]]:
     return header, dict(zip(stems, arrays, strict=True))
 
 
+def check_field(header: JsonObject, key: str, kinds: type | tuple[type, ...]) -> None:
+    """Raises ModelError unless the header has the field ``key``, of one of these types; a bool is no integer."""
+    if key not in header:
+        raise ModelError(f"its header lacks {key!r}")
+    value = header[key]
+    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+        raise ModelError(f"its header's {key!r} is {value!r}")
+
+
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} in its header")

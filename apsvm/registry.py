@@ -2,7 +2,7 @@
 
 Each folder of parts (losses, oracles, QP backends, metrics) holds one registry: a newcomer adds one file and one line.
 A name may carry a parameter, which its form in the registry shows: ``ndcg@10`` is of the form ``ndcg@k``, ``rbp(0.8)``
-of the form ``rbp(rho)``.
+of the form ``rbp(rho)``, ``piecewise:4`` of the form ``piecewise:k``.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def spelled(name: str, forms: Iterable[str]) -> Spelled | None:
 
 
 def _pieces(name: str) -> tuple[str, str, str]:
-    """Stem, ``@`` or ``(`` or nothing, parameter."""
+    """Stem, ``@``, ``(`` or ``:`` or nothing, parameter."""
     if name.endswith(")") and "(" in name:
         return name[:-1].partition("(")
-    return name.partition("@")
+    return name.partition(":" if ":" in name else "@")
 
 
 class Registry(Mapping[str, type[T]], Generic[T]):

@@ -22,9 +22,9 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
+from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.labels import Takes, of_numbers, of_relevance
 from apsvm.data.rows import Rows
-from apsvm.data.scaling import learn_scaling
 from apsvm.metrics.evaluate import evaluate
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C

@@ -1,4 +1,4 @@
-"""What the shell completes beside options and choices: losses, metrics, and names of files.
+"""What the shell completes beside options and choices: losses, metrics, feature maps, and names of files.
 
 ``eval "$(_APSVM_COMPLETE=bash_source apsvm)"`` switches it on in bash (zsh_source, fish_source likewise).
 """
@@ -16,6 +16,8 @@ from apsvm.cli.parameters import ParamType
 #: Where a form of a name has its parameter, an example of what one would write there.
 _EXAMPLES = {
     "@k": "@10",
+    ":k": ":4",
+    ":m": ":300",
     "(rho)": "(0.8)",
     "(gain)": "(linear)",
     "(beta)": "(0.5)",
@@ -50,6 +52,32 @@ class MetricName(ParamType):
         from apsvm.metrics import METRICS
 
         return names_that_fit(METRICS, incomplete)
+
+
+class FeatureMapName(ParamType):
+    """The name of a feature map, in full: ``piecewise:4`` of ``piecewise``."""
+
+    name = "feature map"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from apsvm.data.features import LINEAR, parsed
+
+        if value == LINEAR:  # which needs nothing that is slow to load
+            return LINEAR
+        try:
+            return str(parsed(str(value)))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        from apsvm.data.features import FEATURE_MAPS
+
+        return f"[{'|'.join(FEATURE_MAPS)}]"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from apsvm.data.features import FEATURE_MAPS
+
+        return names_that_fit(FEATURE_MAPS, incomplete)
 
 
 class FileName(ParamType):

@@ -116,6 +116,7 @@ class Results:
                 "test_rows": [int(fold.test.size) for fold in search.folds],
             },
             **search.description(),
+            "features": search.fits[0].features.features,
             "scale": search.fits[0].features.scale,
             "along": {grid.trainer.loss_name: grid.along.name for grid in search.grids if grid.along is not None},
             "at_edge": search.edges(self.candidates, self.chosen),

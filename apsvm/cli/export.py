@@ -1,4 +1,4 @@
-"""``apsvm export``: the model as text that LIBLINEAR's and SVM-light's own predictors read."""
+"""``apsvm export``: the model as text: what LIBLINEAR's and SVM-light's own predictors read, or all of it as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apsvm.cli.reading import one_ranker, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
 
 if TYPE_CHECKING:
-    from apsvm.model import LinearRanker, RankerSet
+    from apsvm.model import LinearRanker, Model, RankerSet
 
 
 @click.command()
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "layout",
-    type=click.Choice(["liblinear", "svmlight"]),
+    type=click.Choice(["liblinear", "svmlight", "json"]),
     required=True,
-    help="liblinear: a model file of LIBLINEAR's predict; svmlight: of svm_classify.",
+    help="liblinear: a model file of LIBLINEAR's predict; svmlight: of svm_classify; json: all that scoring takes.",
 )
 @click.option("--positive-label", type=Number(), help="Of a model of several classes: the one to export.")
 def export(model: str, out: str, layout: str, positive_label: float | None) -> None:
@@ -30,12 +30,40 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
 
     A model of three classes or more is one multi-class model of LIBLINEAR; of any such model, --positive-label exports
     one class's ranker.
+
+    JSON has for each ranker "coef" and "intercept" ("rankers", with the "label" of each class), of features that count
+    from "first_feature", and score = coef·φ(x) + intercept, φ(x) divided by its length, unless that is 0, if
+    "unit_rows". "features" names φ and has its arrays:
+
+    \b
+    linear     φ(x) = x
+    piecewise  x, then of feature j = 0, 1 … for each q of knots[starts[j]:starts[j+1]]
+               max(0, x_j − q) if q ≥ 0, else min(0, x_j − q)
+    spline     of each feature its cubic B-splines on such knots, three more on either
+               side at the outermost distance, straight lines beyond; x_j if it has none
+    products   z = (x − centre) / deviation, then z_i·z_j for i = 0, 1 … and j = i, i+1 …
+    nystroem   normalisation·k, k_i = exp(−gamma·‖z − landmarks[i]‖²)
+
+    "ranges", where they are, are for pictures: each feature's lowest value in training, its mean, and its highest.
+
+    The other formats know no features but linear.
     """
     from apsvm.files import write_whole
     from apsvm.model import RankerSet
 
     refuse_same_file(out, model=model)
     stored = read_any_model(model)
+    if layout == "json":
+        text = _json(stored, positive_label, model)
+        with writing(out):
+            write_whole(out, text.encode())
+        return
+    if stored.header.features.map != "linear":
+        raise Failure(
+            BAD_DATA,
+            f"{model}: its features are mapped ({stored.header.features.map}), which {layout} knows nothing of: "
+            "--format json",
+        )
     if stored.zero_based:
         say("warning: the model counts features from 0; the exported one counts the same features from 1")
     if stored.header.features.scale == "l2":
@@ -49,6 +77,35 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
         text = _liblinear(ranker) if layout == "liblinear" else _svmlight(ranker)
     with writing(out):
         write_whole(out, text.encode())
+
+
+def _json(stored: Model, positive_label: float | None, name: str) -> str:
+    """One JSON object, see ``export``."""
+    import json
+
+    from apsvm.model import RankerSet
+
+    if isinstance(stored, RankerSet) and positive_label is None:
+        rankers = [stored.ranker(label) for label in stored.classes.tolist()]
+    else:
+        rankers = [one_ranker(stored, positive_label, name)]
+    first = rankers[0]
+    arrays = {} if first.feature_map is None else first.feature_map.arrays()
+    content = {
+        "format": "apsvm",
+        "version": 1,
+        "width": first.width,
+        "first_feature": 0 if first.zero_based else 1,
+        "unit_rows": first.unit_rows,
+        "features": {"name": first.header.features.map, **{key: array.tolist() for key, array in arrays.items()}},
+        "columns": first.columns(),
+        "rankers": [
+            {"label": ranker.header.labels.positive, "intercept": ranker.intercept, "coef": ranker.coef.tolist()}
+            for ranker in rankers
+        ],
+        "header": stored.header.to_json(),
+    }
+    return json.dumps(content, allow_nan=False, indent=1, ensure_ascii=False) + "\n"
 
 
 def _liblinear(ranker: LinearRanker) -> str:

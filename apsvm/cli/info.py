@@ -48,6 +48,8 @@ def _as_json(model: Model) -> JsonDict:
     from apsvm.model import LinearRanker, RankerSet
 
     content: JsonDict = {**model.header.to_json(), "kind": model.kind, "width": model.width}
+    if isinstance(model, LinearRanker | RankerSet) and model.feature_map is not None:
+        content["columns"] = model.feature_map.n_out
     if isinstance(model, RankerSet):
         content["classes"] = [
             {**header.to_json(), "intercept": intercept, "weights": _weights(coef)}
@@ -84,7 +86,7 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
         first = 0 if header.features.zero_based else 1
         yield "items", f"{model.width:,}, counted from {first}; {model.factors.input.shape[1]} factors each"
     else:
-        yield "features", _features(header.features, model.width)
+        yield "features", _features(header.features, model.width, model.coef.shape[-1])
     if isinstance(model, LinearRanker):
         yield "weights", _weights_in_words(model)
     yield from _settings(header)
@@ -102,7 +104,7 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     yield "versions", ", ".join(f"{name} {version}" for name, version in header.versions.items())
 
 
-def _features(features: Features, width: int) -> str:
+def _features(features: Features, width: int, columns: int) -> str:
     parts = [f"{width:,} features, counted from {0 if features.zero_based else 1}"]
     scales = {
         "maxabs": "each scaled to a largest magnitude of 1",
@@ -111,6 +113,8 @@ def _features(features: Features, width: int) -> str:
     }
     if features.scale in scales:
         parts.append(scales[features.scale])
+    if features.map != "linear":
+        parts.insert(1, f"mapped by {features.map} to {columns:,} columns")
     if features.bias is not None:
         parts.append(f"a constant feature of {features.bias:g}")
     text = "; ".join(parts)

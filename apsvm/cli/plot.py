@@ -13,7 +13,7 @@ import click
 
 from apsvm.cli.completion import MetricName
 from apsvm.cli.parameters import Number
-from apsvm.cli.reading import how_to_read, read_any_model
+from apsvm.cli.reading import how_to_read, one_ranker, read_any_model
 from apsvm.cli.scored import Scored, score_data
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -41,7 +41,7 @@ MOST_NAMED = 10
 
 @click.group()
 def plot() -> None:
-    """Draw a picture: of logs, of precision and recall, of apsvm cv's or apsvm bench's results.
+    """Draw a picture: of logs, of precision and recall, of a model's curves, of apsvm cv's or apsvm bench's results.
 
     \b
     apsvm train data.svm --log log.jsonl --log-ranks
@@ -196,6 +196,33 @@ def scaling(files: tuple[str, ...], against: str, output: str, size: str, title:
     with drawing():
         timings = [timing for file in files for timing in _timings(file)]
         _write(TimingsBySize.of_timings(timings, against, title), output, size)
+
+
+@plot.command()
+@click.argument("model", metavar="MODEL")
+@click.option("--class", "label", type=Number(), help="Of a model of several classes (--one-vs-rest): the one to draw.")
+@click.option(
+    "--most", type=click.IntRange(1, 60), default=12, show_default=True, help="At most so many features, those of the "
+    "widest curves.",
+)  # fmt: skip
+@_picture_options
+def shapes(model: str, label: float | None, most: int, output: str, size: str, title: str) -> None:
+    """What a model makes of each feature: the curves whose sum is the score, over the values of the training rows.
+
+    MODEL is of apsvm train --features piecewise or spline. A curve is 0 at the feature's mean. With --scale l2 the
+    sum is divided by the length of the mapped row.
+    """
+    from apsvm.pictures.shapes import Shapes
+    from apsvm.report.shapes import NoShapesError, widest
+
+    _check(output, [model])
+    ranker = one_ranker(read_any_model(model), label, model)
+    with drawing(model):
+        try:
+            curves = widest(ranker, most)
+        except NoShapesError as error:
+            raise Failure(BAD_DATA, f"{model}: {error}") from None
+        _write(Shapes(curves, title=title), output, size)
 
 
 @contextmanager

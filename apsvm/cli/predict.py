@@ -1,16 +1,35 @@
-"""``apsvm predict``: a score a row; by a model of several classes, one for each; by one of items, the best ones."""
+"""``apsvm predict``: a score a row, and what the features gave to it; a score for each of several classes; or the best
+items for a user."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from apsvm.cli.items import TOP, best_items
 from apsvm.cli.reading import how_to_read, read_any_model, score_rows
-from apsvm.cli.shared import refuse_same_file, writing
+from apsvm.cli.shared import BAD_DATA, Failure, printable, refuse_same_file, writing
 from apsvm.data.read_options import ReadOptions
+from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from apsvm.model import LinearRanker
 
 
-@click.command()
+#: Features that a bare --explain lists.
+MOST_EXPLAINED = 5
+
+
+class PredictCommand(click.Command):
+    """``apsvm predict``: a bare ``--explain`` takes no value from what follows it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f"--explain={MOST_EXPLAINED}" if arg == "--explain" else arg for arg in args])
+
+
+@click.command(cls=PredictCommand)
 @click.argument("data", metavar="DATA")
 @click.argument("model", metavar="MODEL")
 @click.argument("out", metavar="[OUT]", default="-")
@@ -19,6 +38,11 @@ from apsvm.data.read_options import ReadOptions
 @click.option(
     "--top", type=click.IntRange(1), help=f"Of a model of items: how many to list for each row. [default: {TOP}]"
 )
+@click.option(
+    "--explain", type=click.IntRange(1), metavar="[=K]",
+    help="Behind each score, what the K features that count the most gave to it, as name=value.  "
+    f"[default of K: {MOST_EXPLAINED}]",
+)  # fmt: skip
 @how_to_read
 def predict(
     data: str,
@@ -27,6 +51,7 @@ def predict(
     ignore_unknown: bool,
     header: bool,
     top: int | None,
+    explain: int | None,
     read: ReadOptions,
 ) -> None:
     """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
@@ -37,12 +62,18 @@ def predict(
     The numbers read back exactly. DATA is read as the training file was (feature base, width); its labels may be any
     numbers, and a .npz or .npy matrix needs none.
 
+    With --explain a line goes on with name=value for the features that gave the most to the score, in either direction,
+    these first, a tab before each: 1.25 <tab> 7=+0.8 <tab> 3=-0.2. Names are those of the columns, or their numbers in
+    the file. A value is what the feature's own curve has there, relative to its mean in the training rows (--features
+    piecewise or spline), or its weight times its value (linear), divided by the row's length with --scale l2. Those of
+    all features add up to the score but for a constant.
+
     Where MODEL ranks items for users (--rows-as-users), a line holds the row's best items, without those that it has,
     as item:score, best first.
     """
     from apsvm.data.dataset import shown_label
     from apsvm.files import check_writable, write_whole
-    from apsvm.model import ItemRanker, RankerSet
+    from apsvm.model import ItemRanker, LinearRanker, RankerSet
 
     if data == "-" and model == "-":
         raise click.UsageError("DATA and MODEL cannot both be standard input")
@@ -54,14 +85,36 @@ def predict(
         raise click.UsageError(f"--header names the classes, and {model} is {ranker.what}")
     if top is not None and not isinstance(ranker, ItemRanker):
         raise click.UsageError(f"--top is for a model of items, and {model} is {ranker.what}")
+    if explain is not None and not isinstance(ranker, LinearRanker):
+        raise click.UsageError(f"--explain is for a model of one ranker, and {model} is {ranker.what}")
     if isinstance(ranker, ItemRanker):
         lines = list(best_items(ranker, data, read, top or TOP, ignore_unknown=ignore_unknown))
     else:
-        scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)[1]
+        rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
         if isinstance(ranker, RankerSet):
             named = ["\t".join(map(shown_label, ranker.classes.tolist()))] if header else []
             lines = [*named, *("\t".join(map(repr, row)) for row in scores.tolist())]
         else:
             lines = [repr(score) for score in scores.tolist()]
+            if explain is not None:
+                explained = _explained(ranker, rows.X, explain, model)
+                lines = ["\t".join([line, *parts]) for line, parts in zip(lines, explained, strict=True)]
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _explained(ranker: LinearRanker, X: Matrix, most: int, model: str) -> Iterator[list[str]]:
+    """For each row what the features gave to its score, as name=value, at most so many; those that gave nothing are
+    left out."""
+    import numpy as np
+
+    try:
+        contributions = ranker.contributions(X)
+    except ValueError as error:
+        raise Failure(BAD_DATA, f"{model}: nobody can say what each feature gave: {error}") from None
+    names = [printable(name) for name in ranker.features()]
+    for block in contributions.blocks():
+        order = np.argsort(-np.abs(block), axis=1, kind="stable")[:, :most]
+        values = np.take_along_axis(block, order, axis=1)
+        for features, gave in zip(order.tolist(), values.tolist(), strict=True):
+            yield [f"{names[j]}={value:+.6g}" for j, value in zip(features, gave, strict=True) if value]

@@ -292,7 +292,7 @@ class _Run:
 
         # One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
         with threadpool_limits(1, user_api="blas"), bad_data(fit.dataset.source):
-            fit = fit.scaled()
+            fit = fit.prepared()
             try:
                 fit, start = self._started(fit)
             except ModelError as error:

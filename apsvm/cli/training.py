@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from apsvm.cli.completion import FeatureMapName
 from apsvm.cli.config import CONFIG_FILE
 from apsvm.cli.parameters import Number
 from apsvm.cli.reading import how_to_read_anew, read_rows
@@ -45,6 +46,15 @@ _OPTIONS = (
         type=Number(),
         metavar="GRADE",
         help="Rows of this label and above are positive, the others negative. Without it ndcg uses the grades.",
+    ),
+    click.option(
+        "--features",
+        type=FeatureMapName(),
+        default="linear",
+        show_default=True,
+        help="What is made of the features before they are weighed: linear, nothing; piecewise:K, a broken line each, "
+        "with K knots (4); spline:K, a smooth curve each, with K knots (5); products, of all pairs; nystroem:M, an "
+        "RBF kernel by M landmarks (300). Sparse rows stay sparse with linear and piecewise. --scale comes after.",
     ),
     click.option(
         "--scale",
@@ -86,7 +96,11 @@ def feature_options(given: JsonObject, trainer: AnyTrainer) -> FeatureOptions:
 
     if given["scale"] != "none" and trainer.scaling_refusal is not None:
         raise click.UsageError(trainer.scaling_refusal)
-    return FeatureOptions(scale=given["scale"], bias=given["bias"] if given["bias"] >= 0 else None)
+    if given["features"] != "linear" and trainer.features_refusal is not None:
+        raise click.UsageError(trainer.features_refusal)
+    return FeatureOptions(
+        features=given["features"], scale=given["scale"], bias=given["bias"] if given["bias"] >= 0 else None
+    )
 
 
 def check_inputs(trainer: AnyTrainer) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm.data.features.mapped import MappedMatrix
 from apsvm.types import Matrix
 
 #: Values in a block of dense rows, at most; rows in one of sparse rows.
@@ -37,8 +38,8 @@ def column_moments(
     groups: NDArray[np.int64] | None = None,
     factors: NDArray[np.float64] | None = None,
 ) -> Moments:
-    """Of the rows ``selection`` (m,) of X, CSR or dense. ``groups``: (m,), their queries; ``factors``: (n,), what each
-    row of X is multiplied by. Values beyond 1e154 make infinities, no warning."""
+    """Of the rows ``selection`` (m,) of X, CSR, dense or mapped. ``groups``: (m,), their queries; ``factors``: (n,),
+    what each row of X is multiplied by. Values beyond 1e154 make infinities, no warning."""
     d = X.shape[1]
     total, squares, explained = np.zeros(d), np.zeros(d), np.zeros(d)
     starts = None
@@ -111,7 +112,10 @@ def _times(block: Matrix, factors: NDArray[np.float64]) -> Matrix:
 
 def _blocks(X: Matrix, n: int, starts: NDArray[np.int64] | None) -> Iterator[tuple[int, int]]:
     """Begins and ends of blocks of 0..n, no query (they begin at ``starts``) in two of them."""
-    rows = 1 << 16 if sp.issparse(X) else max(1, BLOCK // max(1, X.shape[1]))
+    if isinstance(X, MappedMatrix):
+        rows = X.rows_per_block
+    else:
+        rows = 1 << 16 if sp.issparse(X) else max(1, BLOCK // max(1, X.shape[1]))
     begin = 0
     while begin < n:
         end = min(n, begin + rows)

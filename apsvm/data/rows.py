@@ -4,12 +4,15 @@
 
 With a bias B, LIBLINEAR's ``-B``, every row has one more feature of that value: w gets one more entry.
 Scores are summed row by row and combinations in blocks that depend on the data alone, so the number of threads never
-changes a bit of the result. A scaling (``scaling``) is applied to w and to what comes out, never to X.
+changes a bit of the result. A scaling (``scaling``) is applied to w and to what comes out, never to X. A map of the
+features (``feature_map``) stands before the scaling: a pass maps the rows block by block, or ``for_many_passes`` keeps
+the mapped rows, where memory allows.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,12 +20,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
+from apsvm.data.features.base import SHARE_OF_MEMORY, FeatureMap
+from apsvm.data.features.linear import Linear
+from apsvm.data.features.mapped import MappedMatrix, dense_pays
+from apsvm.data.features.scaling import NO_SCALING, Scaling
 from apsvm.data.moments import Moments, column_moments, row_norms
-from apsvm.data.scaling import NO_SCALING, Scaling
+from apsvm.machine import memory
 from apsvm.types import Matrix
-
-#: A CSR matrix is stored densely for training if that takes at most so many times its bytes.
-DENSE_IF = 1.25
 
 
 class RowOperator(Protocol):
@@ -37,11 +41,11 @@ class RowOperator(Protocol):
 
     @property
     def dimension(self) -> int:
-        """Number of weights: the features, and the bias, last, if there is one."""
+        """Number of weights: the features as mapped, and the bias, last, if there is one."""
 
     @property
     def features(self) -> int:
-        """Number of features, without the bias."""
+        """Number of features as mapped, without the bias."""
 
     @property
     def n_values(self) -> int:
@@ -89,11 +93,13 @@ class Rows:
     bias : value of the constant feature, or None for none
     threads : at most this many threads in the row kernels
     selection : (m,) int64, the rows that count, in the order wanted; all rows by default
-    scaling : what w refers to is the rows scaled so; the bias is not scaled
+    feature_map : what w refers to is the rows mapped so, None: the rows as they are
+    scaling : and then scaled so; the bias is not scaled
 
     Raises
     ------
-    ValueError : a CSR matrix with an entry outside its shape; says in which row and column
+    ValueError : a CSR matrix with an entry outside its shape; says in which row and column. A map of another number of
+        features
     """
 
     def __init__(
@@ -103,22 +109,26 @@ class Rows:
         bias: float | None = None,
         threads: int = 1,
         selection: NDArray[np.int64] | None = None,
+        feature_map: FeatureMap | None = None,
         scaling: Scaling = NO_SCALING,
     ) -> None:
-        self._sparse = sp.issparse(X)
-        matrix: Matrix = X if self._sparse else np.asarray(X)
-        if self._sparse and matrix.format != "csr":
+        sparse = sp.issparse(X)
+        matrix: Matrix = X if sparse else np.asarray(X)
+        if sparse and matrix.format != "csr":
             matrix = matrix.tocsr()
         if matrix.dtype not in (np.float32, np.float64):
             matrix = matrix.astype(np.float64)
-        if self._sparse:  # scipy does not look at the indices it is given, and the kernels trust them
+        if sparse:  # scipy does not look at the indices it is given, and the kernels trust them
             matrix = _with_plain_arrays(matrix)
             _kernels.check_csr(matrix.indptr, matrix.indices, matrix.data.size, *matrix.shape)
-        self._X: Any = matrix if self._sparse else np.ascontiguousarray(matrix)
+        self._X: Any = matrix if sparse else np.ascontiguousarray(matrix)
+        if feature_map is not None and not isinstance(feature_map, Linear):
+            self._X = MappedMatrix(self._X, feature_map)
         self._bias = bias
         self._threads = threads
         self._selection = np.arange(matrix.shape[0], dtype=np.int64) if selection is None else selection
         self._for_many_passes: Rows | None = None
+        self._bytes_for_copies: float = SHARE_OF_MEMORY * memory()
         self._scaling = scaling
         self._factors: NDArray[np.float64] | None = None
         if scaling.unit_rows:
@@ -135,25 +145,30 @@ class Rows:
 
     @property
     def dimension(self) -> int:
-        """Number of weights: the features, and the bias if there is one."""
+        """Number of weights: the features as mapped, and the bias if there is one."""
         return int(self._X.shape[1]) + (self._bias is not None)
 
     @property
     def features(self) -> int:
-        """Number of features, without the bias."""
+        """Number of features as mapped, without the bias."""
         return int(self._X.shape[1])
 
     @property
     def n_values(self) -> int:
         """About how many feature values a pass over the selected rows touches."""
-        stored = int(self._X.nnz if self._sparse else self._X.size)
-        return round(stored * len(self) / max(1, int(self._X.shape[0])))
+        X = self._X
+        if isinstance(X, MappedMatrix):
+            return round(X.values_of_row * len(self))
+        stored = int(X.nnz if sp.issparse(X) else X.size)
+        return round(stored * len(self) / max(1, int(X.shape[0])))
 
     def in_memory(self) -> RowsInMemory:
-        """The matrix and the selection themselves, without the bias; ValueError where a scaling stands before them."""
+        """The matrix and the selection themselves, or of mapped rows a copy, without the bias; ValueError where a
+        scaling stands before them."""
         if self._scaling.name != NO_SCALING.name:
             raise ValueError(f"scaled rows ({self._scaling.name}) are not in memory as they count")
-        return RowsInMemory(self._X, self._selection)
+        rows = self._materialised(np.inf)
+        return RowsInMemory(rows._X, rows._selection)
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
         """Of the features of the selected rows, scaled; ``groups``: (m,), the rows' queries, see ``column_moments``."""
@@ -170,45 +185,62 @@ class Rows:
         return self._like(self._X, self._selection[which])
 
     def for_many_passes(self) -> Rows:
-        """The same rows, stored densely if X is sparse and that takes hardly more bytes (``DENSE_IF``): passes over
-        them are up to twice as fast then, which pays for the copy in a few of them. There is one copy, however often
-        it is asked for."""
+        """The same rows, stored as passes over them go fastest: mapped rows as they are mapped, where that takes no
+        more than a quarter of the machine's memory (``with_memory``); sparse ones densely, if that takes hardly more
+        bytes (``dense_pays``). Copies pay in a few passes. There is one, however often it is asked for."""
         if self._for_many_passes is None:
-            self._for_many_passes = self._dense_if_it_pays()
+            self._for_many_passes = self._materialised(self._bytes_for_copies)._dense_if_it_pays()
+            # Rows that are too many for a copy are not asked again, and neither is a selection of them.
+            self._for_many_passes._bytes_for_copies = 0.0
         return self._for_many_passes
 
     def with_threads(self, threads: int) -> Rows:
         """The same rows, for kernels of at most ``threads`` threads."""
         rows = copy.copy(self)
-        rows._threads, rows._for_many_passes = threads, None
+        rows._threads, stored = threads, self._for_many_passes
+        rows._for_many_passes = None if stored is None or stored is self else stored.with_threads(threads)
+        return rows
+
+    def with_memory(self, n_bytes: float) -> Rows:
+        """The same rows, of which a mapped copy may take so many bytes."""
+        rows = copy.copy(self)
+        rows._bytes_for_copies, rows._for_many_passes = n_bytes, None
+        return rows
+
+    def _materialised(self, within: float) -> Rows:
+        """The rows with their map done, if that takes no more than so many bytes; else these."""
+        if not isinstance(self._X, MappedMatrix):
+            return self
+        matrix = self._X.materialised(self._selection, within)
+        if matrix is None:
+            return self._like(self._X, self._selection)
+        rows = self._like(matrix, np.arange(len(self), dtype=np.int64))
+        if self._factors is not None:
+            rows._factors = self._factors[self._selection]
         return rows
 
     def _dense_if_it_pays(self) -> Rows:
         X = self._X
-        if not self._sparse:
-            return self
-        dense = X.shape[0] * X.shape[1] * X.dtype.itemsize
-        if dense > DENSE_IF * (X.data.nbytes + X.indices.nbytes):
-            return self
-        return self._like(X.toarray(), self._selection)
+        return self._like(X.toarray(), self._selection) if sp.issparse(X) and dense_pays(X) else self
 
     def _like(self, X: Matrix, selection: NDArray[np.int64]) -> Rows:
         """Other rows of X, or of its copy."""
         rows = copy.copy(self)
-        rows._X, rows._sparse, rows._selection, rows._for_many_passes = X, sp.issparse(X), selection, None
+        rows._X, rows._selection, rows._for_many_passes = X, selection, None
         return rows
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """w·x of every selected row: (m,) float64, for w (dimension,) float64; written to ``out`` if given."""
-        X, d = self._X, self._X.shape[1]
+        d = self.features
         if out is None:
             out = np.empty(len(self))
         scaling = self._scaling
         features = np.ascontiguousarray(w[:d] if scaling.divisors is None else w[:d] / scaling.divisors)
-        if self._sparse:
-            _kernels.scores_csr(X.indptr, X.indices, X.data, self._selection, features, out, self._threads)
-        else:
-            _kernels.scores_dense(X, self._selection, features, out, self._threads)
+        for place, X, which in _in_memory(self._X, self._selection):
+            if sp.issparse(X):
+                _kernels.scores_csr(X.indptr, X.indices, X.data, which, features, out[place], self._threads)
+            else:
+                _kernels.scores_dense(X, which, features, out[place], self._threads)
         if self._factors is not None:
             out *= self._factors[self._selection]
         if scaling.centre is not None:
@@ -217,15 +249,30 @@ class Rows:
             out += self._bias * w[d]
         return out
 
+    def scores_of_all(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``scores`` of each w in W (k, dimension): (m, k) float64, to the same bits; each row is mapped once."""
+        if not isinstance(self._X, MappedMatrix):
+            return np.stack([self.scores(w) for w in W], axis=1)
+        blocks = (self.select(np.arange(place.start, place.stop)) for place in self._X.blocks(len(self)))
+        scores = [rows._materialised(np.inf).scores_of_all(W) for rows in blocks]
+        return np.concatenate([np.empty((0, len(W))), *scores])
+
     def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
         """Xᵀc: (dimension,) float64, for c (m,) float64. Only rows with a non-zero weight are touched."""
-        X, d = self._X, self._X.shape[1]
-        out = np.empty(self.dimension)
+        d = self.features
+        out = np.zeros(self.dimension)
         of_row = c if self._factors is None else c * self._factors[self._selection]
-        if self._sparse:
-            _kernels.combine_csr(X.indptr, X.indices, X.data, self._selection, of_row, out[:d], self._threads)
-        else:
-            _kernels.combine_dense(X, self._selection, of_row, out[:d], self._threads)
+        selection = self._selection
+        if isinstance(self._X, MappedMatrix):  # a row that is mapped is touched
+            weighted = np.flatnonzero(of_row)
+            selection, of_row = selection[weighted], of_row[weighted]
+        for place, X, which in _in_memory(self._X, selection):
+            part = np.empty(d)
+            if sp.issparse(X):
+                _kernels.combine_csr(X.indptr, X.indices, X.data, which, of_row[place], part, self._threads)
+            else:
+                _kernels.combine_dense(X, which, of_row[place], part, self._threads)
+            out[:d] += part
         scaling = self._scaling
         if scaling.centre is not None:
             out[:d] -= c.sum() * scaling.centre
@@ -234,6 +281,17 @@ class Rows:
         if self._bias is not None:
             out[d] = self._bias * c.sum()
         return out
+
+
+def _in_memory(X: Matrix, selection: NDArray[np.int64]) -> Iterator[tuple[slice, Matrix, NDArray[np.int64]]]:
+    """The rows ``selection`` (m,) of X, mapped ones block by block: their places in 0..m, a matrix in memory, and which
+    of its rows they are."""
+    if not isinstance(X, MappedMatrix):
+        yield slice(0, selection.size), X, selection
+        return
+    for place in X.blocks(selection.size):
+        block = X[selection[place]]
+        yield place, _with_plain_arrays(block) if sp.issparse(block) else block, np.arange(block.shape[0])
 
 
 def _with_plain_arrays(matrix: Any) -> Any:

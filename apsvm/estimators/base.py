@@ -27,12 +27,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from threadpoolctl import threadpool_limits
 
 from apsvm.data.dataset import Dataset
+from apsvm.data.features import parsed
+from apsvm.data.features.base import FeatureMap
 from apsvm.data.labels import Target
 from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.header import Header
-from apsvm.model import LinearRanker
+from apsvm.model import LinearRanker, ModelError
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit, installed
 from apsvm.trainers.settings import Settings
@@ -49,7 +51,7 @@ class WeakRankerWarning(UserWarning):
 
 
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """score(x) = coef·x + intercept."""
+    """score(x) = coef·φ(x) + intercept."""
 
     #: Who trains, and parameters whose settings have other names.
     _trainer: ClassVar[type[AnyTrainer]]
@@ -61,6 +63,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
     coef_: NDArray[np.float64]
     intercept_: float | NDArray[np.float64]
+    feature_map_: FeatureMap | None
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     n_iter_: int
@@ -83,7 +86,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """The model, to be saved (``.save(path)``) and used by ``apsvm predict`` and ``apsvm eval``."""
         check_is_fitted(self)
         coef, constant = self._weights()
-        return LinearRanker(coef.copy(), constant, self._header)
+        return LinearRanker(coef.copy(), constant, self._header, self.feature_map_)
 
     @classmethod
     def from_model(cls, model: LinearRanker) -> Self:
@@ -179,10 +182,10 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         counted = self._counted(X, qid, sample_weight, by_query=plan.uses_queries)
         self._refuse(plan, counted)
         fit = self._training(X, target, counted, plan)
-        data = fit.training_set()
-        self._require_both(data.target)
-        start = self._start(plan, fit)
+        self._require_both(fit.target.of(fit.selection))
         with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
+            fit = fit.prepared()
+            data, start = fit.training_set(), self._start(plan, fit)
             self._announce(data.target)
             for remark in plan.check(data):
                 logger.warning("%s: %s", type(self).__name__, remark)
@@ -192,7 +195,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         constant = model.intercept
         if fit.features.bias is None:
             constant = self._free_constant(data, model.coef)
-        self._keep(model.coef, constant, self._header_of(model.header, counted))
+        self._keep(replace(model, intercept=constant, header=self._header_of(model.header, counted)))
         if not outcome.as_asked:
             self._warn(outcome)
         for caution in outcome.cautions:
@@ -215,7 +218,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             dataset,
             plan,
             target,
-            FeatureOptions(bias=self._trained_constant(plan)),
+            FeatureOptions(features=self._map_name(), bias=self._trained_constant(plan)),
             selection=None if every_row_once else counted.members,
             query_weights=counted.query_weights,
         )
@@ -228,11 +231,15 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             raise ValueError(f"warm_start does not apply: {plan.warm_start_refusal}")
         if not hasattr(self, "coef_"):
             return None
-        width, bias = fit.dataset.X.shape[1], fit.features.bias
-        coef, constant = self._weights()
-        if coef.size != width:
-            raise ValueError(f"warm_start: the weights are of {coef.size} features, X has {width}")
-        return np.append(coef, [] if bias is None else [constant / bias])
+        before, width, bias = self.to_model(), fit.dataset.X.shape[1], fit.features.bias
+        if before.width != width:
+            raise ValueError(f"warm_start: the weights are of {before.width} features, X has {width}")
+        try:
+            fit.check_map(before)
+        except ModelError as error:
+            raise ValueError(f"warm_start: of the fit before, {error}") from None
+        constant = [] if bias is None else [before.intercept / bias]
+        return np.append(before.coef, constant)
 
     def _header_of(self, header: Header, counted: Counted) -> Header:
         names = getattr(self, "feature_names_in_", None)
@@ -249,16 +256,23 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             )
         )
 
-    def _keep(self, coef: NDArray[np.float64], intercept: float, header: Header) -> None:
+    def _map_name(self) -> str:
+        """The parameter ``features``, checked."""
+        if not isinstance(self.features, str):
+            raise TypeError(f"features is the name of a feature map, found {self.features!r}")
+        return str(parsed(self.features))
+
+    def _keep(self, model: LinearRanker) -> None:
         """The fitted attributes, of a fit or of a model."""
-        self._header = header
+        self._header = header = model.header
+        self.feature_map_ = model.feature_map
         epochs = 0 if header.epochs is None else header.epochs.count
         self.n_iter_ = epochs if header.iterations is None else header.iterations
         data = header.data
         self.n_queries_ = 1 if data.queries is None else data.queries
         self.n_queries_skipped_ = data.queries_skipped or 0
         self._recall(header)
-        self._set_weights(coef, intercept)
+        self._set_weights(model.coef, model.intercept)
 
     @classmethod
     def _of_model(cls, model: LinearRanker, parameters: JsonObject) -> Self:
@@ -274,7 +288,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         estimator.n_features_in_ = model.width
         if header.features.names is not None:
             estimator.feature_names_in_ = np.array(header.features.names, dtype=object)
-        estimator._keep(model.coef.copy(), model.intercept, header)
+        estimator._keep(replace(model, coef=model.coef.copy()))
         return estimator
 
     @classmethod
@@ -284,6 +298,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         parameters = parameters_of(header.settings, cls._trainer.Settings, cls._renamed)
         if header.seed or (header.seed is not None and cls._draws):
             parameters["random_state"] = header.seed
+        parameters["features"] = header.features.map
         if header.labels.kind == "threshold":
             parameters["relevant_from"] = header.labels.relevant_from
         return parameters

@@ -28,6 +28,7 @@ from apsvm.trainers.settings import Declared, declared
 
 #: Parameters of every estimator: the default, and what is said of them.
 _OF_ALL: Mapping[str, tuple[object, str]] = {
+    "features": ("linear", "what is made of the features before they are weighed, as of ``APSVMClassifier``"),
     "time_limit": (None, "seconds of training, or None"),
     "n_jobs": (None, "threads, None: 1, -1: as many as there are cores"),
     "warm_start": (False, "whether a fit starts from the weights of the one before"),
@@ -156,7 +157,8 @@ def _documentation(trainer: type[AnyTrainer], ranks: bool, parameters: Mapping[s
         [f"{trainer.title}, as an estimator made from what its trainer declares.", "", f"    {y}", ""]
         + ["    Parameters", "    ----------", *lines, ""]
         + ["    Attributes", "    ----------"]
-        + ["    coef_, intercept_ : score(x) = coef_·x + intercept_", "    n_iter_ : iterations, or epochs"]
+        + ["    coef_, intercept_ : score(x) = coef_·φ(x) + intercept_", "    feature_map_ : φ, None for x as it is"]
+        + ["    n_iter_ : iterations, or epochs"]
         + ["    n_queries_, n_queries_skipped_ : queries that were trained on, and those without anything to rank"]
         + ["    n_features_in_, feature_names_in_ : as everywhere in scikit-learn"]
         + ([] if ranks else ["    classes_ : (2,) the two values; pos_label_ : the positive one"])

@@ -44,6 +44,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
     accuracy : for summation "fourier": the largest error of a sum, for each unit of weight
     optimizer : "lbfgs", or the paper's nonlinear conjugate gradients "prcg"
     normalize : the loss is the mean over the "pairs", or as in the paper their sum, "none"
+    features : what is made of the features before they are weighed, as of ``APSVMClassifier``
     tol : stop when the gradient's largest entry is at most tol of that at w = 0; None: 1e-5, for "fourier" 1e-3
     max_iter, time_limit : iterations; seconds or None
     n_jobs : threads, None: 1, -1: as many as there are cores; the result does not depend on it
@@ -53,7 +54,8 @@ class RankNCG(ByQuery, RankerOfNumbers):
 
     Attributes
     ----------
-    coef_ : (n_features_in_,) float64; intercept_ : 0.0, on which no ranking depends
+    coef_ : (n_features_in_,) float64, or a weight for each column of feature_map_
+    intercept_ : 0.0, on which no ranking depends
     objective_, gradient_norm_ : at coef_; n_iter_ : iterations
     n_pairs_, n_queries_ : that were trained on; n_queries_skipped_ : queries without a pair
     classes_ : the classes' values of y, or 1 … where it was cut; cuts_ : where, or None
@@ -91,6 +93,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
         accuracy: float = 1e-3,
         optimizer: str = "lbfgs",
         normalize: str = "pairs",
+        features: str = "linear",
         tol: float | None = None,
         max_iter: int = 10_000,
         time_limit: float | None = None,
@@ -108,6 +111,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
         self.accuracy = accuracy
         self.optimizer = optimizer
         self.normalize = normalize
+        self.features = features
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit

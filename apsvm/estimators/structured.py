@@ -47,6 +47,7 @@ class _Structured(Weighted, TakesLoss):
         solver: str = "line-search",
         qp: str = "auto",
         bound: str = "auto",
+        features: str = "linear",
         max_iter: int = 10_000,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -65,6 +66,7 @@ class _Structured(Weighted, TakesLoss):
         self.solver = solver
         self.qp = qp
         self.bound = bound
+        self.features = features
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.n_jobs = n_jobs
@@ -140,6 +142,9 @@ class APSVMClassifier(_Structured, TwoClasses):
     bound : what bounds the loss from above: the convex "hinge" of the papers, or the "tight" ramp, from the hinge's
         minimiser to a stationary point, for losses over rankings; "auto": whichever is better on rows held out, with
         the best of a few C each where C is "auto" (``trainers.bound_choice``)
+    features : what is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line
+        each, of so many knots; "spline:5", a smooth curve each; "products", of all pairs; "nystroem:300", an RBF kernel
+        by so many landmarks. coef_ then weighs the columns of feature_map_
     max_iter : iterations for each stage of the training
     time_limit : seconds of training, or None
     n_jobs : threads, None: 1, -1: as many as there are cores; the result does not depend on it
@@ -150,7 +155,9 @@ class APSVMClassifier(_Structured, TwoClasses):
     Attributes
     ----------
     classes_ : (2,) the two values, ascending; pos_label_ : the positive one
-    coef_ : (1, n_features_in_) float64; intercept_ : (1,) float64; as ``decision_function``, of the second of classes_
+    coef_ : (1, n_features_in_) float64, or a weight for each column of feature_map_; intercept_ : (1,) float64; as
+        ``decision_function``, of the second of classes_
+    feature_map_ : the map that was learned, None for "linear"
     n_iter_ : iterations
     C_ : the C trained with
     certificate_ : ``primal`` ≥ the optimum ≥ ``dual``, their ``gap``, the ``tolerance`` asked for, ``reached``;
@@ -197,7 +204,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
 
     Attributes
     ----------
-    coef_ : (n_features_in_,) float64; intercept_ : float
+    coef_ : (n_features_in_,) float64, or a weight for each column of feature_map_; intercept_ : float
     certificate_ … : as of ``APSVMClassifier``
 
     Examples
@@ -235,6 +242,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         solver: str = "line-search",
         qp: str = "auto",
         bound: str = "auto",
+        features: str = "linear",
         max_iter: int = 10_000,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -253,6 +261,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
             solver=solver,
             qp=qp,
             bound=bound,
+            features=features,
             max_iter=max_iter,
             time_limit=time_limit,
             n_jobs=n_jobs,

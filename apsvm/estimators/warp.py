@@ -37,6 +37,7 @@ class WARPRanker(ByQuery, RankerOfNumbers):
     learning_rate : None: 0.05; for "adadelta" a factor of 1
     l2 : weight of ½‖w‖² against the loss
     epochs : passes over the positives
+    features : what is made of the features before they are weighed, as of ``APSVMClassifier``
     time_limit : seconds, or None
     n_jobs : threads, None: 1, -1: as many as there are cores; more than one share the weights without locks, and no two
         fits are the same
@@ -46,7 +47,8 @@ class WARPRanker(ByQuery, RankerOfNumbers):
 
     Attributes
     ----------
-    coef_ : (n_features_in_,) float64; intercept_ : 0.0, on which no ranking depends
+    coef_ : (n_features_in_,) float64, or a weight for each column of feature_map_
+    intercept_ : 0.0, on which no ranking depends
     n_iter_ : epochs; estimated_loss_ : what the draws of the last one showed
     n_queries_, n_queries_skipped_ : queries that were trained on, and those with one grade only
     lowest_grade_ : of the training
@@ -82,6 +84,7 @@ class WARPRanker(ByQuery, RankerOfNumbers):
         learning_rate: float | None = None,
         l2: float = 0.0,
         epochs: int = 30,
+        features: str = "linear",
         time_limit: float | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
@@ -96,6 +99,7 @@ class WARPRanker(ByQuery, RankerOfNumbers):
         self.learning_rate = learning_rate
         self.l2 = l2
         self.epochs = epochs
+        self.features = features
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.warm_start = warm_start

@@ -18,6 +18,7 @@ PICTURES: Registry[Picture] = Registry(
         "pr": "apsvm.pictures.precision_recall:PrecisionRecall",
         "path": "apsvm.pictures.path:Path",
         "scaling": "apsvm.pictures.scaling:TimingsBySize",
+        "shapes": "apsvm.pictures.shapes:Shapes",
         "histogram": "apsvm.pictures.histogram:Histogram",
     },
 )

@@ -19,6 +19,7 @@ from apsvm.report.judging import (
     figure,
     metrics_of,
     most_violating,
+    shapes_of,
     signed,
     weights_of,
     worst_queries,
@@ -157,7 +158,7 @@ def _several(run: Run, judged: Sequence[JudgedRanker], drawn: Drawn) -> Iterator
         *_curves(run, [part for part, _ in evaluations], drawn),
     )
     for at, (part, _) in enumerate(evaluations[:MOST_PARTS]):
-        inner = joined([metrics_of(part, drawn), *_details(part, run)])
+        inner = joined([metrics_of(part, drawn), *_details(part, run, drawn)])
         yield folded(f"{part.title}: metrics, rows, weights", inner, is_open=at == 0)
     if len(evaluations) > MOST_PARTS:
         others = len(evaluations) - MOST_PARTS
@@ -196,12 +197,12 @@ def _curves(run: Run, judged: Sequence[JudgedRanker], drawn: Drawn) -> list[Mark
 
 def _alone(part: JudgedRanker, run: Run, drawn: Drawn) -> Markup:
     """The sections of the one ranker there is."""
-    return joined([metrics_of(part, drawn), *_details(part, run)])
+    return joined([metrics_of(part, drawn), *_details(part, run, drawn)])
 
 
-def _details(part: JudgedRanker, run: Run) -> list[Markup]:
+def _details(part: JudgedRanker, run: Run, drawn: Drawn) -> list[Markup]:
     queries = [] if part.groups is None else [worst_queries(part)]
-    return [most_violating(part, run.lines), *queries, weights_of(part)]
+    return [most_violating(part, run.lines), *queries, shapes_of(part, drawn), weights_of(part)]
 
 
 def _weights_alone(run: Run) -> Markup:
@@ -212,8 +213,8 @@ def _weights_alone(run: Run) -> Markup:
             continue
         for title, ranker in list(finished.rankers())[:MOST_PARTS]:
             order = np.argsort(-np.abs(ranker.coef), kind="stable")[:MOST_FEATURES]
-            base = 0 if ranker.zero_based else 1
+            names = ranker.columns()
             tables += [element("h3", title)] if title else []
-            rows = [[str(j + base), signed(ranker.coef[j])] for j in order.tolist()]
+            rows = [[names[j], signed(ranker.coef[j])] for j in order.tolist()]
             tables.append(table(["feature", "weight"], rows))
     return section("Weights of the largest features", *tables) if tables else Markup("")

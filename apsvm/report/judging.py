@@ -11,15 +11,18 @@ from apsvm.data.dataset import Dataset, shown_label
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.pictures.histogram import Histogram
 from apsvm.pictures.precision_recall import Curve, PrecisionRecall
+from apsvm.pictures.shapes import Shapes
 from apsvm.report import words
 from apsvm.report.page import Drawn, Markup, bar, element, pictures, section, table
 from apsvm.report.rows import misplaced
 from apsvm.report.run import JudgedRanker, weights
+from apsvm.report.shapes import NoShapesError, curved_map, shapes
 from apsvm.report.words import share
 
 MOST_ROWS = 10
 MOST_FEATURES = 15
 MOST_QUERIES = 10
+MOST_SHAPES = 10
 MOST_KINDS = 5
 
 
@@ -155,7 +158,7 @@ def figure(value: float | None) -> str:
 
 def weights_of(part: JudgedRanker) -> Markup:
     result = weights(part)
-    base = 0 if part.ranker.zero_based else 1
+    base, names = 0 if part.ranker.zero_based else 1, part.ranker.columns()
     contribution = result.contribution
     nonzero = int(np.count_nonzero(result.weight))
 
@@ -165,7 +168,7 @@ def weights_of(part: JudgedRanker) -> Markup:
         most = float(values.max(initial=0.0)) or 1.0
         rows = []
         for j in order[values[order] > 0].tolist():
-            row: list[object] = [str(j + base), signed(result.weight[j])]
+            row: list[object] = [names[j], signed(result.weight[j])]
             row += [f"{column[j]:.4g}" for column in (result.mean, result.deviation, contribution)]
             row[at] = bar(values[j] / most, row[at])
             rows.append(row)
@@ -187,6 +190,35 @@ def weights_of(part: JudgedRanker) -> Markup:
     if set(np.argsort(-magnitude, kind="stable")[:few]) != set(np.argsort(-contribution, kind="stable")[:few]):
         content += [element("h3", "By weight"), largest(magnitude, 1)]
     return section("Weights of the largest features", element("p", explanation), *content)
+
+
+def shapes_of(part: JudgedRanker, drawn: Drawn) -> Markup:
+    """The curves that move these rows' scores the most; nothing where features have none."""
+    ranker = part.ranker
+    try:
+        curved_map(ranker)
+    except NoShapesError:
+        return Markup("")
+    deviations = ranker.contributions(part.dataset.X).deviations(part.groups)
+    order = np.argsort(-deviations, kind="stable")[:MOST_SHAPES]
+    features = [j for j in order.tolist() if deviations[j] > 0.0]
+    if not features:
+        return Markup("")
+    names, most = ranker.features(), float(deviations[features[0]])
+    within = " within queries" if part.groups is not None else ""
+    explanation = (
+        f"The score is a sum of curves, one a feature ({ranker.header.features.map}). These move the scores of these "
+        f"rows the most, by the deviation{within} of what they give; each is 0 at its feature's mean in training."
+    )
+    if ranker.unit_rows:
+        explanation += " The sum is divided by the length of the mapped row."
+    rows = [[names[j], bar(deviations[j] / most, f"{deviations[j]:.4g}")] for j in features]
+    return section(
+        "Curves of the features",
+        element("p", explanation),
+        pictures(drawn(Shapes(shapes(ranker, features)), "What each feature gives to the score")),
+        table(["feature", "deviation of what it gives"], rows),
+    )
 
 
 def signed(value: float) -> str:

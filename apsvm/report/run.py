@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset, shown_label
+from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS
 from apsvm.data.labels import Target, recall
 from apsvm.data.rows import Rows
-from apsvm.data.scaling import NO_SCALING, UNIT_ROWS
 from apsvm.header import Header
 from apsvm.metrics import MetricError, trained_metric
 from apsvm.metrics.curves import Judged as JudgedCurve
@@ -180,12 +180,12 @@ def judge(title: str, ranker: LinearRanker, dataset: Dataset) -> JudgedRanker:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Of the features, (d,) float64 each.
+    """Of the columns that are weighed, the features or what a map makes of them, (d,) float64 each.
 
     Attributes
     ----------
     weight : the ranker's
-    mean, deviation : the feature's, within queries where there are some
+    mean, deviation : the column's, within queries where there are some
     """
 
     weight: NDArray[np.float64]
@@ -201,5 +201,6 @@ class Weights:
 def weights(judged: JudgedRanker) -> Weights:
     """Of the ranker, on the rows as it scores them."""
     scaling = UNIT_ROWS if judged.ranker.unit_rows else NO_SCALING
-    moments = Rows(judged.dataset.X, scaling=scaling).moments(judged.groups)
+    rows = Rows(judged.dataset.X, feature_map=judged.ranker.feature_map, scaling=scaling)
+    moments = rows.moments(judged.groups)
     return Weights(judged.ranker.coef, moments.mean, np.sqrt(moments.variance))

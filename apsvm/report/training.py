@@ -60,6 +60,8 @@ def _facts_of(header: Header) -> Iterator[tuple[str, str]]:
         yield "metric", header.metric
     yield from _of_interest(settings_of(header))
     features = header.features
+    if features.map != "linear":
+        yield "features", features.map
     if features.scale != "none":
         yield "scaling", features.scale
     if features.bias is not None:

@@ -1,7 +1,8 @@
 """Paths trained on folds and measured on what the folds leave out, in threads on rows that are in memory once.
 
-A fold is a selection of the rows, its scaling a map in front of w: nothing of X is copied, and the result depends on
-neither the number of threads nor their order.
+A fold is a selection of the rows, its scaling a map in front of w: nothing of X is copied, unless a feature map makes
+other columns of it, which are kept where memory allows. Grids of the same feature options share a fold's rows. The
+result depends on neither the number of threads nor their order.
 """
 
 from __future__ import annotations
@@ -9,22 +10,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.features.base import SHARE_OF_MEMORY
 from apsvm.data.labels import Target
-from apsvm.data.rows import Rows
-from apsvm.machine import thread_count
+from apsvm.machine import memory, thread_count
 from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant
 from apsvm.trainers.base import Outcome, Watch
-from apsvm.trainers.fitting import Fit
+from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
     from apsvm.metrics import Metric
+
+
+#: The feature options and the seed of what they draw.
+_Map: TypeAlias = tuple[FeatureOptions, int]
 
 
 class SelectionError(ValueError):
@@ -106,22 +111,43 @@ class CrossValidation:
         from threadpoolctl import threadpool_limits
 
         parallel = Parallel(n_jobs=thread_count(jobs), backend="threading", return_as="generator_unordered")
+        # A quarter of the memory for the mapped rows of all folds and maps, however many threads there are.
+        share = SHARE_OF_MEMORY * memory() / (len(self.folds) * len({self._map_of(fit) for fit in self.fits}))
+        prepared: dict[tuple[int, _Map], Fit] = {}
         with threadpool_limits(1, user_api="blas"):
-            rows = {fold: self._scaled(fold) for fold in {task.fold for task in tasks}}
-            yield from parallel(delayed(self._train)(task, rows[task.fold], should_stop) for task in tasks)
+            for task in tasks:
+                key = task.fold, self._map_of(self.fits[task.grid])
+                if key not in prepared and not should_stop():
+                    prepared[key] = self._prepared(task, share)
+            yield from parallel(
+                delayed(self._train)(task, prepared.get((task.fold, self._map_of(self.fits[task.grid]))), should_stop)
+                for task in tasks
+            )
 
-    def _scaled(self, fold: int) -> Rows:
-        """All rows, with the scaling learned from the fold's training rows."""
-        fit = replace(self.fits[0], selection=self.folds[fold].training).scaled()
-        return fit.rows().with_threads(1)
+    @staticmethod
+    def _map_of(fit: Fit) -> _Map:
+        """What a fold's rows depend on."""
+        return fit.features, fit.trainer.settings.seed
 
-    def _train(self, task: Task, rows: Rows, should_stop: Callable[[], bool]) -> PathInFold:
+    def _prepared(self, task: Task, share: float) -> Fit:
+        """A training on the fold's training rows, with what is learned from them; ``shared``: all rows."""
+        fit = replace(self.fits[task.grid], selection=self.folds[task.fold].training).prepared()
+        return replace(fit, shared=fit.rows().with_threads(1).with_memory(share).for_many_passes())
+
+    def _train(self, task: Task, prepared: Fit | None, should_stop: Callable[[], bool]) -> PathInFold:
         path = PathInFold(task)
-        if should_stop():
+        if prepared is None or should_stop():
             return path
-        training, test = self.folds[task.fold]
-        trainer = task.variant.trainer.with_settings(threads=1)
-        fit = replace(self.fits[task.grid], trainer=trainer, selection=training, shared=rows.select(training))
+        assert prepared.shared is not None
+        rows, (training, test) = prepared.shared, self.folds[task.fold]
+        fit = replace(
+            self.fits[task.grid],
+            trainer=task.variant.trainer.with_settings(threads=1),
+            selection=training,
+            feature_map=prepared.feature_map,
+            scaling=prepared.scaling,
+            shared=rows.select(training),
+        )
         held_out, target = rows.select(test), self.target.of(test)
         groups = None if fit.dataset.groups is None else fit.dataset.groups[test]
         began = time.perf_counter()

@@ -212,7 +212,7 @@ class SettingsSearch:
 
         trainer = self.grids[chosen.grid].chosen(chosen.choice).trainer.with_settings(threads=1)
         with threadpool_limits(1, user_api="blas"):
-            fit = replace(self.fits[chosen.grid], trainer=trainer).scaled()
+            fit = replace(self.fits[chosen.grid], trainer=trainer).prepared()
             # The threads of the rows alone: those of some trainers' settings change the result.
             fit = replace(fit, shared=fit.rows().with_threads(thread_count(jobs)))
             outcome = next(fit.outcomes(Watch(should_stop=should_stop)), None)

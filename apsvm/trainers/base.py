@@ -245,6 +245,11 @@ class Trainer(ABC, Generic[SettingsT]):
         """Why its rows cannot be scaled, or None if they can."""
         return None
 
+    @property
+    def features_refusal(self) -> str | None:
+        """Why its rows cannot be mapped, or None if they can."""
+        return None
+
     def label_refusal(self, options: LabelOptions) -> str | None:
         """Why what the user says of the labels does not go with it, or None if it does."""
         from apsvm.data.labels import Takes

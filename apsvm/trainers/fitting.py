@@ -1,4 +1,4 @@
-"""From a data set to models: the constant feature, the scaling, the target, the trainer, the header.
+"""From a data set to models: the feature map, the scaling, the constant feature, the target, the trainer, the header.
 
 A ``Fit`` is a training to be done, without any word about where its options came from: the command line, the choice of
 settings and one against the rest all go through it.
@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.features import LINEAR, learn_map
+from apsvm.data.features.mapped import MappedMatrix
+from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.labels import LabelOptions, Target, decide, two_classes
 from apsvm.data.rows import RowOperator, Rows
-from apsvm.data.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.header import Data, Features, Header, SkippedClass
 from apsvm.machine import thread_count
 from apsvm.model import ItemFactors, ItemRanker, LinearRanker, Model, ModelError, RankerSet
@@ -29,6 +31,7 @@ from apsvm.types import Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
+    from apsvm.data.features.base import FeatureMap
 
 
 #: Said of a ranker whose scores of the training rows are all alike.
@@ -44,12 +47,14 @@ class FeatureOptions:
 
     Attributes
     ----------
-    scale : a scaling's name (``apsvm.data.scaling``)
+    scale : a scaling's name (``apsvm.data.features.scaling``), of the mapped columns
     bias : the value of a constant feature, or None for none
+    features : a feature map's name (``apsvm.data.features``)
     """
 
     scale: str = "none"
     bias: float | None = None
+    features: str = LINEAR
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +66,8 @@ class Fit:
     dataset : the rows; trainer : the plan; features : what is done to their features
     target : what their labels mean, for all rows of the data set
     selection : (m,) int64, ascending, the rows to train on; None: all
-    scaling : of the features, learned from the rows to train on
+    feature_map, scaling : of the features, and of the mapped columns, learned from the rows to train on; None: the
+        features as they are
     query_weights : weight of each query, 1 where not named
     start_from : a ranker to start from, and its file's name
     validation : rows to choose the best epoch by, and what their labels mean
@@ -73,6 +79,7 @@ class Fit:
     target: Target
     features: FeatureOptions
     selection: NDArray[np.int64] | None = None
+    feature_map: FeatureMap | None = None
     scaling: Scaling = NO_SCALING
     query_weights: Mapping[int, float] | None = None
     validation: tuple[Dataset, Target] | None = None
@@ -87,7 +94,7 @@ class Fit:
         features: FeatureOptions,
         **more: Any,
     ) -> Fit:
-        """A training on ``dataset``, its labels understood; the scaling is still to be learned (``scaled``).
+        """A training on ``dataset``, its labels understood; map and scaling are still to be learned (``prepared``).
 
         Raises
         ------
@@ -99,17 +106,33 @@ class Fit:
     def threads(self) -> int:
         return thread_count(self.trainer.settings.threads)
 
-    def scaled(self) -> Fit:
-        """The training with what ``features.scale`` asks for, learned from its rows."""
-        return replace(self, scaling=learn_scaling(self.features.scale, self.dataset.X, self.selection))
+    def prepared(self) -> Fit:
+        """The training with the map and the scaling that ``features`` ask for, learned from its rows.
+
+        Raises
+        ------
+        UnknownNameError, FeatureMapError : (ValueErrors) there is no such map; it does not take these rows
+        """
+        X, options = self.dataset.X, self.features
+        learned: FeatureMap | None = None
+        if options.features != LINEAR:
+            learned = learn_map(options.features, X, self.selection, seed=self.trainer.settings.seed)
+            X = MappedMatrix(X, learned)
+        return replace(self, feature_map=learned, scaling=learn_scaling(options.scale, X, self.selection))
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that have weights, but for the constant feature's."""
+        return int(self.dataset.X.shape[1]) if self.feature_map is None else self.feature_map.n_out
 
     def rows(self, X: Matrix = None, selection: NDArray[np.int64] | None = None) -> Rows:
-        """Rows of X (n, d), of as many columns as the data set's: scaled, and with the constant feature."""
+        """Rows of X (n, d), of as many columns as the data set's: mapped, scaled, and with the constant feature."""
         return Rows(
             self.dataset.X if X is None else X,
             bias=self.features.bias,
             threads=self.threads,
             selection=selection,
+            feature_map=self.feature_map,
             scaling=self.scaling,
         )
 
@@ -156,20 +179,35 @@ class Fit:
         ------
         ModelError : its features are not the data's
         """
-        width, bias = self.dataset.X.shape[1], self.features.bias
+        width, bias = self.n_columns, self.features.bias
         if ranker.zero_based != self.dataset.zero_based:
             raise ModelError("its features and the data's count from different bases")
+        self.check_map(ranker)
         if ranker.coef[width:].any():
             raise ModelError(f"it has weights for {ranker.width} features, the data has {width}")
         if ranker.unit_rows != (self.features.scale == "l2"):
             raise ModelError("of the model and this training, one divides rows by their length (l2)")
         start = np.zeros(width + (bias is not None))
-        start[: min(width, ranker.width)] = ranker.coef[:width]
+        start[: min(width, ranker.coef.size)] = ranker.coef[:width]
         constant = ranker.intercept
         start[:width], moved = self.scaling.scaled_weights(start[:width])
         if bias is not None and bias > 0:
             start[width] = (constant + moved) / bias
         return start
+
+    def check_map(self, ranker: LinearRanker) -> None:
+        """Raises ModelError where the ranker's weights are for columns of another map than this training's."""
+        theirs, asked = ranker.header.features.map, self._map_name
+        if theirs != asked:
+            raise ModelError(f"it was trained with --features {theirs}, this training has --features {asked}")
+        if self.feature_map is None or ranker.feature_map is None:
+            return
+        if not self.feature_map.columns_mean_the_same(ranker.feature_map):
+            raise ModelError(f"its features ({theirs}) were learned from other rows: its weights are for other columns")
+
+    @property
+    def _map_name(self) -> str:
+        return LINEAR if self.feature_map is None else self.feature_map.name
 
     def model(self, outcome: Outcome) -> Model:
         """The model of an outcome, its weights for rows as they are in the file."""
@@ -186,11 +224,11 @@ class Fit:
             yield replace(self, target=two_classes(self.dataset, LabelOptions(positive_label=label))), part
 
     def _linear(self, fit: Fit, outcome: Outcome) -> LinearRanker:
-        w, width, bias = outcome.w, self.dataset.X.shape[1], self.features.bias
+        w, width, bias = outcome.w, self.n_columns, self.features.bias
         assert isinstance(w, np.ndarray)
         intercept = 0.0 if bias is None else bias * float(w[width])
         coef, constant = self.scaling.raw_weights(w[:width])
-        return LinearRanker(coef, intercept + constant, fit.header(outcome))
+        return LinearRanker(coef, intercept + constant, fit.header(outcome), self.feature_map)
 
     def header(self, outcome: Outcome) -> Header:
         """What the model says of itself."""
@@ -201,7 +239,11 @@ class Fit:
             metric=outcome.metric or trainer.metric,
             labels=outcome.labels or self.target.labels,
             features=Features(
-                zero_based=dataset.zero_based, scale=self.features.scale, bias=self.features.bias, names=None
+                zero_based=dataset.zero_based,
+                map=self._map_name,
+                scale=self.features.scale,
+                bias=self.features.bias,
+                names=None,
             ),
             settings=outcome.settings.to_json(),
             seed=trainer.settings.seed,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.rows import Rows
-from apsvm.data.scaling import learn_scaling
 
 
 def forms(X: np.ndarray) -> dict[str, object]:

@@ -22,6 +22,7 @@ from apsvm.pictures.histogram import Histogram
 from apsvm.pictures.path import Path, Point
 from apsvm.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.pictures.scaling import Timing, TimingsBySize, timings_of_log
+from apsvm.pictures.shapes import Shape, Shapes
 from apsvm.pictures.style import CARD, SIZES
 
 
@@ -44,6 +45,7 @@ EXAMPLES = {
     "pr": PrecisionRecall([Curve("AP < & $x$", Steps(np.array([0.5, 1.0]), np.array([1.0, 0.4])))], base_rate=0.2),
     "path": Path({"ap": [Point(0.1, 0.7, 0.1), Point(1, 0.8, 0.1, chosen=True)]}, "AP"),
     "scaling": TimingsBySize.of_timings([Timing("qs", 10, 90, 1e-5), Timing("qs", 10, 990, 9e-5)]),
+    "shapes": Shapes([Shape(f"f{j} < &", np.array([0.0, 1.0, 3.0]), np.array([0.0, j, -1.0])) for j in range(4)]),
     "histogram": Histogram({"positive": np.array([1.0, 2.0]), "negative": np.array([-1.0, 0.0, 0.5])}),
 }
 

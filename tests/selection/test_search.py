@@ -12,6 +12,7 @@ import pytest
 from apsvm.data.labels import LabelOptions, decide
 from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate, parse_metrics
+from apsvm.selection import cross_validation
 from apsvm.selection.choice import Candidate, simplest
 from apsvm.selection.cross_validation import Measured, SelectionError
 from apsvm.selection.grids import Grid
@@ -283,3 +284,44 @@ def test_a_path_need_not_be_able_to_start_from_weights(faint):
     search, wider = searched(less_faint, [grid], folds=3)
     assert wider == [(0, "C", (Multiple(1e4), Multiple(1e5)))]
     assert len(search.candidates()) == 9
+
+
+def test_grids_may_have_features_of_their_own(dataset, grid, rng):
+    """Each fold's rows are made once a map, of its training rows alone, and a grid is trained on its own."""
+    X = rng.normal(size=(200, 3))
+    rows = dataset(X, np.where(np.abs(X[:, 0]) < 0.7, 1.0, -1.0))
+    grids = [grid("ap", {"C": (1.0, 10.0)}) for _ in range(3)]
+    features = [
+        FeatureOptions(features="piecewise:4"),
+        FeatureOptions(),
+        FeatureOptions("standard", features="nystroem:20"),
+    ]
+    values = []
+    for options in features:
+        alone = SettingsSearch(rows, grids[:1], parse_metrics(["AP"]), features=options, folds=3)
+        alone.run(1)
+        values.append([one.values("AP") for one in alone.candidates()])
+    for jobs in (1, 2):
+        search = SettingsSearch(rows, grids, parse_metrics(["AP"]), folds=3)
+        fits = [replace(fit, features=one) for fit, one in zip(search.fits, features, strict=True)]
+        search._cross = replace(search._cross, fits=fits)
+        search.run(jobs)
+        found = [[one.values("AP") for one in search.candidates() if one.grid == number] for number in range(3)]
+        assert found == values
+    means = [np.mean(of_grid) for of_grid in values]
+    assert min(means[0], means[2]) > means[1] + 0.2
+
+
+def test_rows_that_are_too_many_to_keep_are_mapped_in_every_pass(dataset, grid, rng, monkeypatch):
+    X = rng.normal(size=(200, 3))
+    rows = dataset(X, np.where(np.abs(X[:, 0]) < 0.7, 1.0, -1.0))
+    values = []
+    for bytes_of_memory in (2**30, 0):
+        monkeypatch.setattr(cross_validation, "memory", lambda size=bytes_of_memory: size)
+        search = SettingsSearch(
+            rows, [grid("ap", {"C": (10.0,), "epsilon": (1e-6,)})], parse_metrics(["AP"]), folds=3,
+            features=FeatureOptions(features="piecewise"),
+        )  # fmt: skip
+        search.run(1)
+        values.append(search.candidates()[0].values("AP"))
+    assert values[0] == pytest.approx(values[1], abs=2e-3)

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from trainings import train_svm, training_set
 
+from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.rows import Rows
-from apsvm.data.scaling import learn_scaling
 from apsvm.losses import make_loss
 from apsvm.trainers import default_c
 from apsvm.trainers.default_c import FACTOR_OVER_ROWS, FACTORS

@@ -78,6 +78,10 @@ class OneVsRestTrainer(Trainer[Settings]):
         return self.trainer.scaling_refusal
 
     @property
+    def features_refusal(self) -> str | None:
+        return self.trainer.features_refusal
+
+    @property
     def names(self) -> Sequence[str]:
         return self.trainer.names
 

@@ -175,6 +175,10 @@ class WarpTrainer(Trainer[WarpSettings]):
     def scaling_refusal(self) -> str | None:
         return "--scale is not for --loss warp, whose steps read the rows as they are"
 
+    @property
+    def features_refusal(self) -> str | None:
+        return "--features is not for --rows-as-users, whose columns are items" if self.settings.rows_as_users else None
+
     def label_refusal(self, options: LabelOptions) -> str | None:
         if self.settings.rows_as_users and options.relevant_from is not None:
             return "--relevant-from does not apply to --rows-as-users"

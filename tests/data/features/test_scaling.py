@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 
 from apsvm.data import moments
+from apsvm.data.features.scaling import SCALINGS, learn_scaling
 from apsvm.data.rows import Rows
-from apsvm.data.scaling import SCALINGS, learn_scaling
 
 JUDGES = {"maxabs": MaxAbsScaler, "standard": StandardScaler, "l2": Normalizer}
 

@@ -1,0 +1,111 @@
+"""Maps of the features that stand in front of w: one file a map, one line here.
+
+    x  →  map φ  →  scaling (``apsvm.data.features.scaling``)  →  w, and a constant feature last
+
+A map is learned from the training rows alone, is kept in the model as arrays, and is applied block by block
+(``apsvm.data.features.mapped``). Its parameter stands in its name: ``piecewise:4``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from apsvm.registry import Registry
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from apsvm.data.features.base import FeatureMap
+    from apsvm.types import AnyArray, Matrix
+
+#: The map that leaves features as they are.
+LINEAR = "linear"
+
+FEATURE_MAPS: Registry[FeatureMap] = Registry(
+    "feature map",
+    {
+        LINEAR: "apsvm.data.features.linear:Linear",
+        "piecewise": "apsvm.data.features.piecewise:Piecewise",
+        "piecewise:k": "apsvm.data.features.piecewise:Piecewise",
+        "spline": "apsvm.data.features.spline:Spline",
+        "spline:k": "apsvm.data.features.spline:Spline",
+        "products": "apsvm.data.features.products:Products",
+        "nystroem": "apsvm.data.features.nystroem:Nystroem",
+        "nystroem:m": "apsvm.data.features.nystroem:Nystroem",
+    },
+)
+"""The form of a name → its class."""
+
+
+class FeatureMapError(ValueError):
+    """A name with a parameter that cannot be; rows that a map cannot be learned from; arrays that are no map's."""
+
+
+class MapName(NamedTuple):
+    """A map's name, read.
+
+    Attributes
+    ----------
+    kind : its class
+    parameter : the number in the name, or its default; None for a map without one
+    """
+
+    kind: type[FeatureMap]
+    parameter: int | None
+
+    def __str__(self) -> str:
+        return self.kind.stem if self.parameter is None else f"{self.kind.stem}:{self.parameter}"
+
+
+def parsed(name: str) -> MapName:
+    """``name``, in any case; ``str()`` of it is the name in full, ``piecewise:4`` of ``piecewise``.
+
+    Raises
+    ------
+    UnknownNameError : (a ValueError) no such map; lists those there are, and the nearest
+    FeatureMapError : (a ValueError) a bad parameter
+    """
+    form, text = FEATURE_MAPS.spelled(name)
+    kind = FEATURE_MAPS[form]
+    if text is None:
+        return MapName(kind, kind.default_parameter)
+    if not (text.isascii() and text.isdecimal() and kind.least_parameter <= int(text[:9]) and len(text) < 9):
+        raise FeatureMapError(
+            f"bad parameter in feature map {name!r}: {form} takes a whole number from {kind.least_parameter} on, as in "
+            f"{MapName(kind, kind.default_parameter)}"
+        )
+    return MapName(kind, int(text))
+
+
+def learn_map(name: str, X: Matrix, selection: NDArray[np.int64] | None = None, *, seed: int = 0) -> FeatureMap:
+    """The map ``name`` of the rows ``selection`` (m,) int64 of X, CSR or dense (n, d); all rows by default.
+
+    ``seed`` is that of what is drawn (the landmarks of ``nystroem``); no other map draws.
+
+    Raises
+    ------
+    UnknownNameError, FeatureMapError : (ValueErrors) see ``parsed``; rows that the map does not take, and why
+    """
+    import numpy as np
+
+    kind, parameter = parsed(name)
+    which = np.arange(X.shape[0], dtype=np.int64) if selection is None else selection
+    if which.size == 0:
+        raise FeatureMapError(f"{name}: there are no rows to learn it from")
+    return kind.learn(X, which, parameter, np.random.default_rng(seed))
+
+
+def map_of_arrays(name: str, n_in: int, arrays: Mapping[str, AnyArray]) -> FeatureMap:
+    """The map ``name`` of ``n_in`` features with the ``arrays`` that ``FeatureMap.arrays`` gave.
+
+    Raises
+    ------
+    UnknownNameError, FeatureMapError : (ValueErrors) these are no arrays of such a map, and which is not
+    """
+    kind, parameter = parsed(name)
+    if set(arrays) != set(kind.members):
+        expected, found = (", ".join(sorted(names)) or "none" for names in (kind.members, arrays))
+        raise FeatureMapError(f"expected the arrays {expected} of the feature map {name}, found {found}")
+    return kind.of_arrays(n_in, parameter, arrays)

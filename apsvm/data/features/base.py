@@ -1,0 +1,154 @@
+"""What a map of the features is: one file that learns it, applies it to a block of rows, and keeps it as arrays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.features import FeatureMapError, MapName
+from apsvm.machine import memory
+from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
+
+#: More columns than this are refused where a map has a choice of how many it makes.
+MOST_COLUMNS = 100_000
+#: Mapped rows that have to be dense may take this share of the machine's memory.
+SHARE_OF_MEMORY = 0.25
+
+
+class FeatureMap(ABC):
+    """φ: rows of ``n_in`` features to rows of ``n_out`` columns, each row by itself.
+
+    An instance is learned, and immutable. What a class declares decides where it is offered and how it is named.
+    """
+
+    #: The name without its parameter; the parameter's default (None: there is none) and least value.
+    stem: ClassVar[str]
+    default_parameter: ClassVar[int | None] = None
+    least_parameter: ClassVar[int] = 1
+    #: The names of its arrays.
+    members: ClassVar[tuple[str, ...]] = ()
+    #: Whether the map of a CSR matrix is one: whether 0 maps to 0.
+    keeps_sparse: ClassVar[bool] = False
+
+    #: The number in its name, or None.
+    parameter: int | None
+
+    @property
+    @abstractmethod
+    def n_in(self) -> int:
+        """Number of features."""
+
+    @property
+    @abstractmethod
+    def n_out(self) -> int:
+        """Number of columns made of them."""
+
+    @property
+    def name(self) -> str:
+        """In full: ``piecewise:4``."""
+        return str(MapName(type(self), self.parameter))
+
+    @classmethod
+    @abstractmethod
+    def learn(cls, X: Matrix, selection: NDArray[np.int64], parameter: int | None, rng: np.random.Generator) -> Self:
+        """The map learned from the rows ``selection`` (m,) int64, m > 0, of X, CSR or dense (n, d).
+
+        Raises
+        ------
+        FeatureMapError : rows that it does not take
+        """
+
+    @abstractmethod
+    def apply(self, X: Matrix) -> Matrix:
+        """φ of a block of rows, (k, n_in) CSR (without repeated entries) or dense, float32 or float64: (k, n_out) of
+        the same type, CSR if X is and the map ``keeps_sparse``, else C-ordered and dense."""
+
+    @abstractmethod
+    def names(self, features: Sequence[str]) -> list[str]:
+        """What its columns are called, (n_out,), where the features are called ``features`` (n_in,)."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, AnyArray]:
+        """All that makes it, float64 or int64, by the names in ``members``; ``of_arrays`` makes an equal map."""
+
+    @classmethod
+    @abstractmethod
+    def of_arrays(cls, n_in: int, parameter: int | None, arrays: Mapping[str, AnyArray]) -> Self:
+        """The map with these arrays, which anybody may have written.
+
+        Raises
+        ------
+        FeatureMapError : they are not those of a map of ``n_in`` features
+        """
+
+    def columns_mean_the_same(self, other: FeatureMap) -> bool:
+        """Whether weights for the columns of the one are weights for those of the other, as a warm start needs them:
+        here only of an equal map."""
+        mine, theirs = self.arrays(), other.arrays()
+        return (
+            self.name == other.name
+            and self.n_in == other.n_in
+            and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+        )
+
+
+class AdditiveMap(FeatureMap):
+    """A map each of whose columns is made of one feature: a ranker on it is a sum of curves, one a feature."""
+
+    @abstractmethod
+    def sources(self) -> NDArray[np.int64]:
+        """(n_out,) int64, 0..n_in−1: the feature that each column is made of."""
+
+    def typical(self) -> NDArray[np.float64]:
+        """(n_in,) float64, the mean of the training rows; 0 where it is not known."""
+        return np.zeros(self.n_in)
+
+    def limits(self, j: int) -> tuple[float, float] | None:
+        """The lowest and the highest value of feature j in the training rows, where they are known."""
+        return None
+
+    def columns_mean_the_same(self, other: FeatureMap) -> bool:
+        """Whether as many columns are made of each feature: then only the knots may have moved."""
+        return (
+            self.name == other.name
+            and isinstance(other, AdditiveMap)
+            and np.array_equal(self.sources(), other.sources())
+        )
+
+
+def checked(
+    arrays: Mapping[str, AnyArray], name: str, kind: type[np.generic], shape: tuple[int | None, ...]
+) -> NDArray[Any]:
+    """The array ``name``, of that type and shape (None: any length), and finite. Raises FeatureMapError."""
+    array = arrays[name]
+    wanted = np.dtype(kind).newbyteorder("<")
+    fits = len(array.shape) == len(shape) and all(
+        expected in (None, length) for expected, length in zip(shape, array.shape, strict=True)
+    )
+    if array.dtype != wanted or not fits:
+        text = ", ".join("any" if length is None else str(length) for length in shape)
+        raise FeatureMapError(
+            f"expected the array {name} of {np.dtype(kind)} and shape ({text}), found {array.dtype} of {array.shape}"
+        )
+    if not np.isfinite(array).all():
+        raise FeatureMapError(f"a number of the array {name} is not finite")
+    return np.ascontiguousarray(array, dtype=kind)
+
+
+def check_size(name: str, n_rows: int, n_out: int, itemsize: int, advice: str) -> None:
+    """Raises FeatureMapError where ``n_rows`` dense rows of ``n_out`` columns are too many."""
+    if n_out > MOST_COLUMNS:
+        raise FeatureMapError(f"feature map {name} makes {n_out:,} columns, more than {MOST_COLUMNS:,}: {advice}")
+    needed, most = n_rows * n_out * itemsize, int(SHARE_OF_MEMORY * memory())
+    if needed > most:
+        raise FeatureMapError(
+            f"feature map {name} makes {n_rows:,} rows of {n_out:,} dense columns, {needed / 2**30:.1f} GB, more than "
+            f"a quarter of this machine's memory ({most / 2**30:.1f} GB): {advice}"
+        )

@@ -1,0 +1,95 @@
+"""A matrix as a map shows it, taken in blocks of rows: only what is asked for is ever made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from apsvm.data.features.base import FeatureMap
+from apsvm.types import Matrix
+
+#: Bytes of a block of mapped rows, about.
+BLOCK_BYTES = 1 << 23
+#: Rows of a CSR matrix are taken as dense ones if that takes at most so many times its bytes.
+DENSE_IF = 1.25
+
+
+class MappedMatrix:
+    """φ(X), of which rows can be taken: ``self[which]`` for a slice or (k,) int64 is a CSR matrix or a dense array.
+
+    Parameters
+    ----------
+    X : (n, n_in) CSR, or dense and C-ordered; float32 or float64
+    feature_map : φ
+
+    Raises
+    ------
+    ValueError : X has another number of columns
+    """
+
+    def __init__(self, X: Matrix, feature_map: FeatureMap) -> None:
+        if X.shape[1] != feature_map.n_in:
+            raise ValueError(f"{feature_map.name} maps {feature_map.n_in} features, found {X.shape[1]}")
+        sparse = sp.issparse(X)
+        if sparse and not X.has_canonical_format:
+            # The map of a sum is no sum of maps.
+            X = X.copy()
+            X.sum_duplicates()
+        self._X = X
+        self._map = feature_map
+        self._dense_first = sparse and dense_pays(X)
+        self.shape = (int(X.shape[0]), feature_map.n_out)
+        self.dtype: np.dtype[Any] = X.dtype
+        self.sparse = sparse and feature_map.keeps_sparse and not self._dense_first
+
+    def __getitem__(self, which: slice | NDArray[np.int64]) -> Matrix:
+        rows = self._X[which]
+        return self._map.apply(rows.toarray() if self._dense_first else rows)
+
+    @property
+    def values_of_row(self) -> float:
+        """How many values a mapped row stores; of a sparse one about, half of a feature's columns for each value."""
+        n, n_out = self.shape
+        if not self.sparse:
+            return float(n_out)
+        return float(self._X.data.size / max(1, n) * (1.0 + n_out / max(1, self._map.n_in)) / 2.0)
+
+    @property
+    def rows_per_block(self) -> int:
+        """How many rows a block has; it depends on the data alone."""
+        of_value = self.dtype.itemsize + (self._X.indices.itemsize if self.sparse else 0)
+        return max(1, int(BLOCK_BYTES / max(self.values_of_row * of_value, 8.0)))
+
+    def blocks(self, n: int) -> Iterator[slice]:
+        """0..n in blocks."""
+        step = self.rows_per_block
+        for begin in range(0, n, step):
+            yield slice(begin, min(n, begin + step))
+
+    def materialised(self, selection: NDArray[np.int64], within: float) -> Matrix | None:
+        """The rows ``selection`` (m,) as one matrix, or None where that takes more than so many bytes."""
+        m, n_out = selection.size, self.shape[1]
+        if not self.sparse:
+            if m * n_out * self.dtype.itemsize > within:
+                return None
+            dense = np.empty((m, n_out), dtype=self.dtype)
+            for place in self.blocks(m):
+                dense[place] = self[selection[place]]
+            return dense
+        blocks, stored = [], 0
+        for place in self.blocks(m):
+            blocks.append(self[selection[place]])
+            stored += blocks[-1].data.nbytes + blocks[-1].indices.nbytes
+            if stored > within:
+                return None
+        return sp.vstack(blocks, format="csr") if blocks else self[selection]
+
+
+def dense_pays(X: Matrix) -> bool:
+    """Whether the CSR matrix takes hardly more bytes (``DENSE_IF``) as a dense array."""
+    dense = X.shape[0] * X.shape[1] * X.dtype.itemsize
+    return bool(dense <= DENSE_IF * (X.data.nbytes + X.indices.nbytes))

@@ -1,0 +1,110 @@
+"""Piecewise-linear features: a ranker on them is a sum of broken lines, one a feature (linear splines; Friedman's MARS,
+Annals of Statistics 1991, with fixed knots).
+
+    φ(x) = ( x_1 … x_d;  h(x_j, q) for each feature j and each of its knots q )
+
+    h(x, q) = max(0, x − q) for q ≥ 0,   min(0, x − q) for q < 0
+
+Both kinds are 0 at x = 0, so that sparse rows stay sparse; beside the linear column and a constant they span what
+max(0, x − q) does alone, since min(0, x − q) = (x − q) − max(0, x − q).
+
+The knots of a feature are its quantiles 1/(K+1) … K/(K+1) over the training rows (values that occur), or, where more
+than one of them is 0, those of its values other than 0; each once, strictly between its smallest and its largest value.
+A feature of two values has none. Neither rule looks at how X is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from apsvm.data.features.columns import ColumnValues
+from apsvm.data.features.knots import KnottedMap
+from apsvm.types import Matrix
+
+#: Dense rows that are mapped at a time, so that they stay in the cache.
+_ROWS = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piecewise(KnottedMap):
+    """See the module."""
+
+    stem: ClassVar[str] = "piecewise"
+    default_parameter: ClassVar[int | None] = 4
+    keeps_sparse: ClassVar[bool] = True
+
+    @property
+    def n_out(self) -> int:
+        return self.n_in + self.knots.size
+
+    @staticmethod
+    def choose(values: ColumnValues, K: int) -> NDArray[np.float64]:
+        lowest, highest = values.in_order(np.array([0, values.n - 1]))
+        knots = values.in_order(_ranks(K, values.n))
+        if np.count_nonzero(knots == 0.0) > 1 and values.nonzero.size:
+            knots = values.nonzero[_ranks(K, values.nonzero.size)]
+        inside: NDArray[np.float64] = np.unique(knots[(lowest < knots) & (knots < highest)])
+        return inside
+
+    def apply(self, X: Matrix) -> Matrix:
+        if sp.issparse(X):
+            return sp.hstack([X, self._hinges_of_sparse(X)], format="csr")
+        d, of_knot = self.n_in, self._feature_of_knot()
+        knots = self.knots.astype(X.dtype)[:, None]
+        low, high = (np.where(knots < 0, *bounds).astype(X.dtype) for bounds in ((-np.inf, 0.0), (0.0, np.inf)))
+        out = np.empty((X.shape[0], self.n_out), dtype=X.dtype)
+        for begin in range(0, X.shape[0], _ROWS):
+            rows = X[begin : begin + _ROWS]
+            # Feature by feature: numpy is many times as fast along long lines as across short ones.
+            hinges = rows.T[of_knot]
+            hinges -= knots
+            np.maximum(hinges, low, out=hinges)
+            np.minimum(hinges, high, out=hinges)
+            out[begin : begin + _ROWS, :d] = rows
+            out[begin : begin + _ROWS, d:] = hinges.T
+        return out
+
+    def _feature_of_knot(self) -> NDArray[np.int64]:
+        features: NDArray[np.int64] = np.repeat(np.arange(self.n_in, dtype=np.int64), np.diff(self.starts))
+        return features
+
+    def _hinges_of_sparse(self, X: Matrix) -> Matrix:
+        """(k, number of knots) CSR: each stored value against all knots of its feature."""
+        counts = np.diff(self.starts)[X.indices]
+        # For each pair of a stored value and a knot: the value's number, and the knot's.
+        value = np.repeat(np.arange(X.indices.size), counts)
+        first = np.cumsum(counts) - counts
+        knot = np.arange(value.size) - first[value] + self.starts[X.indices[value]]
+        q = self.knots.astype(X.dtype)[knot]
+        hinges = X.data[value] - q
+        hinges = np.where(q < 0, np.minimum(hinges, 0), np.maximum(hinges, 0))
+        # A value of 0 that is stored is 0 here as well: both hinges are.
+        kept = hinges != 0
+        upto = np.concatenate([[0], np.cumsum(kept)])
+        of_value = upto[np.append(first, value.size)]
+        return sp.csr_array(
+            (hinges[kept], knot[kept].astype(X.indices.dtype), of_value[X.indptr].astype(X.indptr.dtype)),
+            shape=(X.shape[0], self.knots.size),
+        )
+
+    def names(self, features: Sequence[str]) -> list[str]:
+        hinges = [
+            f"{features[j]} {'below' if q < 0 else 'above'} {q:.9g}"
+            for j, q in zip(self._feature_of_knot().tolist(), self.knots.tolist(), strict=True)
+        ]
+        return [*features, *hinges]
+
+    def sources(self) -> NDArray[np.int64]:
+        sources: NDArray[np.int64] = np.concatenate([np.arange(self.n_in, dtype=np.int64), self._feature_of_knot()])
+        return sources
+
+
+def _ranks(K: int, n: int) -> NDArray[np.int64]:
+    """Of the quantiles k/(K+1), k = 1..K, of n values: ⌈nk/(K+1)⌉ − 1, the values that occur."""
+    return -(-np.arange(1, K + 1, dtype=np.int64) * n // (K + 1)) - 1

@@ -1,0 +1,87 @@
+"""Products of pairs: a ranker on them is a polynomial of degree two.
+
+    φ(x) = ( z_1 … z_d;  z_i z_j for i ≤ j ),     z_j = (x_j − mean_j) / deviation_j
+
+The features are standardised inside the map, since products of features that are far from 0 are nearly the features
+again. d + d(d+1)/2 columns, dense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.features import FeatureMapError
+from apsvm.data.features.base import FeatureMap, check_size, checked
+from apsvm.data.features.standardised import standardisation, standardised
+from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Products(FeatureMap):
+    """See the module; centre, deviation : (n_in,) float64."""
+
+    stem: ClassVar[str] = "products"
+    members: ClassVar[tuple[str, ...]] = ("centre", "deviation")
+
+    centre: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+    parameter = None
+
+    @property
+    def n_in(self) -> int:
+        return self.centre.size
+
+    @property
+    def n_out(self) -> int:
+        return _columns(self.n_in)
+
+    @classmethod
+    def learn(cls, X: Matrix, selection: NDArray[np.int64], parameter: int | None, rng: np.random.Generator) -> Self:
+        advice = f"it takes all pairs of {X.shape[1]:,} features; piecewise or nystroem make fewer"
+        check_size(cls.stem, selection.size, _columns(X.shape[1]), X.dtype.itemsize, advice)
+        return cls(*standardisation(X, selection))
+
+    def apply(self, X: Matrix) -> Matrix:
+        d = self.n_in
+        z = standardised(X, self.centre, self.deviation)
+        out = np.empty((X.shape[0], self.n_out), dtype=X.dtype)
+        out[:, :d] = z
+        at = d
+        for i in range(d):
+            np.multiply(z[:, i : i + 1], z[:, i:], out=out[:, at : at + d - i], casting="same_kind")
+            at += d - i
+        return out
+
+    def names(self, features: Sequence[str]) -> list[str]:
+        pairs = [
+            f"{one}²" if i == j else f"{one}·{features[j]}"
+            for i, one in enumerate(features)
+            for j in range(i, len(features))
+        ]
+        return [*features, *pairs]
+
+    def arrays(self) -> dict[str, AnyArray]:
+        return {"centre": self.centre, "deviation": self.deviation}
+
+    @classmethod
+    def of_arrays(cls, n_in: int, parameter: int | None, arrays: Mapping[str, AnyArray]) -> Self:
+        centre, deviation = (checked(arrays, name, np.float64, (n_in,)) for name in cls.members)
+        if (deviation <= 0.0).any():
+            raise FeatureMapError("a number of the array deviation is not above 0")
+        return cls(centre, deviation)
+
+    def columns_mean_the_same(self, other: FeatureMap) -> bool:
+        """Of as many features: then only their means and deviations may have moved."""
+        return self.name == other.name and self.n_in == other.n_in
+
+
+def _columns(d: int) -> int:
+    return d + d * (d + 1) // 2

@@ -1,0 +1,305 @@
+"""``--features``: train, predict, eval, info, cv, report and export with a map in front of w."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.interpolate import BSpline
+from sklearn.datasets import load_svmlight_file
+from sklearn.metrics import average_precision_score
+
+from apsvm import load_model
+from apsvm.cli.completion import FeatureMapName
+from apsvm.data.features import FEATURE_MAPS, learn_map
+from apsvm.data.features.piecewise import Piecewise
+from apsvm.model import load_any_model
+
+MAPS = ("piecewise:3", "spline", "products", "nystroem:30")
+
+
+@pytest.fixture(scope="module")
+def bumps(folder, write_rows):
+    """Rows of which those in the middle are positive, so that no linear ranker tells them apart, but each map does."""
+    rng = np.random.default_rng(3)
+    X = np.round(rng.normal(size=(300, 3)), 6)
+    X[rng.random(X.shape) < 0.2] = 0.0
+    near = np.abs(X[:, 0]) + np.abs(X[:, 1]) < 0.9
+    return write_rows(folder / "bumps.svm", X, np.where(near, 1.0, -1.0))
+
+
+@pytest.fixture(scope="module")
+def rows(bumps):
+    X, labels = load_svmlight_file(str(bumps))
+    return X.toarray(), labels > 0
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "l2"])
+@pytest.mark.parametrize("name", MAPS)
+def test_train_predict_eval_info(name, scale, bumps, rows, here, scored, tmp_path):
+    X, positive = rows
+    model = tmp_path / "m"
+    here("train", "-q", bumps, model, "--features", name, "--scale", scale, "-C", 100)
+    stored = load_model(model)
+    assert stored.width == 3
+    assert stored.coef.size == stored.feature_map.n_out > 3
+    assert stored.header.features.map == stored.feature_map.name
+    scores = scored(here("predict", bumps, model).stdout)
+    np.testing.assert_array_equal(scores, stored.score(X))
+    ap = average_precision_score(positive, scores)
+    assert ap > 0.9 > average_precision_score(positive, X[:, 0])
+    evaluated = here("eval", bumps, "--model", model, "-m", "AP").stdout
+    assert f"{ap:.6f}" in evaluated
+    described = here("info", model).stdout
+    assert f"mapped by {stored.feature_map.name} to {stored.coef.size} columns" in described
+    as_json = json.loads(here("info", model, "--json").stdout)
+    assert (as_json["features"]["map"], as_json["columns"]) == (stored.feature_map.name, stored.coef.size)
+
+
+def score_of(exported, X):
+    """As the help of ``apsvm export`` says; no part of the package."""
+    features = exported["features"]
+    name = features["name"].partition(":")[0]
+    knots = features.get("knots", []), features.get("starts", [])
+    of_feature = [knots[0][knots[1][j] : knots[1][j + 1]] for j in range(len(knots[1]) - 1)]
+    scores = []
+    for x in X.tolist():
+        phi = list(x)
+        if name == "piecewise":
+            phi += [
+                max(0.0, v - q) if q >= 0 else min(0.0, v - q) for v, qs in zip(x, of_feature, strict=True) for q in qs
+            ]
+        elif name == "spline":
+            phi = []
+            for v, base in zip(x, of_feature, strict=True):
+                if not base:
+                    phi.append(v)
+                    continue
+                first, last = base[1] - base[0], base[-1] - base[-2]
+                t = [base[0] - i * first for i in (3, 2, 1)] + base + [base[-1] + i * last for i in (1, 2, 3)]
+                curve = BSpline(np.array(t), np.eye(len(base) + 2), 3)
+                inside = min(max(v, base[0]), base[-1])
+                phi += (curve(inside) + (v - inside) * curve.derivative()(inside)).tolist()
+        elif name != "linear":
+            z = [(v - m) / s for v, m, s in zip(x, features["centre"], features["deviation"], strict=True)]
+            phi = z + [z[i] * z[j] for i in range(len(z)) for j in range(i, len(z))]
+            if name == "nystroem":
+                distances = [sum((a - b) ** 2 for a, b in zip(z, one, strict=True)) for one in features["landmarks"]]
+                k = [math.exp(-features["gamma"][0] * distance) for distance in distances]
+                phi = [sum(a * b for a, b in zip(row, k, strict=True)) for row in features["normalisation"]]
+        length = (math.sqrt(sum(v * v for v in phi)) if exported["unit_rows"] else 0.0) or 1.0
+        (ranker,) = exported["rankers"]
+        scores.append(sum(a * b for a, b in zip(ranker["coef"], phi, strict=True)) / length + ranker["intercept"])
+    return np.array(scores)
+
+
+@pytest.mark.parametrize("scale", ["standard", "l2"])
+@pytest.mark.parametrize("name", ["linear", *MAPS])
+def test_another_program_scores_by_the_exported_JSON(name, scale, bumps, rows, here, tmp_path):
+    here("train", "-q", bumps, tmp_path / "m", "--features", name, "--scale", scale, "-B", 1)
+    exported = json.loads(here("export", tmp_path / "m", "--format", "json").stdout)
+    assert (exported["width"], exported["first_feature"]) == (3, 1)
+    assert len(exported["columns"]) == len(exported["rankers"][0]["coef"])
+    expected = load_model(tmp_path / "m").score(rows[0])
+    np.testing.assert_allclose(score_of(exported, rows[0]), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_other_formats_know_no_maps(bumps, here, tmp_path):
+    here("train", "-q", bumps, tmp_path / "m", "--features", "piecewise")
+    for layout in ("liblinear", "svmlight"):
+        done = here("export", tmp_path / "m", "--format", layout, code=65)
+        assert f"its features are mapped (piecewise:4), which {layout} knows nothing of: --format json" in done.stderr
+
+
+def test_classes_have_one_map(here, digits, tmp_path):
+    here("train", "-q", digits.path, tmp_path / "m", "--one-vs-rest", "--features", "piecewise:2", "-C", 1)
+    model = load_any_model(tmp_path / "m")
+    assert model.feature_map.name == "piecewise:2"
+    lines = here("predict", digits.path, tmp_path / "m").stdout.splitlines()
+    found = [[float(one) for one in line.split("\t")] for line in lines]
+    np.testing.assert_allclose(found, model.score(digits.X), atol=1e-12)
+    here("train", "-q", digits.path, tmp_path / "one", *digits.options, "--features", "piecewise:2", "-C", 1)
+    np.testing.assert_array_equal(load_model(tmp_path / "one").coef, model.ranker(8.0).coef)
+    exported = json.loads(here("export", tmp_path / "m", "--format", "json").stdout)
+    assert [ranker["label"] for ranker in exported["rankers"]] == list(range(10))
+
+
+def test_the_result_does_not_depend_on_threads(bumps, here, tmp_path):
+    for name in MAPS:
+        for threads in (1, 2):
+            here("train", "-q", bumps, tmp_path / f"{threads}", "--features", name, "--threads", threads)
+        assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+def test_only_the_training_rows_are_learned_from(bumps, rows, here, tmp_path):
+    here("train", "-q", bumps, tmp_path / "m", "--features", "piecewise")
+    np.testing.assert_array_equal(load_model(tmp_path / "m").feature_map.knots, learn_map("piecewise", rows[0]).knots)
+
+
+@pytest.mark.parametrize("loss", ["wmw", "warp", "direct(ap)"])
+def test_other_trainers(loss, bumps, rows, here, scored, tmp_path):
+    here("train", "-q", bumps, tmp_path / "m", "--loss", loss, "--features", "piecewise", "--seed", 1)
+    scores = scored(here("predict", bumps, tmp_path / "m").stdout)
+    assert average_precision_score(rows[1], scores) > 0.85
+
+
+def test_items_are_not_mapped(bumps, here, tmp_path):
+    done = here("train", bumps, tmp_path / "m", "--loss", "warp", "--rows-as-users", "--features", "products", code=2)
+    assert "--features is not for --rows-as-users" in done.stderr
+
+
+def test_validation_rows_are_mapped_as_the_training_rows(bumps, here, tmp_path):
+    options = ("--loss", "warp", "--features", "piecewise", "--validation", bumps, "--epochs", 3)
+    here("train", "-q", bumps, tmp_path / "m", *options)
+    ap = load_model(tmp_path / "m").header.epochs.validation.value
+    assert f"{ap:.6f}" in here("eval", bumps, "--model", tmp_path / "m", "-m", "AP").stdout
+
+
+def test_warm_start(bumps, cancer, here, info, tmp_path):
+    options = ("--features", "piecewise", "-C", 10, "--scale", "standard", "--bound", "hinge")
+    here("train", "-q", bumps, tmp_path / "m", *options, "-e", 1e-4)
+    done = here("train", bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
+    first = done.stderr.splitlines()[1].split()
+    assert float(first[1]) == pytest.approx(info(tmp_path / "m").certificate.primal, rel=1e-5)
+    for features in ("linear", "piecewise:5", "products"):
+        done = here("train", bumps, tmp_path / "n", "--features", features, "--warm-start", tmp_path / "m", code=65)
+        assert f"it was trained with --features piecewise:4, this training has --features {features}" in done.stderr
+    here("train", "-q", bumps, tmp_path / "l")
+    done = here("train", bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "l", code=65)
+    assert "it was trained with --features linear, this training has --features piecewise:4" in done.stderr
+    here("train", "-q", bumps, tmp_path / "k", "--features", "nystroem:9", "--seed", 1)
+    done = here("train", bumps, tmp_path / "n", "--features", "nystroem:9", "--warm-start", tmp_path / "k", code=65)
+    assert "were learned from other rows" in done.stderr
+
+
+def test_cross_validation(bumps, here, tmp_path):
+    def means(*options):
+        here("cv", bumps, "-C", "1,10", "--json", tmp_path / "r", "-q", "--features", "piecewise", *options)
+        results = json.loads((tmp_path / "r").read_text())
+        assert results["features"] in ("piecewise:4", "linear")
+        return [setting["metrics"]["AP"]["mean"] for setting in results["settings"]]
+
+    alone, several = means("-j", 1), means("-j", 2, "-o", tmp_path / "m")
+    assert alone == several
+    assert max(alone) > max(means("--features", "linear")) + 0.2
+    assert load_model(tmp_path / "m").header.features.map == "piecewise:4"
+
+
+def test_the_report_names_columns(bumps, here, tmp_path):
+    here("train", "-q", bumps, "--run-dir", tmp_path / "run", "--features", "piecewise")
+    here("report", tmp_path / "run", "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "piecewise:4" in page
+    assert "1 above " in page
+
+
+def test_a_map_that_does_not_take_the_rows(here, write_rows, tmp_path, rng):
+    wide = write_rows(tmp_path / "wide.svm", np.eye(500)[[0, 1, 499]] * 2.0, np.array([1.0, -1.0, 1.0]))
+    done = here("train", wide, tmp_path / "m", "--features", "products", code=65)
+    assert "wide.svm: feature map products makes 125,750 columns, more than 100,000" in done.stderr
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("name", ["cubes", "piecewise:0", "spline:two"])
+def test_names_that_are_none(name, bumps, here, tmp_path):
+    assert "--features" in here("train", bumps, tmp_path / "m", "--features", name, code=2).stderr
+
+
+def test_a_configuration_file(bumps, here, tmp_path):
+    (tmp_path / "c.toml").write_text('features = "Piecewise:2"\nscale = "standard"\n')
+    here("train", "-q", bumps, tmp_path / "m", "--config", tmp_path / "c.toml")
+    learned = load_model(tmp_path / "m").feature_map
+    assert isinstance(learned, Piecewise)
+    assert learned.parameter == 2
+
+
+def test_the_shell_completes_maps():
+    offered = [item.value for item in FeatureMapName().shell_complete(None, None, "p")]
+    assert offered == ["piecewise", "piecewise:4", "products"]
+    assert len(FeatureMapName().shell_complete(None, None, "")) == len(FEATURE_MAPS)
+
+
+def explained(text):
+    """[(score, {name: value})] of the lines, in order."""
+    rows = []
+    for line in text.splitlines():
+        score, *parts = line.split("\t")
+        rows.append((float(score), {name: float(value) for name, value in (part.split("=") for part in parts)}))
+    return rows
+
+
+@pytest.mark.parametrize(("name", "scale"), [("piecewise", "standard"), ("spline", "none"), ("linear", "l2")])
+def test_explain(name, scale, bumps, rows, here, scored, tmp_path):
+    X, _ = rows
+    here("train", "-q", bumps, tmp_path / "m", "--features", name, "--scale", scale)
+    scores = scored(here("predict", bumps, tmp_path / "m").stdout)
+    lines = explained(here("predict", "--explain", bumps, tmp_path / "m").stdout)
+    np.testing.assert_array_equal([score for score, _ in lines], scores)
+    sums = np.array([sum(parts.values()) for _, parts in lines])
+    np.testing.assert_allclose(scores - sums, (scores - sums)[0], atol=1e-4)  # six digits of each
+    assert all(set(parts) <= {"1", "2", "3"} for _, parts in lines)
+    for _, parts in lines:
+        sizes = [abs(value) for value in parts.values()]
+        assert sizes == sorted(sizes, reverse=True)
+        assert 0.0 not in sizes
+    first = explained(here("predict", bumps, tmp_path / "m", "--explain=1").stdout)
+    assert [parts for _, parts in first] == [dict(list(parts.items())[:1]) for _, parts in lines]
+    here("predict", bumps, tmp_path / "m", tmp_path / "out", "--explain=2")
+    assert len(explained((tmp_path / "out").read_text())) == len(X)
+
+
+def test_what_cannot_be_explained(bumps, digits, here, tmp_path):
+    here("train", "-q", bumps, tmp_path / "m", "--features", "products")
+    done = here("predict", bumps, tmp_path / "m", "--explain", code=65)
+    assert "nobody can say what each feature gave: the feature map products" in done.stderr
+    here("train", "-q", digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1)
+    done = here("predict", digits.path, tmp_path / "classes", "--explain", code=2)
+    assert "--explain is for a model of one ranker" in done.stderr
+    assert "--explain" in here("predict", bumps, tmp_path / "m", "--explain=0", code=2).stderr
+
+
+@pytest.mark.parametrize("name", ["piecewise", "spline"])
+def test_plot_shapes(name, bumps, here, tmp_path):
+    here("train", "-q", bumps, tmp_path / "m", "--features", name)
+    here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "all.svg", "--title", "bumps")
+    text = (tmp_path / "all.svg").read_text()
+    assert all(f">{words}<" in text for words in ("1", "2", "3", "bumps", "gives to the score"))
+    here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "two.svg", "--most", 2)
+    assert (tmp_path / "two.svg").read_text().count('id="axes_') == 2
+
+
+def test_curves_are_those_of_the_scores(bumps, rows, here, tmp_path):
+    from apsvm.report.shapes import shapes, widest
+
+    here("train", "-q", bumps, tmp_path / "m", "--features", "piecewise", "--scale", "standard")
+    ranker = load_model(tmp_path / "m")
+    X, mean = rows[0], rows[0].mean(axis=0)
+    for j, shape in enumerate(shapes(ranker, range(3))):
+        at = np.tile(mean, (shape.x.size, 1))
+        at[:, j] = shape.x
+        np.testing.assert_allclose(shape.y, ranker.score(at) - ranker.score(mean[None, :]), atol=1e-9)
+        assert (shape.x[0], shape.x[-1]) == (X[:, j].min(), X[:, j].max())
+    reach = [np.ptp(shape.y) for shape in widest(ranker, 2)]
+    assert reach == sorted((np.ptp(shape.y) for shape in shapes(ranker, range(3))), reverse=True)[:2]
+
+
+def test_shapes_that_are_none(bumps, digits, here, tmp_path):
+    for name, message in (("linear", "every curve is a straight line"), ("nystroem:9", "go into the score together")):
+        here("train", "-q", bumps, tmp_path / "m", "--features", name)
+        done = here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "x.png", code=65)
+        assert message in done.stderr
+    here("train", "-q", digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1, "--features", "piecewise:1")
+    assert "choose one" in here("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", code=65).stderr
+    here("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", "--class", 8)
+    assert (tmp_path / "x.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_report_shows_curves(bumps, here, tmp_path):
+    for name, there in (("spline", True), ("linear", False), ("products", False)):
+        here("train", "-q", bumps, "--run-dir", tmp_path / name, "--features", name)
+        here("report", tmp_path / name, "-o", tmp_path / f"{name}.html")
+        page = (tmp_path / f"{name}.html").read_text()
+        assert ("Curves of the features" in page) == there
+        assert ("What each feature gives to the score" in page) == there

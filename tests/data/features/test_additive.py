@@ -1,0 +1,78 @@
+"""Curves and contributions: sums of them are the scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from apsvm import LinearRanker
+from apsvm.data.features import additive, learn_map
+from apsvm.data.features.additive import curve
+from apsvm.header import Features, Header
+
+
+@pytest.fixture
+def X(rng):
+    X = rng.normal(size=(90, 5)) + 1.0
+    X[rng.random(X.shape) < 0.4] = 0.0
+    X[:, 4] = X[:, 4] > 0
+    return X
+
+
+def ranker_of(name, X, rng, scale="none"):
+    learned = learn_map(name, X)
+    header = Header(loss="ap", features=Features(map=learned.name, scale=scale))
+    return LinearRanker(rng.normal(size=learned.n_out), 0.7, header, None if name == "linear" else learned)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("name", ["linear", "piecewise", "spline"])
+def test_contributions_add_up(name, layout, X, rng, monkeypatch):
+    monkeypatch.setattr(additive, "BLOCK", 50)
+    ranker = ranker_of(name, X, rng)
+    blocks = list(ranker.contributions(layout(X)).blocks())
+    assert len(blocks) == 9
+    whole = np.concatenate(blocks)
+    reference = np.zeros(5) if name == "linear" else X.mean(axis=0)
+    expected = ranker.score(X) - ranker.score(reference[None, :])
+    np.testing.assert_allclose(whole.sum(axis=1), expected, atol=1e-9)
+    # Each depends on its own feature alone.
+    for j in range(5):
+        alone = np.tile(reference, (90, 1))
+        alone[:, j] = X[:, j]
+        np.testing.assert_allclose(whole[:, j], ranker.score(alone) - ranker.score(reference[None, :]), atol=1e-9)
+    deviations = ranker.contributions(layout(X)).deviations()
+    np.testing.assert_allclose(deviations, whole.std(axis=0), atol=1e-9)
+    groups = rng.integers(0, 4, size=90)
+    centred = whole - np.stack([whole[groups == g].mean(axis=0) for g in groups])
+    within = ranker.contributions(layout(X)).deviations(groups)
+    np.testing.assert_allclose(within, np.sqrt((centred**2).mean(axis=0)), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["linear", "piecewise", "spline"])
+def test_of_rows_divided_by_their_length(name, X, rng):
+    ranker = ranker_of(name, X, rng, "l2")
+    whole = ranker.contributions(sp.csr_array(X))[:]
+    np.testing.assert_allclose(whole.sum(axis=1), ranker.score(X) - 0.7, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["piecewise", "spline"])
+def test_a_curve_is_0_at_the_mean(name, X, rng):
+    ranker = ranker_of(name, X, rng)
+    learned = ranker.feature_map
+    np.testing.assert_allclose(learned.typical(), X.mean(axis=0))
+    for j in range(5):
+        assert learned.limits(j) == (X[:, j].min(), X[:, j].max())
+        x = np.array([X[:, j].mean(), *X[:7, j]])
+        values = curve(learned, ranker.coef, j, x)
+        assert values[0] == pytest.approx(0.0, abs=1e-9)
+        np.testing.assert_allclose(values[1:], ranker.contributions(X)[:7][:, j], atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["products", "nystroem:9"])
+def test_other_maps_have_none(name, X, rng):
+    with pytest.raises(ValueError, match="several features at once"):
+        ranker_of(name, X, rng).contributions(X)
+    with pytest.raises(ValueError, match="shape"):
+        ranker_of("piecewise", X, rng).contributions(X[:, :2])

@@ -1,0 +1,90 @@
+"""The parameter ``features``: a map learned in fit, before anything is weighed."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker, load_model
+from apsvm.data.features import learn_map
+from apsvm.estimators import DirectLossClassifier
+
+#: Without a map no ranker tells these rows apart.
+pytestmark = pytest.mark.filterwarnings("ignore::apsvm.estimators.base.WeakRankerWarning")
+
+ESTIMATORS = [
+    APSVMClassifier(C=100, n_jobs=1),
+    APSVMClassifier("zero-one", C=100),
+    APSVMRanker("ap", C=100),
+    RankNCG(),
+    WARPRanker(random_state=0),
+    DirectLossClassifier(random_state=0),
+]
+
+
+@pytest.fixture
+def middle(rng):
+    """X (300, 3), y (300,) of which those in the middle are positive."""
+    X = rng.normal(size=(300, 3))
+    return X, (np.abs(X[:, 0]) < 0.7).astype(int)
+
+
+@pytest.mark.parametrize("features", ["piecewise", "spline:4", "products", "nystroem:40"])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)
+def test_what_is_learned_is_what_the_mapped_rows_teach(estimator, features, middle):
+    X, y = middle
+    model = clone(estimator).set_params(features=features).fit(X, y)
+    learned = learn_map(features, X)
+    on_mapped = clone(estimator).fit(learned.apply(X), y)
+    np.testing.assert_allclose(model.coef_, on_mapped.coef_, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(model.decision_function(X), on_mapped.decision_function(learned.apply(X)), atol=1e-3)
+    assert model.n_features_in_ == 3
+    assert model.feature_map_.name == learned.name
+    assert model.coef_.shape[-1] == learned.n_out
+    assert model.score(X, y) > clone(estimator).fit(X, y).score(X, y) + 0.05
+
+
+@pytest.mark.parametrize("features", ["piecewise", "nystroem:20"])
+def test_sparse_rows(features, middle):
+    X, y = middle
+    dense, sparse = (APSVMClassifier(features=features, C=10).fit(form, y) for form in (X, sp.csr_array(X)))
+    np.testing.assert_allclose(sparse.decision_function(X), dense.decision_function(sp.csr_array(X)), atol=1e-6)
+
+
+def test_models_there_and_back(middle, tmp_path):
+    X, y = middle
+    model = APSVMClassifier(features="Piecewise").fit(X, y)
+    model.to_model().save(tmp_path / "m")
+    stored = load_model(tmp_path / "m")
+    assert stored.header.features.map == "piecewise:4"
+    back = APSVMClassifier.from_model(stored)
+    assert back.features == "piecewise:4"
+    for same in (back, pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(same.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(clone(back).fit(X, y).coef_, model.coef_)
+
+
+def test_warm_start(middle):
+    X, y = middle
+    model = APSVMClassifier(features="piecewise", warm_start=True).fit(X, y)
+    cold = model.n_iter_
+    assert model.fit(X, y).n_iter_ < cold
+    with pytest.raises(ValueError, match=r"trained with --features piecewise:4.*has --features products"):
+        model.set_params(features="products").fit(X, y)
+
+
+def test_a_search_over_maps(middle):
+    X, y = middle
+    search = GridSearchCV(APSVMClassifier(), {"features": ["linear", "piecewise", "products"]}, cv=3).fit(X, y)
+    assert search.best_params_["features"] != "linear"
+
+
+@pytest.mark.parametrize(("features", "error"), [("cubes", ValueError), ("piecewise:0", ValueError), (4, TypeError)])
+def test_features_that_are_none(features, error, middle):
+    with pytest.raises(error, match=r"features|feature map"):
+        APSVMClassifier(features=features).fit(*middle)
