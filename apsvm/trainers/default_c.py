@@ -21,8 +21,8 @@ queries, 0.01 and 0.5. Held-out AP, raw features / standardised, against the bes
     hinge, qid    15        14 / 14         .007 / .008      .020 / .019   (factor 10)
     tight, qid    15        15 / 15         .006 / .007      .037 / .025   (factor 100)
 
-The form and the factors were chosen on these sets, and the hinge's factor above the 0.08 that fits them best for the sake
-of text with more features than rows. Correlations were tried in the place of d, by the effective dimension
+The form and the factors were chosen on these sets, and the hinge's factor above the 0.08 that fits them best, for the
+sake of text with more features than rows. Correlations were tried in the place of d, by the effective dimension
 tr(R)²/tr(R²) of the correlation matrix R, and in the place of the geometric mean, by the eigenvalues of the covariance
 or the length of a ridge discriminant: no better on the same sets.
 
