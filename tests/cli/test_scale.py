@@ -76,7 +76,7 @@ def test_warp_is_not_scaled(cancer, run, tmp_path):
 
 
 def test_the_default_C_is_shown(cancer, run, info, tmp_path):
-    expected = 1000.0 / 30  # standardised features
+    expected = 0.3 * 569**0.5 * (1 + 569 / 30) ** 2 / 30  # standardised features
     done = run("train", cancer.path, tmp_path / "m")
     assert f"apsvm: C = {expected:.6g}, what fits the scale of the features (-C auto)\n" in done.stderr
     assert pytest.approx(expected, rel=1e-6) == info(tmp_path / "m").C

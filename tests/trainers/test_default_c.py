@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from trainings import train_svm, training_set
 
 from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.trainers import default_c
-from apsvm.trainers.default_c import FACTOR_OVER_ROWS, FACTORS
 
 
 @pytest.fixture
@@ -28,17 +29,87 @@ def default_C(data, loss="ap", bound="hinge"):
     return default_c.default_C(data, make_loss(loss), bound)
 
 
-def test_the_rule(X):
-    geometric = np.exp(np.log(X.var(axis=0)).mean())
+#: Written out, so that a factor which somebody changes is noticed.
+EXPECTED_FACTORS = {"hinge": (0.3, 0.01), "tight": (1.0, 0.5)}
+
+
+def rule(factor: float, n: int, variance) -> float:
+    d = len(variance)
+    return factor * np.sqrt(n) * min(1 + n / d, 100) ** 2 / (d * np.prod(variance) ** (1 / d))
+
+
+@pytest.mark.parametrize("bound", EXPECTED_FACTORS)
+def test_the_rule(X, bound):
+    one, several = EXPECTED_FACTORS[bound]
     groups = np.arange(200) // 20
-    for bound, (one, several) in FACTORS.items():
-        assert default_C(data(X), bound=bound) == pytest.approx(one / (5 * geometric))
-        assert default_C(data(X, np.full(200, 3)), bound=bound) == pytest.approx(one / (5 * geometric))
-        within = np.exp(np.log(X.reshape(10, 20, 5).var(axis=1).mean(axis=0)).mean())
-        assert default_C(data(X, groups), bound=bound) == pytest.approx(several / (5 * within))
-    assert default_C(data(sp.csr_array(X), bias=1.0)) == pytest.approx(default_C(data(X)))
+    expected = rule(one, 200, X.var(axis=0))
+    assert default_C(data(X), bound=bound) == pytest.approx(expected)
+    assert default_C(data(X, np.full(200, 3)), bound=bound) == pytest.approx(expected)  # one query is none
+    within = X.reshape(10, 20, 5).var(axis=1).mean(axis=0)
+    assert default_C(data(X, groups), bound=bound) == pytest.approx(rule(several, 200, within))
+
+
+def test_losses_over_rows(X):
+    geometric = np.exp(np.log(X.var(axis=0)).mean())
     for loss in ("zero-one", "f1"):
-        assert default_C(data(X), loss) == pytest.approx(FACTOR_OVER_ROWS / (5 * geometric))
+        assert default_C(data(X), loss) == pytest.approx(5e4 / (5 * geometric))
+        assert default_C(data(np.vstack([X, X])), loss) == pytest.approx(5e4 / (5 * geometric))
+
+
+def test_sparse_as_dense(rng):
+    X = rng.normal(size=(60, 8)) * (rng.random((60, 8)) < 0.3)
+    groups = np.arange(60) // 12
+    assert np.ptp(X.var(axis=0)) > 0
+    for bias in (None, 1.0):
+        for queries in (None, groups):
+            sparse, dense = (default_C(data(matrix, queries, bias=bias)) for matrix in (sp.csr_array(X), X))
+            assert sparse == pytest.approx(dense)
+
+
+def test_more_features_than_rows(rng):
+    X = rng.normal(size=(30, 400))
+    variance = X.var(axis=0)
+    assert default_C(data(X)) == pytest.approx(
+        0.3 * np.sqrt(30) * (1 + 30 / 400) ** 2 / np.exp(np.log(variance).sum() / 400) / 400
+    )
+
+
+def test_rows_a_feature(rng):
+    """Their number counts up to 100; the same rows k times are √k times as good from there on."""
+    X = rng.normal(size=(20, 2))
+    values = {k: default_C(data(np.tile(X, (k, 1)))) for k in (1, 10, 100)}
+    assert values[10] == pytest.approx(values[1] * np.sqrt(10) * (100 / 11) ** 2)
+    assert values[100] == pytest.approx(values[10] * np.sqrt(10))
+
+
+def test_constant_and_duplicate_columns(X):
+    C = default_C(data(X))
+    assert default_C(data(np.column_stack([X, np.full(200, 7.0), np.zeros(200)]))) == pytest.approx(C)
+    twice = default_C(data(np.column_stack([X, X])))
+    assert twice == pytest.approx(C / 2 * (21 / 41) ** 2)  # w needs half the square length, and is less certain
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    seed=st.integers(0, 2**16),
+    unit=st.floats(1e-6, 1e6),
+    shift=st.floats(-100, 100),
+    bound=st.sampled_from(["hinge", "tight"]),
+    by_query=st.booleans(),
+)
+def test_equivariance(seed, unit, shift, bound, by_query):
+    """All features a times as large: C / a²; another zero, another order of rows or columns: the same."""
+    rng = np.random.default_rng(seed)
+    n, d = rng.integers(4, 40), rng.integers(1, 6)
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-2, 3, size=d)
+    groups = rng.integers(0, 3, size=n) if by_query else None
+    C = default_C(data(X, groups), bound=bound)
+    assert default_C(data(unit * X, groups), bound=bound) == pytest.approx(C / unit**2)
+    moved = X + shift * X.std(axis=0)
+    assert default_C(data(moved, groups), bound=bound) == pytest.approx(C, rel=1e-6)
+    rows, columns = rng.permutation(n), rng.permutation(d)
+    shuffled = X[rows][:, columns]
+    assert default_C(data(shuffled, None if groups is None else groups[rows]), bound=bound) == pytest.approx(C)
 
 
 def test_units_and_zeros_of_features_do_not_matter(X):
@@ -53,7 +124,7 @@ def test_units_and_zeros_of_features_do_not_matter(X):
 
 def test_of_scaled_rows(X):
     scaling = learn_scaling("standard", X)
-    assert default_C(data(X, scaling=scaling)) == pytest.approx(FACTORS["hinge"][0] / 5)
+    assert default_C(data(X, scaling=scaling)) == pytest.approx(0.3 * np.sqrt(200) * 41**2 / 5)
 
 
 def test_within_queries(X):

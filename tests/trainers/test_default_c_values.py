@@ -9,18 +9,20 @@ from trainings import training_set
 from apsvm.losses import make_loss
 from apsvm.trainers.default_c import default_C
 
-#: One ranking, and several, of 4 features of variance 1/4, within each query too: C = factor / (4 · 1/4) = factor.
+#: One ranking, and several, of 4 features of variance 1/4, within each query too: d · geometric mean = 4 · 1/4 = 1.
 X = np.array([[0.5 if (row >> bit) & 1 else -0.5 for bit in range(4)] for row in range(16)] * 2)
 QUERIES = np.repeat([3, 8], 16)
+#: √n (1 + n/d)², which counts for losses over rankings.
+ROWS = 32**0.5 * 9**2
 
 
 @pytest.mark.parametrize(
     ("loss", "bound", "of_one_ranking", "of_several"),
     [
-        ("ap", "hinge", 1000, 10),
-        ("ndcg@10", "hinge", 1000, 10),
-        ("ap", "tight", 300_000, 100),
-        ("mrr", "tight", 300_000, 100),
+        ("ap", "hinge", 0.3 * ROWS, 0.01 * ROWS),
+        ("ndcg@10", "hinge", 0.3 * ROWS, 0.01 * ROWS),
+        ("ap", "tight", 1.0 * ROWS, 0.5 * ROWS),
+        ("mrr", "tight", 1.0 * ROWS, 0.5 * ROWS),
         ("zero-one", "hinge", 50_000, 50_000),
         ("f1", "hinge", 50_000, 50_000),
         ("set-p@3", "hinge", 50_000, 50_000),
