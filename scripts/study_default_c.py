@@ -28,9 +28,9 @@ from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
+from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
-from apsvm.data.scaling import learn_scaling
 from apsvm.metrics.evaluate import evaluate
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
