@@ -29,12 +29,12 @@ from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import StructuredSettings, shown_C
 from apsvm.trainers.settings import Multiple
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.structured_svm import rough_path
 
 #: Multiples of the default C that are tried, by bound, where none is named.
 #: The tight bound's from above: a large C escapes from the stationary points near the hinge's minimiser in which a
 #: small one would be caught, and each solution is a start for the next.
-MULTIPLES = {"hinge": (1.0, 10.0, 100.0), "tight": (100.0, 10.0, 1.0, 0.1)}
+MULTIPLES = {"hinge": (0.1, 1.0, 10.0), "tight": (100.0, 10.0, 1.0, 0.1)}
 #: How often a grid whose highest C is the best goes on to ten times that.
 WIDENINGS = 2
 #: The gap asked for, at the least: a ranking hardly changes below.
@@ -191,12 +191,11 @@ class _Comparison:
         values = [C.factor * scale if isinstance(C, Multiple) else C for C in task.C]
         path: list[_Measured] = []
         try:
-            for C, trained in zip(
-                task.C, train_path(training, self._loss, settings, values, self._quiet, task.start), strict=False
-            ):
-                scores = test.rows.scores(trained.w)
+            weights = rough_path(training, self._loss, settings, values, self._quiet, task.start)
+            for C, w in zip(task.C, weights, strict=False):
+                scores = test.rows.scores(w)
                 delta = loss_by_order(self._loss, scores, test.target, test.queries, test.query_weights)
-                path.append(_Measured(task, C, delta, trained.w))
+                path.append(_Measured(task, C, delta, w))
         except (FloatingPointError, NothingToRankError):
             pass  # a candidate that cannot be trained on a part of the rows is none
         return path

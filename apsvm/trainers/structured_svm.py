@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from apsvm.losses.base import Loss
 from apsvm.oracles import make_oracle
+from apsvm.oracles.base import AnyOracle
 from apsvm.risk import Risk, make_risk
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
@@ -50,17 +51,7 @@ def train_path(
     FloatingPointError : feature values too large for the objective to be finite
     """
     oracle = make_oracle(settings.oracle, loss)
-    risk = make_risk(
-        data.rows.for_many_passes(),
-        data.target.relevant,
-        loss,
-        oracle,
-        groups=data.queries,
-        costs=data.costs,
-        query_weights=data.query_weights,
-        grades=data.target.grades,
-        count_ranks=settings.log_ranks,
-    )
+    risk = _risk(data, loss, oracle, count_ranks=settings.log_ranks)
     solver = Stage(stage, risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
     tight = TightBound(solver, risk, settings, watch) if settings.bound == "tight" else None
     seconds_used = 0.0
@@ -74,6 +65,44 @@ def train_path(
             )
             seconds_used += trained.solution.seconds
         yield replace(trained, share_of_nothing=_share_of_nothing(risk, trained, C))
+
+
+def rough_path(
+    data: TrainingSet,
+    loss: Loss,
+    settings: StructuredSettings,
+    values_of_C: Sequence[float],
+    watch: Watch,
+    start: NDArray[np.float64] | None = None,
+) -> Iterator[NDArray[np.float64]]:
+    """The weights alone, for one C after another: what the tight bound's are without the proof that they are stationary
+    and, after the first C, without another descent from the hinge's minimiser. Parameters and errors as of
+    ``train_path``."""
+    if settings.bound == "hinge":
+        yield from (trained.w for trained in train_path(data, loss, settings, values_of_C, watch, start))
+        return
+    oracle = make_oracle(settings.oracle, loss)
+    risk = _risk(data, loss, oracle)
+    solver = Stage("hinge", risk, data.rows.dimension, settings, watch, oracle=oracle.name)
+    tight = TightBound(solver, risk, settings, watch)
+    w = start
+    for C in values_of_C:
+        w = tight.first(solver.run(C, slackness=HINGE_SLACKNESS).solution, C) if w is None else tight.next(w, C)
+        yield w
+
+
+def _risk(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
+    return make_risk(
+        data.rows.for_many_passes(),
+        data.target.relevant,
+        loss,
+        oracle,
+        groups=data.queries,
+        costs=data.costs,
+        query_weights=data.query_weights,
+        grades=data.target.grades,
+        count_ranks=count_ranks,
+    )
 
 
 def _share_of_nothing(risk: Risk, trained: Trained, C: float) -> float | None:

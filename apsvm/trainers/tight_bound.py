@@ -106,7 +106,7 @@ class TightBound:
         spent = _Spent(seconds_used, time.perf_counter())
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
-                lowest = self._lowest(hinge, C, start, spent) if self._may_leave else hinge.w
+                lowest = self._lowest(hinge.solution, C, start, spent) if self._may_leave else hinge.w
                 rounds = _Rounds(self._stage, self._ramp, self._settings, self._watch, C, spent)
                 end = rounds.descend(lowest)
         except FloatingPointError as error:  # J has no finite point: the hinge's solution is what there is
@@ -120,13 +120,23 @@ class TightBound:
             hinge_objective=hinge.solution.certificate.primal,
         )
 
+    def first(self, hinge: CuttingPlaneSolution, C: float) -> NDArray[np.float64]:
+        """Where the lowest descent ends, without the proof that it is stationary; FloatingPointError if nowhere."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._lowest(hinge, C, None, _Spent(0.0, time.perf_counter()))
+
+    def next(self, point: NDArray[np.float64], C: float) -> NDArray[np.float64]:
+        """Where the descent from ``point`` ends, without the proof; FloatingPointError if nowhere."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._descend("tight", point, C, _Spent(0.0, time.perf_counter()))
+
     def _lowest(
-        self, trained: Trained, C: float, start: NDArray[np.float64] | None, spent: _Spent
+        self, solution: CuttingPlaneSolution, C: float, start: NDArray[np.float64] | None, spent: _Spent
     ) -> NDArray[np.float64]:
         """Where the lowest of the descents ends; a start from which there is none is left out."""
-        hinge = trained.w
+        hinge = solution.w
         starts = {"from the hinge": hinge, "from the C before": self._last, "from the given start": start}
-        if trained.solution.certificate.primal >= HOPELESS * C * self._risk_at_zero():
+        if solution.certificate.primal >= HOPELESS * C * self._risk_at_zero():
             starts["from the means"] = self._difference_of_means()
         ends = []
         for name, point in starts.items():
