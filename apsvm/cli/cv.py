@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from apsvm.selection.choice import Candidate
     from apsvm.selection.cross_validation import PathInFold
     from apsvm.selection.grids import Grid
+    from apsvm.selection.portfolio import Entry
     from apsvm.selection.search import SettingsSearch
 
 #: Of no use without a log, or where the rows that are left out measure every setting.
@@ -93,6 +94,10 @@ class CvCommand(click.Command):
 def cv(data: str, read: ReadOptions, **given: Any) -> int:
     """Compare settings by cross-validation on DATA, and train the best one.
 
+    Where no --loss, no --features and no setting is named, a portfolio is searched for the metric: losses, both bounds,
+    features as they are, as broken lines and, where data is small, in other maps, each with three values of C. All are
+    screened in three folds; the best three go on. Logistic regression and boosted trees stand beside them in the table.
+
     Folds are of whole queries where rows have qid:, else of rows, each with its share of the positives. The values of C
     are trained in one go, a path; every combination of the others is a training of its own. Multiples, 1x, are of what
     fits the scale of the features of the fold's training rows. Where the best value stands at the edge of values that
@@ -100,6 +105,7 @@ def cv(data: str, read: ReadOptions, **given: Any) -> int:
     The deviation is that between the folds' values.
 
     \b
+    apsvm cv data.svm -m AP -o best.model
     apsvm cv data.svm -C 0.01:1e5:log10 --metric AP -o best.model
     apsvm cv data.svm --loss ap,auc --bound hinge,tight --scale standard --json -
     apsvm cv data.svm --loss ap,wmw,warp
@@ -108,15 +114,18 @@ def cv(data: str, read: ReadOptions, **given: Any) -> int:
 
     run = _Run.of_options(data, read, given)
     dataset = run.read()
-    search = run.search(dataset)
+    search = None if run.tries_all else run.search(dataset)
     with signals_caught() as signals:
+        if search is None:
+            search = run.finalists(dataset, signals)
         run.compare(search, signals)
         stopped = _exit_code(signals)
         candidates = search.candidates()
         if not candidates:
             raise Failure(stopped or BAD_DATA, "stopped, nothing was finished in every fold")
         chosen = search.choose(candidates)
-        run.report(Results(search, candidates, chosen, run.metrics))
+        beside = list(run.references(search, signals))
+        run.report(Results(search, candidates, chosen, run.metrics, beside))
         if stopped:
             say("interrupted: the table is of what was finished" + (", no model written" if run.output else ""))
             return stopped
@@ -136,26 +145,34 @@ def _exit_code(signals: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class _Run:
-    """What was asked for, checked before anything is read; a grid for each loss."""
+    """What was asked for, checked before anything is read; a grid for each loss. ``tries_all``: nobody named what to
+    try, and so the portfolio is."""
 
     data: str
     read_options: ReadOptions
     given: JsonObject
     metrics: Mapping[str, Metric]
     grids: Sequence[Grid]
+    tries_all: bool = False
 
     @classmethod
     def of_options(cls, data: str, read: ReadOptions, given: JsonObject) -> _Run:
         from apsvm.metrics import MetricError
         from apsvm.metrics.evaluate import parse_metrics
 
+        tries_all = not any(given_by_user(name) for name in ("loss", "features", *_tried()))
         refuse_options_of_others(given["loss"])
         try:
             metrics = parse_metrics(given["metric"])
         except MetricError as error:
             raise click.UsageError(str(error)) from None
         run = cls(
-            data, replace(read, threads=given["jobs"]), given, metrics, [_grid(loss, given) for loss in given["loss"]]
+            data,
+            replace(read, threads=given["jobs"]),
+            given,
+            metrics,
+            [_grid(loss, given) for loss in given["loss"]],
+            tries_all,
         )
         run._check()
         return run
@@ -218,6 +235,50 @@ class _Run:
         if self.given["verbose"] and not self.given["quiet"]:
             say(described(dataset, search.fits[0].target))
         return search
+
+    def finalists(self, dataset: Dataset, signals: Sequence[int]) -> SettingsSearch:
+        """The search among the best of the portfolio, with a line for each entry as it is screened."""
+        from apsvm.selection.portfolio import PortfolioSearch
+
+        trainer, weights, given = self.grids[0].trainer, self._query_weights(dataset), self.given
+        with bad_data(dataset.source):
+            whole = PortfolioSearch(
+                dataset,
+                self.metrics,
+                labels=label_options(given, trainer),
+                features=feature_options(given, trainer),
+                common={"time_limit": given["time_limit"], "seed": given["seed"]},
+                folds=given["folds"] if given_by_user("folds") else None,
+                seed=given["seed"],
+                one_standard_error=given["one_standard_error"],
+                query_weights=weights,
+            )
+            total, screened = len(whole.entries), 0
+
+            def ended(entry: Entry, result: Candidate | str) -> None:
+                nonlocal screened
+                screened += 1
+                if given["quiet"]:
+                    return
+                text = result if isinstance(result, str) else f"{whole.metric} {result.mean(whole.metric):.4f}"
+                say(f" {screened:>{len(str(total))}}/{total}  {entry}: {text}")
+
+            if not given["quiet"]:
+                say(f"nobody named what to try: {total} combinations of losses and features are screened")
+            whole.screen(given["jobs"], lambda: bool(signals), ended)
+            finalists = whole.finalists()
+            if signals or not finalists:
+                raise Failure(_exit_code(signals) or BAD_DATA, "stopped, nothing was finished in every fold")
+            if not given["quiet"]:
+                say(f"the best go on: {'; '.join(map(str, finalists))}")
+            return whole.final()
+
+    def references(self, search: SettingsSearch, signals: Sequence[int]) -> Iterator[Candidate]:
+        """Common models on the same folds, where the portfolio was tried."""
+        from apsvm.selection.references import references
+
+        if self.tries_all and not signals:
+            yield from references(search, lambda: bool(signals))
 
     def _query_weights(self, dataset: Dataset) -> Mapping[int, float] | None:
         from apsvm.data.query_weights import read_query_weights
@@ -283,6 +344,11 @@ class _Run:
                 say(line)
             say(f"model written to {'standard output' if self.output == '-' else self.output}")
         return refit.outcome.as_asked and refit.outcome.ranks
+
+
+def _tried() -> set[str]:
+    """The options of all trainers that are worth trying out."""
+    return {param.name or "" for param in trainer_options(as_lists=True, without=_WITHOUT)}
 
 
 def _grid(loss: str, given: JsonObject) -> Grid:

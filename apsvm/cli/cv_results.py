@@ -55,10 +55,11 @@ class Results:
     candidates: Sequence[Candidate]
     chosen: Candidate
     metrics: Mapping[str, Metric]
+    beside: Sequence[Candidate] = ()
 
     def table(self) -> Iterator[str]:
         """A line for each setting under a heading, in columns."""
-        rows = [self._heading(), *map(self._row, self.candidates)]
+        rows = [self._heading(), *map(self._row, self.candidates), *map(self._row_beside, self.beside)]
         widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
         for row in rows:
             cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
@@ -67,17 +68,28 @@ class Results:
     def _heading(self) -> list[str]:
         of_loss = ["loss"] if self._several_losses else []
         mean_C = ["mean C"] if self._has_multiples else []
-        return [*of_loss, *self._columns, *mean_C, *self.metrics, "seconds", ""]
+        return [*of_loss, *self._of_features, *self._columns, *mean_C, *self.metrics, "seconds", ""]
 
     def _row(self, one: Candidate) -> list[str]:
         grid = self.search.grids[one.grid]
         choice = {spelled(grid, name): shown(value) for name, value in one.choice.items()}
         cells = [one.loss] if self._several_losses else []
+        options = self.search.fits[one.grid].features
+        cells += [getattr(options, name) for name in self._of_features]
         cells += [choice.get(column, "") for column in self._columns]
         if self._has_multiples:
             cells.append(f"{one.mean_C:.4g}" if one.C else "")
         cells += [f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics]
         return [*cells, f"{math.fsum(one.seconds):.2f}", ", ".join(self._marks(one))]
+
+    def _row_beside(self, one: Candidate) -> list[str]:
+        """Of a model that is no candidate."""
+        columns = [*self._of_features, *self._columns, *(["mean C"] if self._has_multiples else [])]
+        cells = [one.loss] if self._several_losses else []
+        cells += [f"{one.choice['C']:g}" if name == "C" and "C" in one.choice else "" for name in columns]
+        cells += [f"{one.mean(metric):.4f} ± {one.deviation(metric):.4f}" for metric in self.metrics]
+        name = "for comparison" if self._several_losses else f"for comparison: {one.loss}"
+        return [*cells, f"{math.fsum(one.seconds):.2f}", name]
 
     def _marks(self, one: Candidate) -> Iterator[str]:
         if one is self.chosen:
@@ -90,8 +102,14 @@ class Results:
             yield "stopped early"
 
     @property
+    def _of_features(self) -> list[str]:
+        """What is done to the features, where that is not the same in all grids."""
+        options = [fit.features for fit in self.search.fits]
+        return [name for name in ("features", "scale") if len({getattr(one, name) for one in options}) > 1]
+
+    @property
     def _several_losses(self) -> bool:
-        return len(self.search.grids) > 1
+        return len({grid.trainer.loss_name for grid in self.search.grids}) > 1
 
     @property
     def _has_multiples(self) -> bool:
@@ -121,13 +139,27 @@ class Results:
             "along": {grid.trainer.loss_name: grid.along.name for grid in search.grids if grid.along is not None},
             "at_edge": search.edges(self.candidates, self.chosen),
             "settings": [self._setting(one) for one in self.candidates],
+            **({"for_comparison": [self._beside(one) for one in self.beside]} if self.beside else {}),
+        }
+
+    def _beside(self, one: Candidate) -> JsonDict:
+        return {
+            "model": one.loss,
+            **one.choice,
+            "metrics": {
+                metric: {"mean": one.mean(metric), "deviation": one.deviation(metric), "folds": one.values(metric)}
+                for metric in self.metrics
+            },
+            "seconds": one.seconds,
         }
 
     def _setting(self, one: Candidate) -> JsonDict:
         from apsvm.selection.search import as_json
 
+        options = self.search.fits[one.grid].features
         return {
             "loss": one.loss,
+            **{name: getattr(options, name) for name in self._of_features},
             **{name: as_json(value) for name, value in one.choice.items()},
             **({"C_of_folds": one.C} if one.C else {}),
             "metrics": {

@@ -156,15 +156,16 @@ class CrossValidation:
                 break
             assert isinstance(outcome.w, np.ndarray)
             seconds = time.perf_counter() - began
-            values = self._judged(held_out.scores(outcome.w), target, groups, task.fold)
+            values = self.judged(held_out.scores(outcome.w), target, groups, task.fold)
             path.settings.append(_measured(task, outcome, values, seconds))
             path.w = outcome.w
             began = time.perf_counter()
         return path
 
-    def _judged(
+    def judged(
         self, scores: NDArray[np.float64], target: Target, groups: NDArray[np.int64] | None, fold: int
     ) -> Mapping[str, float]:
+        """The metrics of ``scores`` (m,) of a fold's m test rows. Raises SelectionError."""
         from apsvm.metrics import MetricError
         from apsvm.metrics.evaluate import evaluate
 

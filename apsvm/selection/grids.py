@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from apsvm.trainers.base import AnyTrainer, Outcome
+from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, declared
 from apsvm.types import JsonDict, JsonObject
 
@@ -130,12 +131,14 @@ class Grid:
     settings : those that are not tried out
     axes : those that are: words, then numbers, then the path
     trainer : the plan of ``settings``
+    features : what is done to the features, where that is another thing than for the other grids
     """
 
     plan: Callable[[Settings], AnyTrainer]
     settings: Settings
     axes: tuple[Axis, ...]
     trainer: AnyTrainer
+    features: FeatureOptions | None = None
 
     @classmethod
     def of(
@@ -143,8 +146,12 @@ class Grid:
         plan: Callable[[Settings], AnyTrainer],
         settings: Settings,
         named: Mapping[str, Sequence[Any]] | None = None,
+        *,
+        suggested: Mapping[str, Sequence[Any]] | None = None,
+        features: FeatureOptions | None = None,
     ) -> Grid:
-        """The grid that the trainer declares, but where ``named`` has values, by the settings' names.
+        """The grid that the trainer declares, but where ``named`` has values, by the settings' names, or else
+        ``suggested``, which nobody named: those may be widened.
 
         Raises
         ------
@@ -159,14 +166,14 @@ class Grid:
                 "looks at none"
             )
         known, named = declared(type(settings)), named or {}
-        values = {**trainer.grid, **named}
+        values = {**trainer.grid, **(suggested or {}), **named}
         axes = [
             Axis.of(name, values[name], about, named=name in named)
             for name, (_, about) in known.items()
             if name in values
         ]
         axes.sort(key=lambda axis: (axis.path, axis.numeric))
-        grid = cls(plan, settings, tuple(axes), trainer)
+        grid = cls(plan, settings, tuple(axes), trainer, features)
         for _ in grid.variants():
             pass  # each is checked as it is made
         return grid

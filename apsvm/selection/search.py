@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.data.rows import Rows
@@ -58,7 +59,7 @@ class SettingsSearch:
     dataset : all rows
     grids : what is tried, one a loss
     metrics : by name; the first one chooses
-    labels, features : what was said of the labels, and is done to the features
+    labels, features : what was said of the labels, and is done to the features where a grid has nothing of its own
     folds : how many
     seed : of the folds
     one_standard_error : the rule of the choice, see ``apsvm.selection.choice``
@@ -90,7 +91,10 @@ class SettingsSearch:
         self.metric = next(iter(metrics))
         self.seed = seed
         self.rule = "one standard error" if one_standard_error else "highest mean"
-        fits = [Fit.of(dataset, grid.trainer, labels, features, query_weights=query_weights) for grid in grids]
+        fits = [
+            Fit.of(dataset, grid.trainer, labels, grid.features or features, query_weights=query_weights)
+            for grid in grids
+        ]
         only_grades = all(metric.graded for metric in metrics.values())
         target = _judged_by(dataset, [fit.target for fit in fits], labels, only_grades=only_grades)
         made = make_folds(target, dataset.groups, folds, seed, only_grades=only_grades)
@@ -108,8 +112,20 @@ class SettingsSearch:
         """The rows to train and to test on."""
         return self._cross.folds
 
-    def run(self, jobs: int = 0, followers: Followers = Followers()) -> None:  # frozen
+    @property
+    def target(self) -> Target:
+        """What the rows are judged by."""
+        return self._cross.target
+
+    def judged(
+        self, scores: NDArray[np.float64], target: Target, groups: NDArray[np.int64] | None, fold: int
+    ) -> Mapping[str, float]:
+        """``CrossValidation.judged``."""
+        return self._cross.judged(scores, target, groups, fold)
+
+    def run(self, jobs: int = 0, followers: Followers = Followers(), *, widen: bool = True) -> None:  # frozen
         """Trains and measures, ``jobs`` paths at a time (0: one a core); after being stopped, what was finished counts.
+        ``widen``: whether grids are, where the best stands at an edge.
 
         Raises
         ------
@@ -118,7 +134,7 @@ class SettingsSearch:
         """
         tasks = self._tasks((number, variant) for number, grid in enumerate(self.grids) for variant in grid.variants())
         self._do(tasks, jobs, followers, done=0)
-        if followers.should_stop():
+        if followers.should_stop() or not widen:
             return
         more = self._wider(followers)
         if more:

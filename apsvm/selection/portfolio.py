@@ -1,0 +1,263 @@
+"""What ``apsvm cv`` searches where nobody names anything: losses × bounds × feature maps × C, in two stages.
+
+First every entry of the portfolio is *screened*: three values of C in three folds, of a sample of the rows where they
+are many. The best few that are near the top go on to the *final*, a search over all rows in as many folds as were asked
+for, with wider grids where the best stands at the edge.
+
+An entry costs what its trainer costs, so the portfolio is chosen for what was seen to win somewhere: ap on the features
+as they are and on broken lines (``piecewise``), by both bounds; the metric's own loss; auc, wmw and 0-1 as they are the
+best on some metrics and sets; smooth curves, products of pairs and an RBF kernel where the data is small enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from apsvm.data.features import FeatureMapError
+from apsvm.data.labels import LabelOptions, Target, judge
+from apsvm.losses import LOSSES, make_loss
+from apsvm.selection.choice import Candidate, best
+from apsvm.selection.folds import FoldError
+from apsvm.selection.grids import Grid
+from apsvm.selection.search import Followers, SettingsSearch
+from apsvm.trainers.families import trainer_of
+from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.settings import Multiple, declared
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.metrics import Metric
+
+#: Folds of the screening.
+SCREENING_FOLDS = 3
+#: So many entries go on, if they are no further behind the best.
+FINALISTS, NEAR = 3, 0.05
+#: Feature values that the screening looks at, at most, and positive rows that it keeps.
+SCREENED_VALUES, SCREENED_POSITIVES = 2_000_000, 2000
+#: Beyond these the final has as few folds as the screening.
+MANY_VALUES = 10_000_000
+#: Rows up to which kernels are tried, and features up to which all products are.
+KERNEL_ROWS, PRODUCT_FEATURES = 20_000, 40
+MULTIPLES = (0.1, 1.0, 10.0)
+
+
+def _never() -> bool:
+    return False
+
+
+def _unseen(*_: object) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is tried: a loss on mapped features.
+
+    Attributes
+    ----------
+    loss : as ``--loss`` names it
+    settings : settings by name, each a single value
+    features : what is done to the features
+    """
+
+    loss: str
+    settings: Mapping[str, Any]
+    features: FeatureOptions
+
+    def __str__(self) -> str:
+        features, scale = self.features.features, self.features.scale
+        words = [self.loss, *map(str, self.settings.values()), features, *([] if scale == "none" else [scale])]
+        return ", ".join(words)
+
+    def grid(self, common: Mapping[str, Any]) -> Grid:
+        """With three values of C, or the trainer's own grid thinned out; ``common``: settings of every trainer."""
+        trainer = trainer_of(self.loss)
+        suggested: dict[str, Sequence[Any]] = {name: (value,) for name, value in self.settings.items()}
+        for name, (_, about) in declared(trainer.Settings).items():
+            if name in suggested or about.grid is None:
+                continue
+            if about.multiples:
+                suggested[name] = tuple(map(Multiple, MULTIPLES))
+            elif len(about.grid) > len(MULTIPLES):
+                suggested[name] = about.grid[1::2]
+        return Grid.of(
+            lambda settings: trainer(self.loss, settings),
+            trainer.Settings(**common),
+            suggested=suggested,
+            features=self.features,
+        )
+
+
+def loss_of_metric(metric: str) -> str | None:
+    """The loss that is the shortfall of ``metric``, if there is one."""
+    for name in dict.fromkeys((metric.lower(), metric.lower().replace("(exp)", ""), *LOSSES)):
+        try:
+            if make_loss(name).metric == metric:
+                return name
+        except ValueError:
+            continue
+    return None
+
+
+def portfolio(dataset: Dataset, metric: str, features: FeatureOptions, target: Target) -> list[Entry]:
+    """What is worth trying for ``metric`` on these rows. ``features``: its constant feature, and its scaling, if it has
+    one, are those of every entry."""
+    n, d = dataset.X.shape
+    standard = features if features.scale != "none" else replace(features, scale="standard")
+    piecewise = replace(standard, features="piecewise")
+    plain = list(dict.fromkeys((standard, features)))
+    two_classes = target.grades is None
+    own = loss_of_metric(metric)
+    losses = list(dict.fromkeys(("ap", own) if own is not None else ("ap",)))
+    entries = []
+    for loss in losses:
+        made = make_loss(loss)
+        bounds = ("tight",) if made.starts_from else ("hinge", "tight") if made.over_rankings else ("hinge",)
+        for options in (*plain, piecewise) if loss == "ap" else (standard, piecewise):
+            entries += [Entry(loss, {"bound": bound}, options) for bound in bounds]
+    if "auc" not in losses:
+        entries.append(Entry("auc", {"bound": "hinge"}, standard))
+    entries.append(Entry("wmw", {}, standard))
+    if two_classes:
+        entries.append(Entry("zero-one", {"bound": "hinge"}, standard))
+    small = n <= KERNEL_ROWS
+    others = [("spline", small and not sp.issparse(dataset.X)), ("products", small and d <= PRODUCT_FEATURES)]
+    others.append(("nystroem", small))
+    for name, tried in others:
+        if tried:
+            entries.append(Entry("ap", {"bound": "hinge"}, replace(standard, features=name)))
+    if small:
+        entries.append(Entry("ap", {"bound": "tight"}, replace(standard, features="nystroem")))
+    return entries
+
+
+@dataclass(slots=True, eq=False)
+class Screened:
+    """What became of the screening: the best candidate of each entry, in the order of their means, and the entries that
+    could not be tried, with the reason."""
+
+    entries: list[tuple[Entry, Candidate]] = field(default_factory=list)
+    left_out: list[tuple[Entry, str]] = field(default_factory=list)
+
+
+class PortfolioSearch:
+    """The two stages; parameters as of ``SettingsSearch``, whose object the final one is.
+
+    Parameters
+    ----------
+    common : settings that every trainer takes: seed, time_limit
+    folds : of the final; None: five, three of large data
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        metrics: Mapping[str, Metric],
+        *,
+        labels: LabelOptions = LabelOptions(),  # noqa: B008  # frozen
+        features: FeatureOptions = FeatureOptions(),  # noqa: B008  # frozen
+        common: Mapping[str, Any] | None = None,
+        folds: int | None = None,
+        seed: int = 0,
+        **more: Any,
+    ) -> None:
+        self.metrics = metrics
+        self.metric = next(iter(metrics))
+        self._dataset = dataset
+        self._common = common or {}
+        self._seed = seed
+        self._folds = folds or (SCREENING_FOLDS if dataset.n_values > MANY_VALUES else 5)
+        self._more = {"labels": labels, **more}
+        only_grades = all(metric.graded for metric in metrics.values())
+        self._target = judge(dataset, labels, None, graded_metrics=only_grades)
+        self.entries = portfolio(dataset, self.metric, features, self._target)
+        self.screened = Screened()
+
+    def screen(
+        self,
+        jobs: int = 0,
+        should_stop: Callable[[], bool] = _never,
+        ended: Callable[[Entry, Candidate | str], None] = _unseen,
+    ) -> None:
+        """Tries every entry; after being stopped, what was finished counts. ``ended`` is called with each entry and its
+        best candidate, or why there is none.
+
+        Raises
+        ------
+        FoldError, SelectionError, ValueError : as ``SettingsSearch.run``, where no entry can be tried
+        """
+        rows = sample(self._dataset, self._target, self._seed)
+        done: list[tuple[Entry, Candidate]] = []
+        failure: ValueError | None = None
+        for entry in self.entries:
+            if should_stop():
+                break
+            try:
+                grid = entry.grid(self._common)
+                search = SettingsSearch(
+                    rows, [grid], self.metrics, folds=SCREENING_FOLDS, seed=self._seed, **self._more
+                )
+                search.run(jobs, Followers(should_stop=should_stop), widen=False)
+            except (FeatureMapError, FoldError) as error:
+                failure = error
+                self.screened.left_out.append((entry, str(error)))
+                ended(entry, str(error))
+                continue
+            candidates = search.candidates()
+            if candidates:
+                done.append((entry, best(candidates, self.metric)))
+                ended(*done[-1])
+        if not done and failure is not None:
+            raise failure
+        self.screened.entries = sorted(done, key=lambda one: -one[1].mean(self.metric))
+
+    def finalists(self) -> list[Entry]:
+        """The entries that go on."""
+        ranked = self.screened.entries
+        if not ranked:
+            return []
+        least = ranked[0][1].mean(self.metric) - NEAR
+        return [entry for entry, candidate in ranked[:FINALISTS] if candidate.mean(self.metric) >= least]
+
+    def final(self) -> SettingsSearch:
+        """The search among the finalists over all rows, not run yet."""
+        grids = [entry.grid(self._common) for entry in self.finalists()]
+        return SettingsSearch(self._dataset, grids, self.metrics, folds=self._folds, seed=self._seed, **self._more)
+
+
+def sample(dataset: Dataset, target: Target, seed: int) -> Dataset:
+    """The rows that are screened: all of them, or where they are many whole queries, or all rows of the rarer class and
+    a share of the others."""
+    share = SCREENED_VALUES / max(1, dataset.n_values)
+    if share >= 1.0:
+        return dataset
+    rng = np.random.default_rng(seed)
+    n = dataset.X.shape[0]
+    if dataset.groups is not None:
+        names, of_row = np.unique(dataset.groups, return_inverse=True)
+        chosen = rng.random(names.size) < share
+        chosen[rng.permutation(names.size)[: 4 * SCREENING_FOLDS]] = True
+        return select(dataset, np.flatnonzero(chosen[of_row]))
+    keep = np.zeros(n, dtype=bool)
+    for which in (target.relevant, ~target.relevant):
+        rows = np.flatnonzero(which)
+        count = max(round(share * rows.size), min(rows.size, SCREENED_POSITIVES))
+        keep[rng.permutation(rows)[:count]] = True
+    return select(dataset, np.flatnonzero(keep))
+
+
+def select(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
+    """The rows ``rows`` (m,) int64 of a data set, copied."""
+    return replace(
+        dataset,
+        X=dataset.X[rows],
+        relevance=dataset.relevance[rows],
+        groups=None if dataset.groups is None else dataset.groups[rows],
+        costs=None if dataset.costs is None else dataset.costs[rows],
+    )
