@@ -114,7 +114,10 @@ def _explained(ranker: LinearRanker, X: Matrix, most: int, model: str) -> Iterat
         raise Failure(BAD_DATA, f"{model}: nobody can say what each feature gave: {error}") from None
     names = [printable(name) for name in ranker.features()]
     for block in contributions.blocks():
-        order = np.argsort(-np.abs(block), axis=1, kind="stable")[:, :most]
+        first = min(most, block.shape[1])
+        some = np.sort(np.argpartition(-np.abs(block), first - 1, axis=1)[:, :first], axis=1)
+        sizes = np.abs(np.take_along_axis(block, some, axis=1))
+        order = np.take_along_axis(some, np.argsort(-sizes, axis=1, kind="stable"), axis=1)
         values = np.take_along_axis(block, order, axis=1)
         for features, gave in zip(order.tolist(), values.tolist(), strict=True):
             yield [f"{names[j]}={value:+.6g}" for j, value in zip(features, gave, strict=True) if value]

@@ -58,7 +58,7 @@ def test_sparse_rows(features, middle):
 
 def test_models_there_and_back(middle, tmp_path):
     X, y = middle
-    model = APSVMClassifier(features="Piecewise").fit(X, y)
+    model = APSVMClassifier(features="Piecewise", bound="hinge", C=10).fit(X, y)
     model.to_model().save(tmp_path / "m")
     stored = load_model(tmp_path / "m")
     assert stored.header.features.map == "piecewise:4"

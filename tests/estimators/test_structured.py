@@ -469,12 +469,14 @@ def test_the_default_C(data):
 
 
 def test_multiples_of_the_default_C(data):
-    default = APSVMClassifier().fit(data.X, data.relevant).C_
-    assert pytest.approx(10 * default) == APSVMClassifier(C="10x").fit(data.X, data.relevant).C_
-    model = clone(APSVMRanker(C="10x", relevant_from=2))
+    """Of a bound's own default: a bound that is chosen comes with a C of its own."""
+    default = APSVMClassifier(bound="hinge").fit(data.X, data.relevant).C_
+    tenfold = APSVMClassifier(bound="hinge", C="10x").fit(data.X, data.relevant).C_
+    assert tenfold == pytest.approx(10 * default)
+    model = clone(APSVMRanker(C="10x", relevant_from=2, bound="hinge"))
     assert model.get_params()["C"] == "10x"
     by_query = model.fit(data.X, data.y, qid=data.qid).C_
-    assert by_query == pytest.approx(10 * APSVMRanker(relevant_from=2).fit(data.X, data.y, qid=data.qid).C_)
+    assert by_query == pytest.approx(10 * clone(model).set_params(C="auto").fit(data.X, data.y, qid=data.qid).C_)
     search = GridSearchCV(APSVMClassifier(), {"C": ["0.001x", "auto", "10x", 30]}, cv=3, error_score="raise")
     search.fit(data.X, data.relevant)
     assert np.ptp(search.cv_results_["mean_test_score"]) > 0

@@ -12,18 +12,22 @@ B-splines of 0 are not 0: mapped rows are dense.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm.data.features import FeatureMapError
 from apsvm.data.features.base import check_size
 from apsvm.data.features.columns import ColumnValues
 from apsvm.data.features.knots import KnottedMap
 from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 DEGREE = 3
 
@@ -82,6 +86,16 @@ class Spline(KnottedMap):
             for name, width in zip(features, widths, strict=True)
             for number in range(width)
         ]
+
+    @classmethod
+    def of_arrays(cls, n_in: int, parameter: int | None, arrays: Mapping[str, AnyArray]) -> Self:
+        result = super(Spline, cls).of_arrays(n_in, parameter, arrays)
+        curved = np.flatnonzero(np.diff(result.starts)).tolist()
+        with np.errstate(over="ignore", invalid="ignore"):
+            for j in curved:
+                if not np.isfinite(_extended(result.of_feature(j))).all():
+                    raise FeatureMapError("knots of a feature lie farther from each other than float64 reaches")
+        return result
 
     def sources(self) -> NDArray[np.int64]:
         return np.repeat(np.arange(self.n_in, dtype=np.int64), self._widths())

@@ -172,6 +172,7 @@ def test_arrays_that_are_no_map_s(name, X):
         ("piecewise", {"knots": [np.inf], "starts": [0, 1]}, "not finite"),
         ("spline", {"knots": [1.0, 2.0], "starts": [0, 2]}, "less than 3 knots"),
         ("piecewise", {"knots": [], "starts": [0, 0], "ranges": [[0.0], [2.0], [1.0]]}, "not of lowest values, means"),
+        ("spline", {"knots": [-1e308, 0.0, 1e308], "starts": [0, 3]}, "farther from each other than float64"),
         ("products", {"centre": [0.0], "deviation": [0.0]}, "not above 0"),
         (
             "nystroem:2",
