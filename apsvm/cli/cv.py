@@ -299,10 +299,10 @@ class _Run:
 
         def widened(number: int, name: str, values: Sequence[Any]) -> None:
             listed = ", ".join(map(shown, values))
-            say(f" the best {spelled(self.grids[number], name)} stands at the edge of its grid: {listed} as well")
+            say(f" the best {spelled(search.grids[number], name)} stands at the edge of its grid: {listed} as well")
 
         def ended(path: PathInFold, done: int, total: int) -> None:
-            say(f" {done:>{len(str(total))}}/{total}  {progress_line(path, self.grids, search.metric)}")
+            say(f" {done:>{len(str(total))}}/{total}  {progress_line(path, search.grids, search.metric)}")
 
         followers = Followers(should_stop=lambda: bool(signals))
         if not self.given["quiet"]:

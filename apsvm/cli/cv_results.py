@@ -32,6 +32,9 @@ def progress_line(path: PathInFold, grids: Sequence[Grid], metric: str) -> str:
     value, along = f"{metric} {best.values[metric]:.4f}", grid.along
     seconds = f"in {math.fsum(setting.seconds for setting in settings):.2f} s"
     of_loss = [grid.trainer.loss_name] if len(grids) > 1 else []
+    if grid.features is not None:
+        of_loss.append(grid.features.features)
+    of_loss += [shown(axis.values[0]) for axis in grid.axes if grid.features is not None and axis.name == "bound"]
     others = [shown(best.choice[axis.name]) for axis in _told_apart(grid) if axis is not along]
     start = f"fold {path.task.fold + 1}  " + " ".join([*of_loss, *others, ""])
     if along is None:
@@ -120,7 +123,11 @@ class Results:
         """The settings of which there are several values, and last those that the rows follow first."""
         grids = self.search.grids
         last = dict.fromkeys(spelled(grid, grid.along.name) for grid in grids if grid.along is not None)
-        first = dict.fromkeys(spelled(grid, axis.name) for grid in grids for axis in _told_apart(grid))
+        tried: dict[str, set[str]] = {}
+        for grid in grids:
+            for axis in grid.axes:
+                tried.setdefault(spelled(grid, axis.name), set()).update(map(shown, axis.values))
+        first = [name for name, values in tried.items() if len(values) > 1]
         return [*(name for name in first if name not in last), *last]
 
     def to_json(self) -> JsonDict:

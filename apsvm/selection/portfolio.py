@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from apsvm.data.features import FeatureMapError
@@ -127,13 +126,9 @@ def portfolio(dataset: Dataset, metric: str, features: FeatureOptions, target: T
     if two_classes:
         entries.append(Entry("zero-one", {"bound": "hinge"}, standard))
     small = n <= KERNEL_ROWS
-    others = [("spline", small and not sp.issparse(dataset.X)), ("products", small and d <= PRODUCT_FEATURES)]
-    others.append(("nystroem", small))
-    for name, tried in others:
-        if tried:
-            entries.append(Entry("ap", {"bound": "hinge"}, replace(standard, features=name)))
-    if small:
-        entries.append(Entry("ap", {"bound": "tight"}, replace(standard, features="nystroem")))
+    for name, tried in (("spline", small), ("products", small and d <= PRODUCT_FEATURES), ("nystroem", small)):
+        bounds = ("hinge", "tight") if name == "nystroem" else ("hinge",)
+        entries += [Entry("ap", {"bound": bound}, replace(standard, features=name)) for bound in bounds if tried]
     return entries
 
 
