@@ -2,9 +2,9 @@
 
 >>> import apsvm
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
-['APSVMClassifier', 'APSVMRanker', 'DataError', 'Dataset', 'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker',
- 'ModelError', 'RankNCG', 'RankerSet', 'WARPRanker', 'WeakRankerWarning', 'estimator_for', 'load_any_model',
- 'load_model', 'most_violated_ranking', 'read_svmlight']
+['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'DataError', 'Dataset',
+'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker', 'ModelError', 'RankNCG', 'RankerSet', 'WARPRanker',
+'WeakRankerWarning', 'estimator_for', 'load_any_model', 'load_model', 'most_violated_ranking', 'read_svmlight']
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from apsvm.data.svmlight import read_svmlight
     from apsvm.estimators import (
         APSVMClassifier,
+        APSVMClassifierCV,
         APSVMRanker,
+        APSVMRankerCV,
         DirectLossClassifier,
         DirectLossRanker,
         RankNCG,
@@ -32,7 +34,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "APSVMClassifier",
+    "APSVMClassifierCV",
     "APSVMRanker",
+    "APSVMRankerCV",
     "DataError",
     "Dataset",
     "DirectLossClassifier",
@@ -52,7 +56,9 @@ __all__ = [
 
 _HOMES = {
     "APSVMClassifier": "apsvm.estimators",
+    "APSVMClassifierCV": "apsvm.estimators",
     "APSVMRanker": "apsvm.estimators",
+    "APSVMRankerCV": "apsvm.estimators",
     "DataError": "apsvm.data.dataset",
     "Dataset": "apsvm.data.dataset",
     "DirectLossClassifier": "apsvm.estimators",

@@ -9,13 +9,16 @@ query. ``RankNCG`` is ``--loss wmw`` and ``WARPRanker`` ``--loss warp``: rankers
 
 from apsvm.estimators.base import WeakRankerWarning
 from apsvm.estimators.made import DirectLossClassifier, DirectLossRanker, estimator_for
+from apsvm.estimators.portfolio import APSVMClassifierCV, APSVMRankerCV
 from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
 from apsvm.estimators.warp import WARPRanker
 
 __all__ = [
     "APSVMClassifier",
+    "APSVMClassifierCV",
     "APSVMRanker",
+    "APSVMRankerCV",
     "DirectLossClassifier",
     "DirectLossRanker",
     "RankNCG",

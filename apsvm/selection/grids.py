@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from apsvm.data.labels import LabelOptions
 from apsvm.trainers.base import AnyTrainer, Outcome
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, declared
@@ -131,7 +132,8 @@ class Grid:
     settings : those that are not tried out
     axes : those that are: words, then numbers, then the path
     trainer : the plan of ``settings``
-    features : what is done to the features, where that is another thing than for the other grids
+    features, labels : what is done to the features, and what is said of the labels, where that is another thing than
+        for the other grids
     """
 
     plan: Callable[[Settings], AnyTrainer]
@@ -139,6 +141,7 @@ class Grid:
     axes: tuple[Axis, ...]
     trainer: AnyTrainer
     features: FeatureOptions | None = None
+    labels: LabelOptions | None = None
 
     @classmethod
     def of(
@@ -149,6 +152,7 @@ class Grid:
         *,
         suggested: Mapping[str, Sequence[Any]] | None = None,
         features: FeatureOptions | None = None,
+        labels: LabelOptions | None = None,
     ) -> Grid:
         """The grid that the trainer declares, but where ``named`` has values, by the settings' names, or else
         ``suggested``, which nobody named: those may be widened.
@@ -173,7 +177,7 @@ class Grid:
             if name in values
         ]
         axes.sort(key=lambda axis: (axis.path, axis.numeric))
-        grid = cls(plan, settings, tuple(axes), trainer, features)
+        grid = cls(plan, settings, tuple(axes), trainer, features, labels)
         for _ in grid.variants():
             pass  # each is checked as it is made
         return grid

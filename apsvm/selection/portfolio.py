@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.features import FeatureMapError
-from apsvm.data.labels import LabelOptions, Target, judge
+from apsvm.data.labels import LabelOptions, Takes, Target, judge
 from apsvm.losses import LOSSES, make_loss
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.folds import FoldError
@@ -63,11 +63,13 @@ class Entry:
     loss : as ``--loss`` names it
     settings : settings by name, each a single value
     features : what is done to the features
+    labels : what is said of the labels; None: what the user said
     """
 
     loss: str
     settings: Mapping[str, Any]
     features: FeatureOptions
+    labels: LabelOptions | None = None
 
     def __str__(self) -> str:
         features, scale = self.features.features, self.features.scale
@@ -90,6 +92,7 @@ class Entry:
             trainer.Settings(**common),
             suggested=suggested,
             features=self.features,
+            labels=self.labels,
         )
 
 
@@ -104,16 +107,18 @@ def loss_of_metric(metric: str) -> str | None:
     return None
 
 
-def portfolio(dataset: Dataset, metric: str, features: FeatureOptions, target: Target) -> list[Entry]:
-    """What is worth trying for ``metric`` on these rows. ``features``: its constant feature, and its scaling, if it has
-    one, are those of every entry."""
+def portfolio(
+    dataset: Dataset, metric: str, features: FeatureOptions, target: Target, labels: LabelOptions
+) -> list[Entry]:
+    """What is worth trying for ``metric`` on these rows, which are judged as ``target`` says. ``features``: its
+    constant feature, and its scaling, if it has one, are those of every entry. ``labels``: what the user said."""
     n, d = dataset.X.shape
     standard = features if features.scale != "none" else replace(features, scale="standard")
     piecewise = replace(standard, features="piecewise")
     plain = list(dict.fromkeys((standard, features)))
-    two_classes = target.grades is None
+    graded = target.grades is not None and len(dataset.classes()) > 2
     own = loss_of_metric(metric)
-    losses = list(dict.fromkeys(("ap", own) if own is not None else ("ap",)))
+    losses = list(dict.fromkeys(name for name in ("ap", "ndcg" if graded else None, own) if name is not None))
     entries = []
     for loss in losses:
         made = make_loss(loss)
@@ -123,13 +128,19 @@ def portfolio(dataset: Dataset, metric: str, features: FeatureOptions, target: T
     if "auc" not in losses:
         entries.append(Entry("auc", {"bound": "hinge"}, standard))
     entries.append(Entry("wmw", {}, standard))
-    if two_classes:
+    if not graded:
         entries.append(Entry("zero-one", {"bound": "hinge"}, standard))
     small = n <= KERNEL_ROWS
     for name, tried in (("spline", small), ("products", small and d <= PRODUCT_FEATURES), ("nystroem", small)):
         bounds = ("hinge", "tight") if name == "nystroem" else ("hinge",)
         entries += [Entry("ap", {"bound": bound}, replace(standard, features=name)) for bound in bounds if tried]
-    return entries
+    if not graded or labels != LabelOptions():
+        return entries
+    # Losses that know two classes take what any grade above 0 is as relevant, as metrics of two classes do.
+    assert target.grades is not None
+    relevant = LabelOptions(relevant_from=float(target.grades[target.relevant].min()))
+    takes = {entry.loss: trainer_of(entry.loss)(entry.loss).takes for entry in entries}
+    return [replace(entry, labels=relevant) if takes[entry.loss] is Takes.TWO_CLASSES else entry for entry in entries]
 
 
 @dataclass(slots=True, eq=False)
@@ -169,9 +180,11 @@ class PortfolioSearch:
         self._seed = seed
         self._folds = folds or (SCREENING_FOLDS if dataset.n_values > MANY_VALUES else 5)
         self._more = {"labels": labels, **more}
-        only_grades = all(metric.graded for metric in metrics.values())
-        self._target = judge(dataset, labels, None, graded_metrics=only_grades)
-        self.entries = portfolio(dataset, self.metric, features, self._target)
+        # Where rows have queries, labels beyond ±1 and 0 are grades; else they may well be classes, and somebody has to
+        # say which one is positive.
+        graded = all(metric.graded for metric in metrics.values()) or dataset.groups is not None
+        self._target = judge(dataset, labels, None, graded_metrics=graded)
+        self.entries = portfolio(dataset, self.metric, features, self._target, labels)
         self.screened = Screened()
 
     def screen(
@@ -187,7 +200,10 @@ class PortfolioSearch:
         ------
         FoldError, SelectionError, ValueError : as ``SettingsSearch.run``, where no entry can be tried
         """
-        rows = sample(self._dataset, self._target, self._seed)
+        which = sample(self._dataset, self._target, self._seed)
+        rows, target = self._dataset, self._target
+        if which is not None:
+            rows, target = select(rows, which), target.of(which)
         done: list[tuple[Entry, Candidate]] = []
         failure: ValueError | None = None
         for entry in self.entries:
@@ -196,7 +212,13 @@ class PortfolioSearch:
             try:
                 grid = entry.grid(self._common)
                 search = SettingsSearch(
-                    rows, [grid], self.metrics, folds=SCREENING_FOLDS, seed=self._seed, **self._more
+                    rows,
+                    [grid],
+                    self.metrics,
+                    folds=SCREENING_FOLDS,
+                    seed=self._seed,
+                    judged_by=target,
+                    **self._more,
                 )
                 search.run(jobs, Followers(should_stop=should_stop), widen=False)
             except (FeatureMapError, FoldError) as error:
@@ -223,28 +245,30 @@ class PortfolioSearch:
     def final(self) -> SettingsSearch:
         """The search among the finalists over all rows, not run yet."""
         grids = [entry.grid(self._common) for entry in self.finalists()]
-        return SettingsSearch(self._dataset, grids, self.metrics, folds=self._folds, seed=self._seed, **self._more)
+        return SettingsSearch(
+            self._dataset, grids, self.metrics, folds=self._folds, seed=self._seed, judged_by=self._target, **self._more
+        )
 
 
-def sample(dataset: Dataset, target: Target, seed: int) -> Dataset:
-    """The rows that are screened: all of them, or where they are many whole queries, or all rows of the rarer class and
-    a share of the others."""
+def sample(dataset: Dataset, target: Target, seed: int) -> NDArray[np.int64] | None:
+    """The rows that are screened, ascending: None for all of them; where they are many, whole queries, or all rows of
+    the rarer class, as far as they are few, and a share of the others."""
     share = SCREENED_VALUES / max(1, dataset.n_values)
     if share >= 1.0:
-        return dataset
+        return None
     rng = np.random.default_rng(seed)
     n = dataset.X.shape[0]
     if dataset.groups is not None:
         names, of_row = np.unique(dataset.groups, return_inverse=True)
         chosen = rng.random(names.size) < share
         chosen[rng.permutation(names.size)[: 4 * SCREENING_FOLDS]] = True
-        return select(dataset, np.flatnonzero(chosen[of_row]))
+        return np.flatnonzero(chosen[of_row])
     keep = np.zeros(n, dtype=bool)
     for which in (target.relevant, ~target.relevant):
         rows = np.flatnonzero(which)
         count = max(round(share * rows.size), min(rows.size, SCREENED_POSITIVES))
         keep[rng.permutation(rows)[:count]] = True
-    return select(dataset, np.flatnonzero(keep))
+    return np.flatnonzero(keep)
 
 
 def select(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:

@@ -64,6 +64,7 @@ class SettingsSearch:
     seed : of the folds
     one_standard_error : the rule of the choice, see ``apsvm.selection.choice``
     query_weights : weight of each query in training, 1 where not named
+    judged_by : what the rows are judged by; None: what their labels mean to the losses, where these agree
 
     Raises
     ------
@@ -83,6 +84,7 @@ class SettingsSearch:
         seed: int = 0,
         one_standard_error: bool = False,
         query_weights: Mapping[int, float] | None = None,
+        judged_by: Target | None = None,
     ) -> None:
         # Stored as passes over them go fastest, once for all folds.
         dataset = replace(dataset, X=Rows(dataset.X).for_many_passes().in_memory().matrix)
@@ -92,11 +94,11 @@ class SettingsSearch:
         self.seed = seed
         self.rule = "one standard error" if one_standard_error else "highest mean"
         fits = [
-            Fit.of(dataset, grid.trainer, labels, grid.features or features, query_weights=query_weights)
+            Fit.of(dataset, grid.trainer, grid.labels or labels, grid.features or features, query_weights=query_weights)
             for grid in grids
         ]
         only_grades = all(metric.graded for metric in metrics.values())
-        target = _judged_by(dataset, [fit.target for fit in fits], labels, only_grades=only_grades)
+        target = judged_by or _judged_by(dataset, [fit.target for fit in fits], labels, only_grades=only_grades)
         made = make_folds(target, dataset.groups, folds, seed, only_grades=only_grades)
         self._cross = CrossValidation(fits, target, metrics, made)
         self._measured: dict[tuple[int, tuple[Any, ...]], dict[int, Measured]] = {}
