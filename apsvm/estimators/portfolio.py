@@ -1,5 +1,5 @@
-"""``apsvm cv`` with nothing named, as estimators: a portfolio of losses, bounds and feature maps is searched for a metric,
-and the best of it trained on all rows (``selection.portfolio``)."""
+"""``apsvm cv`` with nothing named, as estimators: a portfolio of losses, bounds and feature maps is searched for a
+metric, and the best of it trained on all rows (``selection.portfolio``)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ class _Portfolio(ByQuery):
             candidates = search.candidates()
             chosen = search.choose(candidates)
             refit = search.refit(chosen, len(candidates), jobs)
-        assert refit is not None and isinstance(refit.model, LinearRanker)
+        assert refit is not None
+        assert isinstance(refit.model, LinearRanker)
         self.best_score_ = chosen.mean(whole.metric)
         screened: list[dict[str, str | float]] = [
             {"entry": str(entry), "stage": "screening", "mean": one.mean(whole.metric)}

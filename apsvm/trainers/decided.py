@@ -20,7 +20,7 @@ from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.settings import Multiple, SettingsError
 from apsvm.trainers.stage import Trained
 from apsvm.trainers.structured_svm import train_path
-from apsvm.trainers.top_losses import Start, default_C_at, find_start, train_from_start
+from apsvm.trainers.top_losses import Start, default_C_at, find_start, train_from_start, train_no_worse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +48,10 @@ class Decided:
         if settings.oracle == "appx":
             yield from ((C, train_approximate(data, loss, settings, C, watch)) for C in values)
         elif start is not None and start.loss is not None:
-            yield from train_from_start(data, loss, settings, values, watch, start)
+            if settings.C == StructuredSettings().C:
+                yield train_no_worse(data, loss, settings, values[0], watch, start)
+            else:
+                yield from train_from_start(data, loss, settings, values, watch, start)
         else:
             point = None if start is None else start.w
             besides = None if self.choice is None or start is not None else self.choice.w

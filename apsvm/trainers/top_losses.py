@@ -9,8 +9,9 @@ to Δ(w₀) as w₀ is lengthened, and C is the one for which the length t with
 
     r(t·w₀) = r(0) − φ·{r(0) − Δ(w₀)},   φ = 1/10,          is the best:   t·‖w₀‖² + C·d r(t·w₀)/dt = 0.
 
-What is returned is never worse, in its own Δ on the training rows, than the start: where the descent ends higher, the
-start is returned with the certificate of its own problem.
+Where C is left to the default, what is returned is never worse, in its own Δ on the training rows, than the start: φ
+grows until it is not, or else the start is returned with the certificate of its own problem. A C that was named is what
+is trained with, whatever comes of it: on short lists a small one ranks new rows better and the training rows worse.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from apsvm.trainers.settings import Multiple
 from apsvm.trainers.stage import Trained
 from apsvm.trainers.structured_svm import train_path
 
-#: φ: between .05 and .3 the ranking hardly changes; beyond, it begins to fit the training rows' noise.
-DESCENT = 0.1
+#: φ, and what it grows to. On long lists .05 and .3 are alike, and beyond, the training rows' noise is fitted.
+DESCENTS = (0.1, 0.5, 0.9, 0.97, 0.99)
 #: Lengths of the start that are tried, each so many times the one before, and how often.
 LENGTHEN, LENGTHENINGS = 4.0, 24
 
@@ -78,8 +79,14 @@ def find_start(data: TrainingSet, loss: Loss, settings: StructuredSettings, watc
     return Start(base, trained.w, trained, C, choice)
 
 
-def default_C_at(data: TrainingSet, loss: Loss, settings: StructuredSettings, start: NDArray[np.float64]) -> float:
-    """See the module; the rule of the features' scale where the start is no better than w = 0."""
+def default_C_at(
+    data: TrainingSet,
+    loss: Loss,
+    settings: StructuredSettings,
+    start: NDArray[np.float64],
+    descent: float = DESCENTS[0],
+) -> float:
+    """See the module, ``descent`` is φ; the rule of the features' scale where the start is no better than w = 0."""
     ramp = Ramp(
         make_risk(
             data.rows.for_many_passes(),
@@ -94,7 +101,7 @@ def default_C_at(data: TrainingSet, loss: Loss, settings: StructuredSettings, st
     scores, slopes = ramp.scores(start), ramp.vectors.empty()
     none = ramp.tangent(np.zeros(scores.size), slopes).value
     reached = _own_loss(data, loss, start)
-    wanted = none - DESCENT * (none - reached)
+    wanted = none - descent * (none - reached)
 
     def at(length: float) -> float:
         return ramp.tangent(length * scores, slopes).value
@@ -136,26 +143,42 @@ def train_from_start(
     watch: Watch,
     start: Start,
 ) -> Iterator[tuple[float, Trained]]:
-    """For each C the tight bound's stationary point below ``start``, or the start itself where that ranks the training
-    rows better; with the C of what is returned."""
+    """For each C the tight bound's stationary point below ``start``, and that C."""
     settings = replace(settings, bound="tight")
+    path = train_path(data, loss, settings, values_of_C, watch, tight_start=start.w)
+    for C, trained in zip(values_of_C, path, strict=False):
+        yield C, _after(start, trained)
+
+
+def train_no_worse(
+    data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch, start: Start
+) -> tuple[float, Trained]:
+    """The tight bound's stationary point for ``C``, or for larger ones until the training rows are ranked no worse than
+    by the start, or the start itself; with the C that it is of."""
     at_start = _own_loss(data, loss, start.w)
-    for C, trained in zip(
-        values_of_C, train_path(data, loss, settings, values_of_C, watch, tight_start=start.w), strict=False
-    ):
-        whole = trained
-        if start.trained is not None:
-            whole = replace(trained, stages=[*start.trained.stages, *trained.stages])
-        if start.trained is None or start.loss is None or _own_loss(data, loss, trained.w) <= at_start:
-            yield C, whole
-        elif trained.state is State.INTERRUPTED:
-            yield C, replace(whole, w=start.w)
-        else:
-            note = (
-                f"the descent on {loss.name} ended at a higher {loss.name} loss on the training rows than it began "
-                f"with: this is the model of {start.loss.name}"
-            )
-            yield start.C, replace(start.trained, certified_loss=start.loss.name, notes=[*start.trained.notes, note])
+    began = time.perf_counter()
+    for descent in DESCENTS:
+        if descent > DESCENTS[0]:
+            C = default_C_at(data, loss, settings, start.w, descent)
+        limit = settings.time_limit
+        left = None if limit is None else max(0.0, limit - (time.perf_counter() - began))
+        ((_, trained),) = train_from_start(data, loss, replace(settings, time_limit=left), [C], watch, start)
+        if _own_loss(data, loss, trained.w) <= at_start:
+            return C, trained
+        if trained.state is not State.CONVERGED:
+            return C, replace(trained, w=start.w)
+    assert start.trained is not None
+    assert start.loss is not None
+    note = (
+        f"the descent on {loss.name} ended at a higher {loss.name} loss on the training rows than it began with: this "
+        f"is the model of {start.loss.name}"
+    )
+    return start.C, replace(start.trained, certified_loss=start.loss.name, notes=[*start.trained.notes, note])
+
+
+def _after(start: Start, trained: Trained) -> Trained:
+    """With the stages that led to the start before its own."""
+    return trained if start.trained is None else replace(trained, stages=[*start.trained.stages, *trained.stages])
 
 
 def _own_loss(data: TrainingSet, loss: Loss, w: NDArray[np.float64]) -> float:
