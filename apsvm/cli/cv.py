@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from apsvm.selection.choice import Candidate
     from apsvm.selection.cross_validation import PathInFold
     from apsvm.selection.grids import Grid
-    from apsvm.selection.portfolio import Entry
+    from apsvm.selection.portfolio import Entry, PortfolioSearch
     from apsvm.selection.search import SettingsSearch
 
 #: Of no use without a log, or where the rows that are left out measure every setting.
@@ -78,6 +78,11 @@ class CvCommand(click.Command):
     "--one-standard-error", is_flag=True,
     help="Choose not the best setting but the simplest, of the smallest C or the largest lambda, whose mean is within "
     "one standard error of the best.",
+)  # fmt: skip
+@click.option(
+    "--nested", is_flag=True,
+    help="Also say what the choice is worth on rows that it has not seen: search, choose and train in each of as many "
+    "outer folds, and judge what those leave out. Takes as many times as long.",
 )  # fmt: skip
 @click.option("-o", "--output", metavar="MODEL", help="Train the chosen setting on all rows and write this model.")
 @click.option("--json", metavar="FILE", help="Write all results, each fold's included; - for stdout.")
@@ -130,6 +135,8 @@ def cv(data: str, read: ReadOptions, **given: Any) -> int:
             say("interrupted: the table is of what was finished" + (", no model written" if run.output else ""))
             return stopped
         as_asked = all(candidate.as_asked for candidate in candidates)
+        if given["nested"]:
+            run.nest(search, signals)
         if run.output is not None:
             as_asked &= run.refit(search, chosen, len(candidates), signals)
             if signals:
@@ -212,21 +219,8 @@ class _Run:
 
     def search(self, dataset: Dataset) -> SettingsSearch:
         """What is to be done on these rows; ends the command if they do not fit."""
-        from apsvm.selection.search import SettingsSearch
-
-        trainer, weights = self.grids[0].trainer, self._query_weights(dataset)
         with bad_data(dataset.source):
-            search = SettingsSearch(
-                dataset,
-                self.grids,
-                self.metrics,
-                labels=label_options(self.given, trainer),
-                features=feature_options(self.given, trainer),
-                folds=self.given["folds"],
-                seed=self.given["seed"],
-                one_standard_error=self.given["one_standard_error"],
-                query_weights=weights,
-            )
+            search = self._settings_search(dataset)
         families = set()
         for fit in search.fits:
             family = fit.trainer.family  # what there is to say of the data, each says once
@@ -236,23 +230,83 @@ class _Run:
             say(described(dataset, search.fits[0].target))
         return search
 
-    def finalists(self, dataset: Dataset, signals: Sequence[int]) -> SettingsSearch:
-        """The search among the best of the portfolio, with a line for each entry as it is screened."""
+    def _settings_search(self, dataset: Dataset) -> SettingsSearch:
+        from apsvm.selection.search import SettingsSearch
+
+        trainer, given = self.grids[0].trainer, self.given
+        return SettingsSearch(
+            dataset,
+            self.grids,
+            self.metrics,
+            labels=label_options(given, trainer),
+            features=feature_options(given, trainer),
+            folds=given["folds"],
+            seed=given["seed"],
+            one_standard_error=given["one_standard_error"],
+            query_weights=self._query_weights(dataset),
+        )
+
+    def _portfolio(self, dataset: Dataset) -> PortfolioSearch:
         from apsvm.selection.portfolio import PortfolioSearch
 
-        trainer, weights, given = self.grids[0].trainer, self._query_weights(dataset), self.given
+        trainer, given = self.grids[0].trainer, self.given
+        return PortfolioSearch(
+            dataset,
+            self.metrics,
+            labels=label_options(given, trainer),
+            features=feature_options(given, trainer),
+            common={"time_limit": given["time_limit"], "seed": given["seed"]},
+            folds=given["folds"] if given_by_user("folds") else None,
+            seed=given["seed"],
+            one_standard_error=given["one_standard_error"],
+            query_weights=self._query_weights(dataset),
+        )
+
+    def nest(self, search: SettingsSearch, signals: Sequence[int]) -> None:
+        """The whole search again in outer folds, with a line for each."""
+        from statistics import fmean, stdev
+
+        from apsvm.selection.nested import nested
+        from apsvm.selection.search import Followers
+
+        given, stop = self.given, Followers(should_stop=lambda: bool(signals))
+
+        def again(rows: Dataset) -> SettingsSearch | None:
+            if self.tries_all:
+                whole = self._portfolio(rows)
+                whole.screen(given["jobs"], stop.should_stop)
+                if signals or not whole.finalists():
+                    return None
+                inner = whole.final()
+            else:
+                inner = self._settings_search(rows)
+            inner.run(given["jobs"], stop)
+            return inner
+
+        done = []
+        with bad_data(search.dataset.source):
+            folds = nested(
+                search.dataset, search.target, self.metrics, again,
+                folds=given["folds"], seed=given["seed"], jobs=given["jobs"], should_stop=stop.should_stop,
+            )  # fmt: skip
+            for number, fold in enumerate(folds, 1):
+                done.append(fold)
+                if not given["quiet"]:
+                    say(
+                        f" outer fold {number}: {search.metric} {fold.values[search.metric]:.4f}, chosen: {fold.chosen}"
+                    )
+        if len(done) < given["folds"]:
+            say("interrupted: not all outer folds were done")
+            return
+        for metric in self.metrics:
+            values = [fold.values[metric] for fold in done]
+            put(f"nested, {len(done)} folds: {metric} {fmean(values):.4f} ± {stdev(values):.4f}")
+
+    def finalists(self, dataset: Dataset, signals: Sequence[int]) -> SettingsSearch:
+        """The search among the best of the portfolio, with a line for each entry as it is screened."""
+        given = self.given
         with bad_data(dataset.source):
-            whole = PortfolioSearch(
-                dataset,
-                self.metrics,
-                labels=label_options(given, trainer),
-                features=feature_options(given, trainer),
-                common={"time_limit": given["time_limit"], "seed": given["seed"]},
-                folds=given["folds"] if given_by_user("folds") else None,
-                seed=given["seed"],
-                one_standard_error=given["one_standard_error"],
-                query_weights=weights,
-            )
+            whole = self._portfolio(dataset)
             total, screened = len(whole.entries), 0
 
             def ended(entry: Entry, result: Candidate | str) -> None:

@@ -1,0 +1,77 @@
+"""What a choice is worth on rows that it has not seen: the whole of it, the search, the choice and the training on all
+rows, in each of some outer folds, judged on what that fold leaves out. The mean over the folds of the search itself,
+by which the winner was chosen, is a little too high."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apsvm.data.labels import Target
+from apsvm.model import LinearRanker
+from apsvm.selection.choice import Candidate
+from apsvm.selection.folds import make_folds
+from apsvm.selection.portfolio import select
+from apsvm.selection.search import SettingsSearch
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.metrics import Metric
+
+
+@dataclass(frozen=True, slots=True)
+class OuterFold:
+    """What became of one: the chosen setting, in words, and each metric on the rows left out."""
+
+    chosen: str
+    values: Mapping[str, float]
+
+
+def nested(
+    dataset: Dataset,
+    target: Target,
+    metrics: Mapping[str, Metric],
+    search: Callable[[Dataset], SettingsSearch | None],
+    *,
+    folds: int,
+    seed: int,
+    jobs: int = 0,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Iterator[OuterFold]:
+    """The outer folds, as they are done; fewer if it is stopped.
+
+    Parameters
+    ----------
+    target : what the rows are judged by
+    search : gives the search over the rows it is given, run; None if it was stopped
+
+    Raises
+    ------
+    FoldError : a fold would go without
+    SelectionError, MetricError, ValueError : as the search and the metrics raise them
+    """
+    from apsvm.metrics.evaluate import evaluate
+
+    only_grades = all(metric.graded for metric in metrics.values())
+    for training, test in make_folds(target, dataset.groups, folds, seed, only_grades=only_grades):
+        run = None if should_stop() else search(select(dataset, training))
+        candidates: Sequence[Candidate] = [] if run is None else run.candidates()
+        if run is None or not candidates or should_stop():
+            return
+        chosen = run.choose(candidates)
+        refit = run.refit(chosen, len(candidates), jobs, should_stop)
+        if refit is None:
+            return
+        assert isinstance(refit.model, LinearRanker)
+        of_test = target.of(test)
+        result = evaluate(
+            list(metrics.values()),
+            refit.model.score(dataset.X[test]),
+            of_test.judgements,
+            None if dataset.groups is None else dataset.groups[test],
+            relevant_from=of_test.lowest_relevant,
+        )
+        features = run.fits[chosen.grid].features.features
+        setting = ", ".join([chosen.loss, features, *(f"{name} {value}" for name, value in chosen.choice.items())])
+        yield OuterFold(setting, result.values)
