@@ -1,6 +1,6 @@
 """What ``apsvm cv`` searches where nobody names anything: losses × bounds × feature maps × C, in two stages.
 
-First every entry of the portfolio is *screened*: three values of C in three folds, of a sample of the rows where they
+First every entry of the portfolio is *screened*: a few values of C in three folds, of a sample of the rows where they
 are many. The best few that are near the top go on to the *final*, a search over all rows in as many folds as were asked
 for, with wider grids where the best stands at the edge.
 
@@ -43,7 +43,8 @@ SCREENED_VALUES, SCREENED_POSITIVES = 2_000_000, 2000
 MANY_VALUES = 10_000_000
 #: Rows up to which kernels are tried, and features up to which all products are.
 KERNEL_ROWS, PRODUCT_FEATURES = 20_000, 40
-MULTIPLES = (0.1, 1.0, 10.0)
+#: Of the default C, by the bound; the first is for trainers without one.
+MULTIPLES = {"hinge": (0.01, 0.1, 1.0, 10.0), "tight": (0.1, 1.0, 10.0)}
 
 
 def _never() -> bool:
@@ -52,6 +53,10 @@ def _never() -> bool:
 
 def _unseen(*_: object) -> None:
     pass
+
+
+#: A setting's grid of more values is thinned out.
+MOST_VALUES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +82,16 @@ class Entry:
         return ", ".join(words)
 
     def grid(self, common: Mapping[str, Any]) -> Grid:
-        """With three values of C, or the trainer's own grid thinned out; ``common``: settings of every trainer."""
+        """With a few values of C, or the trainer's own grid thinned out; ``common``: settings of every trainer."""
         trainer = trainer_of(self.loss)
         suggested: dict[str, Sequence[Any]] = {name: (value,) for name, value in self.settings.items()}
         for name, (_, about) in declared(trainer.Settings).items():
             if name in suggested or about.grid is None:
                 continue
             if about.multiples:
-                suggested[name] = tuple(map(Multiple, MULTIPLES))
-            elif len(about.grid) > len(MULTIPLES):
+                bound = str(self.settings.get("bound", "hinge"))
+                suggested[name] = tuple(map(Multiple, MULTIPLES[bound]))
+            elif len(about.grid) > MOST_VALUES:
                 suggested[name] = about.grid[1::2]
         return Grid.of(
             lambda settings: trainer(self.loss, settings),

@@ -31,10 +31,11 @@ from apsvm.trainers.families.structured_svm import StructuredSettings, shown_C
 from apsvm.trainers.settings import Multiple
 from apsvm.trainers.structured_svm import rough_path
 
-#: Multiples of the default C that are tried, by bound, where none is named.
+#: Multiples of the default C that are tried, by bound, where none is named. The hinge's go down far: where rows are
+#: few, a C at which hardly anything but the direction of the classes' means is learned is often the best.
 #: The tight bound's from above: a large C escapes from the stationary points near the hinge's minimiser in which a
 #: small one would be caught, and each solution is a start for the next.
-MULTIPLES = {"hinge": (0.1, 1.0, 10.0), "tight": (100.0, 10.0, 1.0, 0.1)}
+MULTIPLES = {"hinge": (0.001, 0.01, 0.1, 1.0, 10.0), "tight": (100.0, 10.0, 1.0, 0.1)}
 #: How often a grid whose highest C is the best goes on to ten times that.
 WIDENINGS = 2
 #: The gap asked for, at the least: a ranking hardly changes below.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from apsvm.data.labels import Takes
     from apsvm.header import Json
     from apsvm.losses.base import Loss
+    from apsvm.trainers.bound_choice import Choice
     from apsvm.trainers.decided import Decided
     from apsvm.trainers.stage import Trained
     from apsvm.types import JsonDict
@@ -227,7 +228,12 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         for asked, given, name, (C, trained) in zip(self.settings.C, settings.C, self.names, results, strict=False):
             plan = replace(settings, C=(given,))
             outcome = self._outcome(data, plan, C, name, trained)
-            yield replace(outcome, settings=replace(self.settings, C=(asked,)), **_choice(decided, outcome))
+            yield replace(
+                outcome,
+                settings=replace(self.settings, C=(asked,)),
+                cautions=_cautions(trained, settings.bound, decided.choice),
+                **_choice(decided, outcome),
+            )
 
     def _outcome(
         self, data: TrainingSet, settings: StructuredSettings, C: float, name: str, trained: Trained
@@ -247,7 +253,6 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             interrupted=trained.state is State.INTERRUPTED,
             trouble=next((stage.solution.trouble for stage in trained.stages if stage.solution.trouble), None),
             settings=settings,
-            cautions=_cautions(trained, settings),
             name=name,
             iterations=sum(stage.solution.iterations for stage in trained.stages),
             C=C,
@@ -287,16 +292,19 @@ def _choice(decided: Decided, outcome: Outcome) -> JsonDict:
     }
 
 
-def _cautions(trained: Trained, settings: StructuredSettings) -> list[str]:
-    share = trained.share_of_nothing
-    if share is None or share < NEARLY_NOTHING:
+def _cautions(trained: Trained, bound: str, choice: Choice | None) -> list[str]:
+    """What there is to say of a model that is hardly better than none: by rows held out, or else by the bound."""
+    if choice is not None and choice.candidates:
+        share, what = choice.candidates[0].loss, "the loss on rows held out"
+    elif trained.share_of_nothing is not None:
+        share, what = trained.share_of_nothing, "the bound on the loss, as a share of what it is for no ranking at all,"
+    else:
         return []
-    remedies = ["--bound tight or auto", "a larger C"] if settings.bound == "hinge" else ["a larger C"]
+    if share < NEARLY_NOTHING:
+        return []
+    remedies = ["--bound tight or auto", "a larger C"] if bound == "hinge" else ["a larger C"]
     remedies.append("other features (--features piecewise)")
-    return [
-        f"the bound on the loss is {share:.1%} of what it is for no ranking at all: this model may rank badly; what "
-        f"may help: {', '.join(remedies)}"
-    ]
+    return [f"{what} is {share:.1%}: this model may rank badly; what may help: {', '.join(remedies)}"]
 
 
 def shown_C(given: float | Multiple) -> str:
