@@ -36,7 +36,7 @@ DRAWS = 10_000
 def train(loss: str, rows: Rows, labels: np.ndarray, classes: np.ndarray, choices: list[float]) -> dict[float, list]:
     """C → the weights of each class; ``choices`` ascend, each trained from those before."""
     weights: dict[float, list] = {C: [] for C in choices}
-    plan = StructuredSVMTrainer(loss, StructuredSettings(C=tuple(choices)))
+    plan = StructuredSVMTrainer(loss, StructuredSettings(C=tuple(choices), bound="hinge"))
     for label in classes:
         path = plan.train(TrainingSet(rows, of_relevance(labels == label)), Watch())
         for C, outcome in zip(choices, path, strict=True):

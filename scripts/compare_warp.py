@@ -76,7 +76,9 @@ class Part:
 
 def exact(loss: str, C: float) -> Callable[[Part], np.ndarray]:
     def train(part: Part) -> np.ndarray:
-        (outcome,) = StructuredSVMTrainer(loss, StructuredSettings(C=(C,))).train(part.training_set(), Watch())
+        (outcome,) = StructuredSVMTrainer(loss, StructuredSettings(C=(C,), bound="hinge")).train(
+            part.training_set(), Watch()
+        )
         return outcome.w
 
     return train

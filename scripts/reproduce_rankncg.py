@@ -92,7 +92,9 @@ def auc_svm(part: Part, regularisation: float) -> np.ndarray:
     groups = np.repeat(np.arange(len(edges)), [which.size for which in members])
     relevant = np.concatenate([part.of_row[which] == high for which, (_, high) in zip(members, edges, strict=True)])
     data = TrainingSet(Rows(part.X).select(rows), of_relevance(relevant), groups)
-    (outcome,) = StructuredSVMTrainer("auc", StructuredSettings(C=(1 / regularisation,))).train(data, Watch())
+    (outcome,) = StructuredSVMTrainer("auc", StructuredSettings(C=(1 / regularisation,), bound="hinge")).train(
+        data, Watch()
+    )
     return outcome.w
 
 

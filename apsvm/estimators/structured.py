@@ -220,7 +220,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
     >>> X = rng.normal(size=(600, 5))
     >>> y = np.clip(np.round(X[:, 0] + X[:, 1] + rng.normal(size=600)), 0, 4)
     >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     search = GridSearchCV(APSVMRanker("ndcg"), {"C": [1, 10, 100]}, cv=GroupKFold(3))
+    ...     search = GridSearchCV(APSVMRanker("ndcg", bound="hinge"), {"C": [1, 10, 100]}, cv=GroupKFold(3))
     ...     _ = search.fit(X, y, qid=qid, groups=qid)
     >>> search.best_params_
     {'C': 10}

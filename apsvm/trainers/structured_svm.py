@@ -106,7 +106,10 @@ def _risk(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool
 
 
 def _share_of_nothing(risk: Risk, trained: Trained, C: float) -> float | None:
-    """The bound at w as a share of its value at w = 0, which is the largest Δ there is."""
+    """The bound at w as a share of its value at w = 0, which is the largest Δ there is; None where numbers have become
+    too large to ask again."""
+    if trained.state is State.NUMERICAL_TROUBLE:
+        return None
     at_zero = risk.tangent(np.zeros(risk.n_scores), np.empty(risk.n_scores)).value
     risk.account()
     bound = (trained.solution.certificate.primal - 0.5 * float(trained.w @ trained.w)) / C

@@ -80,7 +80,8 @@ def test_warm_start(middle):
 
 def test_a_search_over_maps(middle):
     X, y = middle
-    search = GridSearchCV(APSVMClassifier(), {"features": ["linear", "piecewise", "products"]}, cv=3).fit(X, y)
+    maps = {"features": ["linear", "piecewise", "products"]}
+    search = GridSearchCV(APSVMClassifier(bound="hinge"), maps, cv=3).fit(X, y)
     assert search.best_params_["features"] != "linear"
 
 

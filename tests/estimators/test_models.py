@@ -210,8 +210,8 @@ class Top:
 """
 
 
-@pytest.mark.parametrize("loss", ["{}:Top", "direct({}:Top)"])
-def test_a_model_imports_nothing(loss, tmp_path, data, monkeypatch):
+@pytest.mark.parametrize(("loss", "more"), [("{}:Top", {"C": 1e4}), ("direct({}:Top)", {})])
+def test_a_model_imports_nothing(loss, more, tmp_path, data, monkeypatch):
     """A header may name a module: it is a name, in ``from_model``, in scores, in a fit, and in clones and pickles."""
     monkeypatch.chdir(tmp_path)
     for metric in ("P@3", None):
@@ -238,13 +238,14 @@ def test_a_model_imports_nothing(loss, tmp_path, data, monkeypatch):
         assert not (tmp_path / "imported").exists()
         assert name not in sys.modules
     # The caller's word is another matter.
-    own = estimator.from_model(load_model("model"), loss=loss.format(name)).fit(data.X, data.relevant)
+    own = estimator.from_model(load_model("model"), loss=loss.format(name))
+    own.set_params(**more).fit(data.X, data.relevant)
     assert (tmp_path / "imported").exists()
     assert own.to_model().header.loss == loss.format(name)
 
 
 def test_an_own_loss_of_a_model_is_passed(data):
-    fitted = APSVMClassifier(Top, C=10).fit(data.X, data.relevant)
+    fitted = APSVMClassifier(Top, C=1e4).fit(data.X, data.relevant)
     alone = APSVMClassifier.from_model(fitted.to_model())
     np.testing.assert_array_equal(alone.predict(data.X), fitted.predict(data.X))
     with pytest.raises(ValueError, match="loss 'Top' only the name is known"):

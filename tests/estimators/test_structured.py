@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker
+from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker, WeakRankerWarning
 from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
 from apsvm.estimators.kinds import break_even_intercept
@@ -29,6 +30,10 @@ from apsvm.oracles import make_oracle
 from apsvm.risk import make_risk
 from apsvm.trainers.base import TrainingSet
 from apsvm.trainers.default_c import default_C
+
+#: Where a test does not name the bound it is about the hinge, whose minimum is one: by default the bound is chosen.
+Classifier = partial(APSVMClassifier, bound="hinge")
+Ranker = partial(APSVMRanker, bound="hinge")
 
 
 class Own:
@@ -51,7 +56,7 @@ def objective(model, loss, C, X, relevant, **more):
 
 
 def test_the_certificate_is_of_what_it_says(data):
-    model = APSVMClassifier("ap", C=50).fit(data.X, data.relevant)
+    model = Classifier("ap", C=50).fit(data.X, data.relevant)
     bounds = model.certificate_
     assert bounds.primal == pytest.approx(objective(model, "ap", 50, data.X, data.relevant), rel=1e-12)
     assert 0 <= bounds.gap <= bounds.tolerance == 50 * 1e-3
@@ -59,7 +64,7 @@ def test_the_certificate_is_of_what_it_says(data):
     assert bounds.primal < 0.9 * objective(
         model.__class__(C=1).fit(data.X, data.relevant), "ap", 50, data.X, data.relevant
     )
-    graded = APSVMRanker("ndcg", C=50).fit(data.X, data.y, qid=data.qid)
+    graded = Ranker("ndcg", C=50).fit(data.X, data.y, qid=data.qid)
     found = objective(graded, "ndcg", 50, data.X, data.y > 0, groups=data.qid, grades=data.y.astype(float))
     assert graded.certificate_.primal == pytest.approx(found, rel=1e-12)
     assert graded.n_queries_ == 7
@@ -67,7 +72,7 @@ def test_the_certificate_is_of_what_it_says(data):
 
 def test_tight_bound_and_queries_left_out(data):
     qid = np.where(data.relevant & (data.qid == 0), 8, data.qid)  # two queries of one class each
-    hinge = APSVMClassifier(C=100).fit(data.X, data.relevant, qid=qid)
+    hinge = Classifier(C=100).fit(data.X, data.relevant, qid=qid)
     tight = APSVMClassifier(C=100, bound="tight").fit(data.X, data.relevant, qid=qid)
     assert (tight.n_queries_, tight.n_queries_skipped_) == (6, 2)
     assert hinge.hinge_objective_ is None
@@ -79,30 +84,36 @@ def test_tight_bound_and_queries_left_out(data):
 
 def test_what_appx_cannot(data):
     with pytest.raises(ValueError, match="no weights of queries"):
-        APSVMClassifier(oracle="appx").fit(data.X, data.relevant, qid=data.qid, sample_weight=data.qid + 1)
+        Classifier(oracle="appx").fit(data.X, data.relevant, qid=data.qid, sample_weight=data.qid + 1)
     with pytest.raises(ValueError, match="warm_start does not apply"):
-        APSVMClassifier(oracle="appx", warm_start=True).fit(data.X, data.relevant)
-    assert not APSVMClassifier(oracle="appx").fit(data.X, data.relevant, qid=data.qid).exact_
+        Classifier(oracle="appx", warm_start=True).fit(data.X, data.relevant)
+    assert not Classifier(oracle="appx").fit(data.X, data.relevant, qid=data.qid).exact_
 
 
+@pytest.mark.parametrize("bound", ["auto", "hinge"])
 @pytest.mark.parametrize("limit", [{"max_iter": 1}, {"time_limit": 0}])
-def test_stopped_early(limit, data):
-    with pytest.warns(ConvergenceWarning, match=r"gap .* > 1 asked for; raise max_iter"):
-        model = APSVMClassifier(C=1000, **limit).fit(data.X, data.relevant)
+def test_stopped_early(limit, bound, data):
+    """Before the first step: the model is w = 0, and says that too."""
+    with (
+        pytest.warns(ConvergenceWarning, match=r"gap .* > \d+ asked for; raise max_iter"),
+        pytest.warns(WeakRankerWarning, match="ranks nothing"),
+    ):
+        model = APSVMClassifier(C=1000, bound=bound, **limit).fit(data.X, data.relevant)
+    assert not model.coef_.any()
     assert not model.certificate_.reached
     assert model.n_iter_ == 1
 
 
 @pytest.mark.parametrize("oracle", ["auto", "greedy"])
 def test_the_constant_is_where_precision_equals_recall(oracle, data):
-    model = APSVMClassifier(C=100, oracle=oracle).fit(data.X, data.relevant, qid=data.qid)
+    model = Classifier(C=100, oracle=oracle).fit(data.X, data.relevant, qid=data.qid)
     predicted = model.predict(data.X)
     assert predicted.sum() == data.relevant.sum()
     assert precision_score(data.relevant, predicted) == recall_score(data.relevant, predicted) < 1
-    plain = APSVMClassifier(C=100, oracle=oracle, fit_intercept=False).fit(data.X, data.relevant, qid=data.qid)
+    plain = Classifier(C=100, oracle=oracle, fit_intercept=False).fit(data.X, data.relevant, qid=data.qid)
     np.testing.assert_array_equal(plain.coef_, model.coef_)
     assert plain.intercept_ == [0.0]
-    assert APSVMRanker("ap", C=100).fit(data.X, data.relevant).intercept_ == 0.0
+    assert Ranker("ap", C=100).fit(data.X, data.relevant).intercept_ == 0.0
 
 
 def test_break_even_intercept(rng):
@@ -120,8 +131,8 @@ def test_break_even_intercept(rng):
 @pytest.mark.parametrize("loss", ["zero-one", "f1"])
 def test_a_level_that_the_loss_reads_is_trained(loss, data):
     X = data.X
-    model = APSVMClassifier(loss, C=1000, intercept_scaling=5).fit(X, data.relevant)
-    without = APSVMClassifier(loss, C=1000, fit_intercept=False).fit(X, data.relevant)
+    model = Classifier(loss, C=1000, intercept_scaling=5).fit(X, data.relevant)
+    without = Classifier(loss, C=1000, fit_intercept=False).fit(X, data.relevant)
     assert model.intercept_ != 0
     assert without.intercept_ == 0
     assert model.score(X, data.relevant) > without.score(X, data.relevant)
@@ -134,17 +145,17 @@ def test_a_level_that_the_loss_reads_is_trained(loss, data):
 def test_whole_weights_are_copies_of_rows(loss, data, rng):
     copies = rng.integers(0, 4, size=data.y.size)
     repeated = rng.permutation(np.repeat(np.arange(data.y.size), copies))
-    weighted = APSVMClassifier(loss, C=10, epsilon=1e-7).fit(data.X, data.relevant, sample_weight=copies)
-    judge = APSVMClassifier(loss, C=10, epsilon=1e-7).fit(data.X[repeated], data.relevant[repeated])
+    weighted = Classifier(loss, C=10, epsilon=1e-7).fit(data.X, data.relevant, sample_weight=copies)
+    judge = Classifier(loss, C=10, epsilon=1e-7).fit(data.X[repeated], data.relevant[repeated])
     assert weighted.certificate_.primal == pytest.approx(judge.certificate_.primal, rel=1e-6)
     np.testing.assert_allclose(weighted.coef_, judge.coef_, atol=2e-3 * np.abs(judge.coef_).max())
-    unweighted = APSVMClassifier(loss, C=10).fit(data.X, data.relevant)
+    unweighted = Classifier(loss, C=10).fit(data.X, data.relevant)
     assert np.abs(weighted.coef_ - unweighted.coef_).max() > 0.01 * np.abs(judge.coef_).max()
 
 
 def test_any_weights_for_the_rows_of_zero_one(data, rng):
     weights = rng.random(data.y.size)
-    model = APSVMClassifier("zero-one", C=20, epsilon=1e-6, fit_intercept=False)
+    model = Classifier("zero-one", C=20, epsilon=1e-6, fit_intercept=False)
     model.fit(data.X, data.relevant, sample_weight=weights)
     margins = np.where(data.relevant, 1, -1) * model.decision_function(data.X)
     hinge = np.average(np.maximum(0, 1 - margins), weights=weights)
@@ -156,7 +167,7 @@ def test_any_weights_for_the_rows_of_zero_one(data, rng):
 def test_weights_of_queries(data, rng):
     """A query of weight 2 is as good as the query twice; weight 0, as none."""
     weights = np.array([1, 0, 2, 1, 3, 1, 2])
-    model = APSVMRanker("ap", C=10, epsilon=1e-7, relevant_from=2)
+    model = Ranker("ap", C=10, epsilon=1e-7, relevant_from=2)
     model.fit(data.X, data.y, qid=data.qid, sample_weight=weights[data.qid] / 4)
     assert model.n_queries_ == 6
     copies = [(query, copy) for query in range(7) for copy in range(weights[query])]
@@ -170,7 +181,7 @@ def test_weights_of_queries(data, rng):
 
 def test_weights_that_do_not_fit(data):
     n = data.y.size
-    fit = APSVMClassifier().fit
+    fit = Classifier().fit
     with pytest.raises(ValueError, match=r"no place in a ranking: expected whole numbers, found 0.5 in row 3"):
         fit(data.X, data.relevant, sample_weight=np.where(np.arange(n) == 3, 0.5, 1))
     with pytest.raises(ValueError, match="must be the same for all its rows"):
@@ -192,10 +203,10 @@ def test_weights_that_do_not_fit(data):
     "labels", [(False, True), (-1, 1), (3, 8), (0.0, 1.0), ("ham", "spam"), (np.str_("no"), np.str_("yes"))], ids=str
 )
 def test_two_values_of_any_type(labels, data):
-    judge = APSVMClassifier(C=10).fit(data.X, data.relevant)
+    judge = Classifier(C=10).fit(data.X, data.relevant)
     for kind in (None, object):
         y = np.array(labels, dtype=kind)[data.relevant.astype(int)]
-        model = APSVMClassifier(C=10).fit(data.X, y.tolist())
+        model = Classifier(C=10).fit(data.X, y.tolist())
         np.testing.assert_array_equal(model.coef_, judge.coef_)
         assert model.classes_.tolist() == list(labels)
         np.testing.assert_array_equal(model.predict(data.X) == labels[1], judge.predict(data.X))
@@ -204,43 +215,41 @@ def test_two_values_of_any_type(labels, data):
 
 def test_labels_that_do_not_fit(data):
     with pytest.raises(ValueError, match=r"Only binary .* multiclass\. .* y == label; for grades there is APSVMRanker"):
-        APSVMClassifier("ndcg").fit(data.X, data.y)
+        Classifier("ndcg").fit(data.X, data.y)
     with pytest.raises(ValueError, match="Unknown label type"):
-        APSVMClassifier().fit(data.X, data.X[:, 0])
+        Classifier().fit(data.X, data.X[:, 0])
     with pytest.raises(ValueError, match="one class"):
-        APSVMClassifier().fit(data.X, np.zeros(data.y.size))
+        Classifier().fit(data.X, np.zeros(data.y.size))
     with pytest.raises(ValueError, match=r"grades above 0, and others; found 240 of 240 relevant. relevant_from says"):
-        APSVMRanker("ap").fit(data.X, data.y + 1)
+        Ranker("ap").fit(data.X, data.y + 1)
     with pytest.raises(ValueError, match="grades of 9 and above"):
-        APSVMRanker("ndcg", relevant_from=9).fit(data.X, data.y)
+        Ranker("ndcg", relevant_from=9).fit(data.X, data.y)
     with pytest.raises(ValueError, match="no query has both"):
-        APSVMClassifier().fit(data.X, data.relevant, qid=np.arange(data.y.size))
+        Classifier().fit(data.X, data.relevant, qid=np.arange(data.y.size))
     with pytest.raises(ValueError, match="could not convert"):
-        APSVMRanker().fit(data.X, np.where(data.relevant, "good", "bad"))
+        Ranker().fit(data.X, np.where(data.relevant, "good", "bad"))
 
 
 def test_grades_matter_to_losses_that_take_them(data):
-    graded = APSVMRanker("ndcg", C=10).fit(data.X, data.y)
-    cut = APSVMRanker("ndcg", C=10, relevant_from=1).fit(data.X, data.y)
-    binary = APSVMRanker("ndcg", C=10).fit(data.X, data.y > 0)
+    graded = Ranker("ndcg", C=10).fit(data.X, data.y)
+    cut = Ranker("ndcg", C=10, relevant_from=1).fit(data.X, data.y)
+    binary = Ranker("ndcg", C=10).fit(data.X, data.y > 0)
     np.testing.assert_array_equal(cut.coef_, binary.coef_)
     assert np.abs(graded.coef_ - cut.coef_).max() > 1e-3
-    np.testing.assert_array_equal(
-        APSVMRanker("ap").fit(data.X, data.y).coef_, APSVMRanker("ap").fit(data.X, data.y > 0).coef_
-    )
+    np.testing.assert_array_equal(Ranker("ap").fit(data.X, data.y).coef_, Ranker("ap").fit(data.X, data.y > 0).coef_)
 
 
 def test_qid_of_any_type(data):
-    judge = APSVMRanker(C=10).fit(data.X, data.y, qid=data.qid)
+    judge = Ranker(C=10).fit(data.X, data.y, qid=data.qid)
     for qid in (data.qid - 3, [f"q{number}" for number in data.qid], data.qid / 8, data.qid.astype(object)):
-        np.testing.assert_array_equal(APSVMRanker(C=10).fit(data.X, data.y, qid=qid).coef_, judge.coef_)
+        np.testing.assert_array_equal(Ranker(C=10).fit(data.X, data.y, qid=qid).coef_, judge.coef_)
     for qid, message in (
         (data.qid[:-1], "expected qid of shape"),
         (np.where(data.qid == 1, np.nan, data.qid), "NaN"),
         (data.qid[:, None], "expected qid of shape"),
     ):
         with pytest.raises(ValueError, match=message):
-            APSVMRanker().fit(data.X, data.y, qid=qid)
+            Ranker().fit(data.X, data.y, qid=qid)
 
 
 @pytest.mark.parametrize(
@@ -267,12 +276,12 @@ def test_qid_of_any_type(data):
 )
 def test_parameters_that_do_not_fit(parameters, message, data):
     with pytest.raises(ValueError, match=message):
-        APSVMClassifier(**parameters).fit(data.X, data.relevant)
+        Classifier(**parameters).fit(data.X, data.relevant)
 
 
 def test_values_too_large(data):
     with pytest.raises(FloatingPointError, match="scale them down"):
-        APSVMClassifier().fit(data.X * 1e200, data.relevant)
+        Classifier().fit(data.X * 1e200, data.relevant)
 
 
 # Inputs.
@@ -280,15 +289,15 @@ def test_values_too_large(data):
 
 def test_sparse_dense_and_single_precision_alike(data):
     X = np.where(np.abs(data.X) < 0.8, 0, data.X)
-    judge = APSVMClassifier(C=10).fit(X, data.relevant)
+    judge = Classifier(C=10).fit(X, data.relevant)
     others = [sp.csr_array(X), sp.csr_matrix(X), sp.csc_array(X), sp.coo_array(X), np.asfortranarray(X), X.tolist()]
     wide = sp.csr_array(X)
     wide.indptr, wide.indices = wide.indptr.astype(np.int64), wide.indices.astype(np.int64)
     for other in (*others, wide):
-        model = APSVMClassifier(C=10).fit(other, data.relevant)
+        model = Classifier(C=10).fit(other, data.relevant)
         np.testing.assert_allclose(model.coef_, judge.coef_, rtol=1e-10)
         np.testing.assert_allclose(model.decision_function(other), judge.decision_function(X), rtol=1e-9, atol=1e-12)
-    single = APSVMClassifier(C=10).fit(X.astype(np.float32), data.relevant)
+    single = Classifier(C=10).fit(X.astype(np.float32), data.relevant)
     assert single.coef_.dtype == np.float64
     assert single.certificate_.primal == pytest.approx(judge.certificate_.primal, rel=1e-2)
 
@@ -299,8 +308,8 @@ def test_data_frames(library, data):
     names = list("abcdef")
     frame = frames.DataFrame({name: data.X[:, at] for at, name in enumerate(names)})
     y, qid, weights = (frames.Series(values) for values in (data.y, data.qid, np.ones(data.y.size)))
-    model = APSVMRanker(C=10).fit(frame, y, qid=qid, sample_weight=weights)
-    judge = APSVMRanker(C=10).fit(data.X, data.y, qid=data.qid)
+    model = Ranker(C=10).fit(frame, y, qid=qid, sample_weight=weights)
+    judge = Ranker(C=10).fit(data.X, data.y, qid=data.qid)
     np.testing.assert_array_equal(model.coef_, judge.coef_)
     assert model.feature_names_in_.tolist() == names
     assert model.score(frame, y, qid=qid) == judge.score(data.X, data.y, qid=data.qid)
@@ -309,7 +318,7 @@ def test_data_frames(library, data):
     with pytest.warns(UserWarning, match="feature names"):
         model.predict(data.X)
     strings = frames.Series(np.where(data.relevant, "yes", "no").tolist())
-    assert APSVMClassifier().fit(frame, strings).predict(frame).tolist().count("yes") == data.relevant.sum()
+    assert Classifier().fit(frame, strings).predict(frame).tolist().count("yes") == data.relevant.sum()
 
 
 def test_threads_change_nothing(rng):
@@ -323,14 +332,14 @@ def test_threads_change_nothing(rng):
 
 
 def test_tags():
-    assert is_classifier(APSVMClassifier())
-    assert not is_classifier(APSVMRanker())
-    assert not is_regressor(APSVMRanker())
+    assert is_classifier(Classifier())
+    assert not is_classifier(Ranker())
+    assert not is_regressor(Ranker())
 
 
 @pytest.mark.parametrize("loss", ["ap", Own, Own(), "rbp(0.9)"], ids=["name", "class", "object", "parameter"])
 def test_clone_and_pickle(loss, data):
-    model = APSVMClassifier(loss, C=10, max_iter=500)
+    model = Classifier(loss, C=10, max_iter=500)
     fitted = clone(model).fit(data.X, data.relevant)
     assert not hasattr(model, "coef_")
     back = pickle.loads(pickle.dumps(fitted))
@@ -338,17 +347,17 @@ def test_clone_and_pickle(loss, data):
     assert back.certificate_ == fitted.certificate_
     assert back.score(data.X, data.relevant) == fitted.score(data.X, data.relevant)
     if loss != "rbp(0.9)":
-        np.testing.assert_array_equal(fitted.coef_, APSVMClassifier("ap", C=10).fit(data.X, data.relevant).coef_)
+        np.testing.assert_array_equal(fitted.coef_, Classifier("ap", C=10).fit(data.X, data.relevant).coef_)
 
 
 def test_what_scikit_learn_has_for_classifiers(data):
     X, y = data.X, np.where(data.relevant, "yes", "no")
-    own = cross_val_score(APSVMClassifier(C=10), X, y, cv=3)
-    judge = cross_val_score(APSVMClassifier(C=10), X, data.relevant, cv=3, scoring="average_precision")
+    own = cross_val_score(Classifier(C=10), X, y, cv=3)
+    judge = cross_val_score(Classifier(C=10), X, data.relevant, cv=3, scoring="average_precision")
     np.testing.assert_allclose(own, judge)
-    several = OneVsRestClassifier(APSVMClassifier(C=10)).fit(X, data.y)
-    np.testing.assert_array_equal(several.estimators_[2].coef_, APSVMClassifier(C=10).fit(X, data.y == 2).coef_)
-    calibrated = CalibratedClassifierCV(APSVMClassifier(C=10), cv=3).fit(X, y)
+    several = OneVsRestClassifier(Classifier(C=10)).fit(X, data.y)
+    np.testing.assert_array_equal(several.estimators_[2].coef_, Classifier(C=10).fit(X, data.y == 2).coef_)
+    calibrated = CalibratedClassifierCV(Classifier(C=10), cv=3).fit(X, y)
     assert average_precision_score(data.relevant, calibrated.predict_proba(X)[:, 1]) > data.relevant.mean() + 0.2
 
 
@@ -358,7 +367,7 @@ def test_queries_are_routed(data):
     by_hand = np.array(
         [
             [
-                APSVMRanker(C=C)
+                Ranker(C=C)
                 .fit(StandardScaler().fit_transform(data.X[fit]), data.y[fit], qid=data.qid[fit])
                 .score(StandardScaler().fit(data.X[fit]).transform(data.X[rest]), data.y[rest], qid=data.qid[rest])
                 for fit, rest in GroupKFold(3).split(data.X, data.y, data.qid)
@@ -366,9 +375,9 @@ def test_queries_are_routed(data):
             for C in grid
         ]
     )
-    pooled = APSVMRanker(C=10).fit(data.X, data.y).score(data.X, data.y)
+    pooled = Ranker(C=10).fit(data.X, data.y).score(data.X, data.y)
     with sklearn.config_context(enable_metadata_routing=True):
-        for ranker in (APSVMRanker(), APSVMRanker().set_fit_request(qid=True).set_score_request(qid=True)):
+        for ranker in (Ranker(), Ranker().set_fit_request(qid=True).set_score_request(qid=True)):
             search = GridSearchCV(
                 make_pipeline(StandardScaler(), ranker), {"apsvmranker__C": grid}, cv=GroupKFold(3)
             ).fit(data.X, data.y, qid=data.qid, groups=data.qid)
@@ -377,13 +386,13 @@ def test_queries_are_routed(data):
             assert search.best_estimator_[-1].n_queries_ == 7
             assert search.score(data.X, data.y, qid=data.qid) != pooled
         # Unless one says otherwise.
-        deaf = APSVMRanker().set_fit_request(qid=False).set_score_request(qid=False)
+        deaf = Ranker().set_fit_request(qid=False).set_score_request(qid=False)
         result = cross_validate(
             deaf, data.X, data.y, cv=GroupKFold(3), params={"groups": data.qid}, return_estimator=True
         )
         assert [model.n_queries_ for model in result["estimator"]] == [1, 1, 1]
     # Without routing, a pipeline takes it by the step's name.
-    plain = make_pipeline(StandardScaler(), APSVMRanker()).fit(data.X, data.y, apsvmranker__qid=data.qid)
+    plain = make_pipeline(StandardScaler(), Ranker()).fit(data.X, data.y, apsvmranker__qid=data.qid)
     assert plain[-1].n_queries_ == 7
 
 
@@ -392,17 +401,17 @@ def test_weights_are_routed(data):
     weights = np.where(data.X[:, 2] > 0, 3, 1)
     with sklearn.config_context(enable_metadata_routing=True):
         scaler = StandardScaler(with_mean=False, with_std=False).set_fit_request(sample_weight=False)
-        routed = make_pipeline(scaler, APSVMClassifier(C=10)).fit(data.X, data.relevant, sample_weight=weights)[-1]
-        deaf = APSVMClassifier().set_fit_request(sample_weight=False)
+        routed = make_pipeline(scaler, Classifier(C=10)).fit(data.X, data.relevant, sample_weight=weights)[-1]
+        deaf = Classifier().set_fit_request(sample_weight=False)
         with pytest.raises(TypeError, match="not routed to any object"):
             make_pipeline(scaler, deaf).fit(data.X, data.relevant, sample_weight=weights)
         folds = GroupKFold(3)
-        search = GridSearchCV(APSVMRanker(C=10), {"epsilon": [1e-3]}, cv=folds, error_score="raise")
+        search = GridSearchCV(Ranker(C=10), {"epsilon": [1e-3]}, cv=folds, error_score="raise")
         search.fit(data.X, data.y, qid=data.qid, groups=data.qid, sample_weight=data.qid + 1.0)
-    judge = APSVMClassifier(C=10).fit(data.X, data.relevant, sample_weight=weights)
+    judge = Classifier(C=10).fit(data.X, data.relevant, sample_weight=weights)
     np.testing.assert_array_equal(routed.coef_, judge.coef_)
     by_hand = [
-        APSVMRanker(C=10)
+        Ranker(C=10)
         .fit(data.X[fit], data.y[fit], data.qid[fit], data.qid[fit] + 1.0)
         .score(data.X[rest], data.y[rest], data.qid[rest], data.qid[rest] + 1.0)
         for fit, rest in folds.split(data.X, data.y, data.qid)
@@ -412,7 +421,7 @@ def test_weights_are_routed(data):
 
 def test_queries_that_are_not_routed(data):
     """By default scikit-learn hands qid to fit alone: nothing is scored as if all rows were one ranking."""
-    search = GridSearchCV(APSVMRanker("ndcg@10"), {"C": [1, 10]}, cv=GroupKFold(3))
+    search = GridSearchCV(Ranker("ndcg@10"), {"C": [1, 10]}, cv=GroupKFold(3))
     failed, not_finite = "Scoring failed", "test scores are non-finite"
     with pytest.warns(UserWarning, match=failed) as caught, pytest.warns(UserWarning, match=not_finite):
         search.fit(data.X, data.y, qid=data.qid, groups=data.qid)
@@ -426,7 +435,7 @@ def test_queries_that_are_not_routed(data):
 
 @pytest.mark.parametrize("loss", ["ap", "zero-one"])
 def test_warm_start(loss, data):
-    model = APSVMClassifier(loss, C=200, epsilon=1e-4, warm_start=True).fit(data.X, data.relevant)
+    model = Classifier(loss, C=200, epsilon=1e-4, warm_start=True).fit(data.X, data.relevant)
     first = model.n_iter_
     model.fit(data.X, data.relevant)
     assert model.n_iter_ < first
@@ -436,11 +445,11 @@ def test_warm_start(loss, data):
 
 
 def test_verbose(data, capsys, caplog, monkeypatch):
-    APSVMClassifier().fit(data.X, data.relevant)
+    Classifier().fit(data.X, data.relevant)
     assert capsys.readouterr() == ("", "")
     before = logging.getLogger("apsvm").level
     with caplog.at_level(logging.INFO, logger="root"):
-        APSVMClassifier(verbose=1, C=100).fit(data.X, data.relevant)
+        Classifier(verbose=1, C=100).fit(data.X, data.relevant)
     lines = [record.message for record in caplog.records if record.name == "apsvm"]
     assert len(lines) > 3
     n_positives = data.relevant.sum()
@@ -449,7 +458,7 @@ def test_verbose(data, capsys, caplog, monkeypatch):
     assert logging.getLogger("apsvm").level == before
     # Nobody listens: it is shown.
     monkeypatch.setattr(logging.getLogger("apsvm"), "propagate", False)
-    APSVMClassifier(verbose=1, C=100).fit(data.X, data.relevant)
+    Classifier(verbose=1, C=100).fit(data.X, data.relevant)
     shown = capsys.readouterr()
     assert (shown.out, shown.err.splitlines()[1].split()[:4]) == ("", ["train", "C=100", "iteration", "1:"])
     assert not logging.getLogger("apsvm").handlers
@@ -465,19 +474,19 @@ def test_the_default_C(data):
             model.coef_
         )
         assert APSVMClassifier.from_model(model.to_model()).C == model.C_
-    assert APSVMClassifier("zero-one").fit(data.X, data.relevant).C_ > APSVMClassifier().fit(data.X, data.relevant).C_
+    assert Classifier("zero-one").fit(data.X, data.relevant).C_ > Classifier().fit(data.X, data.relevant).C_
 
 
 def test_multiples_of_the_default_C(data):
     """Of a bound's own default: a bound that is chosen comes with a C of its own."""
-    default = APSVMClassifier(bound="hinge").fit(data.X, data.relevant).C_
-    tenfold = APSVMClassifier(bound="hinge", C="10x").fit(data.X, data.relevant).C_
-    assert tenfold == pytest.approx(10 * default)
-    model = clone(APSVMRanker(C="10x", relevant_from=2, bound="hinge"))
+    hinge = Classifier()
+    default = clone(hinge).fit(data.X, data.relevant).C_
+    assert pytest.approx(10 * default) == clone(hinge).set_params(C="10x").fit(data.X, data.relevant).C_
+    model = clone(Ranker(C="10x", relevant_from=2))
     assert model.get_params()["C"] == "10x"
     by_query = model.fit(data.X, data.y, qid=data.qid).C_
-    assert by_query == pytest.approx(10 * clone(model).set_params(C="auto").fit(data.X, data.y, qid=data.qid).C_)
-    search = GridSearchCV(APSVMClassifier(), {"C": ["0.001x", "auto", "10x", 30]}, cv=3, error_score="raise")
+    assert by_query == pytest.approx(10 * model.set_params(C="auto").fit(data.X, data.y, qid=data.qid).C_)
+    search = GridSearchCV(hinge, {"C": ["0.001x", "auto", "10x", 30]}, cv=3, error_score="raise")
     search.fit(data.X, data.relevant)
     assert np.ptp(search.cv_results_["mean_test_score"]) > 0
     header = clone(search.best_estimator_).set_params(C="10x").fit(data.X, data.relevant).to_model().header
@@ -485,7 +494,7 @@ def test_multiples_of_the_default_C(data):
     assert pytest.approx(10 * default) == header.C
 
 
-@pytest.mark.parametrize("ranker", [APSVMRanker("ndcg@10"), RankNCG(), WARPRanker(epochs=2)], ids=str)
+@pytest.mark.parametrize("ranker", [Ranker(), RankNCG(), WARPRanker(epochs=2)], ids=str)
 def test_queries_cannot_be_forgotten(ranker, data):
     """scikit-learn takes qid to each fold's fit and, unless its routing is on, not to its score."""
     model = clone(ranker).fit(data.X, data.y, qid=data.qid)

@@ -115,13 +115,13 @@ def test_the_guess_that_is_likely_wrong_is_warned_of(data):
         r"positive, pos_label='ok' says that this is right"
     )
     with pytest.warns(UserWarning, match=sentence) as caught:
-        APSVMClassifier(max_iter=500).fit(data.X, y)
+        APSVMClassifier(bound="hinge", max_iter=500).fit(data.X, y)
     assert caught[0].filename == __file__
     # Not where it was named, is the rarer one, or where they are numbers.
-    APSVMClassifier(pos_label="ok").fit(data.X, y)
-    APSVMClassifier().fit(data.X, np.where(data.relevant, "ok", "fraud"))
-    APSVMClassifier().fit(data.X, ~data.relevant)
-    APSVMClassifier().fit(data.X, np.where(data.relevant, 1, 2))
+    APSVMClassifier(bound="hinge", pos_label="ok").fit(data.X, y)
+    APSVMClassifier(bound="hinge").fit(data.X, np.where(data.relevant, "ok", "fraud"))
+    APSVMClassifier(bound="hinge").fit(data.X, ~data.relevant)
+    APSVMClassifier(bound="hinge").fit(data.X, np.where(data.relevant, 1, 2))
 
 
 def test_the_positive_class_is_logged(data, caplog):

@@ -51,7 +51,7 @@ def rows(rng):
 
 def test_of_a_structured_svm(rows, monkeypatch):
     monkeypatch.setattr(Risk, "tangent", failing_after(6, Risk.tangent))
-    plan = StructuredSVMTrainer("ap", StructuredSettings(C=(1000.0,), epsilon=1e-9))
+    plan = StructuredSVMTrainer("ap", StructuredSettings(C=(1000.0,), epsilon=1e-9, bound="hinge"))
     (outcome,) = plan.train(training_set(*rows), Watch())
     check(outcome)
     assert outcome.certificate.dual <= outcome.certificate.primal
