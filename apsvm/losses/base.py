@@ -41,8 +41,10 @@ class Loss(ABC):
     #: A constant added to all scores changes its hinge.
     depends_on_level: ClassVar[bool] = True
     #: It counts only the top of a list, so that its hinge is least at or near w = 0 where lists are long: the name of
-    #: the loss whose minimiser the tight bound starts from.
+    #: the loss whose minimiser the tight bound starts from, or, for a loss over labellings, that is returned where the
+    #: order of the training rows, which the loss ``ranks_like`` judges, is better so.
     starts_from: str | None = None
+    ranks_like: str | None = None
 
 
 class LossOverRankings(Loss):

@@ -16,11 +16,13 @@ class SetPrecisionAtKLoss(LossOverLabellings):
     """Precision at k of the best labelling, less that of the labelling. Raises LossError unless k ≥ 1."""
 
     parameter = int
+    starts_from = "ap"
     kernel = "set-p@k"
 
     def __init__(self, k: int = 10) -> None:
         self.k = check_cutoff("set-p@k", k)
         self.kernel_parameter = float(k)
+        self.ranks_like = f"p@{k}"
         self.name = f"set-p@{k}"
         self.metric = f"P@{k}"
 

@@ -13,11 +13,13 @@ class SetRecallAtKLoss(LossOverLabellings):
     """Recall at k of the best labelling, less that of the labelling. Raises LossError unless k ≥ 1."""
 
     parameter = int
+    starts_from = "ap"
     kernel = "set-r@k"
 
     def __init__(self, k: int = 10) -> None:
         self.k = check_cutoff("set-r@k", k)
         self.kernel_parameter = float(k)
+        self.ranks_like = f"p@{k}"
         self.name = f"set-r@{k}"
         self.metric = f"R@{k}"
 

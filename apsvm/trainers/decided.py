@@ -20,7 +20,14 @@ from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.settings import Multiple, SettingsError
 from apsvm.trainers.stage import Trained
 from apsvm.trainers.structured_svm import train_path
-from apsvm.trainers.top_losses import Start, default_C_at, find_start, train_from_start, train_no_worse
+from apsvm.trainers.top_losses import (
+    Start,
+    default_C_at,
+    find_start,
+    train_from_start,
+    train_no_worse,
+    train_or_start,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +41,7 @@ class Decided:
     start : where to begin, if somewhere
     choice : how the bound was chosen, if it was
     seconds : that all this took
+    may_fall_back : whether another loss's model may be better than the hinge of this one, which is over labellings
     """
 
     settings: StructuredSettings
@@ -41,14 +49,18 @@ class Decided:
     start: Start | None
     choice: Choice | None
     seconds: float
+    may_fall_back: bool = False
 
     def train(self, data: TrainingSet, loss: Loss, watch: Watch) -> Iterator[tuple[float, Trained]]:
         """For each C what was trained, and the C it was trained with."""
         settings, values, start = self.settings, self.values_of_C, self.start
-        if settings.oracle == "appx":
+        default_C = settings.C == StructuredSettings().C
+        if self.may_fall_back and default_C and settings.oracle != "appx":
+            yield train_or_start(data, loss, settings, values[0], watch)
+        elif settings.oracle == "appx":
             yield from ((C, train_approximate(data, loss, settings, C, watch)) for C in values)
         elif start is not None and start.loss is not None:
-            if settings.C == StructuredSettings().C:
+            if default_C:
                 yield train_no_worse(data, loss, settings, values[0], watch, start)
             else:
                 yield from train_from_start(data, loss, settings, values, watch, start)
@@ -76,6 +88,7 @@ def decide(
     began = time.perf_counter()
     start = None if given_start is None else Start(None, given_start)
     choice = None
+    may_fall_back = settings.bound == "auto" and loss.ranks_like is not None and start is None
     descends = loss.over_rankings and settings.oracle != "appx" and settings.bound != "hinge"
     if descends and loss.starts_from is not None:
         start = start or find_start(data, loss, settings, watch)
@@ -93,7 +106,7 @@ def decide(
     seconds = time.perf_counter() - began
     if settings.time_limit is not None:
         settings = replace(settings, time_limit=max(0.0, settings.time_limit - seconds))
-    return Decided(settings, values, start, choice, seconds)
+    return Decided(settings, values, start, choice, seconds, may_fall_back)
 
 
 def _values_of_C(data: TrainingSet, loss: Loss, settings: StructuredSettings, start: Start | None) -> list[float]:

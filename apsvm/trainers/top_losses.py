@@ -176,6 +176,24 @@ def train_no_worse(
     return start.C, replace(start.trained, certified_loss=start.loss.name, notes=[*start.trained.notes, note])
 
 
+def train_or_start(
+    data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch
+) -> tuple[float, Trained]:
+    """For a loss over labellings the hinge's minimiser or that of the loss that it ``starts_from``, whichever ranks the
+    training rows better; with the C that it is of."""
+    assert loss.ranks_like is not None
+    (trained,) = train_path(data, loss, settings, [C], watch)
+    if trained.state is not State.CONVERGED:
+        return C, trained
+    start = find_start(data, loss, settings, watch)
+    like = make_loss(loss.ranks_like)
+    if start.trained is None or _own_loss(data, like, trained.w) <= _own_loss(data, like, start.w):
+        return C, trained
+    assert start.loss is not None
+    note = f"the hinge of {loss.name} ranks the training rows worse than {start.loss.name}: this is the model of the latter"
+    return start.C, replace(start.trained, certified_loss=start.loss.name, notes=[*start.trained.notes, note])
+
+
 def _after(start: Start, trained: Trained) -> Trained:
     """With the stages that led to the start before its own."""
     return trained if start.trained is None else replace(trained, stages=[*start.trained.stages, *trained.stages])
