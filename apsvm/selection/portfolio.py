@@ -37,12 +37,15 @@ if TYPE_CHECKING:
 SCREENING_FOLDS = 3
 #: So many entries go on, if they are no further behind the best.
 FINALISTS, NEAR = 3, 0.05
-#: Feature values that the screening looks at, at most, and positive rows that it keeps.
-SCREENED_VALUES, SCREENED_POSITIVES = 2_000_000, 2000
+#: Feature values and rows that the screening looks at, at most, and rows of the rarer class that it keeps.
+SCREENED_VALUES, SCREENED_ROWS, SCREENED_POSITIVES = 2_000_000, 20_000, 2_000
 #: Beyond these the final has as few folds as the screening.
 MANY_VALUES = 10_000_000
 #: Rows up to which kernels are tried, and features up to which all products are.
-KERNEL_ROWS, PRODUCT_FEATURES = 20_000, 40
+KERNEL_ROWS, PRODUCT_FEATURES = 60_000, 40
+#: Rows from which a kernel of a thousand landmarks is tried as well; kernels want a large C.
+LARGE_KERNEL_ROWS = 2_000
+KERNEL_MULTIPLES = (1.0, 10.0, 100.0)
 #: Of the default C, by the bound; the first is for trainers without one.
 MULTIPLES = {"hinge": (0.01, 0.1, 1.0, 10.0), "tight": (0.1, 1.0, 10.0)}
 
@@ -69,12 +72,14 @@ class Entry:
     settings : settings by name, each a single value
     features : what is done to the features
     labels : what is said of the labels; None: what the user said
+    multiples : of the default C; empty: those of its bound
     """
 
     loss: str
     settings: Mapping[str, Any]
     features: FeatureOptions
     labels: LabelOptions | None = None
+    multiples: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         features, scale = self.features.features, self.features.scale
@@ -90,7 +95,7 @@ class Entry:
                 continue
             if about.multiples:
                 bound = str(self.settings.get("bound", "hinge"))
-                suggested[name] = tuple(map(Multiple, MULTIPLES[bound]))
+                suggested[name] = tuple(map(Multiple, self.multiples or MULTIPLES[bound]))
             elif len(about.grid) > MOST_VALUES:
                 suggested[name] = about.grid[1::2]
         return Grid.of(
@@ -137,9 +142,17 @@ def portfolio(
     if not graded:
         entries.append(Entry("zero-one", {"bound": "hinge"}, standard))
     small = n <= KERNEL_ROWS
-    for name, tried in (("spline", small), ("products", small and d <= PRODUCT_FEATURES), ("nystroem", small)):
-        bounds = ("hinge", "tight") if name == "nystroem" else ("hinge",)
-        entries += [Entry("ap", {"bound": bound}, replace(standard, features=name)) for bound in bounds if tried]
+    others: list[tuple[str, bool, tuple[float, ...]]] = [
+        ("spline", small, ()),
+        ("products", small and d <= PRODUCT_FEATURES, ()),
+        ("nystroem", small, KERNEL_MULTIPLES),
+        ("nystroem:1000", small and n >= LARGE_KERNEL_ROWS, KERNEL_MULTIPLES),
+    ]
+    entries += [
+        Entry("ap", {"bound": "hinge"}, replace(standard, features=name), multiples=multiples)
+        for name, tried, multiples in others
+        if tried
+    ]
     if not graded or labels != LabelOptions():
         return entries
     # Losses that know two classes take what any grade above 0 is as relevant, as metrics of two classes do.
@@ -259,7 +272,7 @@ class PortfolioSearch:
 def sample(dataset: Dataset, target: Target, seed: int) -> NDArray[np.int64] | None:
     """The rows that are screened, ascending: None for all of them; where they are many, whole queries, or all rows of
     the rarer class, as far as they are few, and a share of the others."""
-    share = SCREENED_VALUES / max(1, dataset.n_values)
+    share = min(SCREENED_VALUES / max(1, dataset.n_values), SCREENED_ROWS / dataset.X.shape[0])
     if share >= 1.0:
         return None
     rng = np.random.default_rng(seed)

@@ -190,7 +190,7 @@ def train_or_start(
     if start.trained is None or _own_loss(data, like, trained.w) <= _own_loss(data, like, start.w):
         return C, trained
     assert start.loss is not None
-    note = f"the hinge of {loss.name} ranks the training rows worse than {start.loss.name}: this is the model of the latter"
+    note = f"the hinge of {loss.name} ranks the training rows worse than {start.loss.name}: this is the latter's model"
     return start.C, replace(start.trained, certified_loss=start.loss.name, notes=[*start.trained.notes, note])
 
 
