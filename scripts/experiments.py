@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from apsvm import read_svmlight
+from apsvm.clock import count_cpu_time
 from apsvm.data.dataset import shown_label
 from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
@@ -112,10 +113,11 @@ class Timed:
 
 
 class Calls:
-    """A log that keeps the records of oracle calls."""
+    """A log that keeps the records of oracle calls, their CPU times among them."""
 
     def __init__(self) -> None:
         self.records: list[dict[str, Any]] = []
+        count_cpu_time()
 
     def write(self, event: str, **fields: Any) -> None:
         if event == "oracle":

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.labels import Target
 from apsvm.losses.base import Loss
 from apsvm.machine import thread_count
 from apsvm.risk import NothingToRankError, loss_by_order
@@ -144,7 +145,7 @@ def choose(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: W
     candidates = comparison.candidates()
     seconds = time.perf_counter() - began
     if not candidates:
-        return Choice("hinge", settings.C, (), "there was no time to compare", seconds)
+        return Choice("hinge", settings.C, (), comparison.why_nothing, seconds)
     top = candidates[0]
     C = (top.C,) if free else settings.C
     return Choice(top.bound, C, candidates, how, seconds, comparison.end(0, top.bound, top.C))
@@ -201,6 +202,12 @@ class _Comparison:
             pass  # a candidate that cannot be trained on a part of the rows is none
         return path
 
+    @property
+    def why_nothing(self) -> str:
+        """Why there are no candidates."""
+        stopped = self._quiet.should_stop() or (self._deadline is not None and time.perf_counter() >= self._deadline)
+        return "there was no time to compare" if stopped else "what was not held out could not be trained on"
+
     def candidates(self) -> list[Candidate]:
         """Those that were measured on every split, the best first; of equals the hinge, and the smaller C."""
         losses: dict[tuple[str, float | Multiple], list[float]] = {}
@@ -234,22 +241,24 @@ def _splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
     queries = data.queries
     if queries is not None and np.unique(queries).size > 1:
         units, of_unit = np.unique(queries, return_inverse=True)
-        if units.size < FEWEST:
-            return [], f"{units.size} queries are too few to hold any out"
-        strata = [np.arange(units.size)]
+        ranked = _ranked(data.target, of_unit, units.size)
+        strata = [np.flatnonzero(ranked), np.flatnonzero(~ranked)]
+        smallest = strata[0].size
+        if smallest < FEWEST:
+            return [], f"{smallest} queries with something to rank are too few to hold any out"
         kind = "queries"
     else:
         of_unit = np.arange(n)
         relevant = data.target.relevant
         strata = [np.flatnonzero(relevant), np.flatnonzero(~relevant)]
-        fewest = min(stratum.size for stratum in strata)
-        if fewest < FEWEST:
-            return [], f"{fewest} rows of one class are too few to hold any out"
+        smallest = min(stratum.size for stratum in strata)
+        if smallest < FEWEST:
+            return [], f"{smallest} rows of one class are too few to hold any out"
         kind = "rows"
-    smallest = min(stratum.size for stratum in strata)
     if call <= 3.0:
         repeats, folds = (2, 5) if call <= 0.3 else (1, 5) if call <= 1.0 else (1, 3)
-        splits = [split for _ in range(repeats) for split in _folds(strata, min(folds, smallest // 2), of_unit, rng)]
+        folds = min(folds, smallest // 2)
+        splits = [split for _ in range(repeats) for split in _folds(strata, folds, of_unit, rng)]
         return splits, f"{folds} folds of {kind}" + (", twice" if repeats == 2 else "")
     share = min(2.0 / 3.0, max(0.15, 4.0 / call))
     training = np.zeros(int(of_unit.max()) + 1, dtype=bool)
@@ -259,6 +268,15 @@ def _splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
         training[rng.permutation(stratum)[: max(1, round(mine * stratum.size))]] = True
     chosen = training[of_unit]
     return [Split(np.flatnonzero(chosen), np.flatnonzero(~chosen))], f"{1.0 - share:.0%} of the {kind}"
+
+
+def _ranked(target: Target, of_row: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    """(count,): which queries have rows of different relevance; of_row : (n,) the row's query, 0..count − 1."""
+    values = target.relevant.astype(np.float64) if target.grades is None else np.maximum(target.grades, 0.0)
+    lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(lowest, of_row, values)
+    np.maximum.at(highest, of_row, values)
+    return highest > lowest
 
 
 def _folds(

@@ -23,6 +23,8 @@ from sklearn.preprocessing import scale
 
 from apsvm import load_model
 from apsvm.cli import run as command_line
+from apsvm.trainers.families import trainer_of
+from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 
 SCRIPT = Path(sys.executable).with_name("apsvm")
 #: A hang is a failure, not a wait.
@@ -161,10 +163,14 @@ def tables(cancer: Table, digits: Table) -> dict[str, Table]:
 
 @pytest.fixture(scope="session")
 def trained(run: Run, folder: Path) -> Callable[..., Path]:
-    """trained(table, option, ...) → the model; the same training is done once a session."""
+    """trained(table, option, ...) → the model; the same training is done once a session. Where no bound is named it is
+    the hinge's: choosing one takes longer than training."""
     models: dict[tuple[str, ...], Path] = {}
 
     def train(table: Table, *options: str) -> Path:
+        loss = options[options.index("--loss") + 1] if "--loss" in options else "ap"
+        if "--bound" not in options and trainer_of(loss) is StructuredSVMTrainer:
+            options = ("--bound", "hinge", *options)
         key = (table.path.name, *table.options, *options)
         if key not in models:
             model = folder / f"{len(models)}.model"

@@ -17,6 +17,9 @@ from apsvm.data.features import FEATURE_MAPS, learn_map
 from apsvm.data.features.piecewise import Piecewise
 from apsvm.model import load_any_model
 
+#: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
+HINGE = ("--bound", "hinge")
+
 MAPS = ("piecewise:3", "spline", "products", "nystroem:30")
 
 
@@ -41,7 +44,7 @@ def rows(bumps):
 def test_train_predict_eval_info(name, scale, bumps, rows, here, scored, tmp_path):
     X, positive = rows
     model = tmp_path / "m"
-    here("train", "-q", bumps, model, "--features", name, "--scale", scale, "-C", 100)
+    here("train", "-q", *HINGE, bumps, model, "--features", name, "--scale", scale, "-C", 100)
     stored = load_model(model)
     assert stored.width == 3
     assert stored.coef.size == stored.feature_map.n_out > 3
@@ -98,7 +101,7 @@ def score_of(exported, X):
 @pytest.mark.parametrize("scale", ["standard", "l2"])
 @pytest.mark.parametrize("name", ["linear", *MAPS])
 def test_another_program_scores_by_the_exported_JSON(name, scale, bumps, rows, here, tmp_path):
-    here("train", "-q", bumps, tmp_path / "m", "--features", name, "--scale", scale, "-B", 1)
+    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name, "--scale", scale, "-B", 1)
     exported = json.loads(here("export", tmp_path / "m", "--format", "json").stdout)
     assert (exported["width"], exported["first_feature"]) == (3, 1)
     assert len(exported["columns"]) == len(exported["rankers"][0]["coef"])
@@ -107,20 +110,20 @@ def test_another_program_scores_by_the_exported_JSON(name, scale, bumps, rows, h
 
 
 def test_other_formats_know_no_maps(bumps, here, tmp_path):
-    here("train", "-q", bumps, tmp_path / "m", "--features", "piecewise")
+    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "piecewise")
     for layout in ("liblinear", "svmlight"):
         done = here("export", tmp_path / "m", "--format", layout, code=65)
         assert f"its features are mapped (piecewise:4), which {layout} knows nothing of: --format json" in done.stderr
 
 
 def test_classes_have_one_map(here, digits, tmp_path):
-    here("train", "-q", digits.path, tmp_path / "m", "--one-vs-rest", "--features", "piecewise:2", "-C", 1)
+    here("train", "-q", *HINGE, digits.path, tmp_path / "m", "--one-vs-rest", "--features", "piecewise:2", "-C", 1)
     model = load_any_model(tmp_path / "m")
     assert model.feature_map.name == "piecewise:2"
     lines = here("predict", digits.path, tmp_path / "m").stdout.splitlines()
     found = [[float(one) for one in line.split("\t")] for line in lines]
     np.testing.assert_allclose(found, model.score(digits.X), atol=1e-12)
-    here("train", "-q", digits.path, tmp_path / "one", *digits.options, "--features", "piecewise:2", "-C", 1)
+    here("train", "-q", *HINGE, digits.path, tmp_path / "one", *digits.options, "--features", "piecewise:2", "-C", 1)
     np.testing.assert_array_equal(load_model(tmp_path / "one").coef, model.ranker(8.0).coef)
     exported = json.loads(here("export", tmp_path / "m", "--format", "json").stdout)
     assert [ranker["label"] for ranker in exported["rankers"]] == list(range(10))
@@ -129,12 +132,12 @@ def test_classes_have_one_map(here, digits, tmp_path):
 def test_the_result_does_not_depend_on_threads(bumps, here, tmp_path):
     for name in MAPS:
         for threads in (1, 2):
-            here("train", "-q", bumps, tmp_path / f"{threads}", "--features", name, "--threads", threads)
+            here("train", "-q", *HINGE, bumps, tmp_path / f"{threads}", "--features", name, "--threads", threads)
         assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
 
 
 def test_only_the_training_rows_are_learned_from(bumps, rows, here, tmp_path):
-    here("train", "-q", bumps, tmp_path / "m", "--features", "piecewise")
+    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "piecewise")
     np.testing.assert_array_equal(load_model(tmp_path / "m").feature_map.knots, learn_map("piecewise", rows[0]).knots)
 
 
@@ -152,25 +155,29 @@ def test_items_are_not_mapped(bumps, here, tmp_path):
 
 def test_validation_rows_are_mapped_as_the_training_rows(bumps, here, tmp_path):
     options = ("--loss", "warp", "--features", "piecewise", "--validation", bumps, "--epochs", 3)
-    here("train", "-q", bumps, tmp_path / "m", *options)
+    here("train", "-q", *HINGE, bumps, tmp_path / "m", *options)
     ap = load_model(tmp_path / "m").header.epochs.validation.value
     assert f"{ap:.6f}" in here("eval", bumps, "--model", tmp_path / "m", "-m", "AP").stdout
 
 
 def test_warm_start(bumps, cancer, here, info, tmp_path):
     options = ("--features", "piecewise", "-C", 10, "--scale", "standard", "--bound", "hinge")
-    here("train", "-q", bumps, tmp_path / "m", *options, "-e", 1e-4)
-    done = here("train", bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
+    here("train", "-q", *HINGE, bumps, tmp_path / "m", *options, "-e", 1e-4)
+    done = here("train", *HINGE, bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
     first = done.stderr.splitlines()[1].split()
     assert float(first[1]) == pytest.approx(info(tmp_path / "m").certificate.primal, rel=1e-5)
     for features in ("linear", "piecewise:5", "products"):
-        done = here("train", bumps, tmp_path / "n", "--features", features, "--warm-start", tmp_path / "m", code=65)
+        done = here(
+            "train", *HINGE, bumps, tmp_path / "n", "--features", features, "--warm-start", tmp_path / "m", code=65
+        )
         assert f"it was trained with --features piecewise:4, this training has --features {features}" in done.stderr
-    here("train", "-q", bumps, tmp_path / "l")
-    done = here("train", bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "l", code=65)
+    here("train", "-q", *HINGE, bumps, tmp_path / "l")
+    done = here("train", *HINGE, bumps, tmp_path / "n", *options, "--warm-start", tmp_path / "l", code=65)
     assert "it was trained with --features linear, this training has --features piecewise:4" in done.stderr
-    here("train", "-q", bumps, tmp_path / "k", "--features", "nystroem:9", "--seed", 1)
-    done = here("train", bumps, tmp_path / "n", "--features", "nystroem:9", "--warm-start", tmp_path / "k", code=65)
+    here("train", "-q", *HINGE, bumps, tmp_path / "k", "--features", "nystroem:9", "--seed", 1)
+    done = here(
+        "train", *HINGE, bumps, tmp_path / "n", "--features", "nystroem:9", "--warm-start", tmp_path / "k", code=65
+    )
     assert "were learned from other rows" in done.stderr
 
 
@@ -188,7 +195,7 @@ def test_cross_validation(bumps, here, tmp_path):
 
 
 def test_the_report_names_columns(bumps, here, tmp_path):
-    here("train", "-q", bumps, "--run-dir", tmp_path / "run", "--features", "piecewise")
+    here("train", "-q", *HINGE, bumps, "--run-dir", tmp_path / "run", "--features", "piecewise")
     here("report", tmp_path / "run", "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "piecewise:4" in page
@@ -204,12 +211,12 @@ def test_a_map_that_does_not_take_the_rows(here, write_rows, tmp_path, rng):
 
 @pytest.mark.parametrize("name", ["cubes", "piecewise:0", "spline:two"])
 def test_names_that_are_none(name, bumps, here, tmp_path):
-    assert "--features" in here("train", bumps, tmp_path / "m", "--features", name, code=2).stderr
+    assert "--features" in here("train", *HINGE, bumps, tmp_path / "m", "--features", name, code=2).stderr
 
 
 def test_a_configuration_file(bumps, here, tmp_path):
     (tmp_path / "c.toml").write_text('features = "Piecewise:2"\nscale = "standard"\n')
-    here("train", "-q", bumps, tmp_path / "m", "--config", tmp_path / "c.toml")
+    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--config", tmp_path / "c.toml")
     learned = load_model(tmp_path / "m").feature_map
     assert isinstance(learned, Piecewise)
     assert learned.parameter == 2
@@ -233,7 +240,7 @@ def explained(text):
 @pytest.mark.parametrize(("name", "scale"), [("piecewise", "standard"), ("spline", "none"), ("linear", "l2")])
 def test_explain(name, scale, bumps, rows, here, scored, tmp_path):
     X, _ = rows
-    here("train", "-q", bumps, tmp_path / "m", "--features", name, "--scale", scale)
+    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name, "--scale", scale)
     scores = scored(here("predict", bumps, tmp_path / "m").stdout)
     lines = explained(here("predict", "--explain", bumps, tmp_path / "m").stdout)
     np.testing.assert_array_equal([score for score, _ in lines], scores)
@@ -251,10 +258,10 @@ def test_explain(name, scale, bumps, rows, here, scored, tmp_path):
 
 
 def test_what_cannot_be_explained(bumps, digits, here, tmp_path):
-    here("train", "-q", bumps, tmp_path / "m", "--features", "products")
+    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "products")
     done = here("predict", bumps, tmp_path / "m", "--explain", code=65)
     assert "nobody can say what each feature gave: the feature map products" in done.stderr
-    here("train", "-q", digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1)
+    here("train", "-q", *HINGE, digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1)
     done = here("predict", digits.path, tmp_path / "classes", "--explain", code=2)
     assert "--explain is for a model of one ranker" in done.stderr
     assert "--explain" in here("predict", bumps, tmp_path / "m", "--explain=0", code=2).stderr
@@ -262,7 +269,7 @@ def test_what_cannot_be_explained(bumps, digits, here, tmp_path):
 
 @pytest.mark.parametrize("name", ["piecewise", "spline"])
 def test_plot_shapes(name, bumps, here, tmp_path):
-    here("train", "-q", bumps, tmp_path / "m", "--features", name)
+    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name)
     here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "all.svg", "--title", "bumps")
     text = (tmp_path / "all.svg").read_text()
     assert all(f">{words}<" in text for words in ("1", "2", "3", "bumps", "gives to the score"))
@@ -273,7 +280,7 @@ def test_plot_shapes(name, bumps, here, tmp_path):
 def test_curves_are_those_of_the_scores(bumps, rows, here, tmp_path):
     from apsvm.report.shapes import shapes, widest
 
-    here("train", "-q", bumps, tmp_path / "m", "--features", "piecewise", "--scale", "standard")
+    here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", "piecewise", "--scale", "standard")
     ranker = load_model(tmp_path / "m")
     X, mean = rows[0], rows[0].mean(axis=0)
     for j, shape in enumerate(shapes(ranker, range(3))):
@@ -287,10 +294,12 @@ def test_curves_are_those_of_the_scores(bumps, rows, here, tmp_path):
 
 def test_shapes_that_are_none(bumps, digits, here, tmp_path):
     for name, message in (("linear", "every curve is a straight line"), ("nystroem:9", "go into the score together")):
-        here("train", "-q", bumps, tmp_path / "m", "--features", name)
+        here("train", "-q", *HINGE, bumps, tmp_path / "m", "--features", name)
         done = here("plot", "shapes", tmp_path / "m", "-o", tmp_path / "x.png", code=65)
         assert message in done.stderr
-    here("train", "-q", digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1, "--features", "piecewise:1")
+    here(
+        "train", "-q", *HINGE, digits.path, tmp_path / "classes", "--one-vs-rest", "-C", 1, "--features", "piecewise:1"
+    )
     assert "choose one" in here("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", code=65).stderr
     here("plot", "shapes", tmp_path / "classes", "-o", tmp_path / "x.png", "--class", 8)
     assert (tmp_path / "x.png").read_bytes()[:4] == b"\x89PNG"
@@ -298,7 +307,7 @@ def test_shapes_that_are_none(bumps, digits, here, tmp_path):
 
 def test_the_report_shows_curves(bumps, here, tmp_path):
     for name, there in (("spline", True), ("linear", False), ("products", False)):
-        here("train", "-q", bumps, "--run-dir", tmp_path / name, "--features", name)
+        here("train", "-q", *HINGE, bumps, "--run-dir", tmp_path / name, "--features", name)
         here("report", tmp_path / name, "-o", tmp_path / f"{name}.html")
         page = (tmp_path / f"{name}.html").read_text()
         assert ("Curves of the features" in page) == there

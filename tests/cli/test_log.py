@@ -13,6 +13,9 @@ import pytest
 
 from apsvm import load_model
 
+#: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
+HINGE = ("--bound", "hinge")
+
 PARTS = ("scores", "oracle", "gradient")
 ROW = re.compile(r" +\d+( +[-+.e\d]+){3} +\d+ +\d+\.\d\d$")
 
@@ -33,7 +36,7 @@ def of(event, log):
 def training(digits, run, tmp_path_factory):
     """A training of some length, its log and what it said."""
     folder = tmp_path_factory.mktemp("log")
-    done = run("train", digits.path, folder / "m", *digits.options, "-C", "100", "--log", folder / "log")
+    done = run("train", *HINGE, digits.path, folder / "m", *digits.options, "-C", "100", "--log", folder / "log")
     return done, records((folder / "log").read_text()), folder / "m"
 
 
@@ -57,7 +60,7 @@ def test_the_records_of_an_iteration(training, digits):
 
 def test_the_plain_solver_calls_the_oracle_once_an_iteration(digits, run, tmp_path):
     options = ["--solver", "cutting-plane", "--log", tmp_path / "log"]
-    run("train", "-q", digits.path, tmp_path / "m", *digits.options, *options)
+    run("train", "-q", *HINGE, digits.path, tmp_path / "m", *digits.options, *options)
     log = records((tmp_path / "log").read_text())
     # The last iteration verifies the risk of the point it returns.
     assert [record["oracle_calls"] for record in of("iteration", log)][:-1] == [1] * (len(of("iteration", log)) - 1)
@@ -111,7 +114,7 @@ def test_start_and_end(training):
 
 @pytest.mark.parametrize("oracle", ["greedy", "search", "select", "search-select", "qs"])
 def test_evaluated_ranks(oracle, cancer, run):
-    log = records(run("train", "-q", cancer.path, os.devnull, "--oracle", oracle, "--log", "-").stdout)
+    log = records(run("train", *HINGE, "-q", cancer.path, os.devnull, "--oracle", oracle, "--log", "-").stdout)
     calls = of("oracle", log)
     assert calls
     assert {record["oracle"] for record in calls} == {oracle}
@@ -126,7 +129,7 @@ def test_evaluated_ranks(oracle, cancer, run):
 
 
 def test_log_on_standard_output(cancer, trained, run, tmp_path):
-    done = run("train", cancer.path, tmp_path / "m", "--log", "-")
+    done = run("train", *HINGE, cancer.path, tmp_path / "m", "--log", "-")
     assert {record["event"] for record in records(done.stdout)[1:-1]} == {"oracle", "iteration"}
     assert records(done.stdout)[0]["event"] == "start"
     assert records(done.stdout)[-1]["event"] == "end"
@@ -172,7 +175,7 @@ def test_progress_thins_out(training):
 
 
 def test_verbose_shows_every_iteration(training, digits, run, tmp_path):
-    done = run("train", "-v", digits.path, tmp_path / "m", *digits.options, "-C", "100")
+    done = run("train", *HINGE, "-v", digits.path, tmp_path / "m", *digits.options, "-C", "100")
     shown = [int(row.split()[0]) for row in table(done.stderr)[1]]
     assert shown == list(range(1, load_model(training[2]).header.iterations + 1))
     assert f"{digits.path}: 1797 rows, 174 positive, 64 features" in done.stderr
@@ -183,7 +186,7 @@ def test_a_terminal_sees_what_a_pipe_sees(cancer, run, command, environment, tmp
     def without_times(text):
         return re.sub(r"\d+\.\d\d\b", "T", text)
 
-    arguments = ["train", str(cancer.path), str(tmp_path / "m")]
+    arguments = ["train", *HINGE, str(cancer.path), str(tmp_path / "m")]
     piped = run(*arguments).stderr
     ours, theirs = pty.openpty()
     with subprocess.Popen(
@@ -236,7 +239,7 @@ def test_the_summary(training, digits, run):
 
 
 def test_the_summary_of_a_run_cut_short(cancer, run, tmp_path):
-    done = run("train", cancer.path, tmp_path / "m", "-C", 1, "--max-iterations", 2, code=3)
+    done = run("train", *HINGE, cancer.path, tmp_path / "m", "-C", 1, "--max-iterations", 2, code=3)
     assert "apsvm: iteration limit after 2 iterations\n" in done.stderr
     assert " > 0.001 asked for" in done.stderr
 

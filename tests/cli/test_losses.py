@@ -8,6 +8,9 @@ from sklearn.datasets import dump_svmlight_file
 
 from apsvm import load_model
 
+#: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
+HINGE = ("--bound", "hinge")
+
 OWN = """
 import numpy as np
 
@@ -38,7 +41,7 @@ def graded(rng, tmp_path):
 @pytest.mark.parametrize("loss", ["ndcg", "NDCG@5", "ndcg(linear)", "mrr", "auc", "rbp(0.8)", "p@3", "f1", "prbep"])
 def test_losses_by_name(graded, loss, run, tmp_path):
     more = [] if loss.lower().startswith("ndcg") else ["--relevant-from", 1]
-    run("train", "-q", graded, tmp_path / "m", "--loss", loss, "-C", 10, *more)
+    run("train", "-q", *HINGE, graded, tmp_path / "m", "--loss", loss, "-C", 10, *more)
     header = load_model(tmp_path / "m").header
     assert header.loss == loss.lower()
     assert header.state == "converged"
@@ -48,7 +51,7 @@ def test_losses_by_name(graded, loss, run, tmp_path):
 def test_grades_are_more_than_positive_and_negative(graded, run, tmp_path):
     weights = {}
     for name, more in {"graded": [], "binary": ["--relevant-from", 1], "top": ["--positive-label", 3]}.items():
-        run("train", "-q", graded, tmp_path / name, "--loss", "ndcg", "-C", 10, *more)
+        run("train", "-q", *HINGE, graded, tmp_path / name, "--loss", "ndcg", "-C", 10, *more)
         weights[name] = load_model(tmp_path / name).coef
     assert not np.allclose(weights["graded"], weights["binary"], atol=1e-3)
     assert not np.allclose(weights["graded"], weights["top"], atol=1e-3)
@@ -66,7 +69,20 @@ def test_query_weights(graded, run, tmp_path):
 
     def coef(text, *more):
         file.write_text(text or "0 1\n")
-        run("train", "-q", graded, tmp_path / "m", "--relevant-from", 1, "--query-weights", file, "-e", 1e-6, *more)
+        run(
+            "train",
+            "-q",
+            *HINGE,
+            graded,
+            tmp_path / "m",
+            "--relevant-from",
+            1,
+            "--query-weights",
+            file,
+            "-e",
+            1e-6,
+            *more,
+        )
         return load_model(tmp_path / "m").coef
 
     plain = coef("3 1 # as all the others\n")
@@ -100,8 +116,8 @@ def test_bad_query_weights(graded, text, message, run, tmp_path):
 
 def test_a_loss_of_ones_own(cancer, run, tmp_path):
     (tmp_path / "my_losses.py").write_text(OWN)
-    run("train", "-q", cancer.path, tmp_path / "own", "--loss", "my_losses:Mine", "-C", 10, cwd=tmp_path)
-    run("train", "-q", cancer.path, tmp_path / "ap", "-C", 10)
+    run("train", "-q", *HINGE, cancer.path, tmp_path / "own", "--loss", "my_losses:Mine", "-C", 10, cwd=tmp_path)
+    run("train", "-q", *HINGE, cancer.path, tmp_path / "ap", "-C", 10)
     own, ap = load_model(tmp_path / "own"), load_model(tmp_path / "ap")
     assert own.header.loss == "my_losses:Mine"
     # The same loss, by an oracle that may not bisect over ranks.

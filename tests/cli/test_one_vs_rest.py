@@ -23,6 +23,9 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from apsvm import ModelError, RankerSet, load_any_model, load_model
 from apsvm.cli import run as apsvm_run
 
+#: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
+HINGE = ("--bound", "hinge")
+
 
 @dataclass(frozen=True)
 class Done:
@@ -50,7 +53,7 @@ def run() -> Callable[..., Done]:
 def digit_set(run, digits, folder) -> Path:
     """A ranker for each digit."""
     model = folder / "digits-set.model"
-    run("train", "-q", "--one-vs-rest", digits.path, model, "-C", "3")
+    run("train", *HINGE, "-q", "--one-vs-rest", digits.path, model, "-C", "3")
     return model
 
 
@@ -80,7 +83,7 @@ def table(text: str) -> np.ndarray:
 
 def test_the_command(digits, digit_set, command, environment, tmp_path):
     """Started as users start it, it writes the same bytes."""
-    words = ["train", "-q", "--one-vs-rest", str(digits.path), str(tmp_path / "m"), "-C", "3"]
+    words = ["train", *HINGE, "-q", "--one-vs-rest", str(digits.path), str(tmp_path / "m"), "-C", "3"]
     subprocess.run([*command, *words], check=True, timeout=60, env=environment())
     assert (tmp_path / "m").read_bytes() == digit_set.read_bytes()
 
@@ -88,12 +91,12 @@ def test_the_command(digits, digit_set, command, environment, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        ("-C", "3"),
-        ("-C", "3", "--threads", "1"),
-        ("-C", "10x", "--scale", "l2"),
-        ("--scale", "standard"),
-        ("-C", "3", "--threads", "25"),
-        ("-C", "30", "--loss", "ndcg", "--bias", "2"),
+        ("-C", "3", *HINGE),
+        ("-C", "3", *HINGE, "--threads", "1"),
+        ("-C", "10x", *HINGE, "--scale", "l2"),
+        (*HINGE, "--scale", "standard"),
+        ("-C", "3", *HINGE, "--threads", "25"),
+        ("-C", "30", *HINGE, "--loss", "ndcg", "--bias", "2"),
         ("-C", "1", "--loss", "zero-one", "--bias", "1", "--dtype", "float32"),
         ("-C", "1", "--loss", "ap", "--oracle", "appx"),
         ("-C", "1", "--bound", "tight", "--solver", "cutting-plane", "-e", "0.1"),
@@ -182,9 +185,9 @@ def test_other_data(kind, tagged, run, tmp_path):
 
 def test_a_path_of_C(tagged, run, tmp_path):
     path, _ = tagged
-    done = run("train", "--one-vs-rest", path, tmp_path / "p.model", "-C", "1,10", "--log", tmp_path / "log")
+    done = run("train", *HINGE, "--one-vs-rest", path, tmp_path / "p.model", "-C", "1,10", "--log", tmp_path / "log")
     assert sorted(os.listdir(tmp_path)) == ["log", "p.C1.model", "p.C10.model"]
-    run("train", "-q", "--multilabel", path, tmp_path / "alone.model", "-C", "1,10", "--positive-label", "4")
+    run("train", *HINGE, "-q", "--multilabel", path, tmp_path / "alone.model", "-C", "1,10", "--positive-label", "4")
     for C in (1, 10):
         rankers = load_any_model(tmp_path / f"p.C{C}.model")
         assert rankers.ranker(4).to_bytes() == (tmp_path / f"alone.C{C}.model").read_bytes()
@@ -213,7 +216,7 @@ def test_a_path_of_C(tagged, run, tmp_path):
 
 def test_what_is_said(tagged, run, tmp_path):
     path, has = tagged
-    done = run("train", "--one-vs-rest", "-v", path, tmp_path / "m", "--threads", "2")
+    done = run("train", *HINGE, "--one-vs-rest", "-v", path, tmp_path / "m", "--threads", "2")
     lines = done.stderr.splitlines()
     assert lines[0] == f"apsvm: {path}: 300 rows, 4 classes, 5 features, 1500 values"
     told = [line for line in lines if line.startswith("apsvm: class ")]
@@ -231,13 +234,27 @@ def test_what_is_said(tagged, run, tmp_path):
 
 def test_warm_start(digits, digit_set, run, tmp_path):
     """A class starts from its own ranker, as alone; a single training may start from its class of a set."""
-    run("train", "-q", "--one-vs-rest", digits.path, tmp_path / "set", "-C", "4", "--warm-start", digit_set)
-    run("train", "-q", digits.path, tmp_path / "one", "-C", "4", "--warm-start", digit_set, "--positive-label", "7")
+    run("train", *HINGE, "-q", "--one-vs-rest", digits.path, tmp_path / "set", "-C", "4", "--warm-start", digit_set)
+    run(
+        "train",
+        *HINGE,
+        "-q",
+        digits.path,
+        tmp_path / "one",
+        "-C",
+        "4",
+        "--warm-start",
+        digit_set,
+        "--positive-label",
+        "7",
+    )
     assert load_any_model(tmp_path / "set").ranker(7).to_bytes() == (tmp_path / "one").read_bytes()
     cold = tmp_path / "cold"
-    run("train", "-q", digits.path, cold, "-C", "4", "--positive-label", "7")
+    run("train", *HINGE, "-q", digits.path, cold, "-C", "4", "--positive-label", "7")
     assert load_model(tmp_path / "one").header.iterations < load_model(cold).header.iterations
-    done = run("train", digits.path, tmp_path / "no", "--relevant-from", "7", "--warm-start", digit_set, code=65)
+    done = run(
+        "train", *HINGE, digits.path, tmp_path / "no", "--relevant-from", "7", "--warm-start", digit_set, code=65
+    )
     assert "it has a ranker for each of the classes 0, 1, 2" in done.stderr
     assert not (tmp_path / "no").exists()
 
@@ -251,7 +268,9 @@ def test_time_limit(digits, run, tmp_path):
 
 
 def test_iteration_limit(digits, run, tmp_path):
-    done = run("train", "--one-vs-rest", digits.path, tmp_path / "m", "--max-iterations", "5", "-C", "3", code=3)
+    done = run(
+        "train", *HINGE, "--one-vs-rest", digits.path, tmp_path / "m", "--max-iterations", "5", "-C", "3", code=3
+    )
     states = [load_any_model(tmp_path / "m").ranker(label).header.state for label in range(10)]
     assert set(states) == {"converged", "iteration limit"}
     assert f"{states.count('iteration limit')} iteration limit" in done.stderr
@@ -342,7 +361,7 @@ def test_predict(digits, digit_set, run, tmp_path):
     named = run("predict", "--header", digits.path, digit_set).stdout
     assert named == "\t".join(map(str, range(10))) + "\n" + text
     assert (np.argmax(scores, axis=1) == digits.labels).mean() > 0.8
-    run("train", "-q", digits.path, tmp_path / "one", "--positive-label", "1", "--max-iterations", "1", code=3)
+    run("train", *HINGE, "-q", digits.path, tmp_path / "one", "--positive-label", "1", "--max-iterations", "1", code=3)
     assert "--header names the classes" in run("predict", "--header", digits.path, tmp_path / "one", code=2).stderr
 
 
@@ -481,7 +500,7 @@ def test_liblinear_classifies_as_we_do(options, digits, run, tmp_path):
 def test_export_of_one_class(digits, digit_set, run, tmp_path):
     for layout in ("liblinear", "svmlight"):
         picked = run("export", digit_set, "--format", layout, "--positive-label", "8").stdout
-        run("train", "-q", digits.path, tmp_path / "m", "-C", "3", "--positive-label", "8")
+        run("train", *HINGE, "-q", digits.path, tmp_path / "m", "-C", "3", "--positive-label", "8")
         assert picked == run("export", tmp_path / "m", "--format", layout).stdout
     assert "choose one by --positive-label" in run("export", digit_set, "--format", "svmlight", code=65).stderr
     done = run("export", digit_set, "--format", "liblinear", "--positive-label", "0.5", code=65)

@@ -9,15 +9,18 @@ import pytest
 
 from apsvm import load_model
 
+#: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
+HINGE = ("--bound", "hinge")
+
 
 def test_a_model_for_each_C(cancer, run, info, tmp_path):
-    done = run("train", cancer.path, tmp_path / "p.model", "-C", "0.5,5,50", "--log", tmp_path / "log")
+    done = run("train", *HINGE, cancer.path, tmp_path / "p.model", "-C", "0.5,5,50", "--log", tmp_path / "log")
     assert sorted(os.listdir(tmp_path)) == ["log", "p.C0.5.model", "p.C5.model", "p.C50.model"]
     assert done.stderr.count("apsvm: converged after") == 3
     path_iterations = single_iterations = 0
     for C in (0.5, 5.0, 50.0):
         facts = info(tmp_path / f"p.C{C:g}.model")
-        run("train", "-q", cancer.path, tmp_path / "single", "-C", C)
+        run("train", "-q", *HINGE, cancer.path, tmp_path / "single", "-C", C)
         single = info(tmp_path / "single")
         assert (facts.C, facts.state) == (C, "converged")
         assert facts.certificate.primal == pytest.approx(single.certificate.primal, abs=1.01e-3 * C)
@@ -30,18 +33,18 @@ def test_a_model_for_each_C(cancer, run, info, tmp_path):
 
 
 def test_names_without_the_usual_ending(cancer, run, tmp_path):
-    run("train", "-q", cancer.path, tmp_path / "m", "-C", "1,2")
+    run("train", "-q", *HINGE, cancer.path, tmp_path / "m", "-C", "1,2")
     assert sorted(os.listdir(tmp_path)) == ["m.C1", "m.C2"]
 
 
 def test_a_path_of_the_approximation(cancer, run, info, tmp_path):
-    run("train", "-q", cancer.path, tmp_path / "m", "-C", "1,2", "--oracle", "appx")
+    run("train", "-q", *HINGE, cancer.path, tmp_path / "m", "-C", "1,2", "--oracle", "appx")
     assert [info(tmp_path / name).C for name in ("m.C1", "m.C2")] == [1.0, 2.0]
 
 
 def test_a_path_in_a_configuration_file(cancer, run, tmp_path):
     (tmp_path / "c.toml").write_text("C = [1, 2.5]\n")
-    run("train", "-q", cancer.path, tmp_path / "m", "--config", tmp_path / "c.toml")
+    run("train", "-q", *HINGE, cancer.path, tmp_path / "m", "--config", tmp_path / "c.toml")
     assert sorted(os.listdir(tmp_path)) == ["c.toml", "m.C1", "m.C2.5"]
 
 
@@ -62,7 +65,7 @@ def test_refused_paths(options, message, cancer, run, tmp_path):
 
 
 def test_a_time_limit_is_for_the_whole_path(cancer, run, info, tmp_path):
-    run("train", "-q", cancer.path, tmp_path / "m", "-C", "1,10", "--time-limit", 0, code=3)
+    run("train", "-q", *HINGE, cancer.path, tmp_path / "m", "-C", "1,10", "--time-limit", 0, code=3)
     assert [info(tmp_path / name).iterations for name in ("m.C1", "m.C10")] == [1, 1]
 
 
@@ -70,9 +73,9 @@ def test_a_time_limit_is_for_the_whole_path(cancer, run, info, tmp_path):
 def test_warm_start(options, cancer, run, info, tmp_path):
     """From its own solution a training starts at its objective; from a model of another width too."""
     model = tmp_path / "m"
-    run("train", "-q", cancer.path, model, "-C", 10, "-e", 1e-4, *options)
+    run("train", "-q", *HINGE, cancer.path, model, "-C", 10, "-e", 1e-4, *options)
     run(
-        "train", "-q", cancer.path, tmp_path / "again", "-C", 10, *options, "--warm-start", model, "--log",
+        "train", "-q", *HINGE, cancer.path, tmp_path / "again", "-C", 10, *options, "--warm-start", model, "--log",
         tmp_path / "log",
     )  # fmt: skip
     records = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
@@ -82,15 +85,15 @@ def test_warm_start(options, cancer, run, info, tmp_path):
 
 
 def test_a_model_may_replace_the_one_it_started_from(cancer, run, tmp_path):
-    run("train", "-q", cancer.path, tmp_path / "m", "-C", 10)
+    run("train", "-q", *HINGE, cancer.path, tmp_path / "m", "-C", 10)
     before = load_model(tmp_path / "m").header.C
-    run("train", "-q", cancer.path, tmp_path / "m", "-C", 20, "--warm-start", tmp_path / "m")
+    run("train", "-q", *HINGE, cancer.path, tmp_path / "m", "-C", 20, "--warm-start", tmp_path / "m")
     assert (before, load_model(tmp_path / "m").header.C) == (10.0, 20.0)
 
 
 def test_refused_warm_starts(cancer, run, tmp_path):
     model = tmp_path / "m"
-    run("train", "-q", cancer.path, model)
+    run("train", "-q", *HINGE, cancer.path, model)
     narrow = tmp_path / "narrow.svm"
     narrow.write_text("1 1:1\n-1 1:2\n")
     done = run("train", narrow, tmp_path / "n", "--warm-start", model, code=65)

@@ -13,6 +13,9 @@ import pytest
 from apsvm import load_model, most_violated_ranking, ranking
 from apsvm.pictures.heatmap import RankCounts
 
+#: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
+HINGE = ("--bound", "hinge")
+
 
 def texts(path):
     return ["".join(node.itertext()) for node in ElementTree.parse(path).iter() if node.tag.endswith("}text")]
@@ -31,7 +34,7 @@ def logged(cancer, run, tmp_path_factory):
     """A log with ranks, of a C that converges in some iterations."""
     folder = tmp_path_factory.mktemp("plot")
     path = folder / "log.jsonl"
-    run("train", "-q", cancer.path, folder / "m", "-C", 1, "--log", path, "--log-ranks")
+    run("train", "-q", *HINGE, cancer.path, folder / "m", "-C", 1, "--log", path, "--log-ranks")
     return path
 
 
@@ -67,7 +70,7 @@ def test_the_ranks_are_those_of_the_oracle(rng):
 def test_every_oracle_logs_the_same_ranking_at_the_start(cancer, here):
     found = set()
     for oracle in ("greedy", "qs"):
-        options = ("--oracle", oracle, "--max-iterations", 2, "--log", "-", "--log-ranks")
+        options = ("--oracle", oracle, *HINGE, "--max-iterations", 2, "--log", "-", "--log-ranks")
         lines = here("train", "-q", cancer.path, os.devnull, *options, code=3).stdout.splitlines()
         found.add(str(next(record["ranks"] for record in map(json.loads, lines) if record["event"] == "oracle")))
     assert len(found) == 1
@@ -128,7 +131,7 @@ def test_precision_and_recall_of_queries_and_of_classes(digits, trained, here, w
     here("plot", "pr", data, "--model", model, "-o", tmp_path / "q.svg")
     value = json.loads(here("eval", data, "--model", model, "--json").stdout)["metrics"]["AP"]
     assert f"{model.name}, AP {value:.4f}" in texts(tmp_path / "q.svg")
-    here("train", "-q", digits.path, tmp_path / "set", "--one-vs-rest", "--max-iterations", 3, code=3)
+    here("train", "-q", digits.path, tmp_path / "set", *HINGE, "--one-vs-rest", "--max-iterations", 3, code=3)
     here("plot", "pr", digits.path, "--model", tmp_path / "set", "-o", tmp_path / "c.svg")
     found = json.loads(here("eval", digits.path, "--model", tmp_path / "set", "--json").stdout)
     shown = texts(tmp_path / "c.svg")
@@ -139,7 +142,7 @@ def test_precision_and_recall_of_queries_and_of_classes(digits, trained, here, w
 
 def test_path(cancer, here, tmp_path):
     results = tmp_path / "cv.json"
-    settings = ("-C", "0.1,1,10", "--loss", "ap,auc", "-m", "AP", "-m", "AUC")
+    settings = ("-C", "0.1,1,10", *HINGE, "--loss", "ap,auc", "-m", "AP", "-m", "AUC")
     here("cv", "-q", cancer.path, "--json", results, "--folds", 3, *settings)
     here("plot", "path", results, "-o", tmp_path / "p.svg")
     shown = texts(tmp_path / "p.svg")

@@ -21,6 +21,9 @@ from apsvm.data.svmlight import line_numbers
 from apsvm.pictures.base import Picture
 from apsvm.report.words import number
 
+#: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
+HINGE = ("--bound", "hinge")
+
 
 class Reader(HTMLParser):
     """The rows of all tables, names and values of the lists of facts, and the text of the page."""
@@ -95,7 +98,7 @@ def digits_run(digits, run, tmp_path_factory):
     lines[:0], lines[500:500] = ["# made by a test", ""], ["   ", "  # another comment"]
     data = folder / "data.svm.gz"
     data.write_bytes(gzip.compress(("\n".join(lines) + "\n").encode()))
-    done = run("train", data, "--run-dir", folder / "run", *digits.options, "-C", 10, "--log-ranks")
+    done = run("train", data, "--run-dir", folder / "run", *digits.options, "-C", 10, *HINGE, "--log-ranks")
     assert f"model written to {folder / 'run' / 'ranker.model'}" in done.stderr
     run("report", "-q", folder / "run")
     return data, folder / "run", read(folder / "run" / "report.html")
@@ -250,7 +253,7 @@ def test_classes_the_worst_first(digits, here, write_rows, tmp_path, monkeypatch
     few = digits.labels < 4
     data = write_rows(tmp_path / "data", digits.X[few], digits.labels[few], query_id=np.arange(few.sum()) % 3)
     data.write_text(data.read_text() + "7 qid:99 1:1\n")  # a class whose positives are all a query has
-    here("train", "-q", data, "--run-dir", tmp_path / "run", "--one-vs-rest", "--max-iterations", 2, code=3)
+    here("train", "-q", data, "--run-dir", tmp_path / "run", *HINGE, "--one-vs-rest", "--max-iterations", 2, code=3)
     here("report", "-q", tmp_path / "run")
     page = read(tmp_path / "run" / "report.html")
     found = json.loads(here("eval", data, "--model", tmp_path / "run" / "ranker.model", "--json").stdout)
@@ -411,7 +414,7 @@ def test_line_numbers(end, tmp_path):
 def test_what_the_run_is_made_of_is_not_overwritten(here, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data = tmp_path / "rows.svm"
-    data.write_text("1 1:1\n-1 1:2\n1 1:3\n")
+    data.write_text("1 1:2\n-1 1:1\n1 1:3\n")
     here("train", "-q", data, "--run-dir", "run", "-C", "1,2")
     kept = {path: path.read_bytes() for path in (data, *(tmp_path / "run").iterdir())}
     assert len(kept) == 4
@@ -423,7 +426,7 @@ def test_what_the_run_is_made_of_is_not_overwritten(here, tmp_path, monkeypatch)
 
 def test_rows_that_came_through_a_pipe_are_not_waited_for(run, tmp_path):
     data = tmp_path / "rows.svm"
-    data.write_text("1 1:1\n-1 1:2\n1 1:3\n")
+    data.write_text("1 1:2\n-1 1:1\n1 1:3\n")
     run("train", "-q", data, "--run-dir", tmp_path / "run", "-C", "1")
     data.unlink()
     os.mkfifo(data)

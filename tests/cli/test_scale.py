@@ -9,6 +9,9 @@ from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 from apsvm import load_model
 from apsvm.model import load_any_model
 
+#: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
+HINGE = ("--bound", "hinge")
+
 SCALERS = {"maxabs": MaxAbsScaler, "standard": StandardScaler, "l2": Normalizer}
 
 
@@ -24,8 +27,8 @@ def test_a_scaled_training_is_the_training_of_scaled_rows(name, wide, cancer, ru
     path, X = wide
     Z = SCALERS[name]().fit_transform(X)
     by_hand = write_rows(tmp_path / "scaled.svm", Z, cancer.labels)
-    run("train", "-q", path, tmp_path / "m", "--scale", name, "-C", 10, "-e", 1e-5)
-    run("train", "-q", by_hand, tmp_path / "h", "-C", 10, "-e", 1e-5)
+    run("train", "-q", *HINGE, path, tmp_path / "m", "--scale", name, "-C", 10, "-e", 1e-5)
+    run("train", "-q", *HINGE, by_hand, tmp_path / "h", "-C", 10, "-e", 1e-5)
     primal = [info(tmp_path / model).certificate.primal for model in ("m", "h")]
     assert primal[0] == pytest.approx(primal[1], rel=2e-4)
     assert info(tmp_path / "m").features.scale == name
@@ -38,7 +41,7 @@ def test_a_scaled_training_is_the_training_of_scaled_rows(name, wide, cancer, ru
 def test_an_intercept_and_signs_of_standardised_rows(wide, cancer, run, tmp_path):
     path, X = wide
     Z = StandardScaler().fit_transform(X)
-    run("train", "-q", path, tmp_path / "m", "--scale", "standard", "--loss", "zero-one", "-B", 1, "-C", 100)
+    run("train", "-q", *HINGE, path, tmp_path / "m", "--scale", "standard", "--loss", "zero-one", "-B", 1, "-C", 100)
     model = load_model(tmp_path / "m")
     w = model.coef * X.std(axis=0)
     assert Z @ w + model.intercept + X.mean(axis=0) @ model.coef == pytest.approx(model.score(X), abs=1e-8)
@@ -49,24 +52,24 @@ def test_warm_start_between_scaled_models(wide, run, info, tmp_path):
     """From its own solution a training starts at its objective, whatever the scaling."""
     path, _ = wide
     options = ("--scale", "standard", "-B", 2, "-C", 10, "--loss", "zero-one")
-    run("train", "-q", path, tmp_path / "m", *options, "-e", 1e-4)
-    done = run("train", path, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
+    run("train", "-q", *HINGE, path, tmp_path / "m", *options, "-e", 1e-4)
+    done = run("train", *HINGE, path, tmp_path / "n", *options, "--warm-start", tmp_path / "m")
     first = done.stderr.splitlines()[1].split()
     assert float(first[1]) == pytest.approx(info(tmp_path / "m").certificate.primal, rel=1e-5)
-    done = run("train", path, tmp_path / "n", "--scale", "l2", "--warm-start", tmp_path / "m", code=65)
+    done = run("train", *HINGE, path, tmp_path / "n", "--scale", "l2", "--warm-start", tmp_path / "m", code=65)
     assert "one divides rows by their length" in done.stderr
 
 
 def test_export(wide, run, tmp_path):
     path, X = wide
-    run("train", "-q", path, tmp_path / "m", "--scale", "maxabs")
+    run("train", "-q", *HINGE, path, tmp_path / "m", "--scale", "maxabs")
     done = run("export", tmp_path / "m", "--format", "liblinear")
     at = done.stdout.splitlines().index("w")
     assert X @ np.array([float(w) for w in done.stdout.splitlines()[at + 1 :]]) == pytest.approx(
         load_model(tmp_path / "m").score(X)
     )
     assert "warning" not in done.stderr
-    run("train", "-q", path, tmp_path / "m", "--scale", "l2")
+    run("train", "-q", *HINGE, path, tmp_path / "m", "--scale", "l2")
     assert "divides each row by its length" in run("export", tmp_path / "m", "--format", "liblinear").stderr
 
 
@@ -77,11 +80,11 @@ def test_warp_is_not_scaled(cancer, run, tmp_path):
 
 def test_the_default_C_is_shown(cancer, run, info, tmp_path):
     expected = 0.3 * 569**0.5 * (1 + 569 / 30) ** 2 / 30  # standardised features
-    done = run("train", cancer.path, tmp_path / "m")
+    done = run("train", *HINGE, cancer.path, tmp_path / "m")
     assert f"apsvm: C = {expected:.6g}, what fits the scale of the features (-C auto)\n" in done.stderr
     assert pytest.approx(expected, rel=1e-6) == info(tmp_path / "m").C
     assert info(tmp_path / "m").settings["C"] == "1x"
-    run("train", "-q", cancer.path, tmp_path / "p.model", "-C", "0.1x:10x:log10,3")
+    run("train", "-q", *HINGE, cancer.path, tmp_path / "p.model", "-C", "0.1x:10x:log10,3")
     found = {path.name: info(path) for path in tmp_path.glob("p.*")}
     assert {name: facts.settings["C"] for name, facts in found.items()} == {
         "p.C0.1x.model": "0.1x", "p.C1x.model": "1x", "p.C10x.model": "10x", "p.C3.model": 3.0,
@@ -92,8 +95,8 @@ def test_the_default_C_is_shown(cancer, run, info, tmp_path):
 def test_one_against_the_rest(digits, run, tmp_path):
     """Each class's ranker is the one that it has alone."""
     for name in ("l2", "standard"):
-        run("train", "-q", digits.path, tmp_path / "all", "--one-vs-rest", "--scale", name, "-C", 1)
-        run("train", "-q", digits.path, tmp_path / "eight", *digits.options, "--scale", name, "-C", 1)
+        run("train", "-q", *HINGE, digits.path, tmp_path / "all", "--one-vs-rest", "--scale", name, "-C", 1)
+        run("train", "-q", *HINGE, digits.path, tmp_path / "eight", *digits.options, "--scale", name, "-C", 1)
         scores = load_any_model(tmp_path / "all").score(digits.X)
         assert scores[:, 8] == pytest.approx(load_model(tmp_path / "eight").score(digits.X), rel=1e-12)
         assert np.ptp(scores[:, 8]) > 0.1

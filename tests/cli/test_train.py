@@ -18,6 +18,9 @@ from apsvm.solvers.line_search import AfterLineSearch
 from apsvm.solvers.qp import BACKENDS
 from apsvm.trainers.families.structured_svm import ORACLE_CHOICES
 
+#: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
+HINGE = ("--bound", "hinge")
+
 FOR_AP = {"auto", "greedy", "search", "select", "search-select", "qs", "bucket", "appx"}
 EXACT = [name for name in ORACLE_CHOICES if name in FOR_AP and name != "appx"]
 TINY = "1 1:2 2:1\n-1 1:1 2:3\n1 1:1.5 2:-1\n-1 1:2.5\n-1 1:0.5 2:2\n1 2:1\n"
@@ -41,7 +44,7 @@ def test_exact_oracles_reach_one_objective(digits, trained, info):
 def test_primal_is_the_objective_over_all_rankings(C, run, info, tmp_path):
     data, model = tmp_path / "tiny.svm", tmp_path / "m"
     data.write_text(TINY)
-    run("train", data, model, "-C", C, "-e", 1e-9)
+    run("train", *HINGE, data, model, "-C", C, "-e", 1e-9)
     ranker = load_model(model)
     X = np.array([[2, 1], [1, 3], [1.5, -1], [2.5, 0], [0.5, 2], [0, 1]])
     relevant = np.array([True, False, True, False, False, True])
@@ -122,7 +125,7 @@ def test_positive_label(digits, trained, run, info, tmp_path):
     eights = info(trained(digits))
     assert (eights.labels.positive, eights.data.positives) == (8.0, int((digits.labels == 8).sum()))
     model = tmp_path / "m"
-    run("train", "-q", digits.path, model, "--positive-label", 3)
+    run("train", "-q", *HINGE, digits.path, model, "--positive-label", 3)
     threes = info(model)
     assert (threes.labels.positive, threes.data.positives) == (3.0, int((digits.labels == 3).sum()))
     assert threes.labels.negative == (0, 1, 2, 4, 5, 6, 7, 8, 9)
@@ -219,7 +222,21 @@ def test_threads_change_no_byte(digits, run, tmp_path):
     models = []
     for threads in (1, 2):
         model = tmp_path / f"{threads}.model"
-        run("train", "-q", data, model, *digits.options, "--threads", threads, "-C", 100, "--max-iterations", 5, code=3)
+        run(
+            "train",
+            "-q",
+            *HINGE,
+            data,
+            model,
+            *digits.options,
+            "--threads",
+            threads,
+            "-C",
+            100,
+            "--max-iterations",
+            5,
+            code=3,
+        )
         models.append(model.read_bytes())
     assert models[0] == models[1]
 
@@ -265,7 +282,7 @@ def test_queries_are_ranked_apart(digits, run, info, write_rows, tmp_path):
     queries = np.arange(len(digits.labels)) % 4 + 4 * (digits.labels != 8) * (np.arange(len(digits.labels)) % 8 == 3)
     write_rows(data, digits.X, digits.labels, query_id=queries)
     assert len(set(queries[digits.positive])) == 4 < len(set(queries))
-    done = run("train", data, model, *digits.options)
+    done = run("train", *HINGE, data, model, *digits.options)
     assert (info(model).data.queries, info(model).data.queries_skipped) == (4, 1)
     assert "1 queries without anything to rank were left out, 4 trained on" in done.stderr
     assert "mean of 4 queries" in done.stderr
@@ -281,7 +298,7 @@ def test_data_without_a_pair_to_rank(oracle, run, tmp_path):
 
 
 def test_grades_above_the_positive_one_are_warned_of(run, tmp_path):
-    (tmp_path / "graded.svm").write_text("0 1:1\n1 1:2\n2 1:3\n")
+    (tmp_path / "graded.svm").write_text("0 1:1\n1 2:1\n2 3:1\n")
     done = run("train", tmp_path / "graded.svm", tmp_path / "m", "--positive-label", 1)
     assert "warning" in done.stderr
     assert "labels up to 2, above the positive one, are negatives" in done.stderr
@@ -311,7 +328,7 @@ def test_late_numerical_trouble_writes_the_best_model(cancer, here, info, monkey
 
     monkeypatch.setattr(AfterLineSearch, "__call__", third_fails)
     model = tmp_path / "m"
-    done = here("train", cancer.path, model, "-C", 10, code=3)
+    done = here("train", *HINGE, cancer.path, model, "-C", 10, code=3)
     assert "apsvm: numerical trouble after 2 iterations" in done.stderr
     facts = info(model)
     assert (facts.state, facts.iterations) == ("numerical trouble", 2)

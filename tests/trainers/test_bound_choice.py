@@ -1,0 +1,402 @@
+"""``bound="auto"``: what is held out, what is tried on it, which candidate is taken, and what the model says of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+from trainings import train_svm, training_set
+
+from apsvm import APSVMClassifier, load_model
+from apsvm.losses import make_loss
+from apsvm.trainers import bound_choice
+from apsvm.trainers.base import Watch
+from apsvm.trainers.bound_choice import Candidate, choose
+from apsvm.trainers.default_c import default_C
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.settings import Multiple
+
+AP = make_loss("ap")
+ONE_THREAD = StructuredSettings(threads=1)
+
+
+def numbered(relevant, queries=None, d=2, **more):
+    """Rows whose first feature is their number."""
+    X = np.ones((relevant.size, d))
+    X[:, 0] = np.arange(relevant.size)
+    return training_set(X, relevant, queries, **more)
+
+
+class Recorded:
+    """Stands in for training and for judging, so that what is left is the choice: keeps which rows each candidate is
+    trained on and judged by, and gives it the loss that ``loss_of(bound, C)`` says."""
+
+    def __init__(self, monkeypatch, loss_of=lambda bound, C: 0.5):
+        self.trained, self.judged, self.starts, self._loss_of = [], [], [], loss_of
+        monkeypatch.setattr(bound_choice, "rough_path", self._train)
+        monkeypatch.setattr(bound_choice, "loss_by_order", self._judge)
+
+    def _train(self, data, loss, settings, values, watch, start=None):
+        w = np.zeros(data.rows.dimension)
+        w[0] = 1.0  # scores are the rows' numbers
+        self.starts.append((settings.bound, settings.C, None if start is None else start.copy()))
+        for C in settings.C:
+            self.trained.append((settings.bound, C, data.rows.scores(w).astype(int).tolist()))
+            yield w
+
+    def _judge(self, loss, scores, target, queries=None, query_weights=None):
+        self.judged.append(scores.astype(int).tolist())
+        bound, C, _ = self.trained[-1]
+        return self._loss_of(bound, C.factor if isinstance(C, Multiple) else C)
+
+    @property
+    def splits(self):
+        """The different ones, as sets of row numbers, in the order of their use."""
+        pairs = ((tuple(rows), tuple(test)) for (_, _, rows), test in zip(self.trained, self.judged, strict=True))
+        return [(set(rows), set(test)) for rows, test in dict.fromkeys(pairs)]
+
+
+@pytest.mark.parametrize(
+    ("n", "folds", "how"),
+    [
+        (300, 10, "5 folds of rows, twice"),
+        (10_000, 5, "5 folds of rows"),
+        (40_000, 3, "3 folds of rows"),
+        (100_000, 1, "of the rows"),
+    ],
+)
+def test_each_row_is_held_out_or_trained_on(n, folds, how, rng, monkeypatch):
+    """Fewer folds the longer a pass takes; of each class as many in each."""
+    relevant = rng.random(n) < 0.1
+    recorded = Recorded(monkeypatch)
+    choice = choose(numbered(relevant), AP, ONE_THREAD, Watch())
+    assert choice.how.endswith(how)
+    splits = recorded.splits
+    assert len(splits) == folds
+    tried = Counter((bound, C) for bound, C, _ in recorded.trained)
+    assert set(tried.values()) == {folds}
+    assert len(tried) == len(choice.candidates) == 7
+    positives = set(np.flatnonzero(relevant).tolist())
+    for training, test in splits:
+        assert not training & test
+        assert training | test == set(range(n))
+        held_out = len(test & positives)
+        if folds > 1:
+            of_all = {10: 5, 5: 5, 3: 3}[folds]
+            assert abs(held_out - len(positives) / of_all) < 1
+            assert abs(len(test) - held_out - (n - len(positives)) / of_all) < 1
+        else:
+            assert len(training & positives) == pytest.approx(max(500, 0.6 * len(positives)), rel=0.4)
+            assert held_out > 100
+    repeats = 2 if folds == 10 else 1
+    if folds > 1:
+        assert set(Counter(row for _, test in splits for row in test).values()) == {repeats}
+
+
+def test_rare_positives_are_trained_on_rather_than_held_out(rng, monkeypatch):
+    relevant = rng.permutation(np.arange(700_000) < 600)
+    recorded = Recorded(monkeypatch)
+    choose(numbered(relevant, d=1), AP, ONE_THREAD, Watch())
+    ((training, test),) = recorded.splits
+    positives = set(np.flatnonzero(relevant).tolist())
+    assert len(training & positives) == 400
+    assert len(test & positives) == 200
+    assert len(training) == pytest.approx(0.15 * 7e5, rel=0.01)
+
+
+def test_the_seed_draws_the_folds(rng, monkeypatch):
+    relevant = rng.random(60) < 0.3
+    drawn = []
+    for seed in (0, 0, 1):
+        recorded = Recorded(monkeypatch)
+        choose(numbered(relevant), AP, replace(ONE_THREAD, seed=seed), Watch())
+        drawn.append(recorded.splits)
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert drawn[0][0] != drawn[0][5]  # the folds of the second time are others
+
+
+def test_queries_stay_whole_and_each_fold_has_something_to_rank(rng, monkeypatch):
+    queries = rng.permutation(np.repeat(np.arange(40) * 3 - 7, rng.integers(1, 9, size=40)))
+    mixed = rng.permutation(np.unique(queries))[:7]
+    relevant = np.isin(queries, rng.permutation(np.unique(queries))[:5])
+    for query in mixed:
+        rows = np.flatnonzero(queries == query)
+        if rows.size == 1:
+            queries = np.append(queries, query)
+            relevant = np.append(relevant, False)
+            rows = np.append(rows, queries.size - 1)
+        relevant[rows] = np.arange(rows.size) == 0
+    recorded = Recorded(monkeypatch)
+    choice = choose(numbered(relevant, queries), AP, ONE_THREAD, Watch())
+    assert choice.how == "3 folds of queries, twice"
+    assert len(recorded.splits) == 6
+    for training, test in recorded.splits:
+        assert training | test == set(range(queries.size))
+        inside, outside = set(queries[list(training)].tolist()), set(queries[list(test)].tolist())
+        assert not inside & outside
+        assert len(outside & set(mixed.tolist())) in (2, 3)
+
+
+def test_queries_of_several_grades_have_something_to_rank(rng, monkeypatch):
+    queries = np.repeat(np.arange(12), 4)
+    grades = np.tile([1.0, 2.0, 3.0, 1.0], 12)
+    data = numbered(grades > 0, queries, grades=grades)
+    recorded = Recorded(monkeypatch)
+    assert choose(data, make_loss("ndcg"), ONE_THREAD, Watch()).candidates
+    assert len(recorded.splits) == 10
+
+
+@pytest.mark.parametrize(
+    ("relevant", "queries", "why"),
+    [
+        (np.arange(50) < 5, None, "5 rows of one class are too few"),
+        (np.arange(50) >= 5, None, "5 rows of one class are too few"),
+        (np.arange(50) % 5 == 0, np.arange(50) // 10, "5 queries with something to rank are too few"),
+        (
+            (np.arange(300) % 10 == 0) & (np.arange(300) < 50),
+            np.arange(300) // 10,
+            "5 queries with something to rank are too few",
+        ),
+    ],
+    ids=["positives", "negatives", "queries", "queries of two classes"],
+)
+def test_too_little_to_hold_out_is_the_hinge(relevant, queries, why, monkeypatch):
+    recorded = Recorded(monkeypatch)
+    choice = choose(numbered(relevant, queries), AP, ONE_THREAD, Watch())
+    assert (choice.bound, choice.C, choice.candidates, choice.w) == ("hinge", (Multiple(1.0),), (), None)
+    assert why in choice.how
+    assert str(choice) == f"--bound auto: hinge ({choice.how})"
+    assert not recorded.trained
+
+
+@pytest.fixture
+def some_rows(rng):
+    return numbered(rng.random(60) < 0.3)
+
+
+@pytest.mark.parametrize(
+    ("losses", "bound", "C"),
+    [
+        ({("tight", 1.0): 0.1, ("hinge", 0.1): 0.2}, "tight", 1.0),
+        ({("tight", 1.0): 0.2, ("hinge", 0.1): 0.1}, "hinge", 0.1),
+        ({("tight", 1.0): 0.1, ("hinge", 1.0): 0.1}, "hinge", 1.0),
+        ({("hinge", 1.0): 0.1, ("hinge", 0.1): 0.1}, "hinge", 0.1),
+        ({("tight", 10.0): 0.1, ("tight", 0.1): 0.1, ("tight", 1.0): 0.1}, "tight", 0.1),
+        ({("tight", 10.0): 0.1, ("tight", 100.0): 0.9, ("hinge", 1.0): 0.8}, "tight", 10.0),
+    ],
+)
+def test_the_lowest_loss_is_taken(losses, bound, C, some_rows, monkeypatch):
+    """Of equals the hinge, and the smaller C; the candidates are told with the best first."""
+    Recorded(monkeypatch, lambda bound, C: losses.get((bound, C), 0.5))
+    choice = choose(some_rows, AP, ONE_THREAD, Watch())
+    assert (choice.bound, choice.C) == (bound, (Multiple(C),))
+    assert choice.candidates[0] == Candidate(bound, Multiple(C), pytest.approx(losses[bound, C]))
+    values = [one.loss for one in choice.candidates]
+    assert values == sorted(values)
+    other = {"hinge": "tight", "tight": "hinge"}[bound]
+    assert f"--bound auto: {bound}, C = {C:g}x: loss " in str(choice)
+    assert f"; {other} at its best: " in str(choice)
+
+
+def test_the_loss_is_the_mean_over_the_splits(some_rows, monkeypatch):
+    number = count()
+    Recorded(monkeypatch, lambda bound, C: float(bound == "hinge") + next(number) / 100)
+    choice = choose(some_rows, AP, replace(ONE_THREAD, C=(5.0,)), Watch())
+    # One C: the splits of the tight bound first, then the hinge's, ten each.
+    assert choice.candidates == [
+        Candidate("tight", 5.0, pytest.approx(0.045)),
+        Candidate("hinge", 5.0, pytest.approx(1.145)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("best", "tried"), [(10.0, [0.1, 1, 10, 100]), (100.0, [0.1, 1, 10, 100, 1000]), (1e9, [0.1, 1, 10, 100, 1000])]
+)
+def test_a_grid_whose_highest_C_is_the_best_is_widened_twice(best, tried, some_rows, monkeypatch):
+    def loss_of(bound, C):
+        return 0.9 if bound == "tight" else 0.1 * abs(np.log10(C / best))
+
+    recorded = Recorded(monkeypatch, loss_of)
+    choice = choose(some_rows, AP, ONE_THREAD, Watch())
+    assert sorted(one.C.factor for one in choice.candidates if one.bound == "hinge") == tried
+    assert sorted(one.C.factor for one in choice.candidates if one.bound == "tight") == [0.1, 1, 10, 100]
+    assert (Multiple(min(best, 1000.0)),) == choice.C
+    began = {C: start for bound, C, start in recorded.starts if bound == "hinge"}
+    assert began[Multiple(0.1), Multiple(1.0), Multiple(10.0)] is None
+    assert began[(Multiple(100.0),)].any()  # where 10x ended
+
+
+def test_a_C_that_somebody_named_is_kept(some_rows, monkeypatch):
+    """However good it looks at the edge."""
+    for C in ((7.0,), (0.5, 7.0), (Multiple(3.0),)):
+        recorded = Recorded(monkeypatch, lambda bound, C: 1.0 / C + (bound == "hinge"))
+        choice = choose(some_rows, AP, replace(ONE_THREAD, C=C), Watch())
+        assert (choice.bound, choice.C) == ("tight", C)
+        assert {one.C for one in choice.candidates} == set(C)
+        assert {C for _, C, _ in recorded.starts} == {C}
+
+
+def hopeless(rng, n=500):
+    """A quarter of the positives stands far below all other rows."""
+    relevant = rng.random(n) < 0.15
+    lost = relevant & (rng.random(n) < 0.25)
+    X = rng.normal(size=(n, 4)) + 1.5 * (relevant & ~lost)[:, None] * np.array([1, 0.5, 0, 0])
+    X[lost, 0] -= 4.0
+    return X, relevant
+
+
+def clean(rng, n=300):
+    """One feature tells the classes apart: every candidate ranks without a fault."""
+    relevant = rng.random(n) < 0.2
+    X = rng.normal(size=(n, 4))
+    X[:, 0] = np.where(relevant, 1.0, -1.0) * (1.0 + rng.random(n))
+    return X, relevant
+
+
+def few(rng, n=120):
+    """Thirty weak features: what fits the rows closely does not hold elsewhere."""
+    relevant = rng.random(n) < 0.4
+    return rng.normal(size=(n, 30)) + 0.25 * relevant[:, None], relevant
+
+
+@pytest.mark.parametrize(("make", "bound"), [(hopeless, "tight"), (clean, "hinge"), (few, "hinge")])
+def test_which_bound_which_rows_want(make, bound):
+    """By AP on new rows of the same kind it is no worse than the other."""
+    right, gains = 0, []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        data, (new, relevant) = training_set(*make(rng)), make(rng)
+        choice = choose(data, AP, ONE_THREAD, Watch())
+        right += choice.bound == bound
+        precision = {}
+        for each in ("hinge", "tight"):
+            C = choice.C[0].factor * default_C(data, AP, each)
+            precision[each] = average_precision_score(relevant, new @ train_svm(data, C=C, bound=each).w)
+        gains.append(precision[choice.bound] - precision[{"hinge": "tight", "tight": "hinge"}[choice.bound]])
+    assert right == 2
+    assert np.mean(gains) > (0.03 if bound == "tight" else -0.01)
+
+
+def test_each_candidate_against_a_training_of_its_own(rng, monkeypatch):
+    """The hinge's, whose minimum is one: trained on each split by itself, judged by another's average precision."""
+    X, relevant = hopeless(rng, 200)
+    with monkeypatch.context() as patched:
+        recorded = Recorded(patched)
+        choose(numbered(relevant, d=4), AP, ONE_THREAD, Watch())
+    data = training_set(X, relevant)
+    choice = choose(data, AP, ONE_THREAD, Watch())
+    checked = 0
+    for one in choice.candidates:
+        if one.bound == "hinge":
+            losses = []
+            for training, test in recorded.splits:
+                part, rest = data.select(np.array(sorted(training))), sorted(test)
+                w = train_svm(part, C=one.C.factor * default_C(part, AP), epsilon=bound_choice.EPSILON).w
+                scores = X[rest] @ w - 1e-12 * relevant[rest]  # of equals (all, at w = 0) the negatives first
+                losses.append(1.0 - average_precision_score(relevant[rest], scores))
+            # The path begins as a training alone does; what starts from there ends elsewhere within ε.
+            assert one.loss == pytest.approx(np.mean(losses), abs=1e-9 if one.C.factor == 0.1 else 0.04)
+            checked += 1
+    assert checked >= 3
+    best = min(choice.candidates, key=lambda one: one.loss)
+    assert (choice.bound, choice.C) == (best.bound, (best.C,))
+
+
+def test_threads_change_nothing(rng):
+    data = training_set(*hopeless(rng, 200))
+    one, several = (choose(data, AP, replace(ONE_THREAD, threads=threads), Watch()) for threads in (1, 3))
+    assert (one.bound, one.C, one.how, one.candidates) == (several.bound, several.C, several.how, several.candidates)
+    np.testing.assert_array_equal(one.w, several.w)
+
+
+class Clock:
+    """A second passes with each look at it."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        self.now += 1.0
+        return self.now
+
+
+def test_a_third_of_the_time_is_for_the_choice(some_rows, monkeypatch):
+    """Only what was tried on every split counts."""
+    for limit in (0.0, 30.0, 59.0, 75.0, 1e6):
+        recorded = Recorded(monkeypatch, lambda bound, C: 0.1 if bound == "hinge" else 0.2)
+        clock = Clock()
+        monkeypatch.setattr(bound_choice, "time", clock)
+        choice = choose(some_rows, AP, replace(ONE_THREAD, C=(5.0,), time_limit=limit), Watch())
+        assert choice.seconds <= limit / 3.0 + 30.0
+        tried = Counter(bound for bound, _, _ in recorded.trained)
+        assert {one.bound for one in choice.candidates} == {bound for bound, times in tried.items() if times == 10}
+        assert len(choice.candidates) == {0.0: 0, 30.0: 0, 59.0: 1, 75.0: 2, 1e6: 2}[limit]
+        assert choice.bound == ("tight" if len(choice.candidates) == 1 else "hinge")
+        if not choice.candidates:
+            assert (choice.C, choice.how) == ((5.0,), "there was no time to compare")
+
+
+def test_a_choice_that_is_stopped_is_the_hinge(some_rows, monkeypatch):
+    recorded = Recorded(monkeypatch)
+    choice = choose(some_rows, AP, ONE_THREAD, Watch(should_stop=lambda: True))
+    assert (choice.bound, choice.C, choice.how) == ("hinge", (Multiple(1.0),), "there was no time to compare")
+    assert not recorded.trained
+
+
+@pytest.mark.parametrize("failing", [("tight",), ("hinge", "tight")])
+def test_what_cannot_be_trained_is_no_candidate(failing, rng, monkeypatch):
+    data, original = training_set(*clean(rng, 100)), bound_choice.rough_path
+
+    def rough_path(part, loss, settings, *more):
+        if settings.bound in failing:
+            raise FloatingPointError("too large")
+        return original(part, loss, settings, *more)
+
+    monkeypatch.setattr(bound_choice, "rough_path", rough_path)
+    choice = choose(data, AP, ONE_THREAD, Watch())
+    assert choice.bound == "hinge"
+    assert {one.bound for one in choice.candidates} == {"hinge", "tight"} - set(failing)
+    if len(failing) == 2:
+        assert choice.how == "what was not held out could not be trained on"
+
+
+def test_the_model_keeps_the_choice(rng, tmp_path):
+    X, relevant = hopeless(rng)
+    model = APSVMClassifier(n_jobs=1).fit(X, relevant)
+    choice = choose(training_set(X, relevant), AP, ONE_THREAD, Watch())
+    assert choice.bound == "tight"
+    model.to_model().save(tmp_path / "m")
+    header = load_model(tmp_path / "m").header
+    assert (header.settings["bound"], header.settings["C"], header.certificate.bound) == ("auto", "1x", "tight")
+    assert header.details["choice"] == {
+        "bound": "tight",
+        "held_out": choice.how,
+        "candidates": [{"bound": one.bound, "C": str(one.C), "loss": one.loss} for one in choice.candidates],
+    }
+    (factor,) = choice.C
+    assert pytest.approx(factor.factor * default_C(training_set(X, relevant), AP, "tight")) == header.C
+    assert APSVMClassifier.from_model(load_model(tmp_path / "m")).bound == "auto"
+
+
+def test_a_path_of_named_values_is_trained_with_one_bound(rng):
+    plan = StructuredSVMTrainer("ap", StructuredSettings(C=(1.0, 100.0), threads=1))
+    outcomes = list(plan.train(training_set(*hopeless(rng)), Watch()))
+    assert [(one.C, one.certificate.bound, one.settings.bound) for one in outcomes] == [
+        (1.0, "tight", "auto"),
+        (100.0, "tight", "auto"),
+    ]
+    assert len({str(one.details["choice"]) for one in outcomes}) == 1
+    assert all(one.notes[0].startswith("--bound auto: tight, C = ") for one in outcomes)
+    assert all(one.seconds["choosing"] > 0 for one in outcomes)
+
+
+@pytest.mark.parametrize(("loss", "more"), [("f1", {}), ("zero-one", {}), ("ap", {"oracle": "appx"})])
+def test_where_there_is_no_choice_it_is_the_hinge(loss, more, rng):
+    plan = StructuredSVMTrainer(loss, StructuredSettings(C=(1000.0,), threads=1, **more))
+    (outcome,) = plan.train(training_set(*clean(rng)), Watch())
+    assert outcome.certificate.bound == "hinge"
+    assert "choice" not in outcome.details
