@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from apsvm.losses.base import Loss
 from apsvm.oracles import make_oracle
 from apsvm.oracles.base import AnyOracle
-from apsvm.risk import Risk, make_risk
+from apsvm.risk import Risk, loss_by_order, make_risk
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings
+from apsvm.trainers.families.structured_svm import NEARLY_NOTHING, StructuredSettings
 from apsvm.trainers.stage import Stage, Trained
 from apsvm.trainers.tight_bound import HINGE_SLACKNESS, TightBound
+
+#: Δ of the training rows from which their order is poor.
+POOR = 0.9
 
 
 def train_path(
@@ -64,7 +67,7 @@ def train_path(
                 trained, C, start if tight_start is None else tight_start, seconds_used=seconds_used
             )
             seconds_used += trained.solution.seconds
-        yield replace(trained, share_of_nothing=_share_of_nothing(risk, trained, C))
+        yield replace(trained, share_of_nothing=_share_of_nothing(data, loss, risk, trained, C))
 
 
 def rough_path(
@@ -105,12 +108,20 @@ def _risk(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool
     )
 
 
-def _share_of_nothing(risk: Risk, trained: Trained, C: float) -> float | None:
-    """The bound at w as a share of its value at w = 0, which is the largest Δ there is; None where numbers have become
-    too large to ask again."""
-    if trained.state is State.NUMERICAL_TROUBLE:
+def _share_of_nothing(data: TrainingSet, loss: Loss, risk: Risk, trained: Trained, C: float) -> float | None:
+    """The bound at w as a share of its value at w = 0, which is the largest Δ there is. None where training stopped
+    early, and where the training rows are ranked well for all that: where w is short the bound is large, and the order
+    may be good."""
+    if trained.state is not State.CONVERGED:
         return None
     at_zero = risk.tangent(np.zeros(risk.n_scores), np.empty(risk.n_scores)).value
     risk.account()
     bound = (trained.solution.certificate.primal - 0.5 * float(trained.w @ trained.w)) / C
-    return bound / at_zero if at_zero > 0.0 and np.isfinite(bound) else None
+    if not (at_zero > 0.0 and np.isfinite(bound)):
+        return None
+    share = bound / at_zero
+    if share >= NEARLY_NOTHING and (loss.over_rankings or loss.over_labellings):
+        order = loss_by_order(loss, data.rows.scores(trained.w), data.target, data.queries, data.query_weights)
+        if order < POOR:
+            return None
+    return share
