@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from apsvm.machine import thread_count
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.cross_validation import Measured
 from apsvm.selection.search import SettingsSearch
 
 LOGISTIC_C = (0.01, 1.0, 100.0)
+#: Up to so many rows, more threads than one cost these models more than they bring.
+ROWS_FOR_ONE_THREAD = 50_000
 #: Trees are grown on dense rows; where those would take more values than this, there are none.
 MOST_DENSE_VALUES = 100_000_000
 
@@ -65,13 +68,16 @@ def _known(search: SettingsSearch) -> Iterator[Reference]:
 def _measured(
     search: SettingsSearch, reference: Reference, value: float | None, should_stop: Callable[[], bool]
 ) -> Iterator[Measured]:
+    from threadpoolctl import threadpool_limits
+
     X, target, groups = search.dataset.X, search.target, search.dataset.groups
     dense = reference.values == (None,)
     for number, (training, test) in enumerate(search.folds):
         if should_stop():
             return
         began = time.perf_counter()
-        with warnings.catch_warnings():
+        threads = 1 if X.shape[0] <= ROWS_FOR_ONE_THREAD else thread_count(0)
+        with warnings.catch_warnings(), threadpool_limits(threads):
             warnings.simplefilter("ignore")  # it did not converge: it is what it is
             model = reference.make(value).fit(_rows(X, training, dense=dense), target.relevant[training])
             scores = np.asarray(_scores(model, _rows(X, test, dense=dense)), dtype=np.float64)

@@ -6,9 +6,9 @@ Algorithms: ``apsvm.trainers.structured_svm``, ``tight_bound``, ``approximate``,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from apsvm.losses import LOSSES
 from apsvm.oracles import ORACLES
@@ -170,6 +170,13 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     @property
     def uses_queries(self) -> bool:
         return self.loss.by_query
+
+    @property
+    def grid(self) -> Mapping[str, Sequence[Any]]:
+        """Both bounds where there are two."""
+        both = self.loss.over_rankings and not self._approximates
+        bounds = ("hinge", "tight") if self.loss.starts_from is None else ("tight",)
+        return {**super().grid, "bound": bounds if both else ("hinge",)}
 
     @property
     def warm_start_refusal(self) -> str | None:
