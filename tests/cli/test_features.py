@@ -155,7 +155,7 @@ def test_items_are_not_mapped(bumps, here, tmp_path):
 
 def test_validation_rows_are_mapped_as_the_training_rows(bumps, here, tmp_path):
     options = ("--loss", "warp", "--features", "piecewise", "--validation", bumps, "--epochs", 3)
-    here("train", "-q", *HINGE, bumps, tmp_path / "m", *options)
+    here("train", "-q", bumps, tmp_path / "m", *options)
     ap = load_model(tmp_path / "m").header.epochs.validation.value
     assert f"{ap:.6f}" in here("eval", bumps, "--model", tmp_path / "m", "-m", "AP").stdout
 

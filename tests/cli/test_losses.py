@@ -41,7 +41,7 @@ def graded(rng, tmp_path):
 @pytest.mark.parametrize("loss", ["ndcg", "NDCG@5", "ndcg(linear)", "mrr", "auc", "rbp(0.8)", "p@3", "f1", "prbep"])
 def test_losses_by_name(graded, loss, run, tmp_path):
     more = [] if loss.lower().startswith("ndcg") else ["--relevant-from", 1]
-    run("train", "-q", *HINGE, graded, tmp_path / "m", "--loss", loss, "-C", 10, *more)
+    run("train", "-q", graded, tmp_path / "m", "--loss", loss, "-C", 10, *more)
     header = load_model(tmp_path / "m").header
     assert header.loss == loss.lower()
     assert header.state == "converged"

@@ -109,7 +109,7 @@ def test_a_run_folder(digits_run, digits):
     assert sorted(os.listdir(folder)) == ["log.jsonl", "ranker.model", "report.html"]
     first, *records = map(json.loads, (folder / "log.jsonl").read_text().splitlines())
     assert (first["event"], first["data"], first["rows"], first["features"]) == ("run", str(data), 1797, 64)
-    assert first["options"] == {"positive_label": 8.0, "C": [10.0], "log_ranks": True}
+    assert first["options"] == {"positive_label": 8.0, "bound": "hinge", "C": [10.0], "log_ranks": True}
     assert (records[0]["event"], records[-1]["event"]) == ("start", "end")
     assert set(records[-1]["seconds"]) == {"reading", "scores", "oracle", "gradient", "qp", "other"}
 

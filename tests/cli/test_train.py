@@ -65,7 +65,7 @@ def test_zero_one_is_the_hinge_of_the_rows(cancer, trained, info):
 
 def test_the_chain_of_commands(cancer, run, tmp_path, scored):
     model, scores = tmp_path / "m", tmp_path / "scores"
-    run("train", cancer.path, model, "--oracle", "appx")
+    run("train", *HINGE, cancer.path, model, "--oracle", "appx")
     run("predict", cancer.path, model, scores)
     found = json.loads(run("eval", cancer.path, "--scores", scores, "--json").stdout)
     direct = json.loads(run("eval", cancer.path, "--model", model, "--json").stdout)
@@ -78,7 +78,7 @@ def test_the_chain_of_commands(cancer, run, tmp_path, scored):
 
 
 def test_the_model_s_default_name_is_in_the_current_folder(cancer, trained, run, tmp_path):
-    done = run("train", cancer.path, cwd=tmp_path)
+    done = run("train", *HINGE, cancer.path, cwd=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["cancer.svm.model"]
     assert "model written to cancer.svm.model\n" in done.stderr
     assert (tmp_path / "cancer.svm.model").read_bytes() == trained(cancer).read_bytes()
@@ -88,14 +88,14 @@ def test_an_old_model_is_replaced_and_its_mode_kept(cancer, trained, run, tmp_pa
     model = tmp_path / "m"
     model.write_text("old")
     model.chmod(0o640)
-    run("train", "-q", cancer.path, model)
+    run("train", *HINGE, "-q", cancer.path, model)
     assert model.read_bytes() == trained(cancer).read_bytes()
     assert model.stat().st_mode & 0o777 == 0o640
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
 
 
 def test_standard_input_and_output(cancer, trained, run):
-    done = run("train", "-", "-", input=cancer.path.read_bytes(), text=False)
+    done = run("train", *HINGE, "-", "-", input=cancer.path.read_bytes(), text=False)
     assert b"model written to standard output" in done.stderr
     told = json.loads(run("info", "-", "--json", input=done.stdout, text=False).stdout)
     # The same model, save that the data have another name.
@@ -106,7 +106,7 @@ def test_standard_input_and_output(cancer, trained, run):
 
 
 def test_model_to_standard_output_is_the_file(cancer, trained, run):
-    done = run("train", cancer.path, "-", text=False)
+    done = run("train", *HINGE, cancer.path, "-", text=False)
     assert done.stdout == trained(cancer).read_bytes()
 
 
@@ -114,7 +114,7 @@ def test_model_to_standard_output_is_the_file(cancer, trained, run):
 def test_compressed_data(pack, cancer, trained, run, info, tmp_path):
     packed, model = tmp_path / "data", tmp_path / "m"  # known by its bytes: the name says nothing
     packed.write_bytes(pack.compress(cancer.path.read_bytes()))
-    run("train", "-q", packed, model)
+    run("train", *HINGE, "-q", packed, model)
     plain = load_model(trained(cancer))
     assert np.array_equal(load_model(model).coef, plain.coef)
     assert info(model).data.sha256 == hashlib.sha256(packed.read_bytes()).hexdigest()
@@ -133,19 +133,19 @@ def test_positive_label(digits, trained, run, info, tmp_path):
 
 
 def test_positive_label_is_needed_for_other_labels(digits, run, tmp_path):
-    done = run("train", digits.path, tmp_path / "m", code=65)
+    done = run("train", *HINGE, digits.path, tmp_path / "m", code=65)
     assert "--positive-label" in done.stderr
-    done = run("train", digits.path, tmp_path / "m", "--positive-label", 17, code=65)
+    done = run("train", *HINGE, digits.path, tmp_path / "m", "--positive-label", 17, code=65)
     assert "no row has the positive label 17" in done.stderr
     assert not list(tmp_path.iterdir())
 
 
 def test_zero_based(cancer, trained, run, write_rows, tmp_path):
     data, model = write_rows(tmp_path / "zero.svm", cancer.X, cancer.labels, zero_based=True), tmp_path / "m"
-    done = run("train", data, model, code=65)
+    done = run("train", *HINGE, data, model, code=65)
     assert f"{data}:1:" in done.stderr
     assert "--zero-based" in done.stderr
-    run("train", "-q", data, model, "--zero-based")
+    run("train", *HINGE, "-q", data, model, "--zero-based")
     assert np.array_equal(load_model(model).coef, load_model(trained(cancer)).coef)
     assert load_model(model).zero_based
     # The model knows how its files count.
@@ -200,7 +200,7 @@ def test_keep_easy_bounds(cancer, trained, info):
 def test_keep_easy_says_how_many(cancer, run, trained, tmp_path):
     binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one", "-C", "1")).score(cancer.X)
     easy = round(0.25 * int((binary >= 1).sum()))
-    done = run("train", cancer.path, tmp_path / "m", "-C", 1, "--oracle", "appx", "--keep-easy", 25)
+    done = run("train", *HINGE, cancer.path, tmp_path / "m", "-C", 1, "--oracle", "appx", "--keep-easy", 25)
     assert f"{easy} rows held easy, {569 - easy} difficult" in done.stderr
     assert "approximate" in done.stderr
 
@@ -242,7 +242,7 @@ def test_threads_change_no_byte(digits, run, tmp_path):
 
 
 def test_the_same_training_gives_the_same_file(cancer, trained, run):
-    again = run("train", "-q", cancer.path, "-", "--oracle", "appx", text=False).stdout
+    again = run("train", *HINGE, "-q", cancer.path, "-", "--oracle", "appx", text=False).stdout
     assert again == trained(cancer, "--oracle", "appx").read_bytes()
 
 
@@ -256,11 +256,11 @@ def test_float32_rounds_the_values(cancer, trained, info):
 
 def test_max_features(cancer, trained, run, tmp_path):
     model = tmp_path / "m"
-    done = run("train", cancer.path, model, "--max-features", 29, code=65)
+    done = run("train", *HINGE, cancer.path, model, "--max-features", 29, code=65)
     column = cancer.path.read_text().splitlines()[0].index("30:") + 1
     assert f"{cancer.path}:1:{column}: " in done.stderr
     assert not model.exists()
-    run("train", "-q", cancer.path, model, "--max-features", 30)
+    run("train", *HINGE, "-q", cancer.path, model, "--max-features", 30)
     assert model.read_bytes() == trained(cancer).read_bytes()
 
 
@@ -268,11 +268,11 @@ def test_sort_features(cancer, trained, run, tmp_path):
     data, model = tmp_path / "data", tmp_path / "m"
     rows = [line.split() for line in cancer.path.read_text().splitlines()]
     data.write_text("".join(" ".join([label, *reversed(features)]) + "\n" for label, *features in rows))
-    done = run("train", data, model, code=65)
+    done = run("train", *HINGE, data, model, code=65)
     column = data.read_text().splitlines()[0].index(" 29:") + 2
     assert f"{data}:1:{column}: " in done.stderr
     assert "--sort-features" in done.stderr
-    run("train", "-q", data, model, "--sort-features")
+    run("train", *HINGE, "-q", data, model, "--sort-features")
     assert np.array_equal(load_model(model).coef, load_model(trained(cancer)).coef)
 
 
@@ -292,7 +292,7 @@ def test_queries_are_ranked_apart(digits, run, info, write_rows, tmp_path):
 def test_data_without_a_pair_to_rank(oracle, run, tmp_path):
     data, model = tmp_path / "data", tmp_path / "m"
     data.write_text("1 qid:1 1:1\n1 qid:1 1:2\n-1 qid:2 1:2\n")
-    done = run("train", data, model, "--oracle", oracle, code=65)
+    done = run("train", *HINGE, data, model, "--oracle", oracle, code=65)
     assert "no query has both a positive and a negative row" in done.stderr
     assert not model.exists()
 

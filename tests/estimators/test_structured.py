@@ -518,3 +518,18 @@ def test_queries_cannot_be_forgotten(ranker, data):
     with sklearn.config_context(enable_metadata_routing=True):
         search.fit(data.X, data.y, qid=data.qid, groups=data.qid)
     assert 0 < search.best_score_ < 1
+
+
+def test_a_ranker_that_is_hardly_good_for_anything_warns(data):
+    """As the command says it; the model keeps it."""
+    with pytest.warns(WeakRankerWarning, match="APSVMClassifier: this model ranks nothing") as warned:
+        model = Classifier("p@1").fit(data.X[:, 2:3], data.relevant)
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+    assert not model.coef_.any()
+    (caution,) = model.to_model().header.cautions
+    assert str(warned[0].message) == f"APSVMClassifier: {caution}"
+    with pytest.warns(WeakRankerWarning, match=r"the bound on the loss is \d+\.\d% of what it is for no ranking"):
+        model = Classifier(C=1e-6, epsilon=1e-7).fit(data.X, data.relevant)
+    assert model.coef_.any()
+    assert APSVMClassifier().fit(data.X, data.relevant).to_model().header.cautions == ()

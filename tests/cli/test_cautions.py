@@ -1,0 +1,117 @@
+"""Models that are hardly good for anything say so: while they are made, in their headers, and to who asks later."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from apsvm import load_any_model, load_model
+
+NOTHING = "this model ranks nothing: all training rows have the same score"
+
+
+@pytest.fixture(scope="module")
+def weak(folder, write_rows):
+    """400 rows in one list, a tenth positive and hardly to be found: the hinge of p@1 is least at w = 0."""
+    rng = np.random.default_rng(3)
+    labels = np.where(rng.random(400) < 0.1, 1.0, -1.0)
+    X = np.round(rng.normal(size=(400, 4)) + 0.3 * (labels > 0)[:, None], 3)
+    return write_rows(folder / "weak.svm", X, labels)
+
+
+@pytest.mark.parametrize("quiet", [("-q",), ()], ids=["quiet", "plain"])
+def test_a_model_that_ranks_nothing(quiet, weak, here, tmp_path):
+    """It is written, as it is what was asked for; the exit code and one line, even where it is to be quiet, tell."""
+    model = tmp_path / "m"
+    done = here("train", *quiet, "--loss", "p@1", "--bound", "hinge", weak, model, code=3)
+    warnings = [line for line in done.stderr.splitlines() if "warning" in line]
+    assert len(warnings) == 1
+    assert warnings[0].startswith(f"apsvm: warning: {model}: {NOTHING}. Try --bound auto or tight")
+    if quiet:
+        assert done.stderr == warnings[0] + "\n"
+    ranker = load_model(model)
+    assert not ranker.coef.any()
+    assert (ranker.header.state, ranker.header.as_asked) == ("converged", True)
+    (caution,) = ranker.header.cautions
+    assert caution.startswith(NOTHING)
+    told = here("info", model)
+    assert caution in " ".join(told.stdout.split())
+    assert json.loads(here("info", model, "--json").stdout)["cautions"] == [caution]
+
+
+def test_what_it_advises_helps(weak, here, tmp_path):
+    for bound in ("auto", "tight"):
+        assert NOTHING not in here("train", "-q", "--loss", "p@1", "--bound", bound, weak, tmp_path / "m").stderr
+        assert load_model(tmp_path / "m").coef.any()
+
+
+@pytest.mark.parametrize("bound", ["auto", "hinge", "tight"])
+def test_features_that_are_all_alike(bound, here, tmp_path):
+    """With weights or without: what has one score for all is no ranking."""
+    data = tmp_path / "same.svm"
+    data.write_text("".join(f"{1 if at % 3 == 0 else -1} 1:2 2:1\n" for at in range(40)))
+    done = here("train", "-q", "--bound", bound, "-C", 10, data, tmp_path / "m", code=3)
+    assert NOTHING in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_model_that_is_hardly_better(weak, here, tmp_path):
+    """It ranks, so the exit code is 0; a C that is too small for the bound to fall is named."""
+    done = here("train", "-q", "--bound", "hinge", "-C", 1e-4, "-e", 1e-7, weak, tmp_path / "m")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"apsvm: warning: {tmp_path / 'm'}: the bound on the loss is ")
+    assert "% of what it is for no ranking at all" in line
+    assert line.endswith("--bound tight or auto, a larger C, other features (--features piecewise)")
+    header = load_model(tmp_path / "m").header
+    assert load_model(tmp_path / "m").coef.any()
+    (caution,) = header.cautions
+    assert line.endswith(caution)
+    # The share by hand: at w = 0 every negative stands above every positive.
+    positives, rows = header.data.positives, header.data.rows
+    worst = 1.0 - np.mean([k / (rows - positives + k) for k in range(1, positives + 1)])
+    w = load_model(tmp_path / "m").coef
+    share = (header.certificate.primal - 0.5 * w @ w) / header.C / worst
+    assert 0.98 <= share <= 1.0
+    assert f"{share:.1%}" in caution
+
+
+def test_tight_does_not_advise_itself(weak, here, tmp_path):
+    line = here("train", "-q", "--bound", "tight", "-C", 1e-6, weak, tmp_path / "m").stderr
+    assert "the bound on the loss is " in line
+    assert "--bound" not in line
+    assert "a larger C, other features" in line
+
+
+def test_a_good_model_says_nothing(cancer, here, tmp_path):
+    assert here("train", "-q", cancer.path, tmp_path / "m").stderr == ""
+    assert load_model(tmp_path / "m").header.cautions == ()
+    assert "ranks nothing" not in here("info", tmp_path / "m").stdout
+
+
+def test_each_model_of_a_path_has_its_own(weak, here, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = here("train", "-q", "--bound", "hinge", "-C", "1e-4,1000", "-e", 1e-7, weak, "p.model")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("apsvm: warning: p.C0.0001.model: the bound")
+    assert sorted(os.listdir()) == ["p.C0.0001.model", "p.C1000.model"]
+    assert [bool(load_model(path).header.cautions) for path in sorted(os.listdir())] == [True, False]
+
+
+def test_classes_that_rank_nothing_are_named(here, tmp_path):
+    """Class 3 is a tenth of the rows, and nothing tells it from them."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat([1, 2, 3], [60, 60, 20])
+    data = tmp_path / "classes.svm"
+    data.write_text(
+        "".join(f"{label} 1:{x:.3f}\n" for label, x in zip(labels, rng.normal(size=140) + (labels == 1), strict=True))
+    )
+    done = here("train", "-q", "--one-vs-rest", "--loss", "p@1", "--bound", "hinge", data, tmp_path / "m", code=3)
+    (line,) = done.stderr.splitlines()
+    assert "the rankers of 3 classes rank nothing: 1, 2, 3" in line
+    rankers = load_any_model(tmp_path / "m")
+    assert "the rankers of 3 classes rank nothing: 1, 2, 3" in rankers.header.cautions
+    assert not rankers.coef.any()
+    assert all(NOTHING in rankers.ranker(label).header.cautions[0] for label in (1, 2, 3))

@@ -1,0 +1,234 @@
+"""Losses of the top of a list: where their descent begins, that it never ends above that, and what is said if not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from instances import RANKING_LOSSES
+from judge import definition, loss_of_order
+from trainings import training_set
+
+from apsvm.losses import make_loss
+from apsvm.oracles import make_oracle
+from apsvm.risk import Ramp, make_risk
+from apsvm.solvers.state import State
+from apsvm.trainers import top_losses
+from apsvm.trainers.base import Watch
+from apsvm.trainers.default_c import default_C
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.settings import Multiple
+from apsvm.trainers.top_losses import DESCENT, default_C_at, find_start, train_from_start
+
+TOP_LOSSES = [name for name in RANKING_LOSSES if make_loss(name).starts_from is not None]
+
+
+def long_list(rng, n=1200, graded=False):
+    """One list, a tenth of it positive and half of those hard to find."""
+    relevant = rng.random(n) < 0.1
+    found = relevant & (rng.random(n) < 0.5)
+    X = rng.normal(size=(n, 6)) + 1.5 * found[:, None] * np.array([1, 0.5, 0.3, 0, 0, 0])
+    grades = np.where(relevant, rng.integers(1, 4, size=n), 0).astype(float) if graded else None
+    return training_set(X, relevant, grades=grades)
+
+
+def settings(**more):
+    """One C for the start, which is not what is tested here."""
+    return StructuredSettings(threads=1, epsilon=1e-2, **more)
+
+
+def lost(name, data, w):
+    """Δ of the order by score, by the metric's definition; no two scores are equal."""
+    scores = data.rows.scores(w)
+    assert np.unique(scores).size == scores.size
+    return loss_of_order(definition(name), data.target.relevant[np.argsort(-scores)])
+
+
+def test_which_losses_these_are():
+    assert {name.partition("@")[0].partition("(")[0] for name in TOP_LOSSES} == {"p", "ndcg", "mrr", "rbp"}
+    assert {make_loss(name).starts_from for name in TOP_LOSSES} == {"ap", "ndcg"}
+    assert "ap" not in TOP_LOSSES
+
+
+@pytest.mark.parametrize("name", TOP_LOSSES)
+def test_never_worse_than_where_it_begins(name, rng):
+    data, loss = long_list(rng), make_loss(name)
+    start = find_start(data, loss, settings(), Watch())
+    before = lost(name, data, start.w)
+    plan = StructuredSVMTrainer(name, settings(C=(Multiple(1.0), Multiple(100.0))))
+    outcomes = list(plan.train(data, Watch()))
+    assert len(outcomes) == 2
+    for outcome in outcomes:
+        assert outcome.as_asked
+        assert outcome.w.any()
+        assert lost(name, data, outcome.w) <= before + 1e-12
+        assert 0.0 < outcome.C < np.inf
+        assert outcome.certificate.bound == "tight" or outcome.certificate.loss == loss.starts_from
+        assert outcome.details["choice"]["candidates"]
+    assert before < 1.0
+
+
+@pytest.mark.parametrize("name", ["p@3", "mrr", "ndcg@3"])
+def test_the_descent_begins_at_the_start(name, rng):
+    """What the base's training was is told before the descent's; its certificate is of the loss's own problem."""
+    data = long_list(rng, 600)
+    (outcome,) = StructuredSVMTrainer(name, settings()).train(data, Watch())
+    oracles = outcome.details["oracle"].split(" then ")
+    assert len(oracles) >= 3
+    if outcome.certificate.loss is None:
+        ramp = ramp_of(data, name)
+        primal = 0.5 * outcome.w @ outcome.w + outcome.C * value(ramp, ramp.scores(outcome.w))
+        assert outcome.certificate.primal == pytest.approx(primal, rel=1e-9)
+
+
+def ramp_of(data, name):
+    loss = make_loss(name)
+    return Ramp(make_risk(data.rows, data.target.relevant, loss, make_oracle("auto", loss), grades=data.target.grades))
+
+
+def value(ramp, scores):
+    return ramp.tangent(scores, ramp.vectors.empty()).value
+
+
+def turned_round(monkeypatch, state=State.CONVERGED):
+    """The descent of a loss of the top ends with its rows upside down."""
+    original = top_losses.train_path
+
+    def train_path(data, loss, *arguments, **more):
+        for trained in original(data, loss, *arguments, **more):
+            if loss.starts_from is None:
+                yield trained
+            else:
+                report = trained.stages[-1]
+                solution = replace(report.solution, state=state)
+                yield replace(trained, w=-trained.w, stages=[*trained.stages[:-1], replace(report, solution=solution)])
+
+    monkeypatch.setattr(top_losses, "train_path", train_path)
+
+
+@pytest.mark.parametrize(("name", "base"), [("p@3", "ap"), ("mrr", "ap"), ("rbp(0.8)", "ap"), ("ndcg@3", "ndcg")])
+def test_a_descent_that_ends_worse_leaves_the_start(name, base, rng, monkeypatch):
+    """With the certificate of the start's own problem, and its name."""
+    data = long_list(rng, 600)
+    start = find_start(data, make_loss(name), settings(), Watch())
+    turned_round(monkeypatch)
+    (outcome,) = StructuredSVMTrainer(name, settings()).train(data, Watch())
+    np.testing.assert_array_equal(outcome.w, start.w)
+    bounds = outcome.certificate
+    assert (bounds.loss, outcome.C, outcome.as_asked) == (base, start.C, True)
+    assert f"this is the model of {base}" in " ".join(outcome.notes)
+    ramp = ramp_of(data, base)
+    scores = ramp.scores(outcome.w)
+    at = value(ramp if bounds.bound == "tight" else ramp.hinge, scores)
+    assert bounds.primal == pytest.approx(0.5 * outcome.w @ outcome.w + outcome.C * at, rel=1e-9)
+    assert bounds.gap <= bounds.tolerance == pytest.approx(1e-2 * outcome.C)
+
+
+def test_a_descent_that_is_interrupted_leaves_the_start(rng, monkeypatch):
+    data = long_list(rng, 600)
+    start = find_start(data, make_loss("mrr"), settings(), Watch())
+    turned_round(monkeypatch, State.INTERRUPTED)
+    (outcome,) = StructuredSVMTrainer("mrr", settings()).train(data, Watch())
+    np.testing.assert_array_equal(outcome.w, start.w)
+    assert (outcome.interrupted, outcome.as_asked) == (True, False)
+
+
+def test_grades_start_from_grades(rng):
+    """ndcg@k of grades from ndcg of grades: its own graded loss on the training rows is no worse."""
+    data, loss = long_list(rng, 600, graded=True), make_loss("ndcg@5")
+    start = find_start(data, loss, settings(), Watch())
+    (outcome,) = StructuredSVMTrainer("ndcg@5", settings()).train(data, Watch())
+
+    def dcg(grades):
+        return float(((np.exp2(grades[:5]) - 1.0) / np.log2(np.arange(2, 7))).sum())
+
+    def graded(w):
+        return dcg(data.target.grades[np.argsort(-data.rows.scores(w))]) / dcg(-np.sort(-data.target.grades))
+
+    assert graded(outcome.w) >= graded(start.w) - 1e-12
+    assert graded(outcome.w) > 0.3
+
+
+def test_a_start_that_somebody_gives_is_taken(rng, monkeypatch):
+    """``--warm-start``: nothing is trained before, and where the descent ends counts, however it ranks."""
+    data = long_list(rng, 600)
+    given = np.array([1.0, 0.5, 0.3, 0.0, 0.0, 0.0])
+    monkeypatch.setattr(top_losses, "choose", lambda *_: pytest.fail("there is nothing to choose"))
+    (outcome,) = StructuredSVMTrainer("mrr", settings(C=(100.0,))).train(data, Watch(), start=given)
+    assert outcome.C == 100.0
+    assert outcome.certificate.bound == "tight"
+    assert "choice" not in outcome.details
+    ramp = ramp_of(data, "mrr")
+    before = min(
+        0.5 * length**2 * given @ given + 100.0 * value(ramp, length * ramp.scores(given)) for length in (0.25, 1, 4)
+    )
+    assert outcome.certificate.primal <= before + 1e-9
+
+
+@pytest.mark.parametrize("bound", ["auto", "tight", "hinge"])
+def test_the_hinge_is_what_it_was(bound, rng):
+    """Named, it is minimised from nothing: over a long list, at w = 0."""
+    data = long_list(rng, 600)
+    (outcome,) = StructuredSVMTrainer("p@1", settings(bound=bound)).train(data, Watch())
+    assert outcome.w.any() == (bound != "hinge")
+    assert ("choice" in outcome.details) == (bound != "hinge")
+
+
+@pytest.mark.parametrize("name", ["p@3", "mrr", "ndcg@100", "rbp(0.99)"])
+def test_the_default_C_is_where_the_ramp_has_fallen_by_a_tenth(name, rng):
+    """Along the start, ½t²‖w₀‖² + C·r(t·w₀) has a stationary point t where r has lost φ of what there is to lose."""
+    data, loss = long_list(rng), make_loss(name)
+    w = np.array([1.0, 0.5, 0.3, 0.0, 0.0, 0.0])
+    C = default_C_at(data, loss, settings(), w)
+    ramp = ramp_of(data, name)
+    scores = ramp.scores(w)
+    none, reached = value(ramp, 0.0 * scores), lost(name, data, w)
+    lengths = np.geomspace(1e-4, 1e4, 4000)
+    fallen = np.array([none - value(ramp, length * scores) for length in lengths]) / (none - reached)
+    near = (fallen > 0.7 * DESCENT) & (fallen < 1.5 * DESCENT)
+    assert near.any()
+    # d/dt of both parts, across a twentieth of t: r is piecewise linear.
+    t = lengths[near]
+    slopes = np.array([(value(ramp, 1.025 * x * scores) - value(ramp, 0.975 * x * scores)) / (0.05 * x) for x in t])
+    wanted = -t * (w @ w) / np.minimum(slopes, -1e-300)
+    assert wanted.min() / 1.3 < C < wanted.max() * 1.3
+    # In other units of the features the ranking is the same, and so is what C does to it.
+    assert default_C_at(data, loss, settings(), 8.0 * w) == pytest.approx(C, rel=0.2)
+
+
+def test_a_start_that_ranks_no_better_than_nothing_has_the_features_C(rng):
+    data, loss = long_list(rng, 300), make_loss("p@1")
+    w = -np.array([5.0, 5.0, 0.0, 0.0, 0.0, 0.0])  # the negatives first
+    assert lost("p@1", data, w) == 1.0
+    assert default_C_at(data, loss, settings(), w) == default_C(data, loss, "tight")
+    assert default_C_at(data, loss, settings(), np.zeros(6)) == default_C(data, loss, "tight")
+
+
+def test_two_thirds_of_the_time_are_for_the_start(rng, monkeypatch):
+    """None is left over: the descent has a time limit too, and the model is the start at least."""
+    data = long_list(rng, 600)
+    limits = []
+    original = top_losses.train_path
+
+    def train_path(data, loss, plan, *arguments, **more):
+        limits.append(plan.time_limit)
+        return original(data, loss, plan, *arguments, **more)
+
+    monkeypatch.setattr(top_losses, "train_path", train_path)
+    list(StructuredSVMTrainer("mrr", settings(time_limit=300.0)).train(data, Watch()))
+    of_start, of_descent = limits
+    assert of_start <= 200.0
+    assert of_start < of_descent <= 300.0
+
+
+def test_a_path_of_C_from_one_start(rng):
+    data, loss = long_list(rng, 600), make_loss("mrr")
+    start = find_start(data, loss, settings(), Watch())
+    plan = settings(bound="tight")
+    pairs = list(train_from_start(data, loss, plan, [10.0, 1000.0], Watch(), start))
+    assert all(
+        (start.C if trained.certified_loss else given) == C
+        for given, (C, trained) in zip([10.0, 1000.0], pairs, strict=True)
+    )
+    assert all(lost("mrr", data, trained.w) <= lost("mrr", data, start.w) + 1e-12 for _, trained in pairs)
