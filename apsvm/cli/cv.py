@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from apsvm.selection.choice import Candidate
     from apsvm.selection.cross_validation import PathInFold
     from apsvm.selection.grids import Grid
+    from apsvm.selection.nested import OuterFold
     from apsvm.selection.portfolio import Entry, PortfolioSearch
     from apsvm.selection.search import SettingsSearch
 
@@ -130,17 +131,18 @@ def cv(data: str, read: ReadOptions, **given: Any) -> int:
             raise Failure(stopped or BAD_DATA, "stopped, nothing was finished in every fold")
         chosen = search.choose(candidates)
         beside = list(run.references(search, signals))
-        run.report(Results(search, candidates, chosen, run.metrics, beside))
+        results = Results(search, candidates, chosen, run.metrics, beside)
+        run.report(results)
         if stopped:
             say("interrupted: the table is of what was finished" + (", no model written" if run.output else ""))
             return stopped
         as_asked = all(candidate.as_asked for candidate in candidates)
-        if given["nested"]:
-            run.nest(search, signals)
         if run.output is not None:
             as_asked &= run.refit(search, chosen, len(candidates), signals)
-            if signals:
-                return _exit_code(signals)
+        if given["nested"] and not signals:
+            run.nest(search, signals)
+        if signals:
+            return _exit_code(signals)
     return 0 if as_asked else STOPPED_EARLY
 
 
@@ -283,7 +285,7 @@ class _Run:
             inner.run(given["jobs"], stop)
             return inner
 
-        done = []
+        done: list[OuterFold] = []
         with bad_data(search.dataset.source):
             folds = nested(
                 search.dataset, search.target, self.metrics, again,
@@ -298,9 +300,10 @@ class _Run:
         if len(done) < given["folds"]:
             say("interrupted: not all outer folds were done")
             return
+        show = self._show_results()
         for metric in self.metrics:
             values = [fold.values[metric] for fold in done]
-            put(f"nested, {len(done)} folds: {metric} {fmean(values):.4f} ± {stdev(values):.4f}")
+            show(f"nested, {len(done)} folds: {metric} {fmean(values):.4f} ± {stdev(values):.4f}")
 
     def finalists(self, dataset: Dataset, signals: Sequence[int]) -> SettingsSearch:
         """The search among the best of the portfolio, with a line for each entry as it is screened."""
@@ -332,7 +335,7 @@ class _Run:
         from apsvm.selection.references import references
 
         if self.tries_all and not signals:
-            yield from references(search, lambda: bool(signals))
+            yield from references(search, lambda: bool(signals), self.given["jobs"])
 
     def _query_weights(self, dataset: Dataset) -> Mapping[int, float] | None:
         from apsvm.data.query_weights import read_query_weights
@@ -369,7 +372,7 @@ class _Run:
         from apsvm.files import write_whole
 
         as_json = self.given["json"]
-        show = say if "-" in (as_json, self.output) else put
+        show = self._show_results()
         if show is put or not self.given["quiet"]:
             for line in results.table():
                 show(f" {line}" if show is say else line)
@@ -377,6 +380,10 @@ class _Run:
             text = json.dumps(results.to_json(), indent=1, allow_nan=False) + "\n"
             with writing(as_json):
                 write_whole(as_json, text.encode())
+
+    def _show_results(self) -> Callable[[str], None]:
+        """Prints a line on stdout; on stderr where something else goes to stdout."""
+        return say if "-" in (self.given["json"], self.output) else put
 
     def refit(self, search: SettingsSearch, chosen: Candidate, n_candidates: int, signals: Sequence[int]) -> bool:
         """Trains ``chosen`` on all rows and writes the model; whether training ended as it was asked to."""

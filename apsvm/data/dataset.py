@@ -50,6 +50,13 @@ class LabelSets:
             rows[np.searchsorted(self.indptr, places, side="right") - 1] = True
         return rows
 
+    def of(self, rows: NDArray[np.int64]) -> LabelSets:
+        """Those of the rows ``rows`` (m,) int64, in that order; ``classes`` stay the same."""
+        counts = np.diff(self.indptr)[rows]
+        indptr = np.concatenate(([0], np.cumsum(counts))).astype(np.int64, copy=False)
+        places = np.arange(indptr[-1]) + np.repeat(self.indptr[rows] - indptr[:-1], counts)
+        return LabelSets(self.classes, indptr, self.indices[places])
+
     def matrix(self) -> NDArray[np.bool_]:
         """(n, k) bool: row i has the label classes[j]."""
         result = np.zeros((self.indptr.size - 1, self.classes.size), dtype=np.bool_)

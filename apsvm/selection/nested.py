@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from apsvm.data.labels import Target
 from apsvm.model import LinearRanker
 from apsvm.selection.choice import Candidate
-from apsvm.selection.folds import make_folds
+from apsvm.selection.folds import FoldError, make_folds
 from apsvm.selection.portfolio import select
 from apsvm.selection.search import SettingsSearch
 
@@ -48,14 +48,18 @@ def nested(
 
     Raises
     ------
-    FoldError : a fold would go without
+    FoldError : a fold would go without, or one of the folds within it
     SelectionError, MetricError, ValueError : as the search and the metrics raise them
     """
     from apsvm.metrics.evaluate import evaluate
 
     only_grades = all(metric.graded for metric in metrics.values())
-    for training, test in make_folds(target, dataset.groups, folds, seed, only_grades=only_grades):
-        run = None if should_stop() else search(select(dataset, training))
+    outer = make_folds(target, dataset.groups, folds, seed, only_grades=only_grades)
+    for number, (training, test) in enumerate(outer, 1):
+        try:
+            run = None if should_stop() else search(select(dataset, training))
+        except FoldError as error:
+            raise FoldError(f"outer fold {number}: {error}") from None
         candidates: Sequence[Candidate] = [] if run is None else run.candidates()
         if run is None or not candidates or should_stop():
             return

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from apsvm.data.features import FeatureMapError
 from apsvm.data.labels import LabelOptions, Takes, Target, judge
 from apsvm.losses import LOSSES, make_loss
+from apsvm.losses.base import LossError
 from apsvm.selection.choice import Candidate, best
-from apsvm.selection.folds import FoldError
+from apsvm.selection.folds import make_folds
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers.families import trainer_of
@@ -153,10 +154,9 @@ def portfolio(
         for name, tried, multiples in others
         if tried
     ]
-    if not graded or labels != LabelOptions():
+    if target.grades is None or labels != LabelOptions():
         return entries
-    # Losses that know two classes take what any grade above 0 is as relevant, as metrics of two classes do.
-    assert target.grades is not None
+    # Losses that know two classes take as relevant what metrics of two classes do.
     relevant = LabelOptions(relevant_from=float(target.grades[target.relevant].min()))
     takes = {entry.loss: trainer_of(entry.loss)(entry.loss).takes for entry in entries}
     return [replace(entry, labels=relevant) if takes[entry.loss] is Takes.TWO_CLASSES else entry for entry in entries]
@@ -177,7 +177,14 @@ class PortfolioSearch:
     Parameters
     ----------
     common : settings that every trainer takes: seed, time_limit
-    folds : of the final; None: five, three of large data
+    folds : of the final, and of the screening if they are fewer than three; None: five, three of large data
+    judged_by : what the rows are judged by; None: as ``labels`` say, or else as grades where rows have queries or all
+        metrics read grades, and as two classes otherwise
+
+    Raises
+    ------
+    DataError : the labels do not fit
+    FoldError : a fold would go without
     """
 
     def __init__(
@@ -190,6 +197,7 @@ class PortfolioSearch:
         common: Mapping[str, Any] | None = None,
         folds: int | None = None,
         seed: int = 0,
+        judged_by: Target | None = None,
         **more: Any,
     ) -> None:
         self.metrics = metrics
@@ -202,7 +210,10 @@ class PortfolioSearch:
         # Where rows have queries, labels beyond ±1 and 0 are grades; else they may well be classes, and somebody has to
         # say which one is positive.
         graded = all(metric.graded for metric in metrics.values()) or dataset.groups is not None
-        self._target = judge(dataset, labels, None, graded_metrics=graded)
+        self._target = judged_by or judge(dataset, labels, None, graded_metrics=graded)
+        # Before anything is trained: whether there are enough rows for the folds of the final.
+        only_grades = all(metric.graded for metric in metrics.values())
+        make_folds(self._target, dataset.groups, self._folds, seed, only_grades=only_grades)
         self.entries = portfolio(dataset, self.metric, features, self._target, labels)
         self.screened = Screened()
 
@@ -217,14 +228,15 @@ class PortfolioSearch:
 
         Raises
         ------
-        FoldError, SelectionError, ValueError : as ``SettingsSearch.run``, where no entry can be tried
+        FoldError, SelectionError, ValueError : as ``SettingsSearch``, of what does not depend on the entry
+        FeatureMapError, LossError, FloatingPointError : no entry can be tried, the last one for this reason
         """
         which = sample(self._dataset, self._target, self._seed)
         rows, target = self._dataset, self._target
         if which is not None:
             rows, target = select(rows, which), target.of(which)
         done: list[tuple[Entry, Candidate]] = []
-        failure: ValueError | None = None
+        failure: Exception | None = None
         for entry in self.entries:
             if should_stop():
                 break
@@ -234,13 +246,13 @@ class PortfolioSearch:
                     rows,
                     [grid],
                     self.metrics,
-                    folds=SCREENING_FOLDS,
+                    folds=min(SCREENING_FOLDS, self._folds),
                     seed=self._seed,
                     judged_by=target,
                     **self._more,
                 )
                 search.run(jobs, Followers(should_stop=should_stop), widen=False)
-            except (FeatureMapError, FoldError) as error:
+            except (FeatureMapError, LossError, FloatingPointError) as error:
                 failure = error
                 self.screened.left_out.append((entry, str(error)))
                 ended(entry, str(error))
@@ -298,4 +310,5 @@ def select(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
         relevance=dataset.relevance[rows],
         groups=None if dataset.groups is None else dataset.groups[rows],
         costs=None if dataset.costs is None else dataset.costs[rows],
+        label_sets=None if dataset.label_sets is None else dataset.label_sets.of(rows),
     )

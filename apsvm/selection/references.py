@@ -21,8 +21,6 @@ from apsvm.selection.cross_validation import Measured
 from apsvm.selection.search import SettingsSearch
 
 LOGISTIC_C = (0.01, 1.0, 100.0)
-#: Up to so many rows, more threads than one cost these models more than they bring.
-ROWS_FOR_ONE_THREAD = 50_000
 #: Trees are grown on dense rows; where those would take more values than this, there are none.
 MOST_DENSE_VALUES = 100_000_000
 
@@ -36,15 +34,28 @@ class Reference:
     make: Callable[[Any], Any]
 
 
-def references(search: SettingsSearch, should_stop: Callable[[], bool]) -> Iterator[Candidate]:
-    """The best setting of each, on the folds of ``search``; fewer where they are stopped."""
+def references(
+    search: SettingsSearch, should_stop: Callable[[], bool] = lambda: False, jobs: int = 0
+) -> Iterator[Candidate]:
+    """The best setting of each, on the folds of ``search``, ``jobs`` trained at a time (0: one a core); fewer where
+    they are stopped. A model that scikit-learn cannot train on these rows, whose squares may be infinite, is left
+    out."""
+    from joblib import Parallel, delayed
+    from threadpoolctl import threadpool_limits
+
+    parallel = Parallel(n_jobs=thread_count(jobs), backend="threading")
     for reference in _known(search):
-        candidates = []
-        for value in reference.values:
-            measured = list(_measured(search, reference, value, should_stop))
-            if len(measured) < len(search.folds):
-                return
-            candidates.append(Candidate(-1, reference.name, measured[0].choice, measured))
+        tasks = [(value, fold) for value in reference.values for fold in range(len(search.folds))]
+        with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
+            warnings.simplefilter("ignore")  # it did not converge: it is what it is
+            try:
+                measured = parallel(delayed(_measured)(search, reference, *task, should_stop) for task in tasks)
+            except ValueError:
+                continue
+        if should_stop() or None in measured:
+            return
+        by_value = [measured[at : at + len(search.folds)] for at in range(0, len(tasks), len(search.folds))]
+        candidates = [Candidate(-1, reference.name, folds[0].choice, folds) for folds in by_value]
         yield best(candidates, search.metric)
 
 
@@ -66,31 +77,28 @@ def _known(search: SettingsSearch) -> Iterator[Reference]:
 
 
 def _measured(
-    search: SettingsSearch, reference: Reference, value: float | None, should_stop: Callable[[], bool]
-) -> Iterator[Measured]:
+    search: SettingsSearch, reference: Reference, value: float | None, fold: int, should_stop: Callable[[], bool]
+) -> Measured | None:
+    """A setting in one fold; None if it was stopped."""
     from threadpoolctl import threadpool_limits
 
-    X, target, groups = search.dataset.X, search.target, search.dataset.groups
+    if should_stop():
+        return None
+    X, groups = search.dataset.X, search.dataset.groups
     dense = reference.values == (None,)
-    for number, (training, test) in enumerate(search.folds):
-        if should_stop():
-            return
-        began = time.perf_counter()
-        threads = 1 if X.shape[0] <= ROWS_FOR_ONE_THREAD else thread_count(0)
-        with warnings.catch_warnings(), threadpool_limits(threads):
-            warnings.simplefilter("ignore")  # it did not converge: it is what it is
-            model = reference.make(value).fit(_rows(X, training, dense=dense), target.relevant[training])
-            scores = np.asarray(_scores(model, _rows(X, test, dense=dense)), dtype=np.float64)
-        seconds = time.perf_counter() - began
-        values = search.judged(scores, target.of(test), None if groups is None else groups[test], number)
-        choice = {} if value is None else {"C": value}
-        yield Measured(choice, values, seconds, "", as_asked=True)
+    training, test = search.folds[fold]
+    began = time.perf_counter()
+    # A limit of the thread that sets it. Small trees grown by several threads that wait for each other on a busy
+    # machine take 50 times as long.
+    with threadpool_limits(1, user_api="openmp"):
+        model = reference.make(value).fit(_rows(X, training, dense=dense), search.target.relevant[training])
+        scores = np.asarray(model.decision_function(_rows(X, test, dense=dense)), dtype=np.float64)
+    seconds = time.perf_counter() - began
+    values = search.judged(scores, search.target.of(test), None if groups is None else groups[test], fold)
+    choice = {} if value is None else {"C": value}
+    return Measured(choice, values, seconds, "", as_asked=True)
 
 
 def _rows(X: Any, which: Any, *, dense: bool) -> Any:
     rows = X[which]
     return rows.toarray() if dense and sp.issparse(rows) else rows
-
-
-def _scores(model: Any, X: Any) -> Any:
-    return model.decision_function(X)
