@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import numpy as np
 import pytest
@@ -15,10 +14,10 @@ NOTHING = "this model ranks nothing: all training rows have the same score"
 
 @pytest.fixture(scope="module")
 def weak(folder, write_rows):
-    """400 rows in one list, a tenth positive and hardly to be found: the hinge of p@1 is least at w = 0."""
+    """1000 rows in one list, thirty positive and hardly to be found: the hinge of p@1 is least at w = 0."""
     rng = np.random.default_rng(3)
-    labels = np.where(rng.random(400) < 0.1, 1.0, -1.0)
-    X = np.round(rng.normal(size=(400, 4)) + 0.3 * (labels > 0)[:, None], 3)
+    labels = np.where(rng.permutation(1000) < 30, 1.0, -1.0)
+    X = np.round(rng.normal(size=(1000, 4)) + 0.1 * (labels > 0)[:, None], 3)
     return write_rows(folder / "weak.svm", X, labels)
 
 
@@ -59,11 +58,10 @@ def test_features_that_are_all_alike(bound, here, tmp_path):
 
 
 def test_a_model_that_is_hardly_better(weak, here, tmp_path):
-    """It ranks, so the exit code is 0; a C that is too small for the bound to fall is named."""
+    """It ranks, so the exit code is 0; what may help is named."""
     done = here("train", "-q", "--bound", "hinge", "-C", 1e-4, "-e", 1e-7, weak, tmp_path / "m")
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"apsvm: warning: {tmp_path / 'm'}: the bound on the loss is ")
-    assert "% of what it is for no ranking at all" in line
+    assert line.startswith(f"apsvm: warning: {tmp_path / 'm'}: the bound on the loss, as a share of ")
     assert line.endswith("--bound tight or auto, a larger C, other features (--features piecewise)")
     header = load_model(tmp_path / "m").header
     assert load_model(tmp_path / "m").coef.any()
@@ -75,12 +73,33 @@ def test_a_model_that_is_hardly_better(weak, here, tmp_path):
     w = load_model(tmp_path / "m").coef
     share = (header.certificate.primal - 0.5 * w @ w) / header.C / worst
     assert 0.98 <= share <= 1.0
-    assert f"{share:.1%}" in caution
+    assert f"no ranking at all, is {share:.1%}: this model may rank badly" in caution
+
+
+def test_a_short_w_that_ranks_well_is_no_matter(cancer, here, tmp_path):
+    """Its bound is hardly lower than that of w = 0."""
+    done = here("train", "-q", "--bound", "hinge", "-C", 1e-6, "-e", 1e-7, cancer.path, tmp_path / "m")
+    header = load_model(tmp_path / "m").header
+    assert header.certificate.primal / header.C > 0.9 * (1.0 - header.data.positives / header.data.rows)
+    assert (done.stderr, header.cautions) == ("", ())
+
+
+def test_rows_held_out_have_the_word_where_there_are_any(here, tmp_path):
+    """The loss that the bound was chosen by, and not the training rows'."""
+    rng = np.random.default_rng(1)
+    data = tmp_path / "noise.svm"
+    rows = zip(np.where(rng.permutation(2000) < 8, 1, -1), rng.normal(size=(2000, 3)), strict=True)
+    data.write_text("".join(f"{label} 1:{a:.3f} 2:{b:.3f} 3:{c:.3f}\n" for label, (a, b, c) in rows))
+    (line,) = here("train", "-q", "-C", 1e4, data, tmp_path / "m").stderr.splitlines()
+    header = load_model(tmp_path / "m").header
+    best = min(one["loss"] for one in header.details["choice"]["candidates"])
+    assert best >= 0.98
+    assert f"{tmp_path / 'm'}: the loss on rows held out is {best:.1%}: this model may rank badly" in line
 
 
 def test_tight_does_not_advise_itself(weak, here, tmp_path):
     line = here("train", "-q", "--bound", "tight", "-C", 1e-6, weak, tmp_path / "m").stderr
-    assert "the bound on the loss is " in line
+    assert "the bound on the loss, as a share of what it is for no ranking at all, is " in line
     assert "--bound" not in line
     assert "a larger C, other features" in line
 
@@ -93,11 +112,12 @@ def test_a_good_model_says_nothing(cancer, here, tmp_path):
 
 def test_each_model_of_a_path_has_its_own(weak, here, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = here("train", "-q", "--bound", "hinge", "-C", "1e-4,1000", "-e", 1e-7, weak, "p.model")
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("apsvm: warning: p.C0.0001.model: the bound")
-    assert sorted(os.listdir()) == ["p.C0.0001.model", "p.C1000.model"]
-    assert [bool(load_model(path).header.cautions) for path in sorted(os.listdir())] == [True, False]
+    done = here("train", "-q", "--bound", "hinge", "-C", "1e-4,1", "-e", 1e-7, weak, "p.model")
+    lines = done.stderr.splitlines()
+    assert [line.split(":")[2] for line in lines] == [" p.C0.0001.model", " p.C1.model"]
+    cautions = [load_model(name).header.cautions for name in ("p.C0.0001.model", "p.C1.model")]
+    assert all(line.endswith(caution) for line, (caution,) in zip(lines, cautions, strict=True))
+    assert cautions[0] != cautions[1]
 
 
 def test_classes_that_rank_nothing_are_named(here, tmp_path):
