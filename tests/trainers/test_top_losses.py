@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from instances import RANKING_LOSSES
+from instances import LABELLING_LOSSES, RANKING_LOSSES
 from judge import definition, loss_of_order
 from trainings import training_set
 
@@ -232,3 +232,24 @@ def test_a_path_of_C_from_one_start(rng):
         assert [stage.name for stage in trained.stages[: len(start.trained.stages)]] == [
             stage.name for stage in start.trained.stages
         ]
+
+
+OVER_SETS = [name for name in LABELLING_LOSSES if make_loss(name).ranks_like is not None]
+
+
+@pytest.mark.parametrize("name", OVER_SETS)
+def test_a_loss_over_sets_ranks_no_worse_than_where_the_rankings_loss_would(name, rng):
+    """By default the better of the hinge's minimiser and the model of the whole list; with the evidence of which."""
+    data, loss = long_list(rng, 600), make_loss(name)
+    start = find_start(data, loss, settings(), Watch())
+    (outcome,) = StructuredSVMTrainer(name, settings()).train(data, Watch())
+    (hinge,) = StructuredSVMTrainer(name, settings(bound="hinge")).train(data, Watch())
+    assert hinge.certificate.loss is None
+    losses = {lost(loss.ranks_like, data, w) for w in (start.w, hinge.w) if w.any()}
+    assert lost(loss.ranks_like, data, outcome.w) == pytest.approx(min(losses), abs=1e-12)
+    if outcome.certificate.loss is None:
+        np.testing.assert_array_equal(outcome.w, hinge.w)
+    else:
+        assert outcome.certificate.loss == loss.starts_from
+        np.testing.assert_array_equal(outcome.w, start.w)
+        assert "ranks the training rows worse than" in " ".join(outcome.notes)
