@@ -32,7 +32,8 @@ def hard(rng, write_rows, tmp_path):
 def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
     path, X, positive = hard
     done = run(
-        "cv", path, "--folds", 3, "-C", "0.1:100:log10", "--scale", "standard", "-m", "AP", "-m", "AUC", "-e", 1e-5,
+        "cv", path, "--bound", "hinge", "--folds", 3,
+        "-C", "0.1:100:log10", "--scale", "standard", "-m", "AP", "-m", "AUC", "-e", 1e-5,
         "--json", tmp_path / "j", "-o", tmp_path / "m", "--seed", 4,
     )  # fmt: skip
     found = json.loads((tmp_path / "j").read_text())
@@ -43,9 +44,8 @@ def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
         for at, fold in enumerate(folds):
             scaler = StandardScaler().fit(X[fold.training])
             data = TrainingSet(Rows(scaler.transform(X[fold.training])), target.of(fold.training))
-            (outcome,) = StructuredSVMTrainer("ap", StructuredSettings(C=(setting["C"],), epsilon=1e-5)).train(
-                data, Watch()
-            )
+            plan = StructuredSettings(C=(setting["C"],), epsilon=1e-5, bound="hinge")
+            (outcome,) = StructuredSVMTrainer("ap", plan).train(data, Watch())
             w = outcome.w
             expected = average_precision_score(positive[fold.test], scaler.transform(X[fold.test]) @ w)
             assert setting["metrics"]["AP"]["folds"][at] == pytest.approx(expected, abs=0.005)
@@ -67,7 +67,10 @@ def test_every_fold_against_a_training_of_its_own(hard, run, tmp_path):
         f"{chosen['C']:g}", f"{chosen['metrics']['AP']['mean']:.4f}", "±", f"{chosen['metrics']['AP']['deviation']:.4f}"
     ]  # fmt: skip
     # The model is an ordinary one, of all rows.
-    run("train", "-q", path, tmp_path / "same", "-C", chosen["C"], "--scale", "standard", "-e", 1e-5, "--seed", 4)
+    run(
+        "train", "-q", "--bound", "hinge", path, tmp_path / "same", "-C", chosen["C"], "--scale", "standard",
+        "-e", 1e-5, "--seed", 4,
+    )  # fmt: skip
     model = load_model(tmp_path / "m")
     assert model.coef == pytest.approx(load_model(tmp_path / "same").coef, rel=1e-6, abs=1e-9)
     assert model.header.selection == {
@@ -128,7 +131,8 @@ def test_one_standard_error(hard, run, tmp_path):
 def test_several_trainers_side_by_side(hard, here, tmp_path):
     path, _, _ = hard
     done = here(
-        "cv", path, "--folds", 2, "--loss", "ap,wmw,warp,direct(ap)", "-C", "1,10", "-l", "0.1,0.01", "--tau", "p@5",
+        "cv", path, "--folds", 2, "--loss", "ap,wmw,warp,direct(ap)", "--bound", "hinge",
+        "-C", "1,10", "-l", "0.1,0.01", "--tau", "p@5",
         "--learning-rate", "0.05,0.5", "--perturbation", 0.1, "--json", tmp_path / "j", "-o", tmp_path / "m",
     )  # fmt: skip
     results = json.loads((tmp_path / "j").read_text())
@@ -171,7 +175,7 @@ def test_a_choice_at_the_edge_widens_its_grid(rng, here, write_rows, tmp_path):
     X = rng.normal(size=(200, 6))
     X[:, 0] = 3e-6 * (labels + 0.5 * rng.normal(size=200))  # w must be long to see it
     path = write_rows(tmp_path / "faint.svm", X, labels)
-    done = here("cv", path, "--json", tmp_path / "j")
+    done = here("cv", path, "--loss", "ap", "--bound", "hinge", "--json", tmp_path / "j")
     settings = json.loads((tmp_path / "j").read_text())["settings"]
     assert [one["C"] for one in settings] == ["0.001x", "0.01x", "0.1x", *(f"{10**power}x" for power in range(6))]
     assert "the best C stands at the edge of its grid: 10000x, 100000x as well" in done.stderr
@@ -179,7 +183,7 @@ def test_a_choice_at_the_edge_widens_its_grid(rng, here, write_rows, tmp_path):
     assert "10/10  fold" in done.stderr
     assert next(one["C"] for one in settings if one["chosen"]) in ("10000x", "100000x")
 
-    named = here("cv", path, "-C", "0.001x:1000x:log10")
+    named = here("cv", path, "--bound", "hinge", "-C", "0.001x:1000x:log10")
     assert "as well" not in named.stderr
     assert named.stdout.splitlines()[-1].endswith("C at the edge of the grid, chosen")
 
@@ -240,7 +244,8 @@ def test_no_output_replaces_an_input(hard, run):
 
 def test_configuration_and_environment(hard, run, tmp_path):
     (tmp_path / "c.toml").write_text(
-        'C = "1:10:log10"\nfolds = 3\nmetric = ["AUC", "AP"]\nloss = "auc"\none-standard-error = true\n'
+        'C = "1:10:log10"\nbound = "hinge"\n'
+        'folds = 3\nmetric = ["AUC", "AP"]\nloss = "auc"\none-standard-error = true\n'
     )  # fmt: skip
     done = run("cv", hard[0], "--config", tmp_path / "c.toml", "--json", "-", "-q", env={"APSVM_CV_FOLDS": "2"})
     found = json.loads(done.stdout)

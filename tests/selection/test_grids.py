@@ -42,7 +42,8 @@ def test_a_path_is_one_training_and_the_rest_are_combined(grid):
     ]
     assert [axis.name for axis in made.axes] == ["bound", "epsilon", "C"]
     assert choices(grid("ap")) == [
-        ({"bound": "hinge", "epsilon": 1e-3}, multiples(0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0))
+        ({"bound": bound, "epsilon": 1e-3}, multiples(0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0))
+        for bound in ("hinge", "tight")
     ]
 
 

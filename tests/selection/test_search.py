@@ -23,6 +23,9 @@ from apsvm.trainers.families.structured_svm import StructuredSettings, Structure
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple, Settings, setting
 
+#: One path of C; with nothing named there is one for each bound.
+HINGE = {"bound": ("hinge",)}
+
 
 @pytest.fixture
 def noisy(rng, dataset):
@@ -114,10 +117,12 @@ def test_the_order_and_number_of_threads_change_nothing(noisy, grid):
 
 @pytest.fixture
 def few_among_noise(dataset):
-    """120 rows of 40 equally good features: the simpler the model, the better."""
+    """120 rows of 40 equally good features, the simpler the model, the better; and 20 faint ones, because of which the
+    default C is far too large."""
     rng = np.random.default_rng(0)
     labels = np.where(rng.random(120) < 0.4, 1.0, -1.0)
-    return dataset(rng.normal(size=(120, 40)) + 0.25 * labels[:, None], labels)
+    good = rng.normal(size=(120, 40)) + 0.25 * labels[:, None]
+    return dataset(np.hstack([good, 1e-4 * rng.normal(size=(120, 20))]), labels)
 
 
 @pytest.fixture
@@ -139,7 +144,7 @@ def searched(dataset, grids, **more):
 
 
 def test_a_grid_widens_itself_once_towards_more(faint, grid):
-    search, wider = searched(faint, [grid("ap", {"epsilon": (1e-6,)})])
+    search, wider = searched(faint, [grid("ap", {"bound": ("hinge",), "epsilon": (1e-6,)})])
     assert wider == [(0, "C", (Multiple(1e4), Multiple(1e5)))]
     candidates = search.candidates()
     assert [one.choice["C"].factor for one in candidates] == [10.0**power for power in range(-3, 6)]
@@ -155,7 +160,7 @@ def test_a_grid_widens_itself_once_towards_more(faint, grid):
 
 
 def test_a_grid_widens_itself_once_towards_less(few_among_noise, grid):
-    search, wider = searched(few_among_noise, [grid("ap")])
+    search, wider = searched(few_among_noise, [grid("ap", HINGE)])
     assert wider == [(0, "C", (Multiple(1e-5), Multiple(1e-4)))]
     candidates = search.candidates()
     assert [one.choice["C"].factor for one in candidates] == [10.0**power for power in range(-5, 4)]
@@ -163,7 +168,7 @@ def test_a_grid_widens_itself_once_towards_less(few_among_noise, grid):
 
 
 def test_only_the_best_of_several_grids_becomes_wider(few_among_noise, grid):
-    search, wider = searched(few_among_noise, [grid("wmw"), grid("ap")])
+    search, wider = searched(few_among_noise, [grid("wmw"), grid("ap", HINGE)])
     assert wider == [(0, "regularisation", (10.0, 100.0))]
     assert [one.loss for one in search.candidates()] == ["wmw"] * 9 + ["ap"] * 7
 
@@ -176,7 +181,7 @@ def test_settings_trained_one_by_one_widen_too(few_among_noise, grid):
 
 def test_what_somebody_named_is_not_widened_but_said(faint, grid):
     named = tuple(Multiple(10.0**power) for power in range(-3, 4))
-    search, wider = searched(faint, [grid("ap", {"C": named})])
+    search, wider = searched(faint, [grid("ap", {"C": named, **HINGE})])
     candidates = search.candidates()
     assert not wider
     assert [one.choice["C"] for one in candidates] == list(named)
@@ -262,7 +267,7 @@ def test_what_was_finished_in_every_fold_counts_when_it_is_stopped(noisy, grid):
     # One after the other: of the first fold a path of C and seven of λ, then the same of the second.
     for after, finished in ((0, []), (8, []), (9, ["ap"] * 7), (10, ["ap"] * 7 + ["wmw"])):
         ended = []
-        search = SettingsSearch(binary, [grid("ap"), grid("wmw")], parse_metrics(["AP"]), folds=2)
+        search = SettingsSearch(binary, [grid("ap", HINGE), grid("wmw")], parse_metrics(["AP"]), folds=2)
         followers = Followers(
             path=lambda path, done, total, ended=ended: ended.append((path.task.fold, done, total)),
             should_stop=lambda ended=ended, after=after: len(ended) == after,
