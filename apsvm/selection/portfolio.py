@@ -40,8 +40,8 @@ SCREENING_FOLDS = 3
 FINALISTS, NEAR = 3, 0.05
 #: Feature values and rows that the screening looks at, at most, and rows of the rarer class that it keeps.
 SCREENED_VALUES, SCREENED_ROWS, SCREENED_POSITIVES = 2_000_000, 20_000, 2_000
-#: Beyond these the final has as few folds as the screening.
-MANY_VALUES = 10_000_000
+#: Beyond these many feature values or rows the final has as few folds as the screening.
+MANY_VALUES, MANY_ROWS = 10_000_000, 20_000
 #: Rows up to which kernels are tried, and features up to which all products are.
 KERNEL_ROWS, PRODUCT_FEATURES = 60_000, 40
 #: Rows from which a kernel of a thousand landmarks is tried as well; kernels want a large C.
@@ -205,7 +205,7 @@ class PortfolioSearch:
         self._dataset = dataset
         self._common = common or {}
         self._seed = seed
-        self._folds = folds or (SCREENING_FOLDS if dataset.n_values > MANY_VALUES else 5)
+        self._folds = folds or (SCREENING_FOLDS if _large(dataset) else 5)
         self._more = {"labels": labels, **more}
         # Where rows have queries, labels beyond ±1 and 0 are grades; else they may well be classes, and somebody has to
         # say which one is positive.
@@ -279,6 +279,10 @@ class PortfolioSearch:
         return SettingsSearch(
             self._dataset, grids, self.metrics, folds=self._folds, seed=self._seed, judged_by=self._target, **self._more
         )
+
+
+def _large(dataset: Dataset) -> bool:
+    return dataset.n_values > MANY_VALUES or int(dataset.X.shape[0]) > MANY_ROWS
 
 
 def sample(dataset: Dataset, target: Target, seed: int) -> NDArray[np.int64] | None:
