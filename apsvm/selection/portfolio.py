@@ -231,7 +231,7 @@ class PortfolioSearch:
         Raises
         ------
         FoldError, SelectionError, ValueError : as ``SettingsSearch``, of what does not depend on the entry
-        FeatureMapError, LossError, FloatingPointError : no entry can be tried, the last one for this reason
+        FeatureMapError, LossError, FloatingPointError, LinAlgError : no entry can be tried; that of the last one
         """
         which = sample(self._dataset, self._target, self._seed)
         rows, target = self._dataset, self._target
@@ -254,7 +254,7 @@ class PortfolioSearch:
                     **self._more,
                 )
                 search.run(jobs, Followers(should_stop=should_stop), widen=False)
-            except (FeatureMapError, LossError, FloatingPointError) as error:
+            except (FeatureMapError, LossError, FloatingPointError, np.linalg.LinAlgError) as error:
                 failure = error
                 self.screened.left_out.append((entry, str(error)))
                 ended(entry, str(error))
