@@ -31,7 +31,7 @@ from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
 from apsvm.data.labels import Target
 from apsvm.estimators.measure import trained_measure
-from apsvm.estimators.parameters import in_words_of_python, parameters_of, settings_of
+from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.header import Header
 from apsvm.model import LinearRanker, ModelError
@@ -199,7 +199,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         if not outcome.as_asked:
             self._warn(outcome)
         for caution in outcome.cautions:
-            warnings.warn(f"{type(self).__name__}: {caution}", WeakRankerWarning, stacklevel=3)
+            text = in_python(caution, self._trainer.Settings, plan.loss_name)
+            warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=3)
         return self
 
     def _training(self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer) -> Fit:
@@ -278,8 +279,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _of_model(cls, model: LinearRanker, parameters: JsonObject) -> Self:
         """``from_model``, with ``parameters`` in the place of those of the header."""
         header = model.header
-        known = cls._trainer.serves(header.loss) if not header.family else header.family == cls._trainer.family
-        if not known:
+        if not cls._trains(header):
             losses = ", ".join(cls._trainer.losses)
             raise ValueError(f"a model of loss {header.loss!r} is none of {cls.__name__}'s, whose losses are: {losses}")
         names = cls._get_param_names()
@@ -292,10 +292,20 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return estimator
 
     @classmethod
+    def _trains(cls, header: Header) -> bool:
+        """Whether a model with this header is one that the class trains."""
+        return cls._trainer.serves(header.loss) if not header.family else header.family == cls._trainer.family
+
+    @classmethod
+    def _parameters_trained(cls, header: Header) -> JsonDict:
+        """The parameters of the training that a header tells."""
+        return parameters_of(header.settings, cls._trainer.Settings, cls._renamed)
+
+    @classmethod
     def _parameters(cls, model: LinearRanker) -> JsonDict:
         """The parameters that a model tells, and others perhaps."""
         header = model.header
-        parameters = parameters_of(header.settings, cls._trainer.Settings, cls._renamed)
+        parameters = cls._parameters_trained(header)
         if header.seed or (header.seed is not None and cls._draws):
             parameters["random_state"] = header.seed
         parameters["features"] = header.features.map

@@ -18,6 +18,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_scalar
 
+from apsvm.data.features import FEATURE_MAPS
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, declared, plain_type
 from apsvm.types import JsonDict, JsonObject
@@ -126,14 +127,22 @@ def _bounds(admitted: Range) -> JsonDict:
 
 
 #: A flag of the command line, and the word after it.
-_FLAG = re.compile(r"--([a-z][a-z-]*)(?: ([^\s:;,]+))?")
+_FLAG = re.compile(r"--([a-z][a-z-]*)(?: ([^\s:;,()]+(?:\([^\s()]*\))?))?")
 
 
 @contextmanager
 def in_words_of_python(kind: type[Settings], loss: str = "") -> Iterator[None]:
-    """What a trainer says of settings that do not go together, its flags as parameters: ``oracle='search'`` for
-    ``--oracle search``."""
-    values = {loss, *(choice for _, about in declared(kind).values() for choice in about.choices)}
+    """What a trainer says of settings that do not go together, as ``in_python`` says it."""
+    try:
+        yield
+    except SettingsError as error:
+        raise SettingsError(in_python(str(error), kind, loss)) from None
+
+
+def in_python(text: str, kind: type[Settings], loss: str = "") -> str:
+    """A sentence for the command line, its flags as parameters: ``oracle='search'`` for ``--oracle search``."""
+    choices = (choice for _, about in declared(kind).values() for choice in about.choices)
+    values = {loss, *FEATURE_MAPS, *choices}
 
     def as_parameter(flag: re.Match[str]) -> str:
         name, word = flag[1].replace("-", "_"), flag[2]
@@ -141,7 +150,4 @@ def in_words_of_python(kind: type[Settings], loss: str = "") -> Iterator[None]:
             return name
         return f"{name}={word!r}" if word in values else f"{name} {word}"
 
-    try:
-        yield
-    except SettingsError as error:
-        raise SettingsError(_FLAG.sub(as_parameter, str(error))) from None
+    return _FLAG.sub(as_parameter, text)

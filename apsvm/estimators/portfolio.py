@@ -3,30 +3,41 @@ metric, and the best of it trained on all rows (``selection.portfolio``)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Self
+from numbers import Integral
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.utils import check_scalar, column_or_1d
 
 from apsvm.data.dataset import Dataset
-from apsvm.data.labels import LabelOptions, Target, judge
-from apsvm.estimators.base import training
+from apsvm.data.labels import LabelOptions, Target, of_two, ordered
+from apsvm.estimators.base import WeakRankerWarning, training
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses, break_even_intercept
+from apsvm.estimators.parameters import in_python
 from apsvm.estimators.signatures import ByQuery
+from apsvm.header import Header
 from apsvm.metrics.base import Metric
 from apsvm.metrics.evaluate import evaluate, parse_metrics
 from apsvm.model import LinearRanker
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions
-from apsvm.types import Column, Matrix
+from apsvm.types import Column, JsonDict, Matrix
+
+if TYPE_CHECKING:
+    from apsvm.selection.choice import Candidate
+    from apsvm.selection.portfolio import PortfolioSearch
+    from apsvm.selection.search import SettingsSearch
 
 
 class _Portfolio(ByQuery):
     """What both have."""
 
     _trainer = StructuredSVMTrainer
+    _remedy = "scale='standard' may help"
 
     best_score_: float
     cv_results_: list[dict[str, str | float]]
@@ -51,8 +62,16 @@ class _Portfolio(ByQuery):
     def _labels(self) -> LabelOptions:
         return LabelOptions()
 
+    def _judged(self, target: Target, y: Column) -> Target:
+        """What rows of labels y (n,), which mean ``target`` to trainers, are judged by."""
+        return target
+
+    def _folds(self, target: Target) -> int:
+        """The parameter ``cv``, checked."""
+        return int(check_scalar(self.cv, "cv", Integral, min_val=2))
+
     def _metrics(self) -> Mapping[str, Metric]:
-        return parse_metrics([self.metric])
+        return parse_metrics([check_scalar(self.metric, "metric", str)])
 
     def _dataset(self, X: Matrix, relevance: Column, qid: Column) -> Dataset:
         counted = self._counted(X, qid, None, by_query=True)
@@ -70,20 +89,24 @@ class _Portfolio(ByQuery):
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None) -> Self:
         from apsvm.selection.portfolio import PortfolioSearch
 
+        metrics = self._metrics()
         X, target = self._read(X, y, StructuredSVMTrainer("ndcg"))
-        self._require_both(target)
+        y = column_or_1d(y)
+        judged = self._judged(target, y)
+        self._require_both(judged)
         dataset = self._dataset(X, self._relevance(target, y), qid)
         jobs = effective_n_jobs(self.n_jobs)
         with training(self.verbose):
             self._announce(target)
             whole = PortfolioSearch(
                 dataset,
-                self._metrics(),
+                metrics,
                 labels=self._labels(),
                 features=FeatureOptions(scale=self.scale),
                 common={"seed": self._seed()},
-                folds=self.cv,
+                folds=self._folds(target),
                 seed=self._seed(),
+                judged_by=judged,
             )
             whole.screen(jobs)
             search = whole.final()
@@ -91,28 +114,33 @@ class _Portfolio(ByQuery):
             candidates = search.candidates()
             chosen = search.choose(candidates)
             refit = search.refit(chosen, len(candidates), jobs)
-        assert refit is not None
+        assert refit is not None  # nobody stops it
         assert isinstance(refit.model, LinearRanker)
-        self.best_score_ = chosen.mean(whole.metric)
-        screened: list[dict[str, str | float]] = [
-            {"entry": str(entry), "stage": "screening", "mean": one.mean(whole.metric)}
-            for entry, one in whole.screened.entries
-        ]
-        compared: list[dict[str, str | float]] = [
-            {
-                "entry": f"{one.loss}, {search.fits[one.grid].features.features}",
-                "stage": "final",
-                **{name: str(value) for name, value in one.choice.items()},
-                "mean": one.mean(whole.metric),
-                "deviation": one.deviation(whole.metric),
-            }
-            for one in candidates
-        ]
-        self.cv_results_ = [*screened, *compared]
+        self.cv_results_ = [*_screened(whole), *_compared(search, candidates)]
         model = refit.model
         header = self._header_of(model.header, self._counted(X, qid, None, by_query=True))
         self._keep(replace(model, intercept=self._constant(model, X, target), header=header))
+        if not refit.outcome.as_asked:
+            self._warn(refit.outcome)
+        for caution in refit.outcome.cautions:
+            text = in_python(caution, StructuredSVMTrainer.Settings)
+            warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=3)
         return self
+
+    @classmethod
+    def _trains(cls, header: Header) -> bool:
+        return header.selection is not None
+
+    @classmethod
+    def _parameters_trained(cls, header: Header) -> JsonDict:
+        selection = header.selection or {}
+        return {"metric": selection.get("metric", "AP"), "cv": selection.get("folds", 5)}
+
+    def _recall(self, header: Header) -> None:
+        super()._recall(header)
+        mean = (header.selection or {}).get("mean")
+        if isinstance(mean, float):
+            self.best_score_ = mean
 
     def _relevance(self, target: Target, y: Column) -> Column:
         """The labels as the trainers get them."""
@@ -127,23 +155,34 @@ class _Portfolio(ByQuery):
             raise ValueError(
                 f"{type(self).__name__} was fitted with qid and is to be scored without: pass qid here too"
             )
-        dataset = self._dataset(X, self._relevance(target, y), qid)
-        metrics = self._metrics()
-        judged = judge(dataset, self._labels(), None, graded_metrics=_graded(metrics, dataset))
+        metrics, judged = self._metrics(), self._judged(target, column_or_1d(y))
         result = evaluate(
             list(metrics.values()),
             self._scores(X),
             judged.judgements,
-            dataset.groups,
+            self._counted(X, qid, None, by_query=True).groups,
             relevant_from=judged.lowest_relevant,
         )
         (value,) = result.values.values()
         return float(value)
 
 
-def _graded(metrics: Mapping[str, Metric], dataset: Dataset) -> bool:
-    """As ``PortfolioSearch`` judges."""
-    return all(metric.graded for metric in metrics.values()) or dataset.groups is not None
+def _screened(whole: PortfolioSearch) -> Iterator[dict[str, str | float]]:
+    """A dictionary for each entry, at its best."""
+    for entry, one in whole.screened.entries:
+        yield {"entry": str(entry), "stage": "screening", "mean": one.mean(whole.metric)}
+
+
+def _compared(search: SettingsSearch, candidates: Sequence[Candidate]) -> Iterator[dict[str, str | float]]:
+    """A dictionary for each setting of the final."""
+    for one in candidates:
+        yield {
+            "entry": f"{one.loss}, {search.fits[one.grid].features.features}",
+            "stage": "final",
+            **{name: str(value) for name, value in one.choice.items()},
+            "mean": one.mean(search.metric),
+            "deviation": one.deviation(search.metric),
+        }
 
 
 class APSVMClassifierCV(_Portfolio, TwoClasses):
@@ -156,7 +195,7 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
     Parameters
     ----------
     metric : what is to be best, as ``apsvm eval`` names it: "AP", "P@100", "AUC", "nDCG", …
-    cv : folds of the final comparison
+    cv : folds of the final comparison, at least 2; as many as the rarer class has rows, where these are fewer
     pos_label : the positive class; None: the second of the two in sorted order
     scale : what every entry does to its columns: "standard", "maxabs", "l2"; "none": some entries standardise
     n_jobs : trainings at a time, in threads, None: 1, -1: as many as there are cores; the result does not depend on it
@@ -197,6 +236,21 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
     def _relevance(self, target: Target, y: Column) -> Column:
         return target.relevant
 
+    def _folds(self, target: Target) -> int:
+        folds, positives = super()._folds(target), int(target.relevant.sum())
+        fewest = min(positives, target.relevant.size - positives)
+        if not 2 <= fewest < folds:
+            return folds
+        warnings.warn(
+            f"{type(self).__name__}: the rarer class has {fewest} rows only: {fewest} folds in place of cv={folds}",
+            stacklevel=4,
+        )
+        return fewest
+
+    def _described(self, header: Header) -> Header:
+        """Trainers got 1 and 0."""
+        return replace(super()._described(header), labels=of_two(self._negative_first, self._negative_first).labels)
+
     def _constant(self, model: LinearRanker, X: Matrix, target: Target) -> float:
         return break_even_intercept(model.score(X) - model.intercept, target.relevant)
 
@@ -209,6 +263,7 @@ class APSVMRankerCV(_Portfolio, RankerOfNumbers):
     ----------
     metric : what is to be best, as ``apsvm eval`` names it: "nDCG(exp)@10", "AP", "RR", …
     relevant_from : the lowest grade that is relevant to metrics and losses of two classes; None: those above 0
+        (a metric of grades, nDCG, has no such line: to losses of two classes those above the lowest are relevant)
     cv, scale, n_jobs, random_state, verbose : as of ``APSVMClassifierCV``
 
     Attributes
@@ -235,3 +290,19 @@ class APSVMRankerCV(_Portfolio, RankerOfNumbers):
 
     def _relevance(self, target: Target, y: Column) -> Column:
         return np.asarray(y, dtype=np.float64)
+
+    def _judged(self, target: Target, y: Column) -> Target:
+        grades, lowest = np.asarray(y, dtype=np.float64), self._lowest_relevant()
+        if lowest is not None:
+            return ordered(grades, relevant_from=lowest)
+        return ordered(grades, relevant_above=None if self._reads_grades() else 0.0)
+
+    def _reads_grades(self) -> bool:
+        return all(metric.graded for metric in self._metrics().values())
+
+    def _require_both(self, target: Target) -> None:
+        if self._lowest_relevant() is None and self._reads_grades():
+            if not target.relevant.any():
+                raise ValueError("expected rows of different grades, found one grade only")
+            return
+        super()._require_both(replace(target, grades=None))

@@ -110,7 +110,9 @@ class Entry:
 
 def loss_of_metric(metric: str) -> str | None:
     """The loss that is the shortfall of ``metric``, if there is one."""
-    for name in dict.fromkeys((metric.lower(), metric.lower().replace("(exp)", ""), *LOSSES)):
+    called = metric.lower()
+    alike = called, called.replace("(exp)", ""), called.replace("ndcg", "ndcg(linear)")
+    for name in dict.fromkeys((*alike, *LOSSES)):
         try:
             if make_loss(name).metric == metric:
                 return name
@@ -134,7 +136,7 @@ def portfolio(
     entries = []
     for loss in losses:
         made = make_loss(loss)
-        bounds = ("tight",) if made.starts_from else ("hinge", "tight") if made.over_rankings else ("hinge",)
+        bounds = ("hinge",) if not made.over_rankings else ("tight",) if made.starts_from else ("hinge", "tight")
         for options in (*plain, piecewise) if loss == "ap" else (standard, piecewise):
             entries += [Entry(loss, {"bound": bound}, options) for bound in bounds]
     if "auc" not in losses:
@@ -229,7 +231,7 @@ class PortfolioSearch:
         Raises
         ------
         FoldError, SelectionError, ValueError : as ``SettingsSearch``, of what does not depend on the entry
-        FeatureMapError, LossError, FloatingPointError : no entry can be tried, the last one for this reason
+        FeatureMapError, LossError, FloatingPointError, LinAlgError : no entry can be tried; that of the last one
         """
         which = sample(self._dataset, self._target, self._seed)
         rows, target = self._dataset, self._target
@@ -252,7 +254,7 @@ class PortfolioSearch:
                     **self._more,
                 )
                 search.run(jobs, Followers(should_stop=should_stop), widen=False)
-            except (FeatureMapError, LossError, FloatingPointError) as error:
+            except (FeatureMapError, LossError, FloatingPointError, np.linalg.LinAlgError) as error:
                 failure = error
                 self.screened.left_out.append((entry, str(error)))
                 ended(entry, str(error))

@@ -238,6 +238,9 @@ class SettingsSearch:
             return None
         model = fit.model(outcome)
         header = replace(model.header, selection=self._selection(chosen, n_candidates))
+        if self.grids[chosen.grid].labels is not None:
+            # Trained on two classes, compared with others by what the labels mean to all of them.
+            header = replace(header, labels=self.target.labels)
         return Refit(fit, outcome, replace(model, header=header))
 
     def _selection(self, chosen: Candidate, n_candidates: int) -> dict[str, Json]:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 #: Said of a ranker whose scores of the training rows are all alike.
 RANKS_NOTHING = (
-    "this model ranks nothing: all training rows have the same score. Try --bound auto or tight, another --loss (ap), "
-    "or features that vary"
+    "this model ranks nothing: all training rows have the same score. Try --bound auto or --bound tight, another "
+    "--loss (ap), or features that vary"
 )
 
 

@@ -309,7 +309,7 @@ def _cautions(trained: Trained, bound: str, choice: Choice | None) -> list[str]:
         return []
     if share < NEARLY_NOTHING:
         return []
-    remedies = ["--bound tight or auto", "a larger C"] if bound == "hinge" else ["a larger C"]
+    remedies = ["--bound tight or --bound auto", "a larger C"] if bound == "hinge" else ["a larger C"]
     remedies.append("other features (--features piecewise)")
     return [f"{what} is {share:.1%}: this model may rank badly; what may help: {', '.join(remedies)}"]
 

@@ -1,0 +1,316 @@
+"""What the portfolio is made of, what its screening looks at, and who goes on to the final."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from apsvm.data.dataset import LabelSets
+from apsvm.data.features import FeatureMapError
+from apsvm.data.labels import LabelOptions, judge
+from apsvm.losses.base import LossError
+from apsvm.metrics.evaluate import parse_metrics
+from apsvm.selection import portfolio as module
+from apsvm.selection.choice import Candidate
+from apsvm.selection.cross_validation import Measured
+from apsvm.selection.folds import FoldError
+from apsvm.selection.portfolio import Entry, PortfolioSearch, loss_of_metric, portfolio, sample, select
+from apsvm.selection.search import SettingsSearch
+from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.settings import Multiple
+
+AP = parse_metrics(["AP"])
+STANDARD = FeatureOptions(scale="standard")
+RELEVANT_FROM_1 = LabelOptions(relevant_from=1.0)
+
+
+@pytest.fixture
+def two_classes(rng, dataset):
+    """200 rows, a fourth of them positive, that the first of four features tells from the others, badly."""
+    X = rng.normal(size=(200, 4))
+    return dataset(X, np.where(X[:, 0] + 0.7 * rng.normal(size=200) > 0.9, 1.0, -1.0))
+
+
+@pytest.fixture
+def grades(rng, dataset):
+    """Grades 0, 1, 2 in 20 queries of 10 rows."""
+    X = rng.normal(size=(200, 4))
+    y = np.clip(np.round(X[:, 0] + 0.5 * rng.normal(size=200)), 0.0, 2.0)
+    return dataset(X, y, np.repeat(np.arange(20), 10))
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    """tried(entry, …) makes them the portfolio."""
+    return lambda *entries: monkeypatch.setattr(module, "portfolio", lambda *_: list(entries))
+
+
+def entry(loss, bound="hinge", features="linear", **more):
+    settings = {"bound": bound} if bound else {}
+    return Entry(loss, settings, FeatureOptions(scale="standard", features=features), **more)
+
+
+def listed(dataset, metric="AP", features=FeatureOptions(), labels=LabelOptions()):  # noqa: B008  # frozen
+    target = judge(dataset, labels, None, graded_metrics=dataset.groups is not None)
+    return portfolio(dataset, metric, features, target, labels)
+
+
+@pytest.mark.parametrize(
+    ("metric", "loss"),
+    [
+        ("AP", "ap"),
+        ("AUC", "auc"),
+        ("P@5", "p@5"),
+        ("nDCG(exp)@10", "ndcg@10"),
+        ("nDCG(exp)", "ndcg"),
+        ("nDCG", "ndcg(linear)"),
+        ("RR", "mrr"),
+        ("RBP(0.8)", "rbp(0.8)"),
+        ("Rprec", "prbep"),
+        ("nDCG@10", None),
+        ("bpref", None),
+    ],
+)
+def test_loss_of_metric(metric, loss):
+    assert list(parse_metrics([metric])) == [metric]
+    assert loss_of_metric(metric) == loss
+
+
+def test_entries_of_two_classes(two_classes):
+    assert sorted(map(str, listed(two_classes))) == sorted([
+        "ap, hinge, linear",
+        "ap, tight, linear",
+        "ap, hinge, linear, standard",
+        "ap, tight, linear, standard",
+        "ap, hinge, piecewise, standard",
+        "ap, tight, piecewise, standard",
+        "auc, hinge, linear, standard",
+        "wmw, linear, standard",
+        "zero-one, hinge, linear, standard",
+        "ap, hinge, spline, standard",
+        "ap, hinge, products, standard",
+        "ap, hinge, nystroem, standard",
+    ])  # fmt: skip
+    assert all(one.labels is None for one in listed(two_classes))
+
+
+def test_the_metrics_own_loss(two_classes):
+    """By the bounds that it can be trained by."""
+
+    def own(metric, loss):
+        return {one.settings["bound"] for one in listed(two_classes, metric) if one.loss == loss}
+
+    assert own("RBP(0.8)", "rbp(0.8)") == {"tight"}
+    assert own("P@5", "p@5") == {"tight"}
+    assert own("F1", "f1") == {"hinge"}
+    assert [str(one) for one in listed(two_classes, "AUC") if one.loss == "auc"] == [
+        f"auc, {bound}, {features}, standard" for features in ("linear", "piecewise") for bound in ("hinge", "tight")
+    ]
+
+
+def test_entries_of_grades(grades):
+    """ndcg besides ap, no 0-1; those of two classes take the grades above 0 as relevant, the others all grades."""
+    entries = listed(grades)
+    assert {one.loss for one in entries} == {"ap", "ndcg", "auc", "wmw"}
+    assert {one.loss: one.labels for one in entries} == {
+        "ap": RELEVANT_FROM_1,
+        "auc": RELEVANT_FROM_1,
+        "ndcg": None,
+        "wmw": None,
+    }
+    said = LabelOptions(relevant_from=2.0)
+    assert all(one.labels is None for one in listed(grades, labels=said))
+
+
+def test_two_grades_that_are_no_classes(grades):
+    """1 and 2, judged as grades."""
+    rows = replace(grades, relevance=np.where(grades.relevance > 0, 2.0, 1.0))
+    target = replace(judge(rows, LabelOptions(relevant_from=2.0)), grades=rows.relevance)
+    entries = portfolio(rows, "nDCG", FeatureOptions(), target, LabelOptions())
+    assert {one.labels for one in entries if one.loss == "ap"} == {LabelOptions(relevant_from=2.0)}
+
+
+@pytest.mark.parametrize(
+    ("constant", "features"),
+    [("KERNEL_ROWS", {"spline", "products", "nystroem"}), ("PRODUCT_FEATURES", {"products"})],
+)
+def test_what_is_large_is_not_mapped(constant, features, two_classes, monkeypatch):
+    limit = {"KERNEL_ROWS": 200, "PRODUCT_FEATURES": 4}[constant]
+
+    def maps():
+        return {one.features.features for one in listed(two_classes)}
+
+    monkeypatch.setattr(module, constant, limit)
+    assert maps() == {"linear", "piecewise", "spline", "products", "nystroem"}
+    monkeypatch.setattr(module, constant, limit - 1)
+    assert maps() == {"linear", "piecewise", "spline", "products", "nystroem"} - features
+
+
+def test_a_scaling_that_is_named(two_classes):
+    entries = listed(two_classes, features=FeatureOptions(scale="maxabs", bias=1.0))
+    assert {(one.features.scale, one.features.bias) for one in entries} == {("maxabs", 1.0)}
+    assert sum(str(one).startswith("ap, hinge, linear") for one in entries) == 1
+
+
+def test_the_values_of_C(two_classes):
+    def multiples(one):
+        return [str(value) for value in one.grid({}).axis("C").values]
+
+    assert multiples(entry("ap")) == ["0.01x", "0.1x", "1x", "10x"]
+    assert multiples(entry("ap", "tight")) == ["0.1x", "1x", "10x"]
+    assert multiples(entry("ap", multiples=(1.0, 100.0))) == ["1x", "100x"]
+    assert entry("ap").grid({"seed": 3}).settings.seed == 3
+    bound = entry("ap", "tight").grid({}).axis("bound")
+    assert bound.values == ("tight",)
+    assert not bound.named
+    wmw = entry("wmw", None).grid({})
+    assert 2 <= len(wmw.along.values) <= module.MOST_VALUES
+
+
+@pytest.mark.parametrize(("n_positives", "relevant_is_rarer"), [(30, True), (370, False)])
+def test_a_sample_keeps_the_rarer_class(n_positives, relevant_is_rarer, rng, dataset, monkeypatch):
+    monkeypatch.setattr(module, "SCREENED_VALUES", 200)
+    monkeypatch.setattr(module, "SCREENED_POSITIVES", 35)
+    labels = np.where(np.arange(400) < n_positives, 1.0, -1.0)
+    rows = dataset(rng.normal(size=(400, 2)), labels)
+    target = judge(rows)
+    chosen = sample(rows, target, 0)
+    assert (np.diff(chosen) > 0).all()
+    rarer = target.relevant if relevant_is_rarer else ~target.relevant
+    assert np.count_nonzero(rarer[chosen]) == 30
+    assert np.count_nonzero(~rarer[chosen]) == round(370 * 200 / 800)
+    assert not np.array_equal(chosen, sample(rows, target, 1))
+
+
+def test_a_sample_is_of_whole_queries(grades, monkeypatch):
+    target = judge(grades, graded_metrics=True)
+    assert sample(grades, target, 0) is None
+    monkeypatch.setattr(module, "SCREENED_VALUES", 100)
+    chosen = sample(grades, target, 0)
+    queries, counts = np.unique(grades.groups[chosen], return_counts=True)
+    assert 4 * module.SCREENING_FOLDS <= queries.size < 20
+    assert (counts == 10).all()
+
+
+def test_rows_are_selected_with_all_that_is_known_of_them(rng, dataset):
+    labels = LabelSets.from_rows(np.array([3.0, 1.0, 2.0, 2.0]), np.array([2, 2, 3, 4]))
+    rows = replace(
+        dataset(rng.normal(size=(4, 2)), np.zeros(4), np.array([5, 6, 7, 8])), costs=np.arange(4.0), label_sets=labels
+    )
+    which = np.array([3, 0, 1])
+    part = select(rows, which)
+    assert np.array_equal(part.X, rows.X[which])
+    assert part.groups.tolist() == [8, 5, 6]
+    assert part.costs.tolist() == [3.0, 0.0, 1.0]
+    assert np.array_equal(part.label_sets.matrix(), labels.matrix()[which])
+    assert part.have(2.0).tolist() == [True, False, False]
+
+
+def test_screening_and_final_judge_alike(grades, tried, monkeypatch):
+    """By the same relevant rows, of a sample in one and of all in the other; whatever a loss makes of the grades."""
+    searches = []
+
+    class Seen(SettingsSearch):
+        def __init__(self, *arguments, **more):
+            super().__init__(*arguments, **more)
+            searches.append(self)
+
+    monkeypatch.setattr(module, "SettingsSearch", Seen)
+    monkeypatch.setattr(module, "SCREENED_VALUES", 600)
+    tried(entry("ap", labels=RELEVANT_FROM_1), entry("ndcg"))
+    whole = PortfolioSearch(grades, AP, folds=4)
+    whole.screen(1)
+    final = whole.final()
+    first, second, last = searches
+    assert last is final
+    assert [len(search.folds) for search in searches] == [3, 3, 4]
+    assert first.dataset.X.shape[0] < 200
+    assert final.dataset.X.shape[0] == 200
+    for search in (first, second, final):
+        assert np.array_equal(search.target.relevant, search.dataset.relevance > 0)
+        assert np.array_equal(search.target.grades, search.dataset.relevance)
+    final.run(1)
+    chosen = final.choose([one for one in final.candidates() if one.loss == "ap"])
+    assert final.refit(chosen, 1, 1).model.header.labels == final.target.labels
+
+
+def test_fewer_folds_than_the_screening_has(two_classes, tried):
+    tried(entry("ap"))
+    whole = PortfolioSearch(two_classes, AP, folds=2)
+    whole.screen(1)
+    assert len(whole.screened.entries[0][1].folds) == 2
+
+
+def test_who_goes_on(two_classes):
+    """The best three, and of these none that is further behind than .05."""
+
+    def candidate(mean):
+        return Candidate(0, "ap", {}, [Measured({}, {"AP": mean}, 0.0, "", as_asked=True)])
+
+    whole = PortfolioSearch(two_classes, AP)
+    names = [entry("ap", features=f"piecewise:{k}") for k in range(2, 7)]
+
+    def finalists(*means):
+        whole.screened.entries = [(name, candidate(mean)) for name, mean in zip(names, means, strict=False)]
+        return len(whole.finalists())
+
+    assert finalists(0.9, 0.9, 0.89, 0.88) == 3
+    assert finalists(0.9, 0.86, 0.84) == 2
+    assert finalists(0.9, 0.849) == 1
+    assert finalists() == 0
+    whole.screened.entries = [(names[3], candidate(0.9)), (names[0], candidate(0.88))]
+    assert whole.finalists() == [names[3], names[0]]
+
+
+@pytest.mark.parametrize("error", [FeatureMapError, LossError, FloatingPointError, np.linalg.LinAlgError])
+def test_an_entry_that_cannot_be_tried_is_left_out(error, two_classes, tried):
+    class Impossible(Entry):
+        def grid(self, common):
+            raise error("it does not fit")
+
+    impossible = Impossible("ap", {}, STANDARD)
+    tried(impossible, entry("auc"), entry("ap"))
+    whole = PortfolioSearch(two_classes, AP)
+    ends = []
+    whole.screen(1, ended=lambda one, result: ends.append((one, result)))
+    assert whole.screened.left_out == [(impossible, "it does not fit")]
+    means = [one.mean("AP") for _, one in whole.screened.entries]
+    assert len(means) == 2
+    assert means == sorted(means, reverse=True)
+    assert ends[0] == (impossible, "it does not fit")
+    assert {id(result) for _, result in ends[1:]} == {id(one) for _, one in whole.screened.entries}
+    tried(impossible)
+    with pytest.raises(error, match="it does not fit"):
+        PortfolioSearch(two_classes, AP).screen(1)
+
+
+def test_too_few_rows_are_said_before_anything_is_trained(two_classes, rng, dataset):
+    labels = np.where(np.arange(200) < 4, 1.0, -1.0)
+    with pytest.raises(FoldError, match="5 folds need at least 5 positive rows, found 4"):
+        PortfolioSearch(dataset(two_classes.X, labels), AP)
+
+
+def test_a_screening_that_is_stopped_keeps_what_it_has(two_classes, tried):
+    tried(entry("ap"), entry("auc"), entry("zero-one"))
+    whole = PortfolioSearch(two_classes, AP)
+    ended = []
+    whole.screen(1, lambda: len(ended) == 1, lambda *one: ended.append(one))
+    assert [one.loss for one, _ in whole.screened.entries] == ["ap"]
+
+
+def test_large_data_has_fewer_folds(two_classes, monkeypatch):
+    monkeypatch.setattr(module, "MANY_VALUES", two_classes.n_values - 1)
+    assert len(_final_folds(two_classes)) == 3
+    assert len(_final_folds(two_classes, folds=5)) == 5
+    monkeypatch.setattr(module, "MANY_VALUES", two_classes.n_values)
+    assert len(_final_folds(two_classes)) == 5
+
+
+def _final_folds(rows, **more):
+    whole = PortfolioSearch(rows, AP, **more)
+    whole.screened.entries = [
+        (entry("ap"), Candidate(0, "ap", {"C": Multiple(1.0)}, [Measured({}, {"AP": 0.5}, 0.0, "", as_asked=True)]))
+    ]
+    return whole.final().folds
