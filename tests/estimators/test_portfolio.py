@@ -6,9 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import average_precision_score, ndcg_score
+from sklearn.utils.estimator_checks import check_estimator
 
 from apsvm import APSVMClassifierCV, APSVMRankerCV, WeakRankerWarning, load_model
 from apsvm.data.labels import LabelKind
@@ -16,6 +17,7 @@ from apsvm.selection import portfolio as module
 from apsvm.selection.portfolio import Entry
 from apsvm.trainers.fitting import FeatureOptions
 
+MAXABS = FeatureOptions(scale="maxabs")
 LINEAR, PIECEWISE = (FeatureOptions(scale="standard", features=name) for name in ("linear", "piecewise"))
 
 
@@ -192,6 +194,24 @@ def test_a_winner_of_another_family(data, tried):
     assert model.to_model().header.loss == "wmw"
     again = APSVMRankerCV.from_model(model.to_model())
     assert np.array_equal(again.predict(data.X), model.predict(data.X))
+
+
+@pytest.mark.parametrize("name", ["products", "nystroem"])
+def test_a_map_whose_numbers_overflow_loses(name, rows, tried):
+    X, y = rows
+    tried(Entry("ap", {"bound": "hinge"}, FeatureOptions(scale="standard", features=name)), Entry("wmw", {}, MAXABS))
+    model = APSVMClassifierCV(cv=2).fit(X * 1e200, y)
+    assert {one["entry"] for one in model.cv_results_ if one["stage"] == "screening"} == {"wmw, linear, maxabs"}
+
+
+@pytest.mark.parametrize("estimator", [APSVMClassifierCV(cv=2), APSVMRankerCV(cv=2)], ids=str)
+@pytest.mark.filterwarnings("ignore")  # the checks try what warns
+def test_check_estimator(estimator, tried, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or a check is skipped
+    tried(Entry("ap", {"bound": "hinge"}, LINEAR))
+    done = check_estimator(estimator)
+    assert {check["status"] for check in done} == {"passed"}
+    assert len(done) >= (54 if is_classifier(estimator) else 40)
 
 
 def test_a_weak_ranker_is_said_in_words_of_python(rows):
