@@ -253,7 +253,8 @@ class PortfolioSearch:
                     judged_by=target,
                     **self._more,
                 )
-                search.run(jobs, Followers(should_stop=should_stop), widen=False)
+                with np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends the entry
+                    search.run(jobs, Followers(should_stop=should_stop), widen=False)
             except (FeatureMapError, LossError, FloatingPointError, np.linalg.LinAlgError) as error:
                 failure = error
                 self.screened.left_out.append((entry, str(error)))

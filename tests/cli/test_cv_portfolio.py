@@ -1,0 +1,191 @@
+"""``apsvm cv`` where nobody names what to try: a portfolio, here of few entries, on 200 rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+import numpy as np
+import pytest
+
+from apsvm import load_model
+from apsvm.selection import portfolio as module
+from apsvm.selection import references as beside
+from apsvm.selection.portfolio import Entry
+from apsvm.trainers.fitting import FeatureOptions
+
+LINEAR, PIECEWISE = (FeatureOptions(scale="standard", features=name) for name in ("linear", "piecewise"))
+ENTRIES = [
+    Entry("auc", {"bound": "hinge"}, LINEAR),
+    Entry("ap", {"bound": "hinge"}, PIECEWISE),
+    Entry("ap", {"bound": "tight"}, PIECEWISE),
+]
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """The portfolio; one C for logistic regression and no trees."""
+    monkeypatch.setattr(module, "portfolio", lambda *_: list(ENTRIES))
+    monkeypatch.setattr(beside, "LOGISTIC_C", (1.0,))
+    monkeypatch.setattr(beside, "MOST_DENSE_VALUES", 0)
+
+
+@pytest.fixture
+def data(rng, tmp_path, write_rows):
+    """Positives are where the first feature is far from 0, on either side: broken lines see it, lines do not."""
+    X = rng.normal(size=(200, 3))
+    return write_rows(tmp_path / "rows.svm", X, np.where(np.abs(X[:, 0]) + 0.3 * rng.normal(size=200) > 1.3, 1.0, -1.0))
+
+
+def test_what_it_says(data, here):
+    done = here("cv", data, "--folds", 3, "-j", 1)
+    lines = done.stderr.splitlines()
+    assert lines[0] == "apsvm: nobody named what to try: 3 combinations of losses and features are screened"
+    screened = [line for line in lines if "/3  " in line]
+    assert [line.split("  ")[1].split(":")[0] for line in screened] == list(map(str, ENTRIES))
+    assert all(0.0 < float(line.rpartition(" ")[2]) <= 1.0 for line in screened)
+    # Lines are far behind.
+    (on,) = [line for line in lines if "the best go on" in line]
+    assert set(on.partition("on: ")[2].split("; ")) == {
+        "ap, hinge, piecewise, standard",
+        "ap, tight, piecewise, standard",
+    }
+    assert sum("fold " in line for line in lines) >= 6
+
+
+def test_the_table(data, here):
+    heading, *rows, last = here("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
+    assert heading.split() == ["bound", "C", "mean", "C", "AP", "seconds"]
+    assert {row.split()[0] for row in rows} == {"hinge", "tight"}
+    assert sum(row.endswith("chosen") for row in rows) == 1
+    assert last.endswith("for comparison: logistic regression")
+    means = {row.endswith("chosen"): float(row.split(" ± ")[0].split()[-1]) for row in rows if row.endswith("chosen")}
+    assert means[True] == max(float(row.split(" ± ")[0].split()[-1]) for row in rows)
+    assert float(last.split(" ± ")[0].split()[-1]) < means[True] - 0.1
+
+
+def test_losses_and_features_stand_apart_where_they_differ(data, here, monkeypatch):
+    monkeypatch.setattr(module, "NEAR", 1.0)
+    heading, *rows = here("cv", data, "--folds", 3, "-j", 1, "-q").stdout.splitlines()
+    assert heading.split()[:4] == ["loss", "features", "bound", "C"]
+    assert {tuple(row.split()[:3]) for row in rows[:-1]} == {
+        ("auc", "linear", "hinge"), ("ap", "piecewise", "hinge"), ("ap", "piecewise", "tight")
+    }  # fmt: skip
+    assert rows[-1].split()[:2] == ["logistic", "regression"]
+    assert rows[-1].endswith("for comparison")
+
+
+def test_the_json(data, here, tmp_path):
+    path = tmp_path / "all.json"
+    here("cv", data, "--folds", 3, "-j", 1, "-q", "-m", "AP", "-m", "AUC", "--json", path)
+    result = json.loads(path.read_text())
+    (logistic,) = result["for_comparison"]
+    assert (logistic["model"], logistic["C"]) == ("logistic regression", 1.0)
+    assert set(logistic["metrics"]) == {"AP", "AUC"}
+    folds = logistic["metrics"]["AP"]["folds"]
+    assert len(folds) == 3
+    assert logistic["metrics"]["AP"]["mean"] == pytest.approx(np.mean(folds))
+    assert {one["bound"] for one in result["settings"]} == {"hinge", "tight"}
+    assert sum(one["chosen"] for one in result["settings"]) == 1
+
+
+def test_the_model_is_one_like_others(data, here, tmp_path):
+    model, scores = tmp_path / "best.model", tmp_path / "scores"
+    here("cv", data, "--folds", 3, "-j", 1, "-q", "-o", model)
+    ranker = load_model(model)
+    assert ranker.header.features.map.startswith("piecewise")
+    assert ranker.header.selection["folds"] == 3
+    here("predict", data, model, scores)
+    assert len(scores.read_text().splitlines()) == 200
+    evaluated = here("eval", data, "--model", model, "-m", "AP").stdout
+    assert float(evaluated.split()[1]) > 0.8
+    assert "piecewise" in here("info", model).stdout
+
+
+def test_an_entry_that_does_not_fit_is_said(data, here, monkeypatch):
+    class Impossible(Entry):
+        def grid(self, common):
+            raise FloatingPointError("too large")
+
+    monkeypatch.setattr(module, "portfolio", lambda *_: [Impossible("ap", {}, LINEAR), *ENTRIES])
+    lines = here("cv", data, "--folds", 3, "-j", 1).stderr.splitlines()
+    assert " 1/4  ap, linear, standard: too large" in lines
+    assert any("the best go on" in line for line in lines)
+
+
+@pytest.mark.parametrize("options", [("--loss", "ap"), ("-C", "0.1,1"), ("--features", "linear"), ("--bound", "hinge")])
+def test_with_anything_named_there_is_a_grid(options, data, here):
+    done = here("cv", data, "--folds", 3, "-j", 1, *options)
+    assert "screened" not in done.stderr
+    assert "for comparison" not in done.stdout
+    assert done.stdout.splitlines()[0].split()[0] in ("bound", "C")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_the_screening(number, data, here, tmp_path, monkeypatch):
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    model = tmp_path / "m"
+
+    class Last(Entry):
+        def grid(self, common):
+            os.kill(os.getpid(), number)
+            return super().grid(common)
+
+    untried = Entry("zero-one", {"bound": "hinge"}, LINEAR)
+    monkeypatch.setattr(module, "portfolio", lambda *_: [Last("ap", {"bound": "hinge"}, LINEAR), untried])
+    try:
+        done = here("cv", data, "--folds", 3, "-j", 1, "-o", model, code=128 + number)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert "stopped, nothing was finished in every fold" in done.stderr
+    assert "zero-one" not in done.stderr
+    assert not model.exists()
+
+
+def test_nested(data, here, tmp_path):
+    """A line for each outer fold and one of them all; on stderr where stdout is for something else."""
+    model = tmp_path / "m"
+    done = here("cv", data, "--folds", 2, "-j", 1, "--nested", "-o", model)
+    values = [
+        float(line.split("AP ")[1].split(",")[0]) for line in done.stderr.splitlines() if line.startswith(" outer fold")
+    ]
+    assert len(values) == 2
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("nested, 2 folds: AP ")
+    mean, deviation = (float(text) for text in last.partition("AP ")[2].split(" ± "))
+    assert mean == pytest.approx(np.mean(values), abs=1e-4)
+    assert deviation == pytest.approx(np.std(values, ddof=1), abs=2e-4)
+    assert model.exists()
+    with_json = here("cv", data, "--folds", 2, "-j", 1, "--nested", "-q", "--json", "-", "-C", "0.1,1")
+    assert json.loads(with_json.stdout)["folds"] == 2
+    assert "nested, 2 folds: AP " in with_json.stderr
+
+
+def test_a_signal_during_the_outer_folds(data, here, tmp_path, monkeypatch):
+    """The model is written by then; the exit code tells."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    model = tmp_path / "m"
+    command = sys.modules["apsvm.cli.cv"]
+    nest = command._Run.nest
+
+    def interrupted(self, search, signals):
+        os.kill(os.getpid(), signal.SIGINT)
+        nest(self, search, signals)
+
+    monkeypatch.setattr(command._Run, "nest", interrupted)
+    try:
+        done = here("cv", data, "--folds", 2, "-j", 1, "-C", "0.1,1", "--nested", "-o", model, code=130)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert "not all outer folds were done" in done.stderr
+    assert "nested, " not in done.stdout
+    assert model.exists()
+
+
+def test_too_few_positives_are_said_at_once(here, tmp_path, write_rows, rng):
+    path = write_rows(tmp_path / "four.svm", rng.normal(size=(50, 3)), np.where(np.arange(50) < 4, 1.0, -1.0))
+    done = here("cv", path, code=65)
+    assert "5 folds need at least 5 positive rows, found 4" in done.stderr
+    assert "screened" not in done.stderr

@@ -1,0 +1,227 @@
+"""The portfolio as estimators, of few entries, so that a fit takes a moment."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import average_precision_score, ndcg_score
+from sklearn.utils.estimator_checks import check_estimator
+
+from apsvm import APSVMClassifierCV, APSVMRankerCV, WeakRankerWarning, load_model
+from apsvm.data.labels import LabelKind
+from apsvm.selection import portfolio as module
+from apsvm.selection.portfolio import Entry
+from apsvm.trainers.fitting import FeatureOptions
+
+MAXABS = FeatureOptions(scale="maxabs")
+LINEAR, PIECEWISE = (FeatureOptions(scale="standard", features=name) for name in ("linear", "piecewise"))
+
+
+@pytest.fixture
+def tried(monkeypatch):
+    """tried(entry, …) makes them the portfolio; they get what is said of the labels of grades from the true one."""
+    whole = module.portfolio
+
+    def make(*entries):
+        def few(*arguments):
+            labels = {one.loss: one.labels for one in whole(*arguments)}
+            return [Entry(one.loss, one.settings, one.features, labels.get(one.loss)) for one in entries]
+
+        monkeypatch.setattr(module, "portfolio", few)
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def few(tried):
+    tried(Entry("ap", {"bound": "hinge"}, LINEAR), Entry("ap", {"bound": "hinge"}, PIECEWISE))
+
+
+@pytest.fixture
+def rows(rng):
+    """X (200, 3), and which are relevant: those far from 0 in the first feature."""
+    X = rng.normal(size=(200, 3))
+    return X, np.abs(X[:, 0]) + 0.3 * rng.normal(size=200) > 1.3
+
+
+def test_a_classifier_there_and_back(rows, tmp_path):
+    X, y = rows
+    names = np.where(y, "fraud", "ok")
+    model = APSVMClassifierCV("AP", cv=3, pos_label="fraud").fit(X, names)
+    assert model.classes_.tolist() == ["fraud", "ok"]
+    assert model.pos_label_ == "fraud"
+    assert model.feature_map_ is not None
+    # The second of classes_ is what scikit-learn's decision_function is about; "fraud" is the first.
+    assert model.score(X, names) == pytest.approx(average_precision_score(y, -model.decision_function(X)))
+    assert model.score(X, names) > 0.8
+    predicted = model.predict(X)
+    assert np.count_nonzero(predicted == "fraud") == np.count_nonzero(y)
+    assert np.mean(predicted == names) > 0.85
+    model.to_model().save(tmp_path / "m")
+    loaded = load_model(tmp_path / "m")
+    assert np.array_equal(loaded.score(X), -model.decision_function(X))
+    again = APSVMClassifierCV.from_model(loaded)
+    assert (again.metric, again.cv, again.pos_label) == ("AP", 3, "fraud")
+    assert np.array_equal(again.predict(X), predicted)
+    assert again.score(X, names) == model.score(X, names)
+    assert again.best_score_ == model.best_score_
+
+
+def test_what_became_of_the_search(rows):
+    X, y = rows
+    model = APSVMClassifierCV(cv=3).fit(X, y)
+    screened = [one for one in model.cv_results_ if one["stage"] == "screening"]
+    compared = [one for one in model.cv_results_ if one["stage"] == "final"]
+    assert [one["entry"] for one in screened] == ["ap, hinge, piecewise, standard", "ap, hinge, linear, standard"]
+    assert {one["entry"] for one in compared} == {"ap, piecewise"}
+    assert model.best_score_ == max(one["mean"] for one in compared)
+    assert compared[0]["bound"] == "hinge"
+
+
+def test_numbers_as_classes_stay_in_the_model(rows):
+    X, y = rows
+    model = APSVMClassifierCV(cv=3).fit(X, np.where(y, 5, 3))
+    assert set(model.predict(X)) == {3, 5}
+    labels = model.to_model().header.labels
+    assert (labels.kind, labels.positive, labels.negative) == (LabelKind.ONE_LABEL, 5.0, (3.0,))
+
+
+def test_threads_change_nothing(rows):
+    X, y = rows
+    one, two = (APSVMClassifierCV(cv=3, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    assert np.array_equal(one.decision_function(X), two.decision_function(X))
+    assert one.cv_results_ == two.cv_results_
+
+
+def test_parameters():
+    model = APSVMClassifierCV("P@5", cv=4, pos_label=3, scale="maxabs", n_jobs=2, random_state=7, verbose=1)
+    assert model.get_params() == clone(model).get_params()
+    assert clone(model).get_params()["cv"] == 4
+    ranker = APSVMRankerCV("AP", relevant_from=2.0)
+    assert ranker.get_params() == clone(ranker).get_params()
+    with pytest.raises(NotFittedError):
+        ranker.predict([[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"cv": 1}, ValueError, "cv == 1"),
+        ({"cv": "five"}, TypeError, "cv"),
+        ({"metric": "precison"}, ValueError, "precison"),
+        ({"metric": None}, TypeError, "metric"),
+        ({"pos_label": "x"}, ValueError, "pos_label='x' is none of the two classes"),
+    ],
+)
+def test_parameters_that_cannot_be(parameters, error, message, rows):
+    X, y = rows
+    with pytest.raises(error, match=message):
+        APSVMClassifierCV(**parameters).fit(X, y)
+
+
+def test_names_of_a_data_frames_columns(rows):
+    pandas = pytest.importorskip("pandas")
+    X, y = rows
+    frame = pandas.DataFrame(X, columns=["amount", "hour", "age"])
+    model = APSVMClassifierCV(cv=3).fit(frame, pandas.Series(y))
+    assert model.feature_names_in_.tolist() == ["amount", "hour", "age"]
+    assert model.to_model().header.features.names == ("amount", "hour", "age")
+    assert model.score(frame, pandas.Series(y)) == APSVMClassifierCV(cv=3).fit(X, y).score(X, y)
+
+
+def test_a_rare_class_has_fewer_folds(rows):
+    X, y = rows
+    few = np.concatenate((np.flatnonzero(y)[:4], np.flatnonzero(~y)))
+    with pytest.warns(UserWarning, match="the rarer class has 4 rows only: 4 folds in place of cv=5"):
+        model = APSVMClassifierCV().fit(X[few], y[few])
+    assert model.to_model().header.selection["folds"] == 4
+    with pytest.raises(ValueError, match="positive rows, found 1"):
+        APSVMClassifierCV().fit(X[few[3:]], y[few[3:]])
+
+
+def test_a_ranker(data, tried):
+    """Grades in queries: ndcg on all of them, ap on those above 0, judged by the metric's own reading."""
+    tried(Entry("ap", {"bound": "hinge"}, LINEAR), Entry("ndcg", {"bound": "hinge"}, LINEAR))
+    model = APSVMRankerCV("nDCG", cv=2).fit(data.X, data.y, qid=data.qid)
+    scores = model.predict(data.X)
+    by_query = [ndcg_score([data.y[data.qid == q]], [scores[data.qid == q]]) for q in np.unique(data.qid)]
+    assert model.score(data.X, data.y, qid=data.qid) == pytest.approx(np.mean(by_query))
+    assert {one["entry"].split(",")[0] for one in model.cv_results_} == {"ap", "ndcg"}
+    with pytest.raises(ValueError, match="pass qid here too"):
+        model.score(data.X, data.y)
+    again = APSVMRankerCV.from_model(model.to_model())
+    assert (again.metric, again.cv) == ("nDCG", 2)
+    assert again.score(data.X, data.y, qid=data.qid) == model.score(data.X, data.y, qid=data.qid)
+
+
+@pytest.mark.parametrize(("relevant_from", "lowest"), [(None, 1), (2, 2)])
+def test_what_is_relevant_is_so_in_any_rows(relevant_from, lowest, data):
+    """Also where the lowest grade there is is above 0."""
+    model = APSVMRankerCV("AP", relevant_from=relevant_from, cv=2).fit(data.X, data.y, qid=data.qid)
+    for which in (np.arange(data.y.size), np.flatnonzero(data.y != 0)):
+        X, y, qid = data.X[which], data.y[which], data.qid[which]
+        if (y >= lowest).all():
+            with pytest.raises(ValueError, match="AP"):
+                model.score(X, y, qid=qid)
+            continue
+        scores = model.predict(X)
+        by_query = [average_precision_score(y[qid == q] >= lowest, scores[qid == q]) for q in np.unique(qid)]
+        assert model.score(X, y, qid=qid) == pytest.approx(np.mean(by_query))
+
+
+@pytest.mark.parametrize("grades", [(1, 2), (-1, 1), (0, 1), (0.5, 3)])
+def test_two_grades_of_any_value(grades, data):
+    y = np.where(data.relevant, grades[1], grades[0])
+    model = APSVMRankerCV("nDCG(exp)", cv=2).fit(data.X, y)
+    assert average_precision_score(data.relevant, model.predict(data.X)) > 0.6
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"), [("AP", "relevant rows, of grades above 0"), ("nDCG", "one grade only")]
+)
+def test_grades_all_alike(metric, message, data):
+    with pytest.raises(ValueError, match=message):
+        APSVMRankerCV(metric).fit(data.X, np.ones(data.y.size))
+
+
+def test_a_winner_of_another_family(data, tried):
+    tried(Entry("wmw", {}, LINEAR))
+    model = APSVMRankerCV("AUC", cv=2).fit(data.X, data.y, qid=data.qid)
+    assert model.to_model().header.loss == "wmw"
+    again = APSVMRankerCV.from_model(model.to_model())
+    assert np.array_equal(again.predict(data.X), model.predict(data.X))
+
+
+@pytest.mark.parametrize("name", ["products", "nystroem"])
+def test_a_map_whose_numbers_overflow_loses(name, rows, tried):
+    X, y = rows
+    tried(Entry("ap", {"bound": "hinge"}, FeatureOptions(scale="standard", features=name)), Entry("wmw", {}, MAXABS))
+    model = APSVMClassifierCV(cv=2).fit(X * 1e200, y)
+    assert {one["entry"] for one in model.cv_results_ if one["stage"] == "screening"} == {"wmw, linear, maxabs"}
+
+
+@pytest.mark.parametrize("estimator", [APSVMClassifierCV(cv=2), APSVMRankerCV(cv=2)], ids=str)
+@pytest.mark.filterwarnings("ignore")  # the checks try what warns
+def test_check_estimator(estimator, tried, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or a check is skipped
+    tried(Entry("ap", {"bound": "hinge"}, LINEAR))
+    done = check_estimator(estimator)
+    assert {check["status"] for check in done} == {"passed"}
+    assert len(done) >= (54 if is_classifier(estimator) else 40)
+
+
+def test_a_weak_ranker_is_said_in_words_of_python(rows):
+    _, y = rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("always", WeakRankerWarning)
+        with pytest.warns(WeakRankerWarning) as said:
+            APSVMClassifierCV(cv=2).fit(np.ones((200, 2)), y)
+    (message,) = [str(one.message) for one in said]
+    assert message.startswith("APSVMClassifierCV: this model ranks nothing")
+    assert "--" not in message
+    assert "bound='tight'" in message
