@@ -69,7 +69,13 @@ class CvCommand(click.Command):
 
 @click.command(name="cv", cls=CvCommand, context_settings={"auto_envvar_prefix": "APSVM_CV"})
 @click.argument("data", metavar="DATA")
-@click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="How many folds.")
+@click.option(
+    "--folds",
+    type=click.IntRange(2),
+    default=5,
+    show_default=True,
+    help="How many folds; of the portfolio on large data three by default.",
+)
 @click.option(
     "-m", "--metric", metavar="NAME", type=MetricName(), multiple=True, default=("AP",), show_default=True,
     help="What settings are judged by, as apsvm eval names it; may be given more than once: the first one chooses.",

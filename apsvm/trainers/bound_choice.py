@@ -165,7 +165,9 @@ class _Comparison:
     ) -> None:
         self._loss = loss
         self._threads = thread_count(settings.threads)
-        self._settings = replace(settings, epsilon=max(settings.epsilon, EPSILON), log_ranks=False, threads=1)
+        # Where the active set is not enough, cvxpy's seconds a QP are not worth it either.
+        qp = "active-set" if settings.qp == "auto" else settings.qp
+        self._settings = replace(settings, epsilon=max(settings.epsilon, EPSILON), log_ranks=False, threads=1, qp=qp)
         self._quiet = Watch(should_stop=watch.should_stop)
         self._deadline = None if settings.time_limit is None else began + settings.time_limit / 3.0
         rows = data.rows.for_many_passes().with_threads(1)

@@ -39,6 +39,8 @@ RANKS_NOTHING = (
     "this model ranks nothing: all training rows have the same score. Try --bound auto or --bound tight, another "
     "--loss (ap), or features that vary"
 )
+#: The same of one whose training was cut short.
+RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before there was anything"
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +299,7 @@ def _ranking_checked(outcome: Outcome, rows: RowOperator) -> Outcome:
         return replace(outcome, classes=classes, ranks=False, cautions=[*outcome.cautions, what])
     if not isinstance(outcome.w, np.ndarray) or (outcome.w.any() and np.ptp(rows.scores(outcome.w)) > 0.0):
         return outcome
-    return replace(outcome, ranks=False, cautions=[RANKS_NOTHING])
+    return replace(outcome, ranks=False, cautions=[RANKS_NOTHING if outcome.as_asked else RANKS_NOTHING_YET])
 
 
 class _LogOfData:

@@ -28,7 +28,7 @@ def test_a_model_that_ranks_nothing(quiet, weak, here, tmp_path):
     done = here("train", *quiet, "--loss", "p@1", "--bound", "hinge", weak, model, code=3)
     warnings = [line for line in done.stderr.splitlines() if "warning" in line]
     assert len(warnings) == 1
-    assert warnings[0].startswith(f"apsvm: warning: {model}: {NOTHING}. Try --bound auto or tight")
+    assert warnings[0].startswith(f"apsvm: warning: {model}: {NOTHING}. Try --bound auto or --bound tight")
     if quiet:
         assert done.stderr == warnings[0] + "\n"
     ranker = load_model(model)
@@ -62,7 +62,7 @@ def test_a_model_that_is_hardly_better(weak, here, tmp_path):
     done = here("train", "-q", "--bound", "hinge", "-C", 1e-4, "-e", 1e-7, weak, tmp_path / "m")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"apsvm: warning: {tmp_path / 'm'}: the bound on the loss, as a share of ")
-    assert line.endswith("--bound tight or auto, a larger C, other features (--features piecewise)")
+    assert line.endswith("--bound tight or --bound auto, a larger C, other features (--features piecewise)")
     header = load_model(tmp_path / "m").header
     assert load_model(tmp_path / "m").coef.any()
     (caution,) = header.cautions

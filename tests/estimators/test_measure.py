@@ -92,6 +92,7 @@ def test_weights_without_queries_repeat_rows(data, rng):
     )
 
 
+@pytest.mark.filterwarnings("ignore::apsvm.WeakRankerWarning")
 @pytest.mark.parametrize("loss", ["ndcg-chakrabarti", HalfTop()])
 def test_losses_without_a_metric_give_one_minus_the_loss(loss, rng):
     """By counting, ties in the worst order; queries without both are left out."""

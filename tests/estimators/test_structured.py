@@ -527,8 +527,10 @@ def test_a_ranker_that_is_hardly_good_for_anything_warns(data):
     assert len(warned) == 1
     assert warned[0].filename == __file__
     assert not model.coef_.any()
-    (caution,) = model.to_model().header.cautions
-    assert str(warned[0].message) == f"APSVMClassifier: {caution}"
+    (caution,) = model.to_model().header.cautions  # the command's words, which the warning has in Python's
+    assert str(warned[0].message) == "APSVMClassifier: " + caution.replace(
+        "--bound auto or --bound tight, another --loss", "bound='auto' or bound='tight', another loss"
+    )
     middle = np.isin(np.argsort(np.argsort(data.X[:, 2])), range(124, 130))  # the feature hardly finds them
     with pytest.warns(WeakRankerWarning, match=r"the bound on the loss, as a share .* \d+\.\d%: this model may rank"):
         model = Classifier(C=1e-4, epsilon=1e-7).fit(data.X[:, 2:3], middle)
