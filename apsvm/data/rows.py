@@ -174,10 +174,11 @@ class Rows:
         """Of the features of the selected rows, scaled; ``groups``: (m,), the rows' queries, see ``column_moments``."""
         mean, variance = column_moments(self._X, self._selection, groups=groups, factors=self._factors)
         scaling = self._scaling
-        if scaling.centre is not None:
-            mean = mean - scaling.centre
-        if scaling.divisors is not None:
-            mean, variance = mean / scaling.divisors, variance / scaling.divisors**2
+        with np.errstate(over="ignore", invalid="ignore"):  # of features too large the moments are not finite
+            if scaling.centre is not None:
+                mean = mean - scaling.centre
+            if scaling.divisors is not None:
+                mean, variance = mean / scaling.divisors, variance / scaling.divisors**2
         return Moments(mean, variance)
 
     def select(self, which: NDArray[np.int64]) -> Rows:

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.metrics.base import Metric, MetricAtK
+from apsvm.metrics.base import Metric, MetricAtK, MetricError
 from apsvm.metrics.ranking_table import RankingTable
 
 
@@ -30,7 +30,12 @@ class _Gains(Metric):
 
     def gains(self, grades: NDArray[np.float64]) -> NDArray[np.float64]:
         positive = np.maximum(grades, 0.0)
-        return np.exp2(positive) - 1 if self.exponential else positive
+        if not self.exponential:
+            return positive
+        highest = positive.max(initial=0.0)
+        if highest >= np.finfo(np.float64).maxexp:
+            raise MetricError(f"{self.name}: grade {highest:g} has no finite gain 2^grade - 1")
+        return np.exp2(positive) - 1
 
     def defined(self, table: RankingTable) -> NDArray[np.bool_]:
         above: NDArray[np.bool_] = table.highest_grades > 0

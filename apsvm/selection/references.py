@@ -90,7 +90,7 @@ def _measured(
     began = time.perf_counter()
     # A limit of the thread that sets it. Small trees grown by several threads that wait for each other on a busy
     # machine take 50 times as long.
-    with threadpool_limits(1, user_api="openmp"):
+    with threadpool_limits(1, user_api="openmp"), np.errstate(all="ignore"):
         model = reference.make(value).fit(_rows(X, training, dense=dense), search.target.relevant[training])
         scores = np.asarray(model.decision_function(_rows(X, test, dense=dense)), dtype=np.float64)
     seconds = time.perf_counter() - began

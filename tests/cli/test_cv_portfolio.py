@@ -134,13 +134,16 @@ def test_a_signal_during_the_screening(number, data, here, tmp_path, monkeypatch
             return super().grid(common)
 
     untried = Entry("zero-one", {"bound": "hinge"}, LINEAR)
-    monkeypatch.setattr(module, "portfolio", lambda *_: [Last("ap", {"bound": "hinge"}, LINEAR), untried])
+    entries = [ENTRIES[0], Last("ap", {"bound": "hinge"}, LINEAR), untried]
+    monkeypatch.setattr(module, "portfolio", lambda *_: entries)
     try:
         done = here("cv", data, "--folds", 3, "-j", 1, "-o", model, code=128 + number)
     finally:
         signal.signal(signal.SIGINT, previous)
     assert "stopped, nothing was finished in every fold" in done.stderr
+    assert " 1/3  auc" in done.stderr
     assert "zero-one" not in done.stderr
+    assert "go on" not in done.stderr
     assert not model.exists()
 
 

@@ -157,3 +157,12 @@ def test_queries_left_out_depend_on_what_the_metric_reads():
 def test_ties_of_different_grades_are_reported(rng):
     found = evaluate(["nDCG"], [1.0, 1.0, 1.0, 2.0, 2.0], [1.0, 2.0, 2.0, 3.0, 3.0], relevant_from=1)
     assert (found.tied_blocks, found.tied_rows) == (1, 3)
+
+
+@pytest.mark.parametrize("name", ["nDCG(exp)", "nDCG(exp)@5"])
+def test_a_grade_whose_gain_is_infinite(name):
+    """It would count as no grade at all."""
+    scores = np.array([2.0, 1.0, 0.0])
+    assert evaluate([parse_metric(name)], scores, np.array([1023.0, 2.0, 0.0]), relevant_from=1.0).values[name] == 1.0
+    with pytest.raises(MetricError, match=r"grade 1024 has no finite gain"):
+        evaluate([parse_metric(name)], scores, np.array([1024.0, 2.0, 0.0]), relevant_from=1.0)

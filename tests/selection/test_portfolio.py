@@ -231,6 +231,8 @@ def test_screening_and_final_judge_alike(grades, tried, monkeypatch):
     for search in (first, second, final):
         assert np.array_equal(search.target.relevant, search.dataset.relevance > 0)
         assert np.array_equal(search.target.grades, search.dataset.relevance)
+    whole.screened.entries = [one for one in whole.screened.entries if one[0].loss == "ap"]
+    assert np.array_equal(whole.final().target.grades, grades.relevance)
     final.run(1)
     chosen = final.choose([one for one in final.candidates() if one.loss == "ap"])
     assert final.refit(chosen, 1, 1).model.header.labels == final.target.labels

@@ -60,7 +60,7 @@ def test_against_scikit_learn(sparse, search):
         for C in LOGISTIC_C
     }
     best = max(by_C, key=lambda C: np.mean(by_C[C]["AP"]))
-    assert len({np.mean(values["AP"]) for values in by_C.values()}) == len(LOGISTIC_C)
+    assert len({np.mean(values["AP"]) for values in by_C.values()}) == 3
     assert (logistic.loss, logistic.choice) == ("logistic regression", {"C": best})
     by_hand = judged(
         HistGradientBoostingClassifier(random_state=4), lambda _: lambda rows: rows.toarray() if sparse else rows
