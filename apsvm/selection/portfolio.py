@@ -29,6 +29,7 @@ from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers.families import trainer_of
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple, declared
+from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -77,7 +78,7 @@ class Entry:
     """
 
     loss: str
-    settings: Mapping[str, Any]
+    settings: JsonObject
     features: FeatureOptions
     labels: LabelOptions | None = None
     multiples: tuple[float, ...] = ()
@@ -87,10 +88,10 @@ class Entry:
         words = [self.loss, *map(str, self.settings.values()), features, *([] if scale == "none" else [scale])]
         return ", ".join(words)
 
-    def grid(self, common: Mapping[str, Any]) -> Grid:
+    def grid(self, common: JsonObject) -> Grid:
         """With a few values of C, or the trainer's own grid thinned out; ``common``: settings of every trainer."""
         trainer = trainer_of(self.loss)
-        suggested: dict[str, Sequence[Any]] = {name: (value,) for name, value in self.settings.items()}
+        suggested: dict[str, Sequence[object]] = {name: (value,) for name, value in self.settings.items()}
         for name, (_, about) in declared(trainer.Settings).items():
             if name in suggested or about.grid is None:
                 continue
@@ -196,7 +197,7 @@ class PortfolioSearch:
         *,
         labels: LabelOptions = LabelOptions(),  # noqa: B008  # frozen
         features: FeatureOptions = FeatureOptions(),  # noqa: B008  # frozen
-        common: Mapping[str, Any] | None = None,
+        common: JsonObject | None = None,
         folds: int | None = None,
         seed: int = 0,
         judged_by: Target | None = None,

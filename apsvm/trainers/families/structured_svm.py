@@ -295,8 +295,16 @@ def _choice(decided: Decided, outcome: Outcome) -> JsonDict:
     return {
         "details": {**outcome.details, "choice": about},
         "notes": [str(choice), *outcome.notes],
-        "seconds": {"choosing": decided.seconds, **outcome.seconds},
+        "seconds": {"choosing": _apart_from_parts(decided), **outcome.seconds},
     }
+
+
+def _apart_from_parts(decided: Decided) -> float:
+    """The seconds of finding out that are not among the parts of the training's stages already."""
+    start = decided.start
+    stages = [] if start is None or start.trained is None else start.trained.stages
+    parts = sum(span.wall_ns for stage in stages for span in stage.spans.values())
+    return max(0.0, decided.seconds - parts / 1e9)
 
 
 def _cautions(trained: Trained, bound: str, choice: Choice | None) -> list[str]:
