@@ -90,6 +90,7 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     if isinstance(model, LinearRanker):
         yield "weights", _weights_in_words(model)
     yield from _settings(header)
+    yield "bound", _choice_of_bound(header)
     if isinstance(model, RankerSet):
         yield "ended", "every class as asked" if header.as_asked else f"not every class as asked ({header.state})"
     else:
@@ -149,13 +150,29 @@ def _settings(header: Header) -> Iterator[tuple[str, str]]:
         yield "chosen by", "; ".join(chosen)
 
 
+def _choice_of_bound(header: Header) -> str:
+    """How ``--bound auto`` chose, where it did: the best of each bound, by the loss on rows held out."""
+    choice = header.details.get("choice")
+    if not isinstance(choice, dict) or not isinstance(choice.get("candidates"), list):
+        return ""
+    candidates = choice["candidates"]
+    assert isinstance(candidates, list)
+    best: dict[str, str] = {}
+    for one in candidates:
+        if isinstance(one, dict) and isinstance(one.get("loss"), float):
+            best.setdefault(str(one.get("bound")), f"{one.get('bound')} {one['loss']:.4g} (C = {one.get('C')})")
+    figures = f": {'; '.join(best.values())}" if best else ""
+    return f"{choice.get('bound')}, by the loss on rows held out ({choice.get('held_out')}){figures}"
+
+
 def _data(data: Data) -> str:
     parts = [data.file, f"{data.rows:,} rows" if data.rows else ""]
     if data.positives is not None:
         parts.append(f"{data.positives:,} positive")
     if data.queries is not None:
         parts.append(
-            f"{data.queries:,} queries" + (f" ({data.queries_skipped:,} left out)" * bool(data.queries_skipped))
+            f"{data.queries:,} {'query' if data.queries == 1 else 'queries'}"
+            + (f" ({data.queries_skipped:,} left out)" * bool(data.queries_skipped))
         )
     parts += [f"{count:,} {name.replace('_', ' ')}" for name, count in data.counts.items()]
     return ", ".join(part for part in parts if part)
