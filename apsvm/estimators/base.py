@@ -188,7 +188,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             data, start = fit.training_set(), self._start(plan, fit)
             self._announce(data.target)
             for remark in plan.check(data):
-                logger.warning("%s: %s", type(self).__name__, remark)
+                text = in_python(remark, self._trainer.Settings, plan.loss_name)
+                logger.warning("%s: %s", type(self).__name__, text)
             *_, outcome = fit.outcomes(Watch(progress=_tell, remark=logger.info), start, data)
         model = fit.model(outcome)
         assert isinstance(model, LinearRanker)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
@@ -15,7 +16,7 @@ from sklearn.utils import check_scalar, column_or_1d
 
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
-from apsvm.estimators.base import WeakRankerWarning, training
+from apsvm.estimators.base import WeakRankerWarning, logger, training
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses, break_even_intercept
 from apsvm.estimators.parameters import in_python
 from apsvm.estimators.signatures import ByQuery
@@ -29,7 +30,7 @@ from apsvm.types import Column, JsonDict, Matrix
 
 if TYPE_CHECKING:
     from apsvm.selection.choice import Candidate
-    from apsvm.selection.portfolio import PortfolioSearch
+    from apsvm.selection.portfolio import Entry, PortfolioSearch
     from apsvm.selection.search import SettingsSearch
 
 
@@ -108,7 +109,7 @@ class _Portfolio(ByQuery):
                 seed=self._seed(),
                 judged_by=judged,
             )
-            whole.screen(jobs)
+            whole.screen(jobs, ended=partial(_tell, whole.metric))
             search = whole.final()
             search.run(jobs)
             candidates = search.candidates()
@@ -167,6 +168,11 @@ class _Portfolio(ByQuery):
         return float(value)
 
 
+def _tell(metric: str, entry: Entry, result: Candidate | str) -> None:
+    """A line for the log as an entry is screened."""
+    logger.info("%s: %s", entry, result if isinstance(result, str) else f"{metric} {result.mean(metric):.4f}")
+
+
 def _screened(whole: PortfolioSearch) -> Iterator[dict[str, str | float]]:
     """A dictionary for each entry, at its best."""
     for entry, one in whole.screened.entries:
@@ -200,7 +206,7 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
     scale : what every entry does to its columns: "standard", "maxabs", "l2"; "none": some entries standardise
     n_jobs : trainings at a time, in threads, None: 1, -1: as many as there are cores; the result does not depend on it
     random_state : an integer, the seed of the folds; None: 0
-    verbose : 1 shows what is said of a training on standard error (the logger "apsvm")
+    verbose : 1 shows each entry as it is screened on standard error (the logger "apsvm")
 
     Attributes
     ----------

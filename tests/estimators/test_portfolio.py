@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import average_precision_score, ndcg_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from apsvm import APSVMClassifierCV, APSVMRankerCV, WeakRankerWarning, load_model
+from apsvm import APSVMClassifier, APSVMClassifierCV, APSVMRankerCV, WeakRankerWarning, load_model
 from apsvm.data.labels import LabelKind
 from apsvm.selection import portfolio as module
 from apsvm.selection.portfolio import Entry
@@ -214,6 +214,24 @@ def test_check_estimator(estimator, tried, monkeypatch):
     assert len(done) >= (54 if is_classifier(estimator) else 40)
 
 
+def test_the_log(rows, caplog):
+    with caplog.at_level("INFO", "apsvm"):
+        APSVMClassifierCV(cv=2).fit(*rows)
+    told = [record.getMessage() for record in caplog.records]
+    assert told[0].startswith("APSVMClassifierCV: True is positive")
+    assert [line.split(": AP 0.")[0] for line in told[1:]] == [
+        "ap, hinge, linear, standard", "ap, hinge, piecewise, standard"
+    ]  # fmt: skip
+
+
+def test_another_weak_ranker(rng):
+    """Of noise: the remedies are parameters."""
+    X, y = rng.normal(size=(300, 2)), np.arange(300) % 100 == 0
+    with pytest.warns(WeakRankerWarning, match="may rank badly") as said:
+        APSVMClassifier(bound="hinge").fit(X, y)
+    assert "bound='tight' or bound='auto', a larger C, other features (features='piecewise')" in str(said[0].message)
+
+
 def test_a_weak_ranker_is_said_in_words_of_python(rows):
     _, y = rows
     with warnings.catch_warnings():
@@ -224,4 +242,4 @@ def test_a_weak_ranker_is_said_in_words_of_python(rows):
     (message,) = [str(one.message) for one in said]
     assert message.startswith("APSVMClassifierCV: this model ranks nothing")
     assert "--" not in message
-    assert "bound='tight'" in message
+    assert "Try bound='auto' or bound='tight', another loss (ap), or features" in message
