@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from apsvm.selection.cross_validation import Measured
 from apsvm.selection.grids import Axis, Grid, amount
+from apsvm.trainers.settings import SettingValue
 from apsvm.types import JsonDict, JsonObject
 
 #: A rise of the metric that is worth more trainings: the edge is often where a plateau begins.
@@ -113,11 +113,13 @@ def at_the_edge(candidates: Sequence[Candidate], grid: Grid, chosen: Candidate) 
     return names
 
 
-def beyond(candidates: Sequence[Candidate], grid: Grid, peak: Candidate, metric: str) -> dict[str, tuple[Any, ...]]:
+def beyond(
+    candidates: Sequence[Candidate], grid: Grid, peak: Candidate, metric: str
+) -> dict[str, tuple[SettingValue, ...]]:
     """Values worth trying beyond those of the grid, by setting: where nobody named any, and the metric still rises by
     ``WORTH_IT`` or more towards the last one, ``peak``, the best of all. None where it cannot rise further: metrics end
     at 1."""
-    values: dict[str, tuple[Any, ...]] = {}
+    values: dict[str, tuple[SettingValue, ...]] = {}
     if peak.mean(metric) >= 1.0:
         return values
     for axis in grid.axes:

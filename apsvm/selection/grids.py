@@ -16,19 +16,19 @@ from typing import Any
 from apsvm.data.labels import LabelOptions
 from apsvm.trainers.base import AnyTrainer, Outcome
 from apsvm.trainers.fitting import FeatureOptions
-from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, declared
+from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, SettingValue, declared
 from apsvm.types import JsonDict, JsonObject
 
 #: How many values a grid is widened by.
 STEPS_BEYOND = 2
 
 
-def amount(value: float | Multiple) -> float:
-    """The number that a value is, or multiplies the default by."""
+def amount(value: SettingValue) -> float:
+    """The number that a numeric value is, or multiplies the default by."""
     return value.factor if isinstance(value, Multiple) else float(value)
 
 
-def shown(value: Any) -> str:
+def shown(value: SettingValue) -> str:
     """As in tables."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
@@ -48,14 +48,14 @@ class Axis:
     """
 
     name: str
-    values: tuple[Any, ...]
+    values: tuple[SettingValue, ...]
     named: bool = False
     path: bool = False
     range: Range = Range()  # noqa: RUF009  # frozen
     simpler: str = ""
 
     @classmethod
-    def of(cls, name: str, values: Sequence[Any], about: Declared, *, named: bool) -> Axis:
+    def of(cls, name: str, values: Sequence[SettingValue], about: Declared, *, named: bool) -> Axis:
         """The axis of a setting. Raises SettingsError for one value twice, or none."""
         flag = about.flags[0] if about.flags else f"--{name.replace('_', '-')}"
         listed = [shown(value) for value in values]
@@ -71,28 +71,28 @@ class Axis:
         """Whether its values are numbers, or multiples of one."""
         return all(isinstance(value, int | float | Multiple) and not isinstance(value, bool) for value in self.values)
 
-    def position(self, value: Any) -> tuple[float, float]:
+    def position(self, value: SettingValue) -> tuple[float, float]:
         """Sorts values, those of a wider grid too."""
         if not self.numeric:
             return 0.0, float(self.values.index(value))
         return float(isinstance(value, Multiple)), amount(value)
 
-    def above(self) -> tuple[Any, ...]:
+    def above(self) -> tuple[SettingValue, ...]:
         """The next values beyond the highest, as far apart as the last two; fewer or none where its range ends."""
         return self._beyond(self.values[-2:]) if len(self.values) > 1 else ()
 
-    def below(self) -> tuple[Any, ...]:
+    def below(self) -> tuple[SettingValue, ...]:
         """The next values beyond the lowest, ascending."""
         return self._beyond(self.values[1::-1])[::-1] if len(self.values) > 1 else ()
 
-    def _beyond(self, last_two: Sequence[Any]) -> tuple[Any, ...]:
+    def _beyond(self, last_two: Sequence[SettingValue]) -> tuple[SettingValue, ...]:
         """From the second of two values on, in steps of their ratio."""
         if not self.numeric or isinstance(last_two[0], Multiple) != isinstance(last_two[1], Multiple):
             return ()
         inner, outer = map(amount, last_two)
         if min(inner, outer) <= 0.0:
             return ()
-        kind: Callable[[float], Any] = Multiple if isinstance(last_two[1], Multiple) else type(last_two[1])
+        kind: Callable[[float], SettingValue] = Multiple if isinstance(last_two[1], Multiple) else type(last_two[1])
         # As written by hand: 0.3 and not 0.30000000000000004.
         numbers = [float(f"{outer * (outer / inner) ** step:.12g}") for step in range(1, STEPS_BEYOND + 1)]
         new = dict.fromkeys(kind(number) for number in numbers if number < math.inf)
@@ -148,9 +148,9 @@ class Grid:
         cls,
         plan: Callable[[Settings], AnyTrainer],
         settings: Settings,
-        named: Mapping[str, Sequence[Any]] | None = None,
+        named: Mapping[str, Sequence[SettingValue]] | None = None,
         *,
-        suggested: Mapping[str, Sequence[Any]] | None = None,
+        suggested: Mapping[str, Sequence[SettingValue]] | None = None,
         features: FeatureOptions | None = None,
         labels: LabelOptions | None = None,
     ) -> Grid:
@@ -195,7 +195,7 @@ class Grid:
         """All of it."""
         yield from self._variants({axis.name: axis.values for axis in self.axes})
 
-    def around(self, choice: JsonObject, axis: Axis, values: Sequence[Any]) -> Iterator[Variant]:
+    def around(self, choice: JsonObject, axis: Axis, values: Sequence[SettingValue]) -> Iterator[Variant]:
         """``choice`` with ``values`` in the place of that of ``axis``."""
         yield from self._variants({**{name: (value,) for name, value in choice.items()}, axis.name: values})
 

@@ -91,7 +91,7 @@ class Entry:
     def grid(self, common: JsonObject) -> Grid:
         """With a few values of C, or the trainer's own grid thinned out; ``common``: settings of every trainer."""
         trainer = trainer_of(self.loss)
-        suggested: dict[str, Sequence[object]] = {name: (value,) for name, value in self.settings.items()}
+        suggested: dict[str, Sequence[Any]] = {name: (value,) for name, value in self.settings.items()}
         for name, (_, about) in declared(trainer.Settings).items():
             if name in suggested or about.grid is None:
                 continue

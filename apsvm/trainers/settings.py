@@ -12,7 +12,7 @@ import types
 import typing
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from apsvm.types import JsonDict, JsonObject
 
@@ -46,6 +46,10 @@ class Multiple(NamedTuple):
         if not 0.0 < factor < math.inf:
             raise ValueError(f"expected a number, 'auto' or a multiple such as '10x', found {text!r}")
         return cls(factor)
+
+
+#: A value of a setting, of a list of values one.
+SettingValue: TypeAlias = "str | bool | int | float | Multiple"
 
 
 @dataclass(frozen=True, slots=True)
