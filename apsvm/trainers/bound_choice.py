@@ -45,6 +45,8 @@ EPSILON = 1e-2
 FEWEST = 6
 #: Positives that a training part should have.
 ENOUGH_POSITIVES = 500
+#: Queries that a split is judged by, at most: each is ranked by itself.
+MOST_JUDGED = 1000
 #: What an oracle call costs, in nanoseconds: for a value of the features, and for a row.
 NS_VALUE, NS_ROW = 2.0, 40.0
 
@@ -261,6 +263,8 @@ def _splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
         repeats, folds = (2, 5) if call <= 0.3 else (1, 5) if call <= 1.0 else (1, 3)
         folds = min(folds, smallest // 2)
         splits = [split for _ in range(repeats) for split in _folds(strata, folds, of_unit, rng)]
+        if kind == "queries":
+            splits = [_judged_by_few(split, of_unit, strata[0], rng) for split in splits]
         return splits, f"{folds} folds of {kind}" + (", twice" if repeats == 2 else "")
     share = min(2.0 / 3.0, max(0.15, 4.0 / call))
     training = np.zeros(int(of_unit.max()) + 1, dtype=bool)
@@ -269,7 +273,21 @@ def _splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
         mine = share if at > 0 else min(2.0 / 3.0, max(share, ENOUGH_POSITIVES / stratum.size))
         training[rng.permutation(stratum)[: max(1, round(mine * stratum.size))]] = True
     chosen = training[of_unit]
-    return [Split(np.flatnonzero(chosen), np.flatnonzero(~chosen))], f"{1.0 - share:.0%} of the {kind}"
+    split = Split(np.flatnonzero(chosen), np.flatnonzero(~chosen))
+    if kind == "queries":
+        split = _judged_by_few(split, of_unit, strata[0], rng)
+    return [split], f"{1.0 - share:.0%} of the {kind}"
+
+
+def _judged_by_few(
+    split: Split, of_row: NDArray[np.int64], ranked: NDArray[np.int64], rng: np.random.Generator
+) -> Split:
+    """The split with at most so many of its test queries that have something to rank."""
+    queries = np.intersect1d(of_row[split.test], ranked)
+    if queries.size <= MOST_JUDGED:
+        return split
+    kept = rng.permutation(queries)[:MOST_JUDGED]
+    return split._replace(test=split.test[np.isin(of_row[split.test], kept)])
 
 
 def _ranked(target: Target, of_row: NDArray[np.int64], count: int) -> NDArray[np.bool_]:

@@ -10,8 +10,9 @@ to Δ(w₀) as w₀ is lengthened, and C is the one for which the length t with
     r(t·w₀) = r(0) − φ·{r(0) − Δ(w₀)},   φ = 1/10,          is the best:   t·‖w₀‖² + C·d r(t·w₀)/dt = 0.
 
 Where C is left to the default, what is returned is never worse, in its own Δ on the training rows, than the start: φ
-grows until it is not, or else the start is returned with the certificate of its own problem. A C that was named is what
-is trained with, whatever comes of it: on short lists a small one ranks new rows better and the training rows worse.
+grows until it is not (of many lists from 9/10 on), or else the start is returned with the certificate of its own
+problem. A C that was named is what is trained with, whatever comes of it: on short lists a small one ranks new rows
+better and the training rows worse.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ from apsvm.trainers.stage import Trained
 from apsvm.trainers.structured_svm import train_path
 
 #: φ, and what it grows to. On long lists .05 and .3 are alike, and beyond, the training rows' noise is fitted.
-DESCENTS = (0.1, 0.5, 0.9, 0.97, 0.99)
+DESCENTS = (0.1, 0.5, 0.9, 0.97)
+#: Of many short lists a small φ ranks the training rows worse than the start: it is not tried unless it is asked for.
+DESCENTS_OF_QUERIES = (0.9, 0.97)
 #: Lengths of the start that are tried, each so many times the one before, and how often.
 LENGTHEN, LENGTHENINGS = 4.0, 24
 
@@ -157,7 +160,8 @@ def train_no_worse(
     by the start, or the start itself; with the C that it is of."""
     at_start = _own_loss(data, loss, start.w)
     began = time.perf_counter()
-    for descent in DESCENTS:
+    several = data.queries is not None and bool((data.queries != data.queries[0]).any())
+    for descent in DESCENTS_OF_QUERIES if several else DESCENTS:
         if descent > DESCENTS[0]:
             C = default_C_at(data, loss, settings, start.w, descent)
         limit = settings.time_limit
