@@ -105,12 +105,12 @@ def test_the_command(digits, digit_set, command, environment, tmp_path):
 )
 def test_each_class_is_trained_as_alone(options, digits, run, tmp_path):
     """To the last byte of the model that --positive-label alone would write."""
-    run("train", "-q", "--one-vs-rest", digits.path, tmp_path / "set", *options)
+    run("train", *HINGE, "-q", "--one-vs-rest", digits.path, tmp_path / "set", *options)
     rankers = load_any_model(tmp_path / "set")
     assert rankers.classes.tolist() == list(range(10))
     for label in (0, 8):
         alone = tmp_path / f"{label}.model"
-        run("train", "-q", digits.path, alone, "--positive-label", label, *options)
+        run("train", *HINGE, "-q", digits.path, alone, "--positive-label", label, *options)
         assert rankers.ranker(label).to_bytes() == alone.read_bytes()
     assert (abs(rankers.intercepts) > 1e-3).all() == ("zero-one" in options or "standard" in options)
 
@@ -160,7 +160,7 @@ def test_queries(run, write_rows, tmp_path):
 def test_other_data(kind, tagged, run, tmp_path):
     """A folder and saved matrices of the same rows give the same weights; a column without a label is left out."""
     path, has = tagged
-    run("train", "-q", "--one-vs-rest", path, tmp_path / "text")
+    run("train", *HINGE, "-q", "--one-vs-rest", path, tmp_path / "text")
     X = load_svmlight_file(str(path), multilabel=True)[0]
     options = ()
     if kind == "folder":
@@ -170,7 +170,7 @@ def test_other_data(kind, tagged, run, tmp_path):
         np.save(tmp_path / "labels.npy", np.column_stack([has, np.zeros(300)]).astype(np.int8))
         data, options = tmp_path / f"x.{kind}", ("--labels", tmp_path / "labels.npy")
         sp.save_npz(data, sp.csr_array(X)) if kind == "npz" else np.save(data, X.toarray())
-    done = run("train", "--one-vs-rest", data, tmp_path / "m", *options)
+    done = run("train", *HINGE, "--one-vs-rest", data, tmp_path / "m", *options)
     ours, text = load_any_model(tmp_path / "m"), load_any_model(tmp_path / "text")
     assert ours.classes.tolist() == ([1, 4, 7.5, 9] if kind == "folder" else [0, 1, 2, 3])
     assert np.array_equal(ours.coef, text.coef)
@@ -179,7 +179,7 @@ def test_other_data(kind, tagged, run, tmp_path):
     expected = json.loads(run("eval", path, "--model", tmp_path / "text", "--json").stdout)
     assert json.loads(found)["metrics"] == pytest.approx(expected["metrics"], rel=1e-12)
     assert list(json.loads(found)["per_class"].values()) == list(expected["per_class"].values())
-    run("train", "-q", data, tmp_path / "one", "--positive-label", "4" if kind == "folder" else "1", *options)
+    run("train", *HINGE, "-q", data, tmp_path / "one", "--positive-label", "4" if kind == "folder" else "1", *options)
     assert np.array_equal(load_model(tmp_path / "one").coef, text.coef[1])
 
 
@@ -229,7 +229,7 @@ def test_what_is_said(tagged, run, tmp_path):
     mean = next(line for line in lines if "mean training AP" in line).split()[-1]
     scores = load_any_model(tmp_path / "m").score(load_svmlight_file(str(path), multilabel=True)[0])
     assert float(mean) == pytest.approx(average_precision_score(has, scores, average="macro"), abs=1e-6)
-    assert run("train", "-q", "--one-vs-rest", path, tmp_path / "m").stderr == ""
+    assert run("train", *HINGE, "-q", "--one-vs-rest", path, tmp_path / "m").stderr == ""
 
 
 def test_warm_start(digits, digit_set, run, tmp_path):
@@ -367,8 +367,8 @@ def test_predict(digits, digit_set, run, tmp_path):
 
 def test_predict_reads_rows_of_any_labels(tagged, run, tmp_path):
     path, _ = tagged
-    run("train", "-q", "--one-vs-rest", path, tmp_path / "m")
-    run("train", "-q", "--multilabel", "--positive-label", "4", path, tmp_path / "one")
+    run("train", *HINGE, "-q", "--one-vs-rest", path, tmp_path / "m")
+    run("train", *HINGE, "-q", "--multilabel", "--positive-label", "4", path, tmp_path / "one")
     scores = table(run("predict", path, tmp_path / "m").stdout)
     assert np.array_equal(scores[:, 1], table(run("predict", path, tmp_path / "one").stdout)[:, 0])
     np.save(tmp_path / "x.npy", load_svmlight_file(str(path), multilabel=True)[0].toarray())
@@ -394,7 +394,7 @@ def test_eval_agrees_with_scikit_learn(digits, digit_set, run):
 
 def test_eval_of_several_labels(tagged, run, tmp_path):
     path, has = tagged
-    run("train", "-q", "--one-vs-rest", path, tmp_path / "m")
+    run("train", *HINGE, "-q", "--one-vs-rest", path, tmp_path / "m")
     scores = load_any_model(tmp_path / "m").score(load_svmlight_file(str(path), multilabel=True)[0])
     found = json.loads(run("eval", path, "--model", tmp_path / "m", "--json", "-m", "AP", "-m", "nDCG").stdout)
     assert found["metrics"]["AP"] == pytest.approx(average_precision_score(has, scores, average="macro"), rel=1e-12)
@@ -489,7 +489,7 @@ def test_info(digit_set, run):
 def test_liblinear_classifies_as_we_do(options, digits, run, tmp_path):
     liblinear = pytest.importorskip("liblinear.liblinearutil")
     model, out = tmp_path / "m", tmp_path / "out"
-    run("train", "-q", "--one-vs-rest", digits.path, model, *options)
+    run("train", *HINGE, "-q", "--one-vs-rest", digits.path, model, *options)
     run("export", model, out, "--format", "liblinear")
     labels, _, values = liblinear.predict([], digits.X.toarray(), liblinear.load_model(str(out)), "-q")
     ours = load_any_model(model).score(digits.X)
@@ -509,7 +509,7 @@ def test_export_of_one_class(digits, digit_set, run, tmp_path):
 
 def test_export_of_labels_that_liblinear_has_not(tagged, run, tmp_path):
     path, _ = tagged
-    run("train", "-q", "--one-vs-rest", path, tmp_path / "m")
+    run("train", *HINGE, "-q", "--one-vs-rest", path, tmp_path / "m")
     assert "7.5 is none" in run("export", tmp_path / "m", "--format", "liblinear", code=65).stderr
 
 
@@ -525,7 +525,7 @@ def test_scikit_learn_s_own_file(run, tmp_path):
     X = rng.normal(size=(200, 6))
     has = (X @ rng.normal(size=(6, 3)) > 0.8) & (rng.random((200, 3)) < 0.9)
     dump_svmlight_file(X, has, str(tmp_path / "data"), multilabel=True, zero_based=False)
-    run("train", "-q", "--one-vs-rest", tmp_path / "data", tmp_path / "m", "-C", "10")
+    run("train", *HINGE, "-q", "--one-vs-rest", tmp_path / "data", tmp_path / "m", "-C", "10")
     scores = table(run("predict", tmp_path / "data", tmp_path / "m").stdout)
     found = json.loads(run("eval", tmp_path / "data", "--model", tmp_path / "m", "--json").stdout)
     assert found["metrics"]["AP"] == pytest.approx(average_precision_score(has, scores, average="macro"), rel=1e-12)
