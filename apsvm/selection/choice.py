@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from apsvm.selection.cross_validation import Measured
-from apsvm.selection.grids import Axis, Grid, amount
-from apsvm.trainers.settings import SettingValue
+from apsvm.selection.grids import Axis, Grid
+from apsvm.trainers.settings import SettingValue, amount
 from apsvm.types import JsonDict, JsonObject
 
 #: A rise of the metric that is worth more trainings: the edge is often where a plateau begins.

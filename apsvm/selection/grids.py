@@ -16,16 +16,11 @@ from typing import Any
 from apsvm.data.labels import LabelOptions
 from apsvm.trainers.base import AnyTrainer, Outcome
 from apsvm.trainers.fitting import FeatureOptions
-from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, SettingValue, declared
+from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, SettingValue, amount, declared
 from apsvm.types import JsonDict, JsonObject
 
 #: How many values a grid is widened by.
 STEPS_BEYOND = 2
-
-
-def amount(value: SettingValue) -> float:
-    """The number that a numeric value is, or multiplies the default by."""
-    return value.factor if isinstance(value, Multiple) else float(value)
 
 
 def shown(value: SettingValue) -> str:

@@ -13,7 +13,7 @@ from apsvm.model import LinearRanker
 from apsvm.selection.choice import Candidate
 from apsvm.selection.folds import FoldError, make_folds
 from apsvm.selection.portfolio import select
-from apsvm.selection.search import SettingsSearch
+from apsvm.selection.search import SettingsSearch, never
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -37,7 +37,7 @@ def nested(
     folds: int,
     seed: int,
     jobs: int = 0,
-    should_stop: Callable[[], bool] = lambda: False,
+    should_stop: Callable[[], bool] = never,
 ) -> Iterator[OuterFold]:
     """The outer folds, as they are done; fewer if it is stopped.
 

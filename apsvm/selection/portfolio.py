@@ -25,7 +25,7 @@ from apsvm.losses.base import LossError
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.folds import make_folds
 from apsvm.selection.grids import Grid
-from apsvm.selection.search import Followers, SettingsSearch
+from apsvm.selection.search import Followers, SettingsSearch, never, unseen
 from apsvm.trainers.families import trainer_of
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple, declared
@@ -50,14 +50,6 @@ LARGE_KERNEL_ROWS = 2_000
 KERNEL_MULTIPLES = (1.0, 10.0, 100.0)
 #: Of the default C, by the bound; the first is for trainers without one.
 MULTIPLES = {"hinge": (0.01, 0.1, 1.0, 10.0), "tight": (0.1, 1.0, 10.0)}
-
-
-def _never() -> bool:
-    return False
-
-
-def _unseen(*_: object) -> None:
-    pass
 
 
 #: A setting's grid of more values is thinned out.
@@ -223,8 +215,8 @@ class PortfolioSearch:
     def screen(
         self,
         jobs: int = 0,
-        should_stop: Callable[[], bool] = _never,
-        ended: Callable[[Entry, Candidate | str], None] = _unseen,
+        should_stop: Callable[[], bool] = never,
+        ended: Callable[[Entry, Candidate | str], None] = unseen,
     ) -> None:
         """Tries every entry; after being stopped, what was finished counts. ``ended`` is called with each entry and its
         best candidate, or why there is none.

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from apsvm.machine import thread_count
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.cross_validation import Measured
-from apsvm.selection.search import SettingsSearch
+from apsvm.selection.search import SettingsSearch, never
 
 LOGISTIC_C = (0.01, 1.0, 100.0)
 #: Trees are grown on dense rows; where those would take more values than this, there are none.
@@ -34,9 +34,7 @@ class Reference:
     make: Callable[[Any], Any]
 
 
-def references(
-    search: SettingsSearch, should_stop: Callable[[], bool] = lambda: False, jobs: int = 0
-) -> Iterator[Candidate]:
+def references(search: SettingsSearch, should_stop: Callable[[], bool] = never, jobs: int = 0) -> Iterator[Candidate]:
     """The best setting of each, on the folds of ``search``, ``jobs`` trained at a time (0: one a core); fewer where
     they are stopped. A model that scikit-learn cannot train on these rows, whose squares may be infinite, is left
     out."""

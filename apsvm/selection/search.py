@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from apsvm.model import Model
 
 
-def _never() -> bool:
+def never() -> bool:
+    """Nobody stops anything."""
     return False
 
 
-def _unseen(*_: object) -> None:
-    pass
+def unseen(*_: object) -> None:
+    """Nobody follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,9 @@ class Followers:
     widened : called when a grid becomes wider, with its number, the setting, and the new values
     """
 
-    path: Callable[[PathInFold, int, int], None] = _unseen
-    widened: Callable[[int, str, Sequence[Any]], None] = _unseen
-    should_stop: Callable[[], bool] = _never
+    path: Callable[[PathInFold, int, int], None] = unseen
+    widened: Callable[[int, str, Sequence[Any]], None] = unseen
+    should_stop: Callable[[], bool] = never
 
 
 class SettingsSearch:
@@ -217,7 +218,7 @@ class SettingsSearch:
         }
 
     def refit(
-        self, chosen: Candidate, n_candidates: int, jobs: int = 0, should_stop: Callable[[], bool] = _never
+        self, chosen: Candidate, n_candidates: int, jobs: int = 0, should_stop: Callable[[], bool] = never
     ) -> Refit | None:
         """``chosen``, of so many candidates, trained on all rows by ``jobs`` threads (0: one a core); None if it was
         stopped before there was anything.

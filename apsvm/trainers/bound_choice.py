@@ -29,7 +29,7 @@ from apsvm.risk import NothingToRankError, loss_by_order
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import StructuredSettings, shown_C
-from apsvm.trainers.settings import Multiple
+from apsvm.trainers.settings import Multiple, amount, resolved
 from apsvm.trainers.structured_svm import rough_path
 
 #: Multiples of the default C that are tried, by bound, where none is named. The hinge's go down far: where rows are
@@ -136,10 +136,10 @@ def choose(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: W
     comparison.run(_Task(at, bound, grid) for at in range(len(splits)) for bound, grid in grids.items())
     for _ in range(WIDENINGS if free else 0):
         best = comparison.candidates()[:1]
-        if not best or _amount(best[0].C) < max(map(_amount, grids[best[0].bound])):
+        if not best or amount(best[0].C) < max(map(amount, grids[best[0].bound])):
             break
         (top,) = best
-        higher = Multiple(10.0 * _amount(top.C))
+        higher = Multiple(10.0 * amount(top.C))
         grids[top.bound] = (*grids[top.bound], higher)
         comparison.run(
             _Task(at, top.bound, (higher,), comparison.end(at, top.bound, top.C)) for at in range(len(splits))
@@ -194,7 +194,7 @@ class _Comparison:
             return []
         settings = replace(self._settings, bound=task.bound, C=task.C, time_limit=limit)
         scale = default_C(training, self._loss, task.bound)
-        values = [C.factor * scale if isinstance(C, Multiple) else C for C in task.C]
+        values = [resolved(C, scale) for C in task.C]
         path: list[_Measured] = []
         try:
             weights = rough_path(training, self._loss, settings, values, self._quiet, task.start)
@@ -222,15 +222,11 @@ class _Comparison:
             for (bound, C), values in losses.items()
             if len(values) == len(self._parts)
         ]
-        return sorted(whole, key=lambda one: (one.loss, one.bound, _amount(one.C)))
+        return sorted(whole, key=lambda one: (one.loss, one.bound, amount(one.C)))
 
     def end(self, split: int, bound: str, C: float | Multiple) -> NDArray[np.float64]:
         """The weights of a candidate on a split."""
         return next(one.w for one in self._measured if (one.task.split, one.task.bound, one.C) == (split, bound, C))
-
-
-def _amount(C: float | Multiple) -> float:
-    return C.factor if isinstance(C, Multiple) else C
 
 
 def _part(data: TrainingSet, rows: object, which: NDArray[np.int64]) -> TrainingSet:

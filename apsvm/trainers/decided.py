@@ -17,7 +17,7 @@ from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.bound_choice import Choice, choose
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import StructuredSettings
-from apsvm.trainers.settings import Multiple, SettingsError
+from apsvm.trainers.settings import Multiple, SettingsError, resolved
 from apsvm.trainers.stage import Trained
 from apsvm.trainers.structured_svm import train_path
 from apsvm.trainers.top_losses import (
@@ -118,7 +118,7 @@ def _values_of_C(data: TrainingSet, loss: Loss, settings: StructuredSettings, st
             if start is not None and at_start
             else default_C(data, loss, settings.bound)
         )
-    values = [C.factor * default if isinstance(C, Multiple) else C for C in settings.C]
+    values = [resolved(C, default) for C in settings.C]
     for C, value in zip(settings.C, values, strict=True):
         if not 0.0 < value < math.inf:
             raise SettingsError(f"-C {C}: {C} of C = {default:g}, the default for these rows, is beyond float64")

@@ -52,6 +52,16 @@ class Multiple(NamedTuple):
 SettingValue: TypeAlias = "str | bool | int | float | Multiple"
 
 
+def amount(value: SettingValue) -> float:
+    """The number that a numeric value is, or multiplies the default by."""
+    return value.factor if isinstance(value, Multiple) else float(value)
+
+
+def resolved(value: float | Multiple, default: float) -> float:
+    """What ``value`` comes to where the default is ``default``."""
+    return value.factor * default if isinstance(value, Multiple) else value
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """The numbers that a setting may be: from ``low`` (above it, if ``open_low``) to ``high``."""

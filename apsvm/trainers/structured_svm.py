@@ -54,7 +54,7 @@ def train_path(
     FloatingPointError : feature values too large for the objective to be finite
     """
     oracle = make_oracle(settings.oracle, loss)
-    risk = _risk(data, loss, oracle, count_ranks=settings.log_ranks)
+    risk = risk_of(data, loss, oracle, count_ranks=settings.log_ranks)
     solver = Stage(stage, risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
     tight = TightBound(solver, risk, settings, watch) if settings.bound == "tight" else None
     seconds_used = 0.0
@@ -85,7 +85,7 @@ def rough_path(
         yield from (trained.w for trained in train_path(data, loss, settings, values_of_C, watch, start))
         return
     oracle = make_oracle(settings.oracle, loss)
-    risk = _risk(data, loss, oracle)
+    risk = risk_of(data, loss, oracle)
     solver = Stage("hinge", risk, data.rows.dimension, settings, watch, oracle=oracle.name)
     tight = TightBound(solver, risk, settings, watch)
     w = start
@@ -94,7 +94,8 @@ def rough_path(
         yield w
 
 
-def _risk(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
+def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
+    """The risk of a training set, its rows stored as passes over them go fastest; the rest as of ``make_risk``."""
     return make_risk(
         data.rows.for_many_passes(),
         data.target.relevant,

@@ -27,15 +27,15 @@ from numpy.typing import NDArray
 from apsvm.losses import make_loss
 from apsvm.losses.base import Loss
 from apsvm.oracles import make_oracle
-from apsvm.risk import Ramp, loss_by_order, make_risk
+from apsvm.risk import Ramp, loss_by_order
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.bound_choice import Choice, choose
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import StructuredSettings
-from apsvm.trainers.settings import Multiple
+from apsvm.trainers.settings import Multiple, resolved
 from apsvm.trainers.stage import Trained
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.structured_svm import risk_of, train_path
 
 #: φ, and what it grows to. On long lists .05 and .3 are alike, and beyond, the training rows' noise is fitted.
 DESCENTS = (0.1, 0.5, 0.9, 0.97)
@@ -64,6 +64,11 @@ class Start:
     C: float = 0.0
     choice: Choice | None = None
 
+    @property
+    def name(self) -> str:
+        """Of the loss that was minimised; empty where somebody gave the point."""
+        return "" if self.loss is None else self.loss.name
+
 
 def find_start(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: Watch) -> Start:
     """The minimiser of the loss that ``loss.starts_from``, by the bound that is better on rows held out."""
@@ -75,8 +80,8 @@ def find_start(data: TrainingSet, loss: Loss, settings: StructuredSettings, watc
     limit = settings.time_limit
     left = None if limit is None else max(0.0, 2.0 / 3.0 * limit - (time.perf_counter() - began))
     plan = replace(plan, bound=choice.bound, time_limit=left)
-    (factor,) = choice.C
-    C = factor.factor * default_C(data, base, choice.bound) if isinstance(factor, Multiple) else factor
+    (chosen,) = choice.C
+    C = resolved(chosen, default_C(data, base, choice.bound))
     silent = Watch(progress=watch.progress, should_stop=watch.should_stop)
     (trained,) = train_path(data, base, plan, [C], silent, tight_start=choice.w, stage=base.name)
     return Start(base, trained.w, trained, C, choice)
@@ -90,17 +95,7 @@ def default_C_at(
     descent: float = DESCENTS[0],
 ) -> float:
     """See the module, ``descent`` is φ; the rule of the features' scale where the start is no better than w = 0."""
-    ramp = Ramp(
-        make_risk(
-            data.rows.for_many_passes(),
-            data.target.relevant,
-            loss,
-            make_oracle(settings.oracle, loss),
-            groups=data.queries,
-            query_weights=data.query_weights,
-            grades=data.target.grades,
-        )
-    )
+    ramp = Ramp(risk_of(data, loss, make_oracle(settings.oracle, loss)))
     scores, slopes = ramp.scores(start), ramp.vectors.empty()
     none = ramp.tangent(np.zeros(scores.size), slopes).value
     reached = _own_loss(data, loss, start)
@@ -171,13 +166,8 @@ def train_no_worse(
             return C, trained
         if trained.state is not State.CONVERGED:
             return C, replace(trained, w=start.w)
-    assert start.trained is not None
-    assert start.loss is not None
-    note = (
-        f"the descent on {loss.name} ended at a higher {loss.name} loss on the training rows than it began with: this "
-        f"is the model of {start.loss.name}"
-    )
-    return start.C, replace(start.trained, certified_loss=start.loss.name, notes=[*start.trained.notes, note])
+    why = f"the descent on {loss.name} ended at a higher {loss.name} loss on the training rows than it began with"
+    return _the_start(start, f"{why}: this is the model of {start.name}")
 
 
 def train_or_start(
@@ -191,11 +181,16 @@ def train_or_start(
         return C, trained
     start = find_start(data, loss, settings, watch)
     like = make_loss(loss.ranks_like)
-    if start.trained is None or _own_loss(data, like, trained.w) <= _own_loss(data, like, start.w):
+    if _own_loss(data, like, trained.w) <= _own_loss(data, like, start.w):
         return C, trained
-    assert start.loss is not None
-    note = f"the hinge of {loss.name} ranks the training rows worse than {start.loss.name}: this is the latter's model"
-    return start.C, replace(start.trained, certified_loss=start.loss.name, notes=[*start.trained.notes, note])
+    why = f"the hinge of {loss.name} ranks the training rows worse than {start.name}"
+    return _the_start(start, f"{why}: this is the latter's model")
+
+
+def _the_start(start: Start, note: str) -> tuple[float, Trained]:
+    """The start as the result, with the C and the certificate of its own problem, and why."""
+    assert start.trained is not None
+    return start.C, replace(start.trained, certified_loss=start.name, notes=[*start.trained.notes, note])
 
 
 def _after(start: Start, trained: Trained) -> Trained:
