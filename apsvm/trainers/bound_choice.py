@@ -29,6 +29,7 @@ from apsvm.risk import NothingToRankError, loss_by_order
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import StructuredSettings, shown_C
+from apsvm.trainers.latent import rough_path_of_bags
 from apsvm.trainers.settings import Multiple, amount, resolved
 from apsvm.trainers.structured_svm import rough_path
 
@@ -37,6 +38,8 @@ from apsvm.trainers.structured_svm import rough_path
 #: The tight bound's from above: a large C escapes from the stationary points near the hinge's minimiser in which a
 #: small one would be caught, and each solution is a start for the next.
 MULTIPLES = {"hinge": (0.001, 0.01, 0.1, 1.0, 10.0), "tight": (100.0, 10.0, 1.0, 0.1)}
+#: Of bags, where the tight bound gains nothing and a small C cannot tell the right instances from the others.
+MULTIPLES_OF_BAGS = {"hinge": (0.1, 1.0, 10.0)}
 #: How often a grid whose highest C is the best goes on to ten times that.
 WIDENINGS = 2
 #: The gap asked for, at the least: a ranking hardly changes below.
@@ -132,7 +135,8 @@ def choose(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: W
         return Choice("hinge", settings.C, (), how, time.perf_counter() - began)
     comparison = _Comparison(data, loss, settings, watch, splits, began)
     free = settings.C == StructuredSettings().C
-    grids = {bound: tuple(map(Multiple, MULTIPLES[bound])) if free else settings.C for bound in MULTIPLES}
+    multiples = MULTIPLES if data.bags is None else MULTIPLES_OF_BAGS
+    grids = {bound: tuple(map(Multiple, multiples[bound])) if free else settings.C for bound in multiples}
     comparison.run(_Task(at, bound, grid) for at in range(len(splits)) for bound, grid in grids.items())
     for _ in range(WIDENINGS if free else 0):
         best = comparison.candidates()[:1]
@@ -197,10 +201,10 @@ class _Comparison:
         values = [resolved(C, scale) for C in task.C]
         path: list[_Measured] = []
         try:
-            weights = rough_path(training, self._loss, settings, values, self._quiet, task.start)
+            path_of = rough_path if training.bags is None else rough_path_of_bags
+            weights = path_of(training, self._loss, settings, values, self._quiet, task.start)
             for C, w in zip(task.C, weights, strict=False):
-                scores = test.rows.scores(w)
-                delta = loss_by_order(self._loss, scores, test.target, test.queries, test.query_weights)
+                delta = loss_by_order(self._loss, test.scores(w), test.target, test.queries, test.query_weights)
                 path.append(_Measured(task, C, delta, w))
         except (FloatingPointError, NothingToRankError):
             pass  # a candidate that cannot be trained on a part of the rows is none
@@ -236,8 +240,8 @@ def _part(data: TrainingSet, rows: object, which: NDArray[np.int64]) -> Training
 def _splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
     """The splits, and what they are in words; none where there is too little to hold anything out."""
     rng = np.random.default_rng(seed)
-    n = len(data.rows)
-    call = 1e-6 * (NS_VALUE * data.rows.n_values + NS_ROW * n)  # milliseconds
+    n, kind = data.n, "rows" if data.bags is None else "bags"
+    call = 1e-6 * (NS_VALUE * data.rows.n_values + NS_ROW * len(data.rows))  # milliseconds
     queries = data.queries
     if queries is not None and np.unique(queries).size > 1:
         units, of_unit = np.unique(queries, return_inverse=True)
@@ -253,8 +257,7 @@ def _splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
         strata = [np.flatnonzero(relevant), np.flatnonzero(~relevant)]
         smallest = min(stratum.size for stratum in strata)
         if smallest < FEWEST:
-            return [], f"{smallest} rows of one class are too few to hold any out"
-        kind = "rows"
+            return [], f"{smallest} {kind} of one class are too few to hold any out"
     if call <= 3.0:
         repeats, folds = (2, 5) if call <= 0.3 else (1, 5) if call <= 1.0 else (1, 3)
         folds = min(folds, smallest // 2)
