@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from apsvm.data.bags import Bags
     from apsvm.data.labels import LabelOptions, Takes, Target
     from apsvm.data.rows import RowOperator
     from apsvm.header import Bounds, Epochs, Gradient, Json, Labels
@@ -43,6 +44,8 @@ class TrainingSet:
     queries : (n,) int64, rows of one query share a value, in any order; None: all rows are one query
     costs : (n,) float64 ≥ 0, weights of the rows, for losses over rows; None: all one
     query_weights : weight ≥ 0 of each query in the risk, 1 where not named; None: all one
+    bags : for a trainer that takes bags: the rows stand bag by bag, as ``bags.offsets`` (n_bags + 1,) say, and target,
+        queries and costs are of the bags, (n_bags,) each; None: each row stands for itself
     source, fingerprint : what messages call the rows, and the SHA-256 of their file
     """
 
@@ -51,11 +54,13 @@ class TrainingSet:
     queries: NDArray[np.int64] | None = None
     costs: NDArray[np.float64] | None = None
     query_weights: Mapping[int, float] | None = None
+    bags: Bags | None = None
     source: str = "the rows"
     fingerprint: str = ""
 
     def select(self, which: NDArray[np.int64]) -> TrainingSet:
-        """The rows ``which`` (k,) int64, in that order."""
+        """The rows ``which`` (k,) int64, in that order; not of bags."""
+        assert self.bags is None
         return replace(
             self,
             rows=self.rows.select(which),
@@ -234,6 +239,11 @@ class Trainer(ABC, Generic[SettingsT]):
     def uses_queries(self) -> bool:
         """Whether ``qid:`` of the rows counts."""
         return True
+
+    @property
+    def takes_bags(self) -> bool:
+        """Whether it wants rows bag by bag and what is known of them by bag (``TrainingSet.bags``)."""
+        return False
 
     @property
     def warm_start_refusal(self) -> str | None:
