@@ -188,6 +188,8 @@ class SvmlightParser:
         int,
         NDArray[float64],
         NDArray[int64],
+        NDArray[int64] | None,
+        NDArray[int64],
     ]: ...
 
 class WarpRows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -38,6 +39,19 @@ _OPTIONS = (
         help="The labels of a .npz or .npy matrix: .npy, or a number a line. A .npy matrix of 0 and 1 has a column a "
         "label.",
     ),
+    click.option(
+        "--bags",
+        metavar="FILE|ignore",
+        help="The bags of rows without bag:, a .npy file or an integer a line: one a row, or the rows, from 0, at "
+        "which bags begin, and the number of rows. ignore: rows stand for themselves.",
+    ),
+    click.option(
+        "--bag-label",
+        type=click.Choice(["same", "any"]),
+        default="same",
+        show_default=True,
+        help="The label of a bag: that of all its rows; or, any, the highest of theirs.",
+    ),
 )
 #: Of commands that do not read for a model.
 _MORE = (
@@ -64,7 +78,16 @@ def _reading_command(command: CommandT, options: tuple[Any, ...]) -> CommandT:
     def with_options(**given: Any) -> Any:
         said: JsonDict = {
             name: given.pop(name)
-            for name in ("dtype", "sort_features", "multilabel", "groups", "labels", "max_features")
+            for name in (
+                "dtype",
+                "sort_features",
+                "multilabel",
+                "groups",
+                "labels",
+                "bags",
+                "bag_label",
+                "max_features",
+            )
             if name in given
         }
         zero_based = given.pop("zero_based", None)
@@ -89,7 +112,7 @@ def read_rows(
     multilabel: bool = False,
     any_base: bool = False,
 ) -> Dataset:
-    """``read_data`` as the options say; failures end the command.
+    """``read_data`` as the options say; failures end the command. Rows of bags that are to be ignored have none.
 
     zero_based, n_features : of the model that the rows are for
     multilabel : whether or not the user said so
@@ -100,10 +123,11 @@ def read_rows(
     from apsvm.data.reading import read_data
     from apsvm.machine import thread_count
 
-    place = " and ".join(file for file in (path, read.groups, read.labels) if file is not None)
+    bags = None if read.ignores_bags else read.bags
+    place = " and ".join(file for file in (path, read.groups, read.labels, bags) if file is not None)
     base = read.zero_based if zero_based is None else zero_based
     with reading(place):
-        return read_data(
+        dataset = read_data(
             path,
             dtype=np.dtype(read.dtype).type,
             sort_features=read.sort_features,
@@ -117,7 +141,10 @@ def read_rows(
             groups=read.groups,
             labels=read.labels,
             unlabelled=unlabelled,
+            bags=bags,
+            bag_label="own" if read.ignores_bags else read.bag_label,
         )
+    return replace(dataset, bags=None) if read.ignores_bags else dataset
 
 
 def read_model(path: str) -> LinearRanker:

@@ -88,6 +88,7 @@ class Dataset:
     unknown_features : int
         Entries dropped because the model does not know their feature.
     label_sets : the labels where a row may have several or none; None if each row has one
+    bags : (n,) int64, the number of each row's bag (``apsvm.data.bags``), or None if the rows are in none
     """
 
     X: Matrix
@@ -99,6 +100,7 @@ class Dataset:
     fingerprint: str
     unknown_features: int
     label_sets: LabelSets | None = None
+    bags: NDArray[np.int64] | None = None
 
     @property
     def n_values(self) -> int:

@@ -259,8 +259,8 @@ class Trainer(ABC, Generic[SettingsT]):
         return True
 
     @property
-    def trains_bags(self) -> bool:
-        """Whether it trains on bags of rows, by their best rows."""
+    def takes_bags(self) -> bool:
+        """Whether it wants rows bag by bag and what is known of them by bag (``TrainingSet.bags``)."""
         return False
 
     @property

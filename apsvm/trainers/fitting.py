@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.bags import Bags
 from apsvm.data.features import LINEAR, learn_map
 from apsvm.data.features.mapped import MappedMatrix
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
@@ -140,15 +141,29 @@ class Fit:
 
     def training_set(self) -> TrainingSet:
         """What the trainer sees."""
-        dataset, selection = self.dataset, self.selection
+        dataset = self.dataset
+        rows, selection = self.shared or self.rows(selection=self.selection), self.selection
+        bags = self._bags(dataset, selection)
+        if bags is not None:
+            rows = rows if bags.order is None else rows.select(bags.order)
+            selection = bags.first if selection is None else selection[bags.first]
         return TrainingSet(
-            rows=self.shared or self.rows(selection=selection),
+            rows=rows,
             target=self.target.of(selection),
             queries=_of(dataset.groups, selection),
             costs=_of(dataset.costs, selection),
             query_weights=self.query_weights,
+            bags=None if bags is None else bags.offsets,
             source=dataset.source,
             fingerprint=dataset.fingerprint,
+        )
+
+    def _bags(self, dataset: Dataset, selection: NDArray[np.int64] | None = None) -> Bags | None:
+        """The bags of the selected rows; None for a trainer that takes each row for itself."""
+        if dataset.bags is None or not self.trainer.takes_bags:
+            return None
+        return Bags.of_rows(
+            _of(dataset.bags, selection), _of(dataset.relevance, selection), _of(dataset.groups, selection)
         )
 
     def held_out(self) -> TrainingSet | None:
@@ -156,10 +171,13 @@ class Fit:
         if self.validation is None:
             return None
         dataset, target = self.validation
+        bags = self._bags(dataset)
+        first = None if bags is None else bags.first
         return TrainingSet(
-            rows=self.rows(dataset.X),
-            target=target,
-            queries=dataset.groups,
+            rows=self.rows(dataset.X, None if bags is None else bags.order),
+            target=target.of(first),
+            queries=_of(dataset.groups, first),
+            bags=None if bags is None else bags.offsets,
             source=os.path.basename(dataset.source),
             fingerprint=dataset.fingerprint,
         )

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from apsvm.score_space import ArrayVectors, Tangent
+from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.solvers import line_search
 from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.cutting_plane import Restoration, Solver
@@ -18,7 +18,7 @@ from apsvm.solvers.state import State
 from apsvm.solvers.working_set import IDLE_LIMIT, WorkingSet
 
 
-class Hinge:
+class Hinge(ScoreFunction):
     """risk(w) = lowest + max(0, max_i (1 − t_i·w)): the SVM with the rows of target as margins. Its scores are w."""
 
     def __init__(self, target, lowest=0.0):

@@ -70,8 +70,8 @@ class OneVsRestTrainer(Trainer[Settings]):
         return self.trainer.uses_queries
 
     @property
-    def trains_bags(self) -> bool:
-        return self.trainer.trains_bags
+    def takes_bags(self) -> bool:
+        return self.trainer.takes_bags
 
     @property
     def warm_start_refusal(self) -> str | None:

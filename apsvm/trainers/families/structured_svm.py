@@ -201,7 +201,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return {**super().grid, "bound": bounds if both else ("hinge",)}
 
     @property
-    def trains_bags(self) -> bool:
+    def takes_bags(self) -> bool:
         return self.settings.latent
 
     @property

@@ -40,7 +40,7 @@ namespace {
         line.fail(token, "expected index:value, " + line.found(token));
     }
     const std::string_view name(token, static_cast<std::size_t>(colon - token));
-    if (name == "qid" || name == "cost")
+    if (name == "qid" || name == "cost" || name == "bag")
         line.fail(token, std::string(name) + " must stand before the features: " + line.found(token));
     if (name.empty()) line.fail(token, "expected a feature index before the ':', " + line.found(token));
     std::int64_t index = 0;
@@ -272,14 +272,15 @@ double read_label(const Line &line, const char *&p) {
     rows.label_ends.push(static_cast<std::int64_t>(rows.labels.size<double>()));
 }
 
-std::int64_t read_qid(const Line &line, const char *&p) {
+// The number of a query or a bag, behind its `name` and ':'.
+std::int64_t read_id(const Line &line, const char *&p, const std::string &name) {
     const char *const at = p;
     p = token_end(at);
-    std::int64_t qid = 0;
-    const Number status = parse_integer(at, p, qid);
-    if (status == Number::malformed) line.fail(at, "expected an integer behind qid:, " + line.found(at));
-    if (status == Number::overflow) line.fail(at, "the qid does not fit in 64 bits: found " + quoted(at, p));
-    return qid;
+    std::int64_t id = 0;
+    const Number status = parse_integer(at, p, id);
+    if (status == Number::malformed) line.fail(at, "expected an integer behind " + name + ":, " + line.found(at));
+    if (status == Number::overflow) line.fail(at, "the " + name + " does not fit in 64 bits: found " + quoted(at, p));
+    return id;
 }
 
 double read_cost(const Line &line, const char *&p) {
@@ -289,6 +290,53 @@ double read_cost(const Line &line, const char *&p) {
     if (status != Number::fine) fail_number(line, at, status, "the cost");
     if (cost < 0) line.fail(at, "expected a cost of at least 0, found " + quoted(at, p));
     return cost;
+}
+
+// What stands between the label and the features, in any order.
+struct Prefix {
+    std::optional<std::int64_t> qid;
+    std::optional<double> cost;
+    std::optional<std::int64_t> bag;
+    const char *qid_at = nullptr;
+    const char *bag_at = nullptr;
+};
+
+Prefix read_prefix(const Line &line, const char *&p) {
+    Prefix prefix;
+    for (;;) {
+        while (is_blank(*p)) ++p;
+        if (is_digit(*p)) return prefix;
+        const std::string_view rest(p, static_cast<std::size_t>(line.end - p));
+        const auto refuse_second = [&](bool given, const char *name) {
+            if (given) line.fail(p, std::string(name) + " is given twice in this row: " + line.found(p));
+        };
+        if (rest.starts_with("qid:")) {
+            refuse_second(prefix.qid.has_value(), "qid");
+            prefix.qid_at = p;
+            p += 4;
+            prefix.qid = read_id(line, p, "qid");
+        } else if (rest.starts_with("cost:")) {
+            refuse_second(prefix.cost.has_value(), "cost");
+            p += 5;
+            prefix.cost = read_cost(line, p);
+        } else if (rest.starts_with("bag:")) {
+            refuse_second(prefix.bag.has_value(), "bag");
+            prefix.bag_at = p;
+            p += 4;
+            prefix.bag = read_id(line, p, "bag");
+        } else {
+            return prefix;
+        }
+    }
+}
+
+// Every row of a file has the token `name`, or none has: `at`, where it stands in this one, is null if it has none.
+void require_as_before(const Line &line, const char *p, const Rows &rows, const std::string &name, const char *at,
+                       bool others_have) {
+    if ((at != nullptr) == others_have) return;
+    const std::string before = ", as in the rows before (since line " + std::to_string(rows.first_row_line) + "), ";
+    if (others_have) line.fail(p, "expected " + name + ":INT" + before + line.found(p));
+    line.fail(at, "expected no " + name + before + line.found(at));
 }
 
 // Byte order marks: that of UTF-8 is skipped (and not counted in columns), the others name an encoding not read here.
@@ -315,35 +363,15 @@ void parse_line(Line line, const Options &options, Rows &rows) {
     } else {
         label = read_label(line, p);
     }
-    std::optional<std::int64_t> qid;
-    std::optional<double> cost;
-    const char *qid_at = nullptr;
-    for (;;) {
-        while (is_blank(*p)) ++p;
-        const std::string_view rest(p, static_cast<std::size_t>(line.end - p));
-        if (rest.starts_with("qid:")) {
-            if (qid) line.fail(p, "qid is given twice in this row: " + line.found(p));
-            qid_at = p;
-            p += 4;
-            qid = read_qid(line, p);
-        } else if (rest.starts_with("cost:")) {
-            if (cost) line.fail(p, "cost is given twice in this row: " + line.found(p));
-            p += 5;
-            cost = read_cost(line, p);
-        } else {
-            break;
-        }
-    }
+    const Prefix prefix = read_prefix(line, p);
+    const auto &[qid, cost, bag, qid_at, bag_at] = prefix;
 
     const std::size_t n_before = rows.size();
     if (n_before == 0) {
         rows.first_row_line = line.number;
-    } else if (qid && rows.qids.bytes() == 0) {
-        line.fail(qid_at, "expected no qid, as in the rows before (since line " + std::to_string(rows.first_row_line) +
-                              "), " + line.found(qid_at));
-    } else if (!qid && rows.qids.bytes() != 0) {
-        line.fail(p, "expected qid:INT, as in the rows before (since line " + std::to_string(rows.first_row_line) +
-                         "), " + line.found(p));
+    } else {
+        require_as_before(line, p, rows, "qid", qid_at, rows.qids.bytes() != 0);
+        require_as_before(line, p, rows, "bag", bag_at, rows.bags.bytes() != 0);
     }
 
     if (options.float32) {
@@ -355,6 +383,10 @@ void parse_line(Line line, const Options &options, Rows &rows) {
     rows.row_ends.push(rows.nnz);
     rows.relevance.push(label);
     if (qid) rows.qids.push(*qid);
+    if (bag) {
+        rows.bags.push(*bag);
+        rows.row_lines.push(line.number);
+    }
     if (cost && rows.costs.bytes() == 0)
         for (std::size_t i = 0; i < n_before; ++i) rows.costs.push(1.0);
     if (cost || rows.costs.bytes() != 0) rows.costs.push(cost.value_or(1.0));
