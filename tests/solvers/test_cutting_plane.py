@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.score_space import ArrayVectors, Tangent
 from apsvm.solvers import line_search
 from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.cutting_plane import Restoration, Solver
@@ -18,7 +18,7 @@ from apsvm.solvers.state import State
 from apsvm.solvers.working_set import IDLE_LIMIT, WorkingSet
 
 
-class Hinge(ScoreFunction):
+class Hinge:
     """risk(w) = lowest + max(0, max_i (1 − t_i·w)): the SVM with the rows of target as margins. Its scores are w."""
 
     def __init__(self, target, lowest=0.0):
@@ -41,6 +41,9 @@ class Hinge(ScoreFunction):
             return Tangent(self.lower_bound, self.lower_bound)
         slopes[:] = -self.target[worst]
         return Tangent(self.lower_bound + float(margins[worst]), self.lower_bound + 1.0)
+
+    def memo(self, slopes):
+        return None
 
     def combine(self, slopes):
         return slopes.copy()
