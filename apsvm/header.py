@@ -106,6 +106,8 @@ class Bounds:
     bound : "hinge", or "tight": then the bounds are those of the convex majorant at the stationary point
     exact : False where the problem solved only approximates the loss's (oracle "appx")
     hinge_objective : for the tight bound, the hinge's optimum, where the descent began
+    stationary : the bounds are those of a convex majorant of the objective that touches it at w: training on bags and
+        the tight bound end at such a point, which need not be the optimum
     loss : whose problem it is, where that is not the model's own loss
     """
 
@@ -116,6 +118,7 @@ class Bounds:
     bound: str = "hinge"
     exact: bool = True
     hinge_objective: float | None = None
+    stationary: bool = False
     loss: str | None = None
 
     @property

@@ -34,7 +34,7 @@ from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.rounds import Rounds, Spent
 from apsvm.trainers.stage import Stage, StageReport, Trained
-from apsvm.trainers.starts_of_bags import starts
+from apsvm.trainers.starts_of_bags import first_start, starts
 from apsvm.trainers.structured_svm import share_of_nothing
 from apsvm.trainers.tight_bound import majorant as majorant_of_ramp
 
@@ -178,8 +178,14 @@ def rough_path_of_bags(
     watch: Watch,
     start: NDArray[np.float64] | None = None,
 ) -> Iterator[NDArray[np.float64]]:
-    """The weights alone; parameters and errors as of ``train_bags``."""
-    yield from (trained.w for trained in train_bags(data, loss, settings, values_of_C, watch, start))
+    """The weights alone, from one annealing with the loss itself, at the first C; parameters and errors as of
+    ``train_bags``."""
+    if start is None:
+        start = first_start(data, loss, settings, values_of_C[0], watch)
+    for C in values_of_C:
+        (trained,) = train_bags(data, loss, settings, [C], watch, start)
+        start = trained.w
+        yield start
 
 
 def bag_risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> BagRisk:

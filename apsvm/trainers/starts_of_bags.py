@@ -56,6 +56,13 @@ def starts(
     return result
 
 
+def first_start(
+    data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch
+) -> NDArray[np.float64]:
+    """Where the annealing with the loss itself ends: (dimension,) float64."""
+    return _Beginning(data, loss, settings, C, watch).annealed()
+
+
 class _Beginning:
     """Convex trainings on one row a bag."""
 
@@ -67,7 +74,8 @@ class _Beginning:
         self._offsets = data.bags
         self._settings = replace(settings, epsilon=max(settings.epsilon, EPSILON))
         self._C = C
-        self._watch = watch
+        # A dozen trainings, each of a few steps, would fill the display.
+        self._watch = replace(watch, progress=lambda progress: None)
 
     def annealed(self) -> NDArray[np.float64]:
         """See the module: (dimension,) float64, where the annealing ends."""

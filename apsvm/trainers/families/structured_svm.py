@@ -297,6 +297,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
                 bound="hinge" if trained.hinge_objective is None else "tight",
                 exact=trained.exact,
                 hinge_objective=trained.hinge_objective,
+                stationary=trained.hinge_objective is not None or data.bags is not None,
                 loss=trained.certified_loss,
             ),
             details={"oracle": " then ".join(stage.oracle for stage in trained.stages)},
