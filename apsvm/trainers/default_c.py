@@ -47,13 +47,13 @@ MOST_ROWS_A_FEATURE = 100.0
 def default_C(data: TrainingSet, loss: Loss, bound: str = "hinge") -> float:
     """The rule's C for these rows, this loss and its bound; 1 where no feature varies, or one does beyond what float64
     can square."""
-    groups = data.queries if loss.by_query else None
+    n, groups = len(data.rows), data.queries if loss.by_query else None
     variance = data.rows.moments(groups).variance
     variance = variance[variance > 0.0]
     if variance.size == 0 or not np.isfinite(variance).all():
         return 1.0
     several = groups is not None and bool((groups != groups[0]).any())
-    n, d = len(data.rows), variance.size
+    d = variance.size
     factor = FACTOR_OVER_ROWS
     if loss.over_rankings:
         factor = FACTORS[bound][several] * np.sqrt(n) * min(1.0 + n / d, MOST_ROWS_A_FEATURE) ** 2
