@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -103,11 +103,13 @@ def feature_options(given: JsonObject, trainer: AnyTrainer) -> FeatureOptions:
     )
 
 
-def check_inputs(trainer: AnyTrainer) -> None:
-    """Ends the command if a file that the settings name cannot be read."""
-    for path in trainer.inputs().values():
+def check_inputs(trainer: AnyTrainer) -> Mapping[str, str]:
+    """The files that the settings name, by what they are; ends the command if one cannot be read."""
+    inputs = trainer.inputs()
+    for path in inputs.values():
         with reading(path), open(path, "rb"):
             pass
+    return inputs
 
 
 def check_data(trainer: AnyTrainer, data: TrainingSet, *, quiet: bool) -> None:

@@ -138,7 +138,7 @@ class Rows:
         self._threads = threads
         self._selection = np.arange(matrix.shape[0], dtype=np.int64) if selection is None else selection
         self._for_many_passes: Rows | None = None
-        self._bytes_for_copies: float = SHARE_OF_MEMORY * memory()
+        self._bytes_for_copies: float | None = None  # a share of the machine's
         self._scaling = scaling
         self._factors: NDArray[np.float64] | None = None
         if scaling.unit_rows:
@@ -258,10 +258,12 @@ class Rows:
         rows._bytes_for_copies, rows._for_many_passes = n_bytes, None
         return rows
 
-    def _materialised(self, within: float) -> Rows:
+    def _materialised(self, within: float | None) -> Rows:
         """The rows with their map done, if that takes no more than so many bytes; else these."""
         if not isinstance(self._X, MappedMatrix):
             return self
+        if within is None:
+            within = SHARE_OF_MEMORY * memory()
         matrix = self._X.materialised(self._selection, within)
         if matrix is None:
             return self._like(self._X, self._selection)

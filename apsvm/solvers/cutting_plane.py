@@ -123,12 +123,13 @@ class Solver:
         start: NDArray[np.float64] | None = None,
         constraints: Constraints | None = None,
     ) -> None:
-        if not np.isfinite(cutter.lower_bound):
-            raise ValueError(f"cutting planes need a risk with a lower bound, found {cutter.lower_bound}")
+        lower_bound = cutter.lower_bound
+        if not np.isfinite(lower_bound):
+            raise ValueError(f"cutting planes need a risk with a lower bound, found {lower_bound}")
         self._cutter = cutter
         self._backend = backend
         self._constraints = constraints
-        self._working_set = WorkingSet(dimension, cutter.lower_bound)
+        self._working_set = WorkingSet(dimension, lower_bound)
         self._start = np.zeros(dimension) if start is None else start
         self._best: NDArray[np.float64] | None = None
         self._best_risk = np.inf

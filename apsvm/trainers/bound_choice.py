@@ -28,10 +28,8 @@ from apsvm.machine import thread_count
 from apsvm.risk import NothingToRankError, loss_by_order
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C
-from apsvm.trainers.families.structured_svm import StructuredSettings, shown_C
-from apsvm.trainers.latent import rough_path_of_bags
+from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings, shown_C
 from apsvm.trainers.settings import Multiple, amount, resolved
-from apsvm.trainers.structured_svm import rough_path
 
 #: Multiples of the default C that are tried, by bound, where none is named. The hinge's go down far: where rows are
 #: few, a C at which hardly anything but the direction of the classes' means is learned is often the best.
@@ -134,7 +132,7 @@ def choose(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: W
     if not splits:
         return Choice("hinge", settings.C, (), how, time.perf_counter() - began)
     comparison = _Comparison(data, loss, settings, watch, splits, began)
-    free = settings.C == StructuredSettings().C
+    free = settings.C == DEFAULT_C
     multiples = MULTIPLES if data.bags is None else MULTIPLES_OF_BAGS
     grids = {bound: tuple(map(Multiple, multiples[bound])) if free else settings.C for bound in multiples}
     comparison.run(_Task(at, bound, grid) for at in range(len(splits)) for bound, grid in grids.items())
@@ -176,8 +174,8 @@ class _Comparison:
         self._settings = replace(settings, epsilon=max(settings.epsilon, EPSILON), log_ranks=False, threads=1, qp=qp)
         self._quiet = Watch(should_stop=watch.should_stop)
         self._deadline = None if settings.time_limit is None else began + settings.time_limit / 3.0
-        rows = data.rows.for_many_passes().with_threads(1)
-        self._parts = [(_part(data, rows, split.training), _part(data, rows, split.test)) for split in splits]
+        self._data = replace(data, rows=data.rows.for_many_passes().with_threads(1))
+        self._splits = splits
         self._measured: list[_Measured] = []
 
     def run(self, tasks: Iterator[_Task]) -> None:
@@ -192,17 +190,16 @@ class _Comparison:
             self._measured += [one for path in pool.map(self._do, listed) for one in path]
 
     def _do(self, task: _Task) -> list[_Measured]:
-        training, test = self._parts[task.split]
         limit = None if self._deadline is None else self._deadline - time.perf_counter()
         if self._quiet.should_stop() or (limit is not None and limit <= 0.0):
             return []
+        training, test = map(self._data.select, self._splits[task.split])
         settings = replace(self._settings, bound=task.bound, C=task.C, time_limit=limit)
         scale = default_C(training, self._loss, task.bound)
         values = [resolved(C, scale) for C in task.C]
         path: list[_Measured] = []
         try:
-            path_of = rough_path if training.bags is None else rough_path_of_bags
-            weights = path_of(training, self._loss, settings, values, self._quiet, task.start)
+            weights = _path_of(training)(training, self._loss, settings, values, self._quiet, task.start)
             for C, w in zip(task.C, weights, strict=False):
                 delta = loss_by_order(self._loss, test.scores(w), test.target, test.queries, test.query_weights)
                 path.append(_Measured(task, C, delta, w))
@@ -224,17 +221,13 @@ class _Comparison:
         whole = [
             Candidate(bound, C, math.fsum(values) / len(values))
             for (bound, C), values in losses.items()
-            if len(values) == len(self._parts)
+            if len(values) == len(self._splits)
         ]
         return sorted(whole, key=lambda one: (one.loss, one.bound, amount(one.C)))
 
     def end(self, split: int, bound: str, C: float | Multiple) -> NDArray[np.float64]:
         """The weights of a candidate on a split."""
         return next(one.w for one in self._measured if (one.task.split, one.task.bound, one.C) == (split, bound, C))
-
-
-def _part(data: TrainingSet, rows: object, which: NDArray[np.int64]) -> TrainingSet:
-    return replace(data, rows=rows).select(which)  # type: ignore[arg-type]
 
 
 def _splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:

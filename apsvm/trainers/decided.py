@@ -16,8 +16,7 @@ from apsvm.trainers.approximate import train_approximate
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.bound_choice import Choice, choose
 from apsvm.trainers.default_c import default_C
-from apsvm.trainers.families.structured_svm import StructuredSettings
-from apsvm.trainers.latent import train_bags
+from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings
 from apsvm.trainers.settings import Multiple, SettingsError, resolved
 from apsvm.trainers.stage import Trained
 from apsvm.trainers.structured_svm import train_path
@@ -55,8 +54,10 @@ class Decided:
     def train(self, data: TrainingSet, loss: Loss, watch: Watch) -> Iterator[tuple[float, Trained]]:
         """For each C what was trained, and the C it was trained with."""
         settings, values, start = self.settings, self.values_of_C, self.start
-        default_C = settings.C == StructuredSettings().C
+        default_C = settings.C == DEFAULT_C
         if data.bags is not None:
+            from apsvm.trainers.latent import train_bags
+
             point = None if start is None else start.w
             yield from zip(values, train_bags(data, loss, settings, values, watch, point), strict=False)
         elif self.may_fall_back and default_C and settings.oracle != "appx":

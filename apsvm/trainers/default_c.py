@@ -64,7 +64,7 @@ def default_C(data: TrainingSet, loss: Loss, bound: str = "hinge") -> float:
     n, d = data.n, variance.size
     factor = FACTOR_OVER_ROWS
     if loss.over_rankings:
-        factor = (FACTORS["hinge"][several] * TIMES_FOR_BAGS) if data.bags is not None else FACTORS[bound][several]
+        factor = FACTORS[bound][several] if data.bags is None else TIMES_FOR_BAGS * FACTORS["hinge"][several]
         factor *= np.sqrt(n) * min(1.0 + n / d, MOST_ROWS_A_FEATURE) ** 2
     with np.errstate(over="ignore"):  # inf is told below
         C = float(np.exp(np.log(factor) - np.log(d) - np.log(variance).mean()))

@@ -110,13 +110,16 @@ class Fit:
         return thread_count(self.trainer.settings.threads)
 
     def prepared(self) -> Fit:
-        """The training with the map and the scaling that ``features`` ask for, learned from its rows.
+        """The training with the map and the scaling that ``features`` ask for, learned from its rows; itself where they
+        ask for none.
 
         Raises
         ------
         UnknownNameError, FeatureMapError : (ValueErrors) there is no such map; it does not take these rows
         """
         X, options = self.dataset.X, self.features
+        if options.features == LINEAR and options.scale == NO_SCALING.name:
+            return self
         learned: FeatureMap | None = None
         if options.features != LINEAR:
             learned = learn_map(options.features, X, self.selection, seed=self.trainer.settings.seed)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,20 @@ def train_path(
             None if trained.state is not State.CONVERGED else share_of_nothing(data, loss, risk, trained.solution, C)
         )
         yield replace(trained, share_of_nothing=share)
+
+
+class PathOfWeights(Protocol):
+    """The weights for one C after another."""
+
+    def __call__(
+        self,
+        data: TrainingSet,
+        loss: Loss,
+        settings: StructuredSettings,
+        values_of_C: Sequence[float],
+        watch: Watch,
+        start: NDArray[np.float64] | None = None,
+    ) -> Iterator[NDArray[np.float64]]: ...
 
 
 def rough_path(

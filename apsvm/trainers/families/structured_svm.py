@@ -37,6 +37,8 @@ STARTS = ("anneal", "bag-means")
 MOST_RANDOM_STARTS = 1000
 #: From this share of the bound at w = 0 on, a model is said to be hardly better than none.
 NEARLY_NOTHING = 0.98
+#: Of ``-C`` where nobody names any.
+DEFAULT_C: tuple[float | Multiple, ...] = (Multiple(1.0),)
 SOLVERS = ("line-search", "cutting-plane")
 
 
@@ -51,7 +53,7 @@ class StructuredSettings(Settings):
         help="How the most violated ranking is found. All but appx are exact and give the same model.",
     )
     C: tuple[float | Multiple, ...] = setting(
-        (Multiple(1.0),),
+        DEFAULT_C,
         label="C",
         flags=("-C", "--C"),
         range=Range(0.0, open_low=True),
