@@ -230,6 +230,14 @@ class _Comparison:
         return next(one.w for one in self._measured if (one.task.split, one.task.bound, one.C) == (split, bound, C))
 
 
+def _path_of(data: TrainingSet) -> PathOfWeights:
+    if data.bags is None:
+        return rough_path
+    from apsvm.trainers.latent import rough_path_of_bags
+
+    return rough_path_of_bags
+
+
 def _splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
     """The splits, and what they are in words; none where there is too little to hold anything out."""
     rng = np.random.default_rng(seed)
