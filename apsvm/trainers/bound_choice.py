@@ -30,6 +30,7 @@ from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings, shown_C
 from apsvm.trainers.settings import Multiple, amount, resolved
+from apsvm.trainers.structured_svm import PathOfWeights, rough_path
 
 #: Multiples of the default C that are tried, by bound, where none is named. The hinge's go down far: where rows are
 #: few, a C at which hardly anything but the direction of the classes' means is learned is often the best.
