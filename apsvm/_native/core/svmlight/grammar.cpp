@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -273,13 +272,15 @@ double read_label(const Line &line, const char *&p) {
 }
 
 // The number of a query or a bag, behind its `name` and ':'.
-std::int64_t read_id(const Line &line, const char *&p, const std::string &name) {
+std::int64_t read_id(const Line &line, const char *&p, const char *name) {
     const char *const at = p;
     p = token_end(at);
     std::int64_t id = 0;
     const Number status = parse_integer(at, p, id);
-    if (status == Number::malformed) line.fail(at, "expected an integer behind " + name + ":, " + line.found(at));
-    if (status == Number::overflow) line.fail(at, "the " + name + " does not fit in 64 bits: found " + quoted(at, p));
+    if (status == Number::malformed)
+        line.fail(at, std::string("expected an integer behind ") + name + ":, " + line.found(at));
+    if (status == Number::overflow)
+        line.fail(at, std::string("the ") + name + " does not fit in 64 bits: found " + quoted(at, p));
     return id;
 }
 
@@ -292,38 +293,39 @@ double read_cost(const Line &line, const char *&p) {
     return cost;
 }
 
-// What stands between the label and the features, in any order.
+// What stands between the label and the features, in any order. A pointer says where, null that it does not.
 struct Prefix {
-    std::optional<std::int64_t> qid;
-    std::optional<double> cost;
-    std::optional<std::int64_t> bag;
     const char *qid_at = nullptr;
+    const char *cost_at = nullptr;
     const char *bag_at = nullptr;
+    std::int64_t qid = 0;
+    std::int64_t bag = 0;
+    double cost = 1.0;
 };
 
-Prefix read_prefix(const Line &line, const char *&p) {
+// The token `name` at p, which moves behind its colon; it must be the first of its kind in the row.
+inline bool read_name(const Line &line, const char *&p, std::string_view name, const char *&at) {
+    if (!std::string_view(p, static_cast<std::size_t>(line.end - p)).starts_with(name)) return false;
+    if (at != nullptr) {
+        name.remove_suffix(1);
+        line.fail(p, std::string(name) + " is given twice in this row: " + line.found(p));
+    }
+    at = p;
+    p += name.size();
+    return true;
+}
+
+inline Prefix read_prefix(const Line &line, const char *&p) {
     Prefix prefix;
     for (;;) {
         while (is_blank(*p)) ++p;
         if (is_digit(*p)) return prefix;
-        const std::string_view rest(p, static_cast<std::size_t>(line.end - p));
-        const auto refuse_second = [&](bool given, const char *name) {
-            if (given) line.fail(p, std::string(name) + " is given twice in this row: " + line.found(p));
-        };
-        if (rest.starts_with("qid:")) {
-            refuse_second(prefix.qid.has_value(), "qid");
-            prefix.qid_at = p;
-            p += 4;
+        if (read_name(line, p, "qid:", prefix.qid_at)) {
             prefix.qid = read_id(line, p, "qid");
-        } else if (rest.starts_with("cost:")) {
-            refuse_second(prefix.cost.has_value(), "cost");
-            p += 5;
-            prefix.cost = read_cost(line, p);
-        } else if (rest.starts_with("bag:")) {
-            refuse_second(prefix.bag.has_value(), "bag");
-            prefix.bag_at = p;
-            p += 4;
+        } else if (read_name(line, p, "bag:", prefix.bag_at)) {
             prefix.bag = read_id(line, p, "bag");
+        } else if (read_name(line, p, "cost:", prefix.cost_at)) {
+            prefix.cost = read_cost(line, p);
         } else {
             return prefix;
         }
@@ -331,11 +333,10 @@ Prefix read_prefix(const Line &line, const char *&p) {
 }
 
 // Every row of a file has the token `name`, or none has: `at`, where it stands in this one, is null if it has none.
-void require_as_before(const Line &line, const char *p, const Rows &rows, const std::string &name, const char *at,
-                       bool others_have) {
-    if ((at != nullptr) == others_have) return;
+[[noreturn]] [[gnu::noinline]] void fail_unlike_before(const Line &line, const char *p, const Rows &rows,
+                                                       const std::string &name, const char *at) {
     const std::string before = ", as in the rows before (since line " + std::to_string(rows.first_row_line) + "), ";
-    if (others_have) line.fail(p, "expected " + name + ":INT" + before + line.found(p));
+    if (at == nullptr) line.fail(p, "expected " + name + ":INT" + before + line.found(p));
     line.fail(at, "expected no " + name + before + line.found(at));
 }
 
@@ -364,14 +365,14 @@ void parse_line(Line line, const Options &options, Rows &rows) {
         label = read_label(line, p);
     }
     const Prefix prefix = read_prefix(line, p);
-    const auto &[qid, cost, bag, qid_at, bag_at] = prefix;
 
     const std::size_t n_before = rows.size();
     if (n_before == 0) {
         rows.first_row_line = line.number;
-    } else {
-        require_as_before(line, p, rows, "qid", qid_at, rows.qids.bytes() != 0);
-        require_as_before(line, p, rows, "bag", bag_at, rows.bags.bytes() != 0);
+    } else if ((prefix.qid_at != nullptr) != (rows.qids.bytes() != 0)) {
+        fail_unlike_before(line, p, rows, "qid", prefix.qid_at);
+    } else if ((prefix.bag_at != nullptr) != (rows.bags.bytes() != 0)) {
+        fail_unlike_before(line, p, rows, "bag", prefix.bag_at);
     }
 
     if (options.float32) {
@@ -382,14 +383,13 @@ void parse_line(Line line, const Options &options, Rows &rows) {
     if (!rows.wide && rows.nnz > options.narrow_limit) rows.widen();
     rows.row_ends.push(rows.nnz);
     rows.relevance.push(label);
-    if (qid) rows.qids.push(*qid);
-    if (bag) {
-        rows.bags.push(*bag);
+    if (prefix.qid_at != nullptr) rows.qids.push(prefix.qid);
+    if (prefix.bag_at != nullptr) {
+        rows.bags.push(prefix.bag);
         rows.row_lines.push(line.number);
     }
-    if (cost && rows.costs.bytes() == 0)
-        for (std::size_t i = 0; i < n_before; ++i) rows.costs.push(1.0);
-    if (cost || rows.costs.bytes() != 0) rows.costs.push(cost.value_or(1.0));
+    if (prefix.cost_at != nullptr && rows.costs.bytes() == 0) rows.costs.fill(n_before, 1.0);
+    if (prefix.cost_at != nullptr || rows.costs.bytes() != 0) rows.costs.push(prefix.cost);
 }
 
 }  // namespace

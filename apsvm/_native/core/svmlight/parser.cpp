@@ -15,13 +15,12 @@ namespace {
 // A line this long with a NUL in it is refused before its end is seen: /dev/zero never ends a line.
 constexpr std::size_t nul_patience = 4096;
 
-// The rows of a chunk behind those before it; false, with nothing done, if one has qids, or bags, and the other has not.
+// The rows of a chunk behind those before it; false, with nothing done, if one has qids or bags and the other has not.
 template <class Value>
 bool append_rows(Rows &rows, Rows &chunk, const Options &options) {
     const std::size_t n_before = rows.size(), n = chunk.size();
-    if (n_before > 0 && n > 0 &&
-        ((rows.qids.bytes() == 0) != (chunk.qids.bytes() == 0) || (rows.bags.bytes() == 0) != (chunk.bags.bytes() == 0)))
-        return false;
+    const auto unlike = [](const Buffer &a, const Buffer &b) { return (a.bytes() == 0) != (b.bytes() == 0); };
+    if (n_before > 0 && n > 0 && (unlike(rows.qids, chunk.qids) || unlike(rows.bags, chunk.bags))) return false;
     if (chunk.wide && !rows.wide) rows.widen();
     if (rows.wide && !chunk.wide) chunk.widen();
     rows.indices.append<char>(chunk.indices);
