@@ -124,8 +124,8 @@ def make_bag_risk(
     rows : the instances, bag by bag
     offsets : (bags + 1,) int64, where the bags begin, and the end of the last
     """
-    layout = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
-    layout = _levels_apart(layout)
+    of_queries = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
+    layout = _levels_apart(of_queries)
     counting = np.unique(layout.members)
     members = layout.members
     if counting.size < offsets.size - 1:
@@ -141,9 +141,9 @@ def make_bag_risk(
         rows=rows,
         loss=loss,
         oracle=oracle,
-        n_pos=plain.n_pos,
-        n_neg=plain.n_neg,
-        queries=plain.queries,
+        n_pos=int(of_queries.queries.n_pos.sum()),
+        n_neg=int(of_queries.queries.n_neg.sum()),
+        queries=of_queries.queries.n_pos.size,
         queries_skipped=plain.queries_skipped,
         layout=queries,
         _most_violated=plain._most_violated,

@@ -23,7 +23,7 @@ from apsvm.trainers.families.structured_svm import NEARLY_NOTHING, StructuredSet
 from apsvm.trainers.stage import Stage, Trained
 from apsvm.trainers.tight_bound import HINGE_SLACKNESS, TightBound
 
-#: Δ of the training rows from which their order is poor.
+#: Δ of the training rows, as a share of the largest there is, from which their order is poor.
 POOR = 0.9
 
 
@@ -145,6 +145,6 @@ def share_of_nothing(
     share = bound / at_zero
     if share >= NEARLY_NOTHING and (loss.over_rankings or loss.over_labellings):
         order = loss_by_order(loss, data.scores(w), data.target, data.queries, data.query_weights)
-        if order < POOR:
+        if order < POOR * at_zero:
             return None
     return share

@@ -53,8 +53,7 @@ def test_rows_bag_by_bag(validation: bool) -> None:
         assert held_out is not None
         data = held_out
     assert data.bags is not None
-    assert data.bags.ids.tolist() == [7, 9, 8, 6]
-    assert data.bags.offsets.tolist() == [0, 2, 4, 5, 6]
+    assert data.bags.tolist() == [0, 2, 4, 5, 6]
     assert seen(data) == [1, 3, 2, 6, 4, 5]
     assert data.target.relevant.tolist() == [True, False, False, True]
     assert data.queries is not None
@@ -67,7 +66,7 @@ def test_rows_bag_by_bag(validation: bool) -> None:
 def test_a_selection_of_rows() -> None:
     data = fit(OfBags("of-bags"), selection=np.array([1, 3, 4, 5])).training_set()
     assert data.bags is not None
-    assert data.bags.ids.tolist() == [9, 8, 6]
+    assert data.bags.tolist() == [0, 2, 3, 4]
     assert seen(data) == [2, 6, 4, 5]
     assert data.target.relevant.tolist() == [False, False, True]
     assert data.queries is not None
