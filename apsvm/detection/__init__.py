@@ -4,7 +4,8 @@
         → measure (AP of every class) → bootstrap over the images
 
 ``boxes`` has what stands alone: IoU, non-maximum suppression, boxes from a file. ``readers`` has one file a format,
-``writers`` what they read back. Boxes are (xmin, ymin, xmax, ymax) everywhere but in COCO's files. numpy only.
+``writers`` what they read back. Boxes are (xmin, ymin, xmax, ymax) everywhere but in COCO's files. numpy only;
+of apsvm it imports ``metrics``, and of ``data`` the error.
 """
 
 #: How IoU counts the sides of boxes: max − min + 1, or max − min (``boxes``).

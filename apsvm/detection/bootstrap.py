@@ -64,7 +64,7 @@ def difference(a: float, b: float, draws_a: Floats, draws_b: Floats, confidence:
     """b against a; draws (n,) of the same images."""
     d = draws_b - draws_a
     d = d[~np.isnan(d)]
-    least = min(np.count_nonzero(d <= 0), np.count_nonzero(d >= 0))
+    least = min(int(np.count_nonzero(d <= 0)), int(np.count_nonzero(d >= 0)))
     p = min(1.0, 2 * (1 + least) / (1 + d.size))
     low, high = (None, None) if confidence is None or not d.size else interval(d, confidence)
     return Difference(b - a, low, high, p, None, None)

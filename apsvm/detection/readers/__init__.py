@@ -21,19 +21,25 @@ if TYPE_CHECKING:
 
 def read_class_names(path: str) -> ClassNames:
     """A file of classes, a line each, in the order that their numbers have. Raises DataError, OSError."""
+    from apsvm.detection.readers.gathered import ClassNames
+
+    return ClassNames(read_names(path), path)
+
+
+def read_names(path: str) -> list[str]:
+    """Names, a line each, none twice, blanks between words as one. Raises DataError, OSError."""
     from apsvm.data.dataset import DataError
     from apsvm.detection.fields import read_lines
-    from apsvm.detection.readers.gathered import ClassNames
 
     names: dict[str, int] = {}
     for number, words in read_lines(path):
         name = " ".join(words)
         if name in names:
-            raise DataError(f"{path}:{number}: class {name!r} is there twice, first on line {names[name]}")
+            raise DataError(f"{path}:{number}: {name!r} is there twice, first on line {names[name]}")
         names[name] = number
     if not names:
-        raise DataError(f"{path}: expected the names of classes, a line each, found none")
-    return ClassNames(list(names), path)
+        raise DataError(f"{path}: expected names, a line each, found none")
+    return list(names)
 
 
 def read_objects(path: str, format: str, classes: ClassNames | None = None) -> Objects:
