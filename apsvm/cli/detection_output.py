@@ -153,7 +153,7 @@ def _put_counts(joined: Joined, systems: Sequence[System]) -> None:
     for at, system in enumerate(systems):
         first, whose = system.first, f"{system.name}: " if len(systems) > 1 else ""
         total, images = system.detections.scores.size, np.unique(system.detections.of_image).size
-        line = f"{total} in {images} images, {first.n_left_out} of them left out with the objects that they found"
+        line = f"{total} in {images} images, {first.n_left_out} of them left out: they found objects that do not count"
         beyond = total - int(first.n_detections.sum())
         if beyond:
             line += f"; {beyond} more than the best {first.rules.most} of an image and class"

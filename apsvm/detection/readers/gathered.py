@@ -75,7 +75,11 @@ class Gathered:
     def objects(
         self, image_ids: Mapping[int | str, int] | None = None, class_ids: Mapping[int, int] | None = None
     ) -> Objects:
-        """What was gathered, as objects."""
+        """What was gathered, as objects; classes that no file lists are in the order of their names."""
+        classes = tuple(self.classes)
+        if self._names is None and class_ids is None:
+            classes = tuple(sorted(classes))
+        renumbered = np.array([classes.index(name) for name in self.classes], dtype=np.int64)
         sizes = np.full((len(self.images), 2), np.nan)
         for number, size in self._sizes.items():
             sizes[number] = size
@@ -83,9 +87,9 @@ class Gathered:
         return Objects(
             images=tuple(self.images),
             sizes=sizes,
-            classes=tuple(self.classes),
+            classes=classes,
             of_image=np.array(self._of_image, dtype=np.int64),
-            of_class=np.array(self._of_class, dtype=np.int64),
+            of_class=renumbered[np.array(self._of_class, dtype=np.int64)],
             boxes=self.boxes,
             difficult=kinds == 1,
             crowd=kinds == 2,
