@@ -1,4 +1,8 @@
-"""Who may import whom (the design's rules), and what must stay light."""
+"""Who may import whom (the design's rules), and what must stay light.
+
+``detection`` stands beside the rankers: it may touch ``metrics``, whose arithmetic it uses, and of ``data`` what errors
+are called; it needs nothing but numpy, and is called by the command line.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,7 @@ MAY_IMPORT = {
     "model": {"data", "header"},
     "trainers": {"data", "header", "losses", "metrics", "model", "oracles", "ranking", "records", "risk", "solvers"},
     "selection": {"data", "header", "losses", "metrics", "model", "records", "solvers", "trainers"},
+    "detection": {"data", "metrics"},
     "pictures": {"metrics"},
     "report": {"data", "header", "metrics", "model", "pictures", "records", "trainers"},
     "benchmarks": None,
