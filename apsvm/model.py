@@ -72,11 +72,14 @@ class LinearRanker:
         return self.header.features.zero_based
 
     def features(self) -> list[str]:
-        """What the features are called: their names, or their numbers in the file. (width,)"""
-        names, first = self.header.features.names, 0 if self.zero_based else 1
-        if names is None or len(names) != self.width:
-            names = tuple(map(str, range(first, first + self.width)))
-        return list(names)
+        """What the features are called: their names, or their numbers in the file; of pooled ones max(7) … (width,)"""
+        features, first = self.header.features, 0 if self.zero_based else 1
+        names, width = features.names, self.width // features.columns_of_feature
+        if names is None or len(names) != width:
+            names = tuple(map(str, range(first, first + width)))
+        if features.pool is None:
+            return list(names)
+        return [f"{pool}({name})" for pool in features.pool for name in names]
 
     def columns(self) -> list[str]:
         """What the columns that are weighed are called, by the features they are made of."""

@@ -183,19 +183,33 @@ def one_ranker(model: Model, label: float | None, path: str) -> LinearRanker:
 def rows_for(
     model: Model, path: str, read: ReadOptions, *, ignore_unknown: bool = False, unlabelled: bool = False
 ) -> Dataset:
-    """The rows of ``path`` read the way the model's training file was; ``unlabelled``: a matrix needs no labels."""
+    """The rows of ``path`` read the way the model's training file was; ``unlabelled``: a matrix needs no labels. Of a
+    model that pools bags there is a row for each bag; to any other rows stand for themselves."""
+    from apsvm.data.pooling import pooled
+
+    features = model.header.features
+    pool = None if features.pool is None else ",".join(features.pool)
+    if pool is None and given_by_user("bags") and not read.ignores_bags:
+        raise click.UsageError("--bags: the model ranks rows, whatever bags they are in")
+    if pool is not None and read.ignores_bags:
+        raise click.UsageError(f"--bags ignore: the model ranks bags (--pool {pool})")
     data = read_rows(
         path,
-        read,
+        read.ignoring_bags() if pool is None else read,
         zero_based=model.zero_based,
-        n_features=model.width,
+        n_features=model.width // features.columns_of_feature,
         ignore_unknown=ignore_unknown,
         unlabelled=unlabelled,
         multilabel=model.header.labels.several,
     )
     if data.unknown_features:
         say(f"{data.unknown_features} feature values unknown to the model were ignored")
-    return data
+    if features.pool is None:
+        return data
+    if data.bags is None:
+        what = f"the model ranks bags (--pool {pool}), and these rows are in none: bag:INT in text, or --bags FILE"
+        raise Failure(BAD_DATA, f"{data.source}: {what}")
+    return pooled(data, features.pool)
 
 
 def score_rows(

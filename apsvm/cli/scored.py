@@ -103,6 +103,8 @@ def score_data(
     if dataset is None:
         several = any(table.shape[1] > 1 for table in tables.values())
         dataset = read_rows(data, read, zero_based=True, multilabel=several, any_base=True)
+    if dataset.bags is not None:
+        dataset = _of_what_is_scored(dataset, tables)
     for path, table in tables.items():
         columns[path], labels = _columns_of(table, path, dataset, options.positive_label)
         if labels is not None:
@@ -114,14 +116,24 @@ def score_data(
     return Scored(dataset, columns, classes, options, list(dict.fromkeys(meanings)))
 
 
+def _of_what_is_scored(dataset: Dataset, tables: Mapping[str, NDArray[np.float64]]) -> Dataset:
+    """The rows, or where any table has a line for each bag and not for each row, the bags."""
+    from apsvm.data.pooling import pooled
+
+    bags = pooled(dataset, ())
+    n_rows, n_bags = dataset.X.shape[0], bags.X.shape[0]
+    lines = {len(table) - at for table in tables.values() for at in ((0, 1) if table.shape[1] > 1 else (0,))}
+    return bags if n_bags in lines and n_rows not in lines else dataset
+
+
 def _scored_by_models(
     data: str, rankers: Mapping[str, LinearRanker | RankerSet], read: ReadOptions, *, ignore_unknown: bool
 ) -> tuple[Dataset | None, dict[str, NDArray[np.float64]]]:
     """The rows, read once for all models of the same features, and the models' scores by path; None without models."""
-    datasets: dict[tuple[bool, int, bool], Dataset] = {}
+    datasets: dict[tuple[bool, int, bool, tuple[str, ...] | None], Dataset] = {}
     columns: dict[str, NDArray[np.float64]] = {}
     for path, ranker in rankers.items():
-        features = (ranker.zero_based, ranker.width, ranker.header.labels.several)
+        features = (ranker.zero_based, ranker.width, ranker.header.labels.several, ranker.header.features.pool)
         if features in datasets:
             columns[path] = ranker.score(datasets[features].X)
             continue
@@ -130,6 +142,9 @@ def _scored_by_models(
                 BAD_DATA, f"{path}: it has other features than {next(iter(rankers))}, and standard input is read once"
             )
         datasets[features], columns[path] = score_rows(ranker, data, read, ignore_unknown=ignore_unknown)
+        first = next(iter(columns))
+        if len(columns[path]) != len(columns[first]):
+            raise click.UsageError(f"of {first} and {path} one ranks bags and the other their rows")
     return next(iter(datasets.values()), None), columns
 
 

@@ -89,6 +89,7 @@ class Dataset:
         Entries dropped because the model does not know their feature.
     label_sets : the labels where a row may have several or none; None if each row has one
     bags : (n,) int64, the number of each row's bag (``apsvm.data.bags``), or None if the rows are in none
+    instances : how many rows there were before each bag became one (``apsvm.data.pooling``); None: none did
     """
 
     X: Matrix
@@ -101,6 +102,7 @@ class Dataset:
     unknown_features: int
     label_sets: LabelSets | None = None
     bags: NDArray[np.int64] | None = None
+    instances: int | None = None
 
     @property
     def n_values(self) -> int:
