@@ -211,6 +211,7 @@ class Header:
     C : the weight of the risk, where there is one
     certificate, gradient, epochs : the evidence, of which a family has at most one
     details : what else the family says, by name
+    latent : it was trained on bags, each by its best row, and ranks bags by theirs
     cautions : sentences on what the ranker is not good for
     selection : how its settings were chosen (``apsvm cv``), if they were
     classes_skipped : of a set of rankers
@@ -231,6 +232,7 @@ class Header:
     gradient: Gradient | None = None
     epochs: Epochs | None = None
     details: Mapping[str, Json] = field(default_factory=dict)
+    latent: bool = False
     cautions: tuple[str, ...] = ()
     data: Data = Data()
     selection: Mapping[str, Json] | None = None

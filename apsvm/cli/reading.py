@@ -184,18 +184,20 @@ def rows_for(
     model: Model, path: str, read: ReadOptions, *, ignore_unknown: bool = False, unlabelled: bool = False
 ) -> Dataset:
     """The rows of ``path`` read the way the model's training file was; ``unlabelled``: a matrix needs no labels. Of a
-    model that pools bags there is a row for each bag; to any other rows stand for themselves."""
+    model that pools bags there is a row for each bag; one of bags by their best rows keeps the rows in theirs; to any
+    other rows stand for themselves."""
     from apsvm.data.pooling import pooled
 
     features = model.header.features
     pool = None if features.pool is None else ",".join(features.pool)
-    if pool is None and given_by_user("bags") and not read.ignores_bags:
+    takes_bags = pool is not None or model.header.latent
+    if not takes_bags and given_by_user("bags") and not read.ignores_bags:
         raise click.UsageError("--bags: the model ranks rows, whatever bags they are in")
     if pool is not None and read.ignores_bags:
         raise click.UsageError(f"--bags ignore: the model ranks bags (--pool {pool})")
     data = read_rows(
         path,
-        read.ignoring_bags() if pool is None else read,
+        read if takes_bags else read.ignoring_bags(),
         zero_based=model.zero_based,
         n_features=model.width // features.columns_of_feature,
         ignore_unknown=ignore_unknown,
@@ -220,6 +222,9 @@ def score_rows(
     ignore_unknown: bool = False,
     unlabelled: bool = False,
 ) -> tuple[Dataset, NDArray[np.float64]]:
-    """``rows_for``, and the rows' scores: (n,) float64, or (n, k) by a set of k rankers."""
+    """``rows_for`` as the model ranks them, and their scores (``apsvm.model_bags.ranked``)."""
+    from apsvm.model_bags import ranked
+
     data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
-    return data, model.score(data.X)
+    with reading(data.source):
+        return ranked(model, data, by_rows=read.ignores_bags)

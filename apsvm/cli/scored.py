@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.parameters import plain_float
-from apsvm.cli.reading import one_ranker, read_rows, score_rows
+from apsvm.cli.reading import one_ranker, read_rows, rows_for
 from apsvm.cli.shared import BAD_DATA, Failure, reading
 from apsvm.data.read_options import ReadOptions
 from apsvm.files import read_bytes
@@ -130,22 +130,33 @@ def _scored_by_models(
     data: str, rankers: Mapping[str, LinearRanker | RankerSet], read: ReadOptions, *, ignore_unknown: bool
 ) -> tuple[Dataset | None, dict[str, NDArray[np.float64]]]:
     """The rows, read once for all models of the same features, and the models' scores by path; None without models."""
-    datasets: dict[tuple[bool, int, bool, tuple[str, ...] | None], Dataset] = {}
+    from apsvm.model_bags import ranked
+
+    datasets: dict[tuple[bool, int, bool, tuple[str, ...] | None, bool], Dataset] = {}
+    result: Dataset | None = None
     columns: dict[str, NDArray[np.float64]] = {}
     for path, ranker in rankers.items():
-        features = (ranker.zero_based, ranker.width, ranker.header.labels.several, ranker.header.features.pool)
-        if features in datasets:
-            columns[path] = ranker.score(datasets[features].X)
-            continue
-        if datasets and data == "-":
-            raise Failure(
-                BAD_DATA, f"{path}: it has other features than {next(iter(rankers))}, and standard input is read once"
-            )
-        datasets[features], columns[path] = score_rows(ranker, data, read, ignore_unknown=ignore_unknown)
+        features = (
+            ranker.zero_based,
+            ranker.width,
+            ranker.header.labels.several,
+            ranker.header.features.pool,
+            ranker.header.latent,
+        )
+        if features not in datasets:
+            if datasets and data == "-":
+                raise Failure(
+                    BAD_DATA,
+                    f"{path}: it has other features than {next(iter(rankers))}, and standard input is read once",
+                )
+            datasets[features] = rows_for(ranker, data, read, ignore_unknown=ignore_unknown)
+        with reading(data):
+            of_this_model, columns[path] = ranked(ranker, datasets[features], by_rows=read.ignores_bags)
+        result = result or of_this_model
         first = next(iter(columns))
         if len(columns[path]) != len(columns[first]):
             raise click.UsageError(f"of {first} and {path} one ranks bags and the other their rows")
-    return next(iter(datasets.values()), None), columns
+    return result, columns
 
 
 def _read_scores(path: str) -> NDArray[np.float64]:

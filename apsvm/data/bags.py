@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, Dataset, LabelSets, shown_label
 
 #: How a bag comes by its label: its rows share it; it is the highest of theirs (all of them where rows have several);
@@ -80,6 +81,15 @@ class Bags:
         result = np.empty_like(bag)
         result[self.order] = bag
         return result
+
+
+def deciding_rows(bags: Bags, scores: NDArray[np.float64]) -> Integers:
+    """(n_bags,) int64: the row of each bag with the highest of the ``scores`` (n,), of equal ones the first; rows are
+    counted as they stand in the file."""
+    order, best = bags.order, np.empty(bags.n_bags, dtype=np.int64)
+    in_order = np.ascontiguousarray(scores if order is None else scores[order])
+    _kernels.best_of_bags(in_order, bags.offsets, best, 1)
+    return best if order is None else order[best]
 
 
 def bags_of(dataset: Dataset) -> Bags | None:

@@ -90,6 +90,7 @@ class Dataset:
     label_sets : the labels where a row may have several or none; None if each row has one
     bags : (n,) int64, the number of each row's bag (``apsvm.data.bags``), or None if the rows are in none
     instances : how many rows there were before each bag became one (``apsvm.data.pooling``); None: none did
+    deciding : (n,) int64, which of those each row is, where one of them stands for its bag; else None
     """
 
     X: Matrix
@@ -103,6 +104,7 @@ class Dataset:
     label_sets: LabelSets | None = None
     bags: NDArray[np.int64] | None = None
     instances: int | None = None
+    deciding: NDArray[np.int64] | None = None
 
     @property
     def n_values(self) -> int:

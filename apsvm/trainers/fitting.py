@@ -289,6 +289,7 @@ class Fit:
             gradient=outcome.gradient,
             epochs=outcome.epochs,
             details=outcome.details,
+            latent=trainer.takes_bags,
             cautions=tuple(outcome.cautions),
             data=Data(
                 file=os.path.basename(dataset.source),
