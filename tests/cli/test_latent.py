@@ -37,9 +37,9 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def model(made, tmp_path_factory, here):
+def model(made, tmp_path_factory, run):
     path = tmp_path_factory.mktemp("model") / "latent.model"
-    here("train", "-q", "--latent", "-C", "1x", made[0], path)
+    run("train", "-q", "--latent", "-C", "1x", made[0], path)
     return path
 
 
@@ -50,8 +50,8 @@ def of_bags(scores, bags):
     return scores[best], np.array(best), np.array(names)
 
 
-def test_the_model_and_what_is_said_of_it(made, here, tmp_path):
-    result = here("train", "--latent", "-C", "1x", made[0], tmp_path / "m", "--log", tmp_path / "log")
+def test_the_model_and_what_is_said_of_it(made, run, tmp_path):
+    result = run("train", "--latent", "-C", "1x", made[0], tmp_path / "m", "--log", tmp_path / "log")
     assert "stationary point of objective" in result.stderr
     assert "20 of 60 rows positive" in result.stderr
     header = load_model(tmp_path / "m").header
@@ -61,72 +61,72 @@ def test_the_model_and_what_is_said_of_it(made, here, tmp_path):
     assert header.data.positives == 20
     rounds = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines() if '"round"' in line]
     assert {one["stage"] for one in rounds} == {"latent"}
-    assert "yes" in next(line for line in here("info", tmp_path / "m").stdout.splitlines() if "best row" in line)
+    assert "yes" in next(line for line in run("info", tmp_path / "m").stdout.splitlines() if "best row" in line)
 
 
-def test_predictions_of_bags_and_of_rows(made, model, here, scored):
-    path, X, bags, labels, stands_out = made
+def test_predictions_of_bags_and_of_rows(made, model, run, scored):
+    path, X, bags, _, stands_out = made
     ranker = load_model(model)
     rows = X @ ranker.coef + ranker.intercept
     best, deciding, names = of_bags(rows, bags)
-    np.testing.assert_allclose(scored(here("predict", path, model).stdout), best, rtol=1e-12)
-    np.testing.assert_allclose(scored(here("predict", path, model, "--instances").stdout), rows, rtol=1e-12)
-    lines = [line.split("\t") for line in here("predict", path, model, "--which").stdout.splitlines()]
+    np.testing.assert_allclose(scored(run("predict", path, model).stdout), best, rtol=1e-12)
+    np.testing.assert_allclose(scored(run("predict", path, model, "--instances").stdout), rows, rtol=1e-12)
+    lines = [line.split("\t") for line in run("predict", path, model, "--which").stdout.splitlines()]
     assert [int(row) for _, row in lines] == (deciding + 1).tolist()
     assert stands_out[deciding][names < 20].mean() >= 0.9
-    lines = [line.split("\t") for line in here("predict", path, model, "--instances", "--which").stdout.splitlines()]
+    lines = [line.split("\t") for line in run("predict", path, model, "--instances", "--which").stdout.splitlines()]
     assert np.flatnonzero([int(one) for _, one in lines]).tolist() == sorted(deciding.tolist())
-    explained = here("predict", path, model, "--explain=1").stdout.splitlines()
+    explained = run("predict", path, model, "--explain=1").stdout.splitlines()
     assert len(explained) == 60
     assert explained[0].split("\t")[1].startswith(tuple("1234"))
 
 
-def test_bags_are_evaluated_and_rows_where_that_is_asked_for(made, model, here, tmp_path):
-    path, X, bags, labels, stands_out = made
+def test_bags_are_evaluated_and_rows_where_that_is_asked_for(made, model, run, tmp_path):
+    path, X, bags, _, stands_out = made
     ranker = load_model(model)
     rows = X @ ranker.coef
-    best, deciding, names = of_bags(rows, bags)
-    figures = here("eval", path, "--model", model, "-m", "AP").stdout
+    best, _deciding, names = of_bags(rows, bags)
+    figures = run("eval", path, "--model", model, "-m", "AP").stdout
     assert f"{average_precision_score(names < 20, best):.6f}" in figures
     assert "60 (20 positive)" in figures
     truth = write(tmp_path / "truth.svm", stands_out.astype(int), bags, X)
-    figures = here("eval", truth, "--model", model, "-m", "AP", "--bags", "ignore").stdout
+    figures = run("eval", truth, "--model", model, "-m", "AP", "--bags", "ignore").stdout
     assert f"{average_precision_score(stands_out, rows):.6f}" in figures
-    report = tmp_path / "report.html"
-    here("train", "-q", "--latent", "-C", "1x", path, "--run-dir", tmp_path / "run")
-    here("report", tmp_path / "run", report)
+    report = tmp_path / "run" / "report.html"
+    run("train", "-q", "--latent", "-C", "1x", path, "--run-dir", tmp_path / "run")
+    run("report", tmp_path / "run")
     assert "stands for its bag" in report.read_text()
     assert "best rows" in report.read_text()
 
 
-def test_one_against_the_rest(made, here, tmp_path, scored):
-    path, X, bags, _, _ = made
+def test_one_against_the_rest(made, run, tmp_path, scored):
+    _path, X, bags, _, _ = made
     labels = bags % 3
     data = write(tmp_path / "classes.svm", labels, bags, X)
-    here("train", "-q", "--latent", "--one-vs-rest", "-C", "1x", data, tmp_path / "m")
-    lines = here("predict", data, tmp_path / "m").stdout.splitlines()
+    run("train", "-q", "--latent", "--one-vs-rest", "-C", "1x", data, tmp_path / "m")
+    lines = run("predict", data, tmp_path / "m").stdout.splitlines()
     assert len(lines) == 60
     table = np.array([[float(score) for score in line.split("\t")] for line in lines])
     for at, label in enumerate((0, 1, 2)):
-        alone = here("train", "-q", "--latent", "-C", "1x", data, tmp_path / "one", "--positive-label", label)
+        alone = run("train", "-q", "--latent", "-C", "1x", data, tmp_path / "one", "--positive-label", label)
         assert alone.stdout == ""
         ranker = load_any_model(tmp_path / "m").ranker(label)
         assert ranker.coef.tolist() == load_model(tmp_path / "one").coef.tolist()
         np.testing.assert_allclose(table[:, at], of_bags(X @ ranker.coef + ranker.intercept, bags)[0], rtol=1e-12)
-    assert "mean" in here("eval", data, "--model", tmp_path / "m", "-m", "AP").stdout
+    assert "\n2 " in run("eval", data, "--model", tmp_path / "m", "-m", "AP").stdout
 
 
 @pytest.mark.parametrize("nms", [None, 0.3])
-def test_detections(made, model, here, tmp_path, nms):
-    path, X, bags, labels, stands_out = made
+def test_detections(made, model, run, tmp_path, nms):
+    path, X, bags, _, stands_out = made
     corners = np.random.default_rng(1).integers(0, 20, size=(bags.size, 2))
     boxes = np.hstack([corners, corners + 10])
     np.save(tmp_path / "boxes.npy", boxes)
     more = [] if nms is None else ["--nms", nms]
     asked = ("--boxes", tmp_path / "boxes.npy", *more)
-    here("predict", path, model, tmp_path / "det_x_1.txt", *asked, "--detections", "voc")
+    run("predict", path, model, tmp_path / "det_x_1.txt", *asked, "--detections", "voc")
     lines = [line.split() for line in (tmp_path / "det_x_1.txt").read_text().splitlines()]
-    here("predict", path, model, tmp_path / "found.json", *asked, "--detections", "coco")
+    run("predict", path, model, tmp_path / "found.json", *asked, "--detections", "coco")
     entries = json.loads((tmp_path / "found.json").read_text())
     assert len(lines) == len(entries) <= bags.size
     assert (len(lines) == bags.size) == (nms is None)
@@ -143,8 +143,9 @@ def test_detections(made, model, here, tmp_path, nms):
     for bag in range(60):
         mine = np.flatnonzero((bags == bag) & stands_out)
         (folder / f"{bag}.txt").write_text("".join(f"1 {' '.join(map(str, boxes[row].tolist()))}\n" for row in mine))
-    result = here("eval-detections", folder, tmp_path / "det_x_1.txt", "--format", "text,voc", code=None)
-    assert result.code in (0, 2)
+    read = ("--format", "text,voc")
+    figures = run("eval-detections", folder, tmp_path / "det_x_1.txt", *read).stdout
+    assert "AP" in figures
 
 
 @pytest.mark.parametrize(
@@ -156,11 +157,11 @@ def test_detections(made, model, here, tmp_path, nms):
         (["--boxes", "missing.npy", "--detections", "voc"], "missing.npy", 66),
     ],
 )
-def test_what_does_not_go_together(made, model, here, options, says, code):
-    assert says in here("predict", made[0], model, *options, code=code).stderr
+def test_what_does_not_go_together(made, model, run, options, says, code):
+    assert says in run("predict", made[0], model, *options, code=code).stderr
 
 
-def test_what_needs_bags(made, model, here, tmp_path):
+def test_what_needs_bags(made, model, run, tmp_path):
     plain = tmp_path / "plain.svm"
     plain.write_text(made[0].read_text().replace("bag:", "qid:"))
     for command in (
@@ -169,9 +170,9 @@ def test_what_needs_bags(made, model, here, tmp_path):
         ("predict", plain, model),
         ("eval", plain, "--model", model),
     ):
-        assert "in none" in here(*command, code=65).stderr
-    here("train", "-q", "--bags", "ignore", "--bound", "hinge", made[0], tmp_path / "rows.model")
-    refused = here("predict", made[0], tmp_path / "rows.model", "--instances", code=2).stderr
+        assert "in none" in run(*command, code=65).stderr
+    run("train", "-q", "--bags", "ignore", "--bound", "hinge", made[0], tmp_path / "rows.model")
+    refused = run("predict", made[0], tmp_path / "rows.model", "--instances", code=2).stderr
     assert "--instances is for a model of bags" in refused
-    assert "--start is for --latent" in here("train", "--start", "anneal", made[0], tmp_path / "m", code=2).stderr
-    assert "give one" in here("train", "--latent", "--pool", "max", made[0], tmp_path / "m", code=2).stderr
+    assert "--start is for --latent" in run("train", "--start", "anneal", made[0], tmp_path / "m", code=2).stderr
+    assert "give one" in run("train", "--latent", "--pool", "max", made[0], tmp_path / "m", code=2).stderr
