@@ -29,12 +29,14 @@ from apsvm.cli.shared import (
 from apsvm.cli.trainer_options import LossName, option_name, refuse_options_of_others, trainer_options, usage_errors
 from apsvm.cli.training import (
     bad_data,
+    check_bag_options,
     check_data,
     check_inputs,
     check_output,
     described,
     feature_options,
     label_options,
+    pool_option,
     read_to_train,
     signals_caught,
     training_options,
@@ -101,6 +103,7 @@ class CvCommand(click.Command):
     "--seed", type=click.IntRange(0), default=0, show_default=True,
     help="Seed of the folds, and of what is random in training.",
 )  # fmt: skip
+@pool_option(multiple=True)
 @training_options
 @config_option
 def cv(data: str, read: ReadOptions, **given: Any) -> int:
@@ -175,7 +178,8 @@ class _Run:
         from apsvm.metrics import MetricError
         from apsvm.metrics.evaluate import parse_metrics
 
-        tries_all = not any(given_by_user(name) for name in ("loss", "features", *_tried()))
+        check_bag_options(read, given)
+        tries_all = not any(given_by_user(name) for name in ("loss", "features", *_tried())) and len(given["pool"]) < 2
         refuse_options_of_others(given["loss"])
         try:
             metrics = parse_metrics(given["metric"])
@@ -186,7 +190,7 @@ class _Run:
             replace(read, threads=given["jobs"]),
             given,
             metrics,
-            [_grid(loss, given) for loss in given["loss"]],
+            [_grid(loss, given, pool) for loss in given["loss"] for pool in given["pool"] or (None,)],
             tries_all,
         )
         run._check()
@@ -200,12 +204,14 @@ class _Run:
     def _check(self) -> None:
         """Finds out now what would otherwise be found out after the work."""
         given = self.given
+        if len(set(given["pool"])) < len(given["pool"]):
+            raise click.UsageError("--pool: the same names are given twice")
         inputs: dict[str, str | None] = {"query_weights": given["query_weights"]}
         families = set()
         for grid in self.grids:
             trainer = grid.trainer
             label_options(given, trainer)
-            feature_options(given, trainer)
+            feature_options(given, trainer, next(iter(given["pool"]), None))
             check_inputs(trainer)
             inputs |= trainer.inputs()
             if given["query_weights"] is not None and trainer.takes_query_weights and not trainer.uses_queries:
@@ -222,8 +228,14 @@ class _Run:
             raise click.UsageError("the model and --json cannot go to the same place")
 
     def read(self) -> Dataset:
-        """The data."""
-        return read_to_train(self.data, self.read_options)
+        """The data; its bags as rows where only one way to pool them is tried."""
+        from apsvm.trainers.fitting import bags_settled
+
+        dataset, pools = read_to_train(self.data, self.read_options), self.given["pool"]
+        if len(pools) != 1:
+            return dataset
+        with reading(dataset.source):
+            return bags_settled(dataset, self.grids[0].trainer, pools[0])
 
     def search(self, dataset: Dataset) -> SettingsSearch:
         """What is to be done on these rows; ends the command if they do not fit."""
@@ -262,7 +274,7 @@ class _Run:
             dataset,
             self.metrics,
             labels=label_options(given, trainer),
-            features=feature_options(given, trainer),
+            features=feature_options(given, trainer, next(iter(given["pool"]), None)),
             common={"time_limit": given["time_limit"], "seed": given["seed"]},
             folds=given["folds"] if given_by_user("folds") else None,
             seed=given["seed"],
@@ -294,7 +306,7 @@ class _Run:
         done: list[OuterFold] = []
         with bad_data(search.dataset.source):
             folds = nested(
-                search.dataset, search.target, self.metrics, again,
+                search.given, search.target, self.metrics, again,
                 folds=given["folds"], seed=given["seed"], jobs=given["jobs"], should_stop=stop.should_stop,
             )  # fmt: skip
             for number, fold in enumerate(folds, 1):
@@ -418,8 +430,8 @@ def _tried() -> set[str]:
     return {param.name or "" for param in trainer_options(as_lists=True, without=_WITHOUT)}
 
 
-def _grid(loss: str, given: JsonObject) -> Grid:
-    """What is tried of a loss; what cannot be ends the command."""
+def _grid(loss: str, given: JsonObject, pool: tuple[str, ...] | None = None) -> Grid:
+    """What is tried of a loss, and of bags pooled so; what cannot be ends the command."""
     from apsvm.selection.grids import Grid
 
     trainer = trainer_of(loss)
@@ -429,4 +441,5 @@ def _grid(loss: str, given: JsonObject) -> Grid:
     fixed = {name: given[key] for name, (key, about) in known.items() if about.grid is None and key in given}
     with usage_errors(loss):
         settings = trainer.Settings(**fixed, time_limit=given["time_limit"], seed=given["seed"])
-        return Grid.of(lambda one: trainer(loss, one, said), settings, named)
+        grid = Grid.of(lambda one: trainer(loss, one, said), settings, named)
+    return grid if pool is None else replace(grid, features=feature_options(given, grid.trainer, pool))
