@@ -82,17 +82,15 @@ class BestRow(Trainer[Settings]):
         yield Outcome(w=np.eye(data.rows.dimension)[0], settings=self.settings, state="done")
 
 
-def grid(loss: str, pool: tuple[str, ...] | None, **settings: Any) -> Grid:
+def grid(loss: str, pool: tuple[str, ...] | None) -> Grid:
     trainer = BestRow if loss == "best-row" else trainer_of(loss)
-    named = {} if loss == "best-row" else {"C": (1.0,)}
-    return Grid.of(
-        lambda one: trainer(loss, one), trainer.Settings(**settings), named, features=FeatureOptions(pool=pool)
-    )
+    named: dict[str, Any] = {} if loss == "best-row" else {"C": (1.0,), "bound": ("hinge",)}
+    return Grid.of(lambda one: trainer(loss, one), trainer.Settings(), named, features=FeatureOptions(pool=pool))
 
 
 def test_pools_and_a_trainer_of_bags_on_the_same_folds(rng: np.random.Generator) -> None:
     dataset = made(rng)
-    grids = [grid("best-row", None), *(grid("ap", pool, bound="hinge") for pool in (("max",), ("mean", "min")))]
+    grids = [grid("best-row", None), *(grid("ap", pool) for pool in (("max",), ("mean", "min")))]
     search = SettingsSearch(dataset, grids, parse_metrics(["AP"]), folds=4)
     search.run(jobs=1)
     candidates = search.candidates()
@@ -117,10 +115,8 @@ def test_pools_and_a_trainer_of_bags_on_the_same_folds(rng: np.random.Generator)
 def test_judged_as_the_dataset_of_bags_is(rng: np.random.Generator) -> None:
     """A pooled grid alone and one beside a trainer of bags: the same folds, the same figures."""
     dataset = made(rng)
-    alone = SettingsSearch(dataset, [grid("ap", ("max",), bound="hinge")], parse_metrics(["AP"]), folds=3)
-    beside = SettingsSearch(
-        dataset, [grid("ap", ("max",), bound="hinge"), grid("best-row", None)], parse_metrics(["AP"]), folds=3
-    )
+    alone = SettingsSearch(dataset, [grid("ap", ("max",))], parse_metrics(["AP"]), folds=3)
+    beside = SettingsSearch(dataset, [grid("ap", ("max",)), grid("best-row", None)], parse_metrics(["AP"]), folds=3)
     for search in (alone, beside):
         search.run(jobs=1)
     assert alone.candidates()[0].values("AP") == beside.candidates()[0].values("AP")
