@@ -112,7 +112,7 @@ def read_rows(
     multilabel: bool = False,
     any_base: bool = False,
 ) -> Dataset:
-    """``read_data`` as the options say; failures end the command. Rows of bags that are to be ignored have none.
+    """``read_data`` as the options say; failures end the command.
 
     zero_based, n_features : of the model that the rows are for
     multilabel : whether or not the user said so
@@ -144,7 +144,7 @@ def read_rows(
             bags=bags,
             bag_label="own" if read.ignores_bags else read.bag_label,
         )
-    return replace(dataset, bags=None) if read.ignores_bags else dataset
+    return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 
 
 def read_model(path: str) -> LinearRanker:

@@ -103,7 +103,7 @@ def score_data(
     if dataset is None:
         several = any(table.shape[1] > 1 for table in tables.values())
         dataset = read_rows(data, read, zero_based=True, multilabel=several, any_base=True)
-    if dataset.bags is not None:
+    if dataset.bags is not None and not dataset.ignores_bags:
         dataset = _of_what_is_scored(dataset, tables)
     for path, table in tables.items():
         columns[path], labels = _columns_of(table, path, dataset, options.positive_label)

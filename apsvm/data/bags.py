@@ -9,7 +9,7 @@ O(n log n).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from apsvm.data.dataset import DataError, Dataset, LabelSets, shown_label
 BAG_LABELS = ("same", "any", "own")
 
 Integers: TypeAlias = NDArray[np.int64]
+T = TypeVar("T", np.bool_, np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +67,13 @@ class Bags:
     def n_bags(self) -> int:
         return self.ids.size
 
+    def best(self, values: NDArray[T]) -> NDArray[T]:
+        """The highest of ``values`` (n,), of the rows as they stand in the file, in each bag : (n_bags,)."""
+        result: NDArray[T] = np.maximum.reduceat(
+            values if self.order is None else values[self.order], self.offsets[:-1]
+        )
+        return result
+
     @property
     def first(self) -> Integers:
         """The first row of each bag : (n_bags,) int64."""
@@ -93,10 +101,20 @@ def deciding_rows(bags: Bags, scores: NDArray[np.float64]) -> Integers:
 
 
 def bags_of(dataset: Dataset) -> Bags | None:
-    """The bags of its rows; None where it has none."""
-    if dataset.bags is None:
+    """The bags of its rows; None where it has none, or they are ignored."""
+    if dataset.bags is None or dataset.ignores_bags:
         return None
     return Bags.of_rows(dataset.bags, dataset.relevance, dataset.groups)
+
+
+def rows_of_bags(dataset: Dataset, which: Integers) -> Integers:
+    """The rows, ascending, of the bags ``which`` (m,) int64, numbered as ``Bags`` does; without bags, of the rows."""
+    bags = bags_of(dataset)
+    if bags is None:
+        return which
+    chosen = np.zeros(bags.n_bags, dtype=np.bool_)
+    chosen[which] = True
+    return np.flatnonzero(chosen[bags.bag_of_row])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,8 +159,7 @@ def with_bags(dataset: Dataset, ids: Integers | None, places: Places, rule: str 
         return replace(dataset, bags=ids)
     if dataset.label_sets is not None:
         return replace(dataset, bags=ids, label_sets=_united(dataset.label_sets, bags, bag))
-    labels = dataset.relevance if bags.order is None else dataset.relevance[bags.order]
-    return replace(dataset, bags=ids, relevance=np.maximum.reduceat(labels, bags.offsets[:-1])[bag])
+    return replace(dataset, bags=ids, relevance=bags.best(dataset.relevance)[bag])
 
 
 def ids_of_offsets(numbers: Integers, n: int) -> Integers | None:

@@ -26,7 +26,7 @@ _DENSE_FROM = 0.2
 
 
 def pooled(dataset: Dataset, pool: Sequence[str]) -> Dataset:
-    """The data set with a row a bag, in the order of the bags' first rows.
+    """The data set with a row a bag, in the order of the bags' first rows; one that is pooled so already stays.
 
     Parameters
     ----------
@@ -36,6 +36,8 @@ def pooled(dataset: Dataset, pool: Sequence[str]) -> Dataset:
     ------
     DataError : its rows are in no bags
     """
+    if dataset.pool == tuple(pool):
+        return dataset
     bags = bags_of(dataset)
     if bags is None:
         raise DataError(
@@ -51,12 +53,15 @@ def pooled(dataset: Dataset, pool: Sequence[str]) -> Dataset:
         costs=None if dataset.costs is None else dataset.costs[first],
         label_sets=None if dataset.label_sets is None else dataset.label_sets.of(first),
         bags=None,
+        pool=tuple(pool),
         instances=int(dataset.X.shape[0]),
     )
 
 
 def pooled_rows(X: Matrix, bags: Bags, pool: Sequence[str]) -> Matrix:
-    """(n_bags, k·d), dense or CSR as X (n, d) is, and of its type; means are rounded once."""
+    """(n_bags, k·d), dense or CSR as X (n, d) is (dense for k = 0), and of its type."""
+    if not pool:
+        return np.zeros((bags.n_bags, 0), dtype=X.dtype)
     n, d = X.shape
     sparse = sp.issparse(X)
     values = X.nnz if sparse else n * d
@@ -112,8 +117,6 @@ def _of_sparse(rows: sp.csr_array, starts: NDArray[np.int64], pool: Sequence[str
         blocks = [sp.csr_array(block) for block in _of_dense(rows.toarray(), starts, pool)]
     else:
         blocks = _of_few_values(rows, starts, pool)
-    if not blocks:
-        return sp.csr_array((starts.size, 0), dtype=rows.dtype)
     return sp.csr_array(sp.hstack(blocks, format="csr"))
 
 

@@ -317,13 +317,14 @@ def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | No
     """
     if pool is not None:
         return pooled(dataset, pool)
-    if dataset.bags is not None and not trainer.takes_bags:
+    has_bags = dataset.bags is not None and not dataset.ignores_bags
+    if has_bags and not trainer.takes_bags:
         raise DataError(
             f"{dataset.source}: its rows are in bags, say what becomes of them: --latent, the best row of a bag "
             "decides; --pool mean or --pool min,mean,max (pool=), each bag becomes a row; --bags ignore, every row for "
             "itself"
         )
-    if dataset.bags is None and trainer.takes_bags:
+    if trainer.takes_bags and not has_bags:
         raise DataError(f"{dataset.source}: this training is of bags, and its rows are in none: bag:INT or --bags FILE")
     return dataset
 

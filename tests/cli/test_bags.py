@@ -194,3 +194,59 @@ def test_a_report_of_bags(made, here, tmp_path):
     here("report", tmp_path / "run")
     page = (tmp_path / "run" / "report.html").read_text()
     assert "max(1)" in page
+
+
+def test_cv_compares_pools(made, here, tmp_path):
+    results = tmp_path / "results.json"
+    here(
+        "cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x,10x", "--folds", 4, "--json", results,
+        "--pool", "mean", "--pool", "min,max", "-o", tmp_path / "m",
+    )  # fmt: skip
+    found = json.loads(results.read_text())
+    assert found["folds_of"] == "bags, stratified"
+    assert (found["data"]["rows"], sum(found["data"]["test_rows"])) == (40, 40)
+    assert [one["pool"] for one in found["settings"]] == ["mean", "mean", "min,max", "min,max"]
+    chosen = next(one for one in found["settings"] if one["chosen"])
+    assert ",".join(load_model(tmp_path / "m").header.features.pool) == chosen["pool"]
+    table = here("cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--pool", "mean", "--pool", "max").stdout
+    assert table.split()[0] == "pool"
+    assert "are given twice" in here("cv", made[0], "--pool", "mean", "--pool", "mean", code=2).stderr
+
+
+def test_cv_of_one_pool_is_that_of_its_rows(made, here, tmp_path):
+    results = [tmp_path / "a.json", tmp_path / "b.json"]
+    here("cv", "-q", made[0], "--loss", "auc", *HINGE, "-C", "1x", "--pool", "mean", "--json", results[0])
+    here(
+        "cv",
+        "-q",
+        made[0],
+        "--loss",
+        "auc",
+        *HINGE,
+        "-C",
+        "1x",
+        "--pool",
+        "mean",
+        "--pool",
+        "max",
+        "--json",
+        results[1],
+    )
+    one, two = (json.loads(path.read_text())["settings"][0]["metrics"] for path in results)
+    assert one == two
+
+
+def test_cv_of_rows_parts_no_bag(made, here, tmp_path):
+    results = tmp_path / "results.json"
+    here("cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--bags", "ignore", "--json", results)
+    found = json.loads(results.read_text())
+    assert found["folds_of"] == "bags, stratified"
+    assert found["data"]["rows"] == len(made[1])
+
+
+def test_nested_cv_of_pools(made, here):
+    out = here(
+        "cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--pool", "mean", "--pool", "max", "--nested",
+        "--folds", 3,
+    ).stdout  # fmt: skip
+    assert "nested, 3 folds: AP" in out

@@ -83,6 +83,11 @@ def test_a_sum_beyond_float64_has_a_mean(sparse: bool) -> None:
     np.testing.assert_allclose(result[:, :2], [[1.5e308, 7 / 3], [0, 8]], rtol=1e-15)
 
 
+@pytest.mark.parametrize("X", [np.ones((3, 2)), sp.csr_array(np.ones((3, 2)))], ids=["dense", "sparse"])
+def test_bags_without_features(X: Any) -> None:
+    assert pooled_rows(X, bags_for(np.array([1, 2, 1])), ()).shape == (2, 0)
+
+
 def test_a_huge_width() -> None:
     X = sp.csr_array((np.array([2.0, -3.0]), np.array([2**30, 5]), np.array([0, 1, 2])), shape=(2, 2**31 - 1))
     result = pooled_rows(X, bags_for(np.array([0, 0])), ("max", "min"))
