@@ -79,7 +79,7 @@ def _rules(evaluation: Evaluation) -> str:
     most = "all detections" if rules.most is None else f"the best {rules.most} detections of an image and class"
     difficult = "counted" if rules.count_difficult else "ignored"
     return (
-        f"{metric.rule.upper()} matching at IoU ≥ {at}, sides {side} ({rules.convention}); "
+        f"{metric.in_words}; {metric.rule.upper()} matching at IoU ≥ {at}, sides {side} ({rules.convention}); "
         f"difficult objects {difficult}; {most}; ties {rules.ties}"
     )
 
@@ -179,7 +179,12 @@ def _as_json(joined: Joined, system: System, at: int, nms: float | None) -> Json
     content: JsonDict = {
         "metrics": {name: _or_none(evaluation.mean) for name, evaluation in system.evaluations.items()},
         "rules": {
-            name: {"matching": one.metric.rule, "iou_thresholds": list(one.metric.thresholds), **asdict(one.rules)}
+            name: {
+                "average": one.metric.in_words,
+                "matching": one.metric.rule,
+                "iou_thresholds": list(one.metric.thresholds),
+                **asdict(one.rules),
+            }
             for name, one in system.evaluations.items()
         },
         "nms": nms,
