@@ -80,6 +80,19 @@ def test_the_rules_see_imports():
     assert len(FILES) > 30
 
 
+def test_detection_needs_numpy_and_the_error():
+    """Of packages beside the standard library's, and of ``data``."""
+    for path in FILES:
+        if part_of(path) != "detection":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("apsvm.data"):
+                assert [alias.name for alias in node.names] == ["DataError"]
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert {name.split(".")[0] for name in names} <= {"apsvm", "numpy", *sys.stdlib_module_names}
+
+
 def test_help_loads_nothing_heavy():
     code = (
         "import sys, apsvm.cli; "

@@ -79,7 +79,7 @@ def files_in(folder: str, suffix: str) -> list[tuple[str, str]]:
         names = sorted(
             entry.name
             for entry in entries
-            if entry.name.lower().endswith(suffix) and not entry.name.startswith(".") and not entry.is_dir()
+            if entry.name.lower().endswith(suffix) and not entry.name.startswith(".") and entry.is_file()
         )
     if not names:
         raise DataError(f"{folder}: expected files *{suffix} in this folder, found none")
