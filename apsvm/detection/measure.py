@@ -167,7 +167,8 @@ class Rows:
             repeats = times[:, self.of_image]
             rows = np.repeat(np.tile(rows, len(times)), repeats.ravel())
             number = self.of_class[rows] + n_classes * np.repeat(np.arange(len(times)), repeats.sum(axis=1))
-        numbers, codes = np.unique(number, return_inverse=True)
+        begins = np.diff(number, prepend=-1) > 0  # the numbers rise
+        numbers, codes = number[begins], np.cumsum(begins) - 1
         table = RankingTable.from_checked(
             self.scores[rows], self.relevant[rows], None, _TABLE_TIES[ties],
             codes=codes, n_rankings=numbers.size, ranked=self.ranked[rows], in_order=True,
