@@ -84,7 +84,7 @@ def test_lists_without_both_classes_count_for_nothing(make):
     assert gradient[[0, 3]].any(1).all()
 
 
-@pytest.mark.parametrize("shape", [(0,), (1,), (5,), (0, 4), (3, 0), (3, 1), (2, 4)])
+@pytest.mark.parametrize("shape", [(0,), (1,), (5,), (0, 4), (3, 0), (1, 1), (2, 4)])
 @pytest.mark.parametrize("positive", [True, False])
 def test_nothing_that_counts(make, shape, positive):
     scores = torch.zeros(shape, requires_grad=True)
