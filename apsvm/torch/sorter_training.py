@@ -1,0 +1,244 @@
+"""Training a sorter on made lists (§3.1 and §4.1.1 of the paper): min_Θ mean_n ‖f_Θ(y_n) − rk(y_n)‖₁ / L by Adam, whose
+step length is halved every so many lists.
+
+The lists of step t depend on the seed and t alone, so that a training that goes on from its file takes the same steps, to
+the bit, as one that never stopped (on the same device, with as many threads).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+
+import torch
+from torch import Tensor
+
+from apsvm.files import read_bytes, write_whole
+from apsvm.records import Log, NoLog
+from apsvm.torch.checkpoint import CheckpointError, SorterHeader, field, fill, sealed, unsealed
+from apsvm.torch.ranks import exact_ranks
+from apsvm.torch.score_lists import draw_lists, seeded
+from apsvm.torch.sorters import SORTERS, Sorter, SorterError, make_sorter
+
+#: Lists of an epoch, by which the paper counts.
+EPOCH = 100_000
+#: A line of progress after so many steps, or seconds if they come first.
+STEPS_A_LINE, SECONDS_A_LINE = 20, 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SorterSettings:
+    """What is trained, and how.
+
+    Attributes
+    ----------
+    architecture : a name of ``make_sorter``
+    length : scores of a list
+    batch : lists of a step
+    learning_rate : Adam's step length at first
+    halve_every : lists after which it is halved
+    seed : of the first weights and of the lists
+    """
+
+    architecture: str
+    length: int = 100
+    batch: int = 512
+    learning_rate: float = 1e-3
+    halve_every: int = 100 * EPOCH
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("length", "batch", "halve_every"):
+            if getattr(self, name) < 1:
+                raise SorterError(f"expected {name} of 1 or more, found {getattr(self, name)!r}")
+        if not 0 < self.learning_rate < float("inf"):
+            raise SorterError(f"expected a finite learning_rate above 0, found {self.learning_rate!r}")
+        if self.seed < 0:
+            raise SorterError(f"expected a seed of 0 or more, found {self.seed!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class SorterProgress:
+    """After some steps.
+
+    steps, seen : so far, and the lists of them
+    l1 : mean over the lists since the last progress
+    learning_rate : of the last step
+    seconds : since this run began
+    """
+
+    steps: int
+    seen: int
+    l1: float
+    learning_rate: float
+    seconds: float
+
+
+class SorterTraining:
+    """A sorter with the state of its optimiser: ``run`` goes on, ``save`` and ``resumed`` are its file.
+
+    Raises
+    ------
+    SorterError : an architecture that has nothing to train, or bad settings
+    """
+
+    def __init__(self, settings: SorterSettings, device: str | torch.device = "cpu") -> None:
+        if not SORTERS[SORTERS.spelled(settings.architecture).form].trained:
+            raise SorterError(f"sorter {settings.architecture!r} needs no training")
+        self.settings = settings
+        self.steps = 0
+        self.device = torch.device(device)
+        # The first weights are drawn on the CPU, and the state of nobody's generator changes.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(settings.seed)
+            self.sorter: Sorter = make_sorter(settings.architecture, settings.length)
+        self.sorter.to(self.device)
+        self._optimizer = self._new_optimizer()
+
+    @property
+    def seen(self) -> int:
+        """Lists so far."""
+        return self.steps * self.settings.batch
+
+    @property
+    def learning_rate(self) -> float:
+        """Of the next step."""
+        halvings = min(self.seen // self.settings.halve_every, 1000)
+        return self.settings.learning_rate * 0.5**halvings
+
+    def step(self) -> Tensor:
+        """One batch: its L1 before the step, a scalar on the device. Raises FloatingPointError once it is not finite."""
+        settings = self.settings
+        scores, _ = draw_lists(seeded(settings.seed, self.steps), settings.batch, settings.length)
+        ranks = exact_ranks(scores).to(self.device)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.learning_rate
+        self._optimizer.zero_grad()
+        error = (self.sorter(scores.to(self.device)) - ranks).abs().mean()
+        error.backward()  # type: ignore[no-untyped-call]
+        self._optimizer.step()
+        self.steps += 1
+        return error.detach()
+
+    def run(
+        self,
+        *,
+        samples: int | None = None,
+        time_limit: float | None = None,
+        progress: Callable[[SorterProgress], None] = lambda _: None,
+        log: Log | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> str:
+        """Steps until ``samples`` lists have been seen in all, or ``time_limit`` seconds have passed, or
+        ``should_stop``; why it stopped: "all lists seen", "time limit" or "interrupted".
+
+        Raises
+        ------
+        FloatingPointError : L1 is no longer finite
+        """
+        log = log or NoLog()
+        began = time.monotonic()
+        log.write("start", **asdict(self.settings), samples=samples, steps=self.steps, seen=self.seen)
+        errors: list[Tensor] = []
+        shown = 0.0
+        state = ""
+        self.sorter.train()
+        while not state:
+            seconds = time.monotonic() - began
+            if samples is not None and self.seen >= samples:
+                state = "all lists seen"
+            elif time_limit is not None and seconds >= time_limit:
+                state = "time limit"
+            elif should_stop():
+                state = "interrupted"
+            if errors and (state or len(errors) >= STEPS_A_LINE or seconds - shown >= SECONDS_A_LINE):
+                line = self._progress(errors, seconds)
+                progress(line)
+                log.write("batches", **asdict(line))
+                errors, shown = [], seconds
+            if not state:
+                rate = self.learning_rate
+                self._last_rate = rate
+                errors.append(self.step())
+        log.write("end", state=state, steps=self.steps, seen=self.seen)
+        return state
+
+    def header(self, l1: float = torch.nan, climb: float = torch.nan) -> SorterHeader:
+        """What the sorter's file says of it."""
+        return SorterHeader(
+            architecture=self.sorter.architecture,
+            arguments=self.sorter.arguments(),
+            length=self.sorter.length,
+            trained_length=self.settings.length,
+            seen=self.seen,
+            l1=l1,
+            climb=climb,
+            seed=self.settings.seed,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes all that a later run needs to go on, or nothing; OSError if it cannot be written."""
+        tensors = {f"sorter.{name}": tensor for name, tensor in self.sorter.state_dict().items()}
+        for name, parameter in self.sorter.named_parameters():
+            for moment in _MOMENTS:
+                if parameter in self._optimizer.state:
+                    tensors[f"{moment}.{name}"] = self._optimizer.state[parameter][moment]
+        write_whole(path, sealed({"kind": "training", "settings": asdict(self.settings), "steps": self.steps}, tensors))
+
+    @classmethod
+    def resumed(cls, path: str | os.PathLike[str], device: str | torch.device = "cpu") -> SorterTraining:
+        """The training in the file that ``save`` wrote.
+
+        Raises
+        ------
+        CheckpointError : it is damaged, or no training
+        OSError : it cannot be read
+        """
+        try:
+            header, tensors = unsealed(read_bytes(path))
+            if header.get("kind") != "training":
+                raise CheckpointError(f"it holds no training but {header.get('kind')!r}")
+            training = cls(_settings(field(header, "settings", dict)), device)
+            training._continue(field(header, "steps", int), tensors)
+        except (CheckpointError, SorterError) as error:
+            raise CheckpointError(f"{os.fspath(path)}: {error}") from None
+        return training
+
+    def _continue(self, steps: int, tensors: Mapping[str, Tensor]) -> None:
+        fill(self.sorter, _under("sorter", tensors))
+        self.sorter.to(self.device)
+        self.steps = steps
+        self._optimizer = self._new_optimizer()
+        moments = {moment: _under(moment, tensors) for moment in _MOMENTS}
+        for name, parameter in self.sorter.named_parameters():
+            if steps:
+                state = {moment: of_name[name].to(self.device) for moment, of_name in moments.items()}
+                self._optimizer.state[parameter] = {"step": torch.tensor(float(steps)), **state}
+
+    def _new_optimizer(self) -> torch.optim.Adam:
+        return torch.optim.Adam(self.sorter.parameters(), lr=self.settings.learning_rate)
+
+    def _progress(self, errors: list[Tensor], seconds: float) -> SorterProgress:
+        l1 = float(torch.stack(errors).double().mean())
+        if not l1 < float("inf"):
+            raise FloatingPointError(f"L1 is {l1} after {self.steps} steps: a smaller learning rate may help")
+        return SorterProgress(self.steps, self.seen, l1, self._last_rate, seconds)
+
+
+#: What Adam keeps of each parameter.
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(f"{prefix}."): tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")
+    }
+
+
+def _settings(content: Mapping[str, object]) -> SorterSettings:
+    try:
+        return SorterSettings(**content)  # type: ignore[arg-type]
+    except TypeError as error:
+        raise CheckpointError(f"its header's settings are no sorter's: {error}") from None
