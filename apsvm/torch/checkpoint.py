@@ -1,8 +1,8 @@
 """The file of a sorter: safetensors, so that it holds arrays and JSON and can run nothing, and damage is found.
 
-The format's metadata hold one text, the JSON object ``header``, whose ``sha256`` is the digest of the whole file with 64
-zeros in its place. safetensors itself loads a file in which a bit has changed; here one changed byte, of the tensors, of
-their names or of the header, is a ``CheckpointError``.
+The format's metadata hold one text, the JSON object ``header``, whose ``sha256`` is the digest of the whole file with
+64 zeros in its place. safetensors itself loads a file in which a bit has changed; here one changed byte, of the
+tensors, of their names or of the header, is a ``CheckpointError``.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def sealed(header: JsonObject, tensors: Mapping[str, Tensor]) -> bytes:
 
     text = json.dumps({**header, _DIGEST: _BLANK}, allow_nan=False, sort_keys=True)
     arrays = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    content = save(arrays, metadata={"header": text})
+    content: bytes = save(arrays, metadata={"header": text})
     digest = hashlib.sha256(content).hexdigest()
     return content.replace(_BLANK.encode(), digest.encode(), 1)
 

@@ -1,8 +1,8 @@
 """Training a sorter on made lists (§3.1 and §4.1.1 of the paper): min_Θ mean_n ‖f_Θ(y_n) − rk(y_n)‖₁ / L by Adam, whose
 step length is halved every so many lists.
 
-The lists of step t depend on the seed and t alone, so that a training that goes on from its file takes the same steps, to
-the bit, as one that never stopped (on the same device, with as many threads).
+The lists of step t depend on the seed and t alone, so that a training that goes on from its file takes the same steps,
+to the bit, as one that never stopped (on the same device, with as many threads).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from apsvm.files import read_bytes, write_whole
 from apsvm.records import Log, NoLog
@@ -36,6 +36,8 @@ class SorterSettings:
     ----------
     architecture : a name of ``make_sorter``
     length : scores of a list
+    longest : of sorters that take lists of any length: each batch has a length of its own, from ``length`` to this,
+        small ones as likely as large ones on a logarithmic scale; None: all have ``length``
     batch : lists of a step
     learning_rate : Adam's step length at first
     halve_every : lists after which it is halved
@@ -44,6 +46,7 @@ class SorterSettings:
 
     architecture: str
     length: int = 100
+    longest: int | None = None
     batch: int = 512
     learning_rate: float = 1e-3
     halve_every: int = 100 * EPOCH
@@ -53,10 +56,26 @@ class SorterSettings:
         for name in ("length", "batch", "halve_every"):
             if getattr(self, name) < 1:
                 raise SorterError(f"expected {name} of 1 or more, found {getattr(self, name)!r}")
+        if self.longest is not None and not (self._takes_any_length() and self.longest >= self.length):
+            raise SorterError(
+                f"sorter {self.architecture!r} takes lists of one length: no longest"
+                if self.longest >= self.length
+                else f"expected longest to be at least the length {self.length}, found {self.longest!r}"
+            )
         if not 0 < self.learning_rate < float("inf"):
             raise SorterError(f"expected a finite learning_rate above 0, found {self.learning_rate!r}")
         if self.seed < 0:
             raise SorterError(f"expected a seed of 0 or more, found {self.seed!r}")
+
+    def _takes_any_length(self) -> bool:
+        return not SORTERS[SORTERS.spelled(self.architecture).form].fixed_length
+
+    def length_of(self, generator: Generator) -> int:
+        """Of a batch."""
+        if self.longest is None:
+            return self.length
+        share = float(torch.rand((), generator=generator, dtype=torch.float64))
+        return min(self.longest, int(self.length * ((self.longest + 1) / self.length) ** share))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +128,16 @@ class SorterTraining:
         return self.settings.learning_rate * 0.5**halvings
 
     def step(self) -> Tensor:
-        """One batch: its L1 before the step, a scalar on the device. Raises FloatingPointError once it is not finite."""
+        """One batch: its L1 before the step, a scalar on the device."""
         settings = self.settings
-        scores, _ = draw_lists(seeded(settings.seed, self.steps), settings.batch, settings.length)
+        generator = seeded(settings.seed, self.steps)
+        scores, _ = draw_lists(generator, settings.batch, settings.length_of(generator))
         ranks = exact_ranks(scores).to(self.device)
         for group in self._optimizer.param_groups:
             group["lr"] = self.learning_rate
         self._optimizer.zero_grad()
         error = (self.sorter(scores.to(self.device)) - ranks).abs().mean()
-        error.backward()  # type: ignore[no-untyped-call]
+        error.backward()
         self._optimizer.step()
         self.steps += 1
         return error.detach()

@@ -42,7 +42,9 @@ class Sorter(nn.Module):
         """From now on it is evaluated, never trained: batch normalisation keeps to its statistics whatever ``train``
         says, and the parameters have no gradient (the scores still do)."""
         self._is_frozen = True
-        return self.requires_grad_(False).eval()
+        self.requires_grad_(False)
+        self.eval()
+        return self
 
     def train(self, mode: bool = True) -> Self:
         super().train(mode and not self._is_frozen)

@@ -1,6 +1,6 @@
-"""The paper's convolutional sorter (Figure 3b): convolutions along the list, the last of which covers what is left of it
-and has a channel for each rank, squashed into (0, 1). Every second convolution but the first is followed by batch
-normalisation, all but the last by a PReLU. ``cnn(8)`` is of depth 8, as in Figure 4; the default is 10."""
+"""The paper's convolutional sorter (Figure 3b): convolutions along the list, the last of which covers what is left of
+it and has a channel for each rank, squashed into (0, 1). Every second convolution is followed by batch normalisation,
+all but the last by a PReLU. ``cnn(8)`` is of depth 8, as in Figure 4; the default is 10."""
 
 from __future__ import annotations
 

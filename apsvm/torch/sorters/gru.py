@@ -1,7 +1,7 @@
 """Sorters of gated recurrent units, the forms that the paper's authors tried after it.
 
-``gru-constrained`` and ``gru-sum`` add up a step's states, so that lists may have any length; ``gru-proj`` maps all states
-to all ranks. Two of them squash what goes in, σ(s/2 + 1), and what comes out.
+``gru-constrained`` and ``gru-sum`` add up a step's states, so that lists may have any length; ``gru-proj`` maps all
+states to all ranks. Two of them squash what goes in, σ(s/2 + 1), and what comes out.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 rank_i = (1 + Σ_{j≠i} σ(λ (s_j − s_i))) / L
 
-Nothing is trained and lists may have any length. λ trades the ranks' accuracy for the reach of their gradient. The paper
-compares the scores as they are (``handcrafted-raw``, λ = 10); standardised first, λ counts in the list's standard
-deviations and the ranks do not depend on the scores' scale.
+Nothing is trained and lists may have any length. λ trades the ranks' accuracy for the reach of their gradient. The
+paper compares the scores as they are (``handcrafted-raw``, λ = 10); standardised first, λ counts in the list's
+standard deviations and the ranks do not depend on the scores' scale.
 """
 
 from __future__ import annotations
