@@ -27,6 +27,7 @@ from apsvm.cli.plot import plot
 from apsvm.cli.predict import predict
 from apsvm.cli.report import report
 from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, say
+from apsvm.cli.sorter import sorter
 from apsvm.cli.train import train
 
 #: click's convention: `eval "$(_APSVM_COMPLETE=bash_source apsvm)"` switches completion on.
@@ -45,7 +46,7 @@ def commands() -> None:
     """
 
 
-for command in (train, cv, predict, evaluate, info, export, convert, plot, report, bench, doctor):
+for command in (train, cv, predict, evaluate, info, export, convert, plot, report, bench, doctor, sorter):
     commands.add_command(command)
 complete_files(commands)
 

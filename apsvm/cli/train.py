@@ -219,7 +219,7 @@ class _Run:
         as_asked, written = True, 0
         if given["run_dir"] is not None:
             make_folder(given["run_dir"])
-        with _open_log(given["log"]) as log, signals_caught() as signals:
+        with open_log(given["log"]) as log, signals_caught() as signals:
             if given["run_dir"] is not None:
                 log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
             began = time.perf_counter()
@@ -405,7 +405,7 @@ class _Log:
 
 
 @contextmanager
-def _open_log(path: str | None) -> Iterator[_Log]:
+def open_log(path: str | None) -> Iterator[_Log]:
     """The log, opened only now that there is something to write: a run that fails before has destroyed nothing."""
     from apsvm.records import JsonLinesLog, NoLog
 

@@ -18,6 +18,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+try:
+    from safetensors import SafetensorError
+    from safetensors.torch import load, save
+except ModuleNotFoundError as error:
+    raise ImportError("sorters need safetensors: pip install 'apsvm[torch]'") from error
+
 from apsvm import __version__
 from apsvm.files import read_bytes, write_whole
 from apsvm.registry import UnknownNameError
@@ -43,7 +49,8 @@ class SorterHeader:
     """What a sorter's file says of it.
 
     architecture, arguments, length : what makes it; length None: any
-    trained_length : the L of the lists it was trained on
+    trained_length, trained_longest : the L of the lists it was trained on, if the second is not None from the first to
+        the second
     distribution : what they were drawn from
     seen : how many there were
     l1, climb : its quality on ``trained_length`` (``sorter_quality``); NaN if nobody looked
@@ -55,6 +62,7 @@ class SorterHeader:
     arguments: Mapping[str, int | float]
     length: int | None
     trained_length: int
+    trained_longest: int | None
     seen: int
     l1: float
     climb: float
@@ -66,8 +74,8 @@ class SorterHeader:
         quality = {name: value if value == value else None for name, value in (("L1", self.l1), ("climb", self.climb))}
         return {
             "kind": "sorter", "architecture": self.architecture, "arguments": dict(self.arguments),
-            "length": self.length, "trained_length": self.trained_length, "distribution": self.distribution,
-            "seen": self.seen, **quality, "seed": self.seed, "apsvm": self.version,
+            "length": self.length, "trained_length": self.trained_length, "trained_longest": self.trained_longest,
+            "distribution": self.distribution, "seen": self.seen, **quality, "seed": self.seed, "apsvm": self.version,
         }  # fmt: skip
 
     @classmethod
@@ -82,6 +90,7 @@ class SorterHeader:
             architecture=field(content, "architecture", str),
             arguments=arguments,
             length=field(content, "length", (int, type(None))),
+            trained_longest=field(content, "trained_longest", (int, type(None))),
             l1=_or_nan(quality["L1"]),
             climb=_or_nan(quality["climb"]),
             distribution=field(content, "distribution", str),
@@ -110,8 +119,7 @@ def load_sorter(name: str | os.PathLike[str]) -> Sorter:
     """
     text = os.fspath(name)
     if text in SHIPPED:
-        content = (files("apsvm.torch") / "sorters" / SHIPPED[text]).read_bytes()
-        return sorter_of_bytes(content, text).sorter
+        return find_checkpoint(text).sorter
     try:
         form = SORTERS.spelled(text).form
     except UnknownNameError as error:
@@ -121,6 +129,14 @@ def load_sorter(name: str | os.PathLike[str]) -> Sorter:
     if SORTERS[form].trained:
         raise SorterError(f"sorter {text!r} must be trained first (apsvm sorter train): name its file")
     return make_sorter(text).freeze()
+
+
+def find_checkpoint(name: str | os.PathLike[str]) -> Checkpoint:
+    """As ``read_checkpoint``, but ``"attention"`` is what the package comes with."""
+    text = os.fspath(name)
+    if text not in SHIPPED:
+        return read_checkpoint(text)
+    return sorter_of_bytes((files("apsvm.torch") / "sorters" / SHIPPED[text]).read_bytes(), text)
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
@@ -172,8 +188,6 @@ def fill(sorter: Sorter, tensors: Mapping[str, Tensor]) -> None:
 
 def sealed(header: JsonObject, tensors: Mapping[str, Tensor]) -> bytes:
     """The content of a file; the same header and tensors give the same bytes."""
-    from safetensors.torch import save
-
     text = json.dumps({**header, _DIGEST: _BLANK}, allow_nan=False, sort_keys=True)
     arrays = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     content: bytes = save(arrays, metadata={"header": text})
@@ -183,9 +197,6 @@ def sealed(header: JsonObject, tensors: Mapping[str, Tensor]) -> bytes:
 
 def unsealed(content: bytes) -> tuple[JsonDict, dict[str, Tensor]]:
     """The header, without its digest, and the tensors. Raises CheckpointError."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load
-
     header = _checked(content)
     try:
         return header, load(content)

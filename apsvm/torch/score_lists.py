@@ -80,10 +80,10 @@ KINDS: Mapping[str, Kind] = {
     "uniform": Kind(3, _uniform),
     "normal": Kind(1, _normal),
     "spaced": Kind(1, _spaced_in_order),
-    "spaced, shuffled": Kind(1, _spaced_shuffled),
-    "uniform, then normal": Kind(2, _uniform_then_normal),
-    "spaced, then uniform": Kind(1, _spaced_then_uniform),
-    "whole range": Kind(1, _whole_range),
+    "shuffled": Kind(1, _spaced_shuffled),
+    "uniform|normal": Kind(2, _uniform_then_normal),
+    "shuffled|uniform": Kind(1, _spaced_then_uniform),
+    "range": Kind(1, _whole_range),
 }
 #: The kind of each of the ten types, as its place in ``KINDS``.
 _KIND_OF_TYPE = [at for at, kind in enumerate(KINDS.values()) for _ in range(kind.share)]

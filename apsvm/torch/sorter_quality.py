@@ -21,7 +21,7 @@ from apsvm.torch.score_lists import KINDS, draw_lists, seeded
 AnySorter = Callable[[Tensor], Tensor]
 
 #: Lists that the climb starts from, its steps, and their length: a tenth of the first scores' deviation.
-CLIMBS, STEPS, STEP_LENGTH = 64, 100, 0.1
+CLIMBS, STEPS, STEP_LENGTH = 32, 100, 0.1
 #: Scores that go through the sorter at once.
 SCORES_AT_ONCE = 50_000
 
@@ -35,7 +35,7 @@ class SorterQuality:
     l1 : mean absolute error of a normalised rank
     l1_by_kind : the same by the kind of list (``score_lists.KINDS``), NaN where none was drawn
     climb : Spearman correlation after the climb, −1 to 1
-    milliseconds : wall-clock time a list of forward and backward, in batches of 64
+    milliseconds : wall-clock time a list of forward and backward, in batches of 32
     """
 
     length: int

@@ -82,12 +82,14 @@ class SorterSettings:
 class SorterProgress:
     """After some steps.
 
+    number : of this progress in this run, from 1
     steps, seen : so far, and the lists of them
     l1 : mean over the lists since the last progress
-    learning_rate : of the last step
+    learning_rate : of the next step
     seconds : since this run began
     """
 
+    number: int
     steps: int
     seen: int
     l1: float
@@ -162,7 +164,7 @@ class SorterTraining:
         began = time.monotonic()
         log.write("start", **asdict(self.settings), samples=samples, steps=self.steps, seen=self.seen)
         errors: list[Tensor] = []
-        shown = 0.0
+        lines, shown = 0, 0.0
         state = ""
         self.sorter.train()
         while not state:
@@ -174,13 +176,12 @@ class SorterTraining:
             elif should_stop():
                 state = "interrupted"
             if errors and (state or len(errors) >= STEPS_A_LINE or seconds - shown >= SECONDS_A_LINE):
-                line = self._progress(errors, seconds)
+                lines += 1
+                line = self._progress(lines, errors, seconds)
                 progress(line)
                 log.write("batches", **asdict(line))
                 errors, shown = [], seconds
             if not state:
-                rate = self.learning_rate
-                self._last_rate = rate
                 errors.append(self.step())
         log.write("end", state=state, steps=self.steps, seen=self.seen)
         return state
@@ -192,6 +193,7 @@ class SorterTraining:
             arguments=self.sorter.arguments(),
             length=self.sorter.length,
             trained_length=self.settings.length,
+            trained_longest=self.settings.longest,
             seen=self.seen,
             l1=l1,
             climb=climb,
@@ -240,11 +242,11 @@ class SorterTraining:
     def _new_optimizer(self) -> torch.optim.Adam:
         return torch.optim.Adam(self.sorter.parameters(), lr=self.settings.learning_rate)
 
-    def _progress(self, errors: list[Tensor], seconds: float) -> SorterProgress:
+    def _progress(self, number: int, errors: list[Tensor], seconds: float) -> SorterProgress:
         l1 = float(torch.stack(errors).double().mean())
         if not l1 < float("inf"):
             raise FloatingPointError(f"L1 is {l1} after {self.steps} steps: a smaller learning rate may help")
-        return SorterProgress(self.steps, self.seen, l1, self._last_rate, seconds)
+        return SorterProgress(number, self.steps, self.seen, l1, self.learning_rate, seconds)
 
 
 #: What Adam keeps of each parameter.

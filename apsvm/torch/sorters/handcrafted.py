@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from apsvm.torch.ranks import standardized
+from apsvm.torch.soft_rank import soft_ranks
 from apsvm.torch.sorters.base import Sorter, SorterError
 
 
@@ -43,9 +44,7 @@ class HandcraftedSorter(Sorter):
         return standardized(scores)
 
     def ranks(self, scores: Tensor) -> Tensor:
-        x = self.lam * self.prepared(scores)
-        ahead = (x.unsqueeze(-2) - x.unsqueeze(-1)).sigmoid()  # (B, i, j); ½ where j = i
-        return (ahead.sum(dim=-1) + 0.5) / scores.shape[-1]
+        return soft_ranks(self.prepared(scores), 1 / self.lam, "logistic") / scores.shape[-1]
 
 
 class RawHandcraftedSorter(HandcraftedSorter):

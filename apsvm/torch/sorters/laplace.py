@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from apsvm.torch.ranks import standardized
+from apsvm.torch.soft_rank import soft_ranks
 from apsvm.torch.sorters.base import Sorter
 from apsvm.torch.sorters.handcrafted import checked_sharpness
 
@@ -30,7 +31,4 @@ class LaplaceSorter(Sorter):
         return {"lam": self.lam}
 
     def ranks(self, scores: Tensor) -> Tensor:
-        x = self.lam * standardized(scores)
-        d = x.unsqueeze(-2) - x.unsqueeze(-1)
-        ahead = 0.5 + 0.5 * d.sign() * (1 - (-d.abs()).exp())
-        return (ahead.sum(dim=-1) + 0.5) / scores.shape[-1]
+        return soft_ranks(standardized(scores), 1 / self.lam, "laplace") / scores.shape[-1]
