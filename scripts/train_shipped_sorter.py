@@ -1,8 +1,8 @@
 """Trains the sorter that apsvm comes with, ``load_sorter("attention")``, and says how good it is.
 
-    python scripts/train_shipped_sorter.py [--output apsvm/torch/sorters/attention.safetensors] [--samples 400000]
+    python scripts/train_shipped_sorter.py [--output apsvm/torch/sorters/attention.safetensors] [--samples 160000]
 
-Ten minutes on one core. Made lists of 10 to 200 scores; one thread, so that the same version of PyTorch gives the same
+Five minutes on one core. Made lists of 10 to 200 scores; one thread, so that the same version of PyTorch gives the same
 file.
 """
 
@@ -32,7 +32,7 @@ def show(progress: SorterProgress) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", default=str(FILE))
-    parser.add_argument("--samples", type=int, default=400_000)
+    parser.add_argument("--samples", type=int, default=160_000)
     given = parser.parse_args()
     torch.set_num_threads(1)
     settings = SorterSettings(

@@ -6,10 +6,10 @@ CPU by a generator of their own, so that a seed means the same lists on every de
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Generator, Tensor
 
@@ -89,10 +89,10 @@ KINDS: Mapping[str, Kind] = {
 _KIND_OF_TYPE = [at for at, kind in enumerate(KINDS.values()) for _ in range(kind.share)]
 
 
-def seeded(*numbers: int) -> Generator:
-    """A generator on the CPU of its own for each sequence of whole numbers, such as a seed and a step."""
-    state = np.random.SeedSequence(numbers).generate_state(2, np.uint32)
-    return torch.Generator().manual_seed((int(state[0]) << 31) ^ int(state[1]))
+def seeded(purpose: str, *numbers: int) -> Generator:
+    """A generator on the CPU, another one for each purpose and sequence of numbers, such as a seed and a step."""
+    digest = hashlib.sha256(repr((purpose, *numbers)).encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:7], "little"))
 
 
 def draw_lists(generator: Generator, lists: int, length: int) -> tuple[Tensor, Tensor]:

@@ -311,7 +311,7 @@ def _negatives_below(block: Block) -> Tensor:
     spread = scores.masked_fill(~valid, -torch.inf).amax(1) - scores.masked_fill(~valid, torch.inf).amin(1)
     distance = spread / _lengths(block).clamp(min=1).to(scores.dtype)
     shift = (highest_negative - lowest_positive + distance).clamp(min=0)
-    shift = torch.where(block.counts, shift, 0.0).detach()
+    shift = torch.where(block.counts, shift, 0.0)
     return torch.where(block.negative, scores - shift.unsqueeze(1), scores)
 
 

@@ -20,8 +20,8 @@ from apsvm.torch.score_lists import KINDS, draw_lists, seeded
 #: A function of (B, L) scores to (B, L) ranks, with a gradient: a ``Sorter``, or anybody's.
 AnySorter = Callable[[Tensor], Tensor]
 
-#: Lists that the climb starts from, its steps, and their length: a tenth of the first scores' deviation.
-CLIMBS, STEPS, STEP_LENGTH = 32, 100, 0.1
+#: Lists that the climb starts from, its steps, and their length: a twentieth of the first scores' deviation.
+CLIMBS, STEPS, STEP_LENGTH = 32, 100, 0.05
 #: Scores that go through the sorter at once.
 SCORES_AT_ONCE = 50_000
 
@@ -50,7 +50,7 @@ def judge_sorter(
     sorter: AnySorter, length: int, *, lists: int = 10_000, seed: int = 0, device: str | torch.device = "cpu"
 ) -> SorterQuality:
     """L1 on ``lists`` made lists, and the climb, on lists that no training draws."""
-    scores, kinds = draw_lists(seeded(_TEST_LISTS, seed), lists, length)
+    scores, kinds = draw_lists(seeded("judging", seed), lists, length)
     errors = torch.empty(lists, dtype=torch.float64)
     rows = max(1, SCORES_AT_ONCE // length)
     with torch.no_grad():
@@ -73,15 +73,11 @@ def spearman(ranks: Tensor, other: Tensor) -> Tensor:
     return 1 - 6 * length**2 / (length**2 - 1) * (ranks - other).square().mean(dim=-1)
 
 
-#: What the generators of test lists and of climbs are seeded with, beside the seed; training's are with its step.
-_TEST_LISTS, _CLIMB = 2**40, 2**41
-
-
 def _climb(sorter: AnySorter, length: int, seed: int, device: str | torch.device) -> tuple[float, float]:
     """The correlation, and the seconds that it took."""
     if length < 2:
         return torch.nan, 0.0
-    start, wanted = torch.randn(2, CLIMBS, length, generator=seeded(_CLIMB, seed)).to(device)
+    start, wanted = torch.randn(2, CLIMBS, length, generator=seeded("climb", seed)).to(device)
     target = exact_ranks(wanted)
     scores = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([scores], lr=STEP_LENGTH)

@@ -17,6 +17,7 @@ from torch import Generator, Tensor
 
 from apsvm.files import read_bytes, write_whole
 from apsvm.records import Log, NoLog
+from apsvm.registry import UnknownNameError
 from apsvm.torch.checkpoint import CheckpointError, SorterHeader, field, fill, sealed, unsealed
 from apsvm.torch.ranks import exact_ranks
 from apsvm.torch.score_lists import draw_lists, seeded
@@ -26,6 +27,12 @@ from apsvm.torch.sorters import SORTERS, Sorter, SorterError, make_sorter
 EPOCH = 100_000
 #: A line of progress after so many steps, or seconds if they come first.
 STEPS_A_LINE, SECONDS_A_LINE = 20, 10.0
+
+
+_TYPES = {
+    "architecture": str, "length": int, "longest": int | None, "batch": int, "learning_rate": int | float,
+    "halve_every": int, "seed": int,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +60,9 @@ class SorterSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name, kind in _TYPES.items():
+            if not isinstance(getattr(self, name), kind) or isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} is {getattr(self, name)!r}")
         for name in ("length", "batch", "halve_every"):
             if getattr(self, name) < 1:
                 raise SorterError(f"expected {name} of 1 or more, found {getattr(self, name)!r}")
@@ -132,7 +142,7 @@ class SorterTraining:
     def step(self) -> Tensor:
         """One batch: its L1 before the step, a scalar on the device."""
         settings = self.settings
-        generator = seeded(settings.seed, self.steps)
+        generator = seeded("training", settings.seed, self.steps)
         scores, _ = draw_lists(generator, settings.batch, settings.length_of(generator))
         ranks = exact_ranks(scores).to(self.device)
         for group in self._optimizer.param_groups:
@@ -224,20 +234,26 @@ class SorterTraining:
                 raise CheckpointError(f"it holds no training but {header.get('kind')!r}")
             training = cls(_settings(field(header, "settings", dict)), device)
             training._continue(field(header, "steps", int), tensors)
-        except (CheckpointError, SorterError) as error:
+        except (CheckpointError, SorterError, UnknownNameError) as error:
             raise CheckpointError(f"{os.fspath(path)}: {error}") from None
         return training
 
     def _continue(self, steps: int, tensors: Mapping[str, Tensor]) -> None:
+        if steps < 0:
+            raise CheckpointError(f"its header's 'steps' is {steps}")
         fill(self.sorter, _under("sorter", tensors))
         self.sorter.to(self.device)
         self.steps = steps
         self._optimizer = self._new_optimizer()
-        moments = {moment: _under(moment, tensors) for moment in _MOMENTS}
-        for name, parameter in self.sorter.named_parameters():
-            if steps:
-                state = {moment: of_name[name].to(self.device) for moment, of_name in moments.items()}
-                self._optimizer.state[parameter] = {"step": torch.tensor(float(steps)), **state}
+        for name, parameter in self.sorter.named_parameters() if steps else ():
+            moments = {moment: tensors.get(f"{moment}.{name}") for moment in _MOMENTS}
+            for moment, values in moments.items():
+                if values is None or values.shape != parameter.shape:
+                    raise CheckpointError(f"it lacks {moment} of {name}, or not of its shape")
+            self._optimizer.state[parameter] = {
+                "step": torch.tensor(float(steps)),
+                **{moment: values.to(self.device) for moment, values in moments.items() if values is not None},
+            }
 
     def _new_optimizer(self) -> torch.optim.Adam:
         return torch.optim.Adam(self.sorter.parameters(), lr=self.settings.learning_rate)
@@ -261,6 +277,7 @@ def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _settings(content: Mapping[str, object]) -> SorterSettings:
     try:
-        return SorterSettings(**content)  # type: ignore[arg-type]
+        settings = SorterSettings(**content)  # type: ignore[arg-type]
     except TypeError as error:
         raise CheckpointError(f"its header's settings are no sorter's: {error}") from None
+    return settings
