@@ -4,7 +4,8 @@ Whoever trains a network has scores (n,) or (B, n), rows that do not count, or t
 are blocks of b lists of n rows each, padded where the lists differ in length, and it gives back one value a list:
 
     lists = lists_of(scores, target, mask=mask, qid=qid)
-    loss = lists.reduce([values_of(block) for block in lists.blocks], "mean")
+    values, counts = [values_of(block) for block in lists.blocks], [block.counts for block in lists.blocks]
+    loss = lists.reduce(values, counts, "mean")
 
 Nothing here waits for a device, but for the lengths of queries.
 """
@@ -79,6 +80,19 @@ class Block:
         """(b, n) the scores as they are computed with: float64, or float32 on a device that has no other."""
         return self.scores.to(compute_dtype(self.scores.device))
 
+    @cached_property
+    def standardized(self) -> Tensor:
+        """(b, n) ``wide_scores`` from their list's mean, in its standard deviations (0 in a list of equal scores)."""
+        x = self.wide_scores
+        if self.valid is None:
+            n: Tensor | int = max(1, x.shape[1])
+            centred = x - x.sum(1, keepdim=True) / n
+        else:
+            n = self.valid.sum(1, keepdim=True).clamp(min=1)
+            centred = torch.where(self.valid, x - x.sum(1, keepdim=True) / n, 0.0)
+        variance = centred.square().sum(1, keepdim=True) / n
+        return centred / torch.where(variance > 0, variance, 1.0).sqrt()
+
     def settle(self, values: Tensor) -> Tensor:
         """(b,) the lists' ``values``: 0 without gradient for those that do not count, and NaN, with NaN gradients, for
         those that are not finite."""
@@ -104,9 +118,10 @@ class Lists:
     shape: tuple[int, ...]
     dtype: torch.dtype
 
-    def reduce(self, values: Sequence[Tensor], reduction: Reduction) -> Tensor:
+    def reduce(self, values: Sequence[Tensor], counts: Sequence[Tensor], reduction: Reduction) -> Tensor:
         """The loss, of the ``values`` (b,) of each block's lists, which are 0 where a list does not count: their mean
-        over those that do (0 if none does), their sum, or themselves, by ascending query."""
+        over those that do (0 if none does), their sum, or themselves, by ascending query. ``counts``: (b,) bool each.
+        """
         joined = values[0] if len(values) == 1 else torch.cat([*values])
         if reduction == "none":
             ordered = joined if self.order is None else joined[self.order]
@@ -115,8 +130,7 @@ class Lists:
             return joined.to(self.dtype).reshape(())
         total = joined.sum()
         if reduction == "mean":
-            counts = [block.counts.sum() for block in self.blocks]
-            total = total / torch.stack(counts).sum().clamp(min=1)
+            total = total / torch.cat([*counts]).sum().clamp(min=1)
         return total.to(self.dtype)
 
 

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 
+from apsvm._native import _kernels
 from apsvm.torch.lists import compute_dtype
 
 Kernel: TypeAlias = Literal["laplace", "logistic"]
@@ -184,7 +185,10 @@ class _DecayingSums(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, decay: Tensor, values: Tensor, reverse: bool) -> Tensor:
-        sums = _scan(decay.flip(1), values.flip(2)).flip(2) if reverse else _scan(decay, values)
+        if values.device.type == "cpu" and values.dtype == torch.float64:
+            sums = sum_decaying_native(decay, values, reverse)
+        else:
+            sums = sum_decaying(decay, values, reverse)
         ctx.save_for_backward(decay, sums)
         ctx.reverse = reverse
         return sums
@@ -195,6 +199,23 @@ class _DecayingSums(torch.autograd.Function):
         back = decaying_sums(decay, slopes[0], reverse=not ctx.reverse)
         products = back[..., :-1] * sums[..., 1:] if ctx.reverse else back[..., 1:] * sums[..., :-1]
         return products.sum(0), back, None
+
+
+def sum_decaying_native(decay: Tensor, values: Tensor, reverse: bool) -> Tensor:
+    """``decaying_sums`` of float64 tensors on the CPU, without a graph."""
+    channels, lists, _ = values.shape
+    sums = torch.empty(values.shape, dtype=values.dtype)
+    if sums.numel():
+        d, v, h = (array.detach().contiguous().numpy().reshape(-1) for array in (decay, values, sums))
+        _kernels.decaying_sums(d, v, h, channels, lists, reverse, torch.get_num_threads())
+    return sums
+
+
+def sum_decaying(decay: Tensor, values: Tensor, reverse: bool) -> Tensor:
+    """``decaying_sums`` on any device, without a graph."""
+    if reverse:
+        return _scan(decay.flip(1), values.flip(2)).flip(2)
+    return _scan(decay, values)
 
 
 def _scan(decay: Tensor, values: Tensor) -> Tensor:

@@ -19,6 +19,10 @@ def rows_of(lists):
     return [blocks[at].tolist() for at in order]
 
 
+def reduced(lists, values, reduction):
+    return lists.reduce(values, [block.counts for block in lists.blocks], reduction)
+
+
 def test_one_list_and_a_batch():
     scores, target = torch.tensor([3.0, 1.0, 2.0]), torch.tensor([1, 0, 0])
     one = lists_of(scores, target)
@@ -59,7 +63,7 @@ def test_queries_in_any_order(long):
     slots = sum(block.scores.numel() for block in lists.blocks)
     assert slots <= PADDING * qid.numel()
     assert (len(lists.blocks) > 1) == (long == 1000)
-    sums = lists.reduce([block.scores.sum(1) for block in lists.blocks], "none")
+    sums = reduced(lists, [block.scores.sum(1) for block in lists.blocks], "none")
     expected = torch.stack([scores[qid == query].sum() for query in (-2, 4, 7, 9, 100)])
     torch.testing.assert_close(sums, expected)
     (sums * torch.arange(5)).sum().backward()
@@ -85,10 +89,10 @@ def test_no_rows():
         (block,) = lists.blocks
         assert not block.counts.any()
         for reduction in ("mean", "sum"):
-            assert lists.reduce([block.settle(block.scores.sum(1))], reduction).item() == 0.0
-        assert lists.reduce([block.scores.sum(1)], "none").shape == shape[:-1]
+            assert reduced(lists, [block.settle(block.scores.sum(1))], reduction).item() == 0.0
+        assert reduced(lists, [block.scores.sum(1)], "none").shape == shape[:-1]
     empty = lists_of(torch.zeros(0), torch.zeros(0), qid=torch.zeros(0, dtype=torch.int64))
-    assert empty.reduce([block.scores.sum(1) for block in empty.blocks], "none").shape == (0,)
+    assert reduced(empty, [block.scores.sum(1) for block in empty.blocks], "none").shape == (0,)
 
 
 def test_the_mean_is_over_lists_that_count():
@@ -96,10 +100,10 @@ def test_the_mean_is_over_lists_that_count():
     lists = lists_of(scores, torch.tensor([[1, 0], [1, 1], [0, 1]]))
     (block,) = lists.blocks
     values = [block.settle(torch.tensor([0.5, 7.0, 0.25], dtype=torch.float64))]
-    assert lists.reduce(values, "mean").item() == 0.375
-    assert lists.reduce(values, "sum").item() == 0.75
-    assert lists.reduce(values, "none").tolist() == [0.5, 0.0, 0.25]
-    assert lists.reduce(values, "mean").dtype == torch.float32
+    assert reduced(lists, values, "mean").item() == 0.375
+    assert reduced(lists, values, "sum").item() == 0.75
+    assert reduced(lists, values, "none").tolist() == [0.5, 0.0, 0.25]
+    assert reduced(lists, values, "mean").dtype == torch.float32
 
 
 def test_nan_stays_nan_with_its_gradient():

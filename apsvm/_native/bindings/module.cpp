@@ -5,6 +5,7 @@ NB_MODULE(_kernels, m) {
     m.doc() = "Native kernels of apsvm. Internal.";
     bind_bins(m);
     bind_build(m);
+    bind_lists(m);
     bind_oracles(m);
     bind_pair_sums(m);
     bind_qp(m);
