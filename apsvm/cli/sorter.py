@@ -369,8 +369,9 @@ def _device(name: str) -> Any:
 def torch_needed() -> Iterator[None]:
     """Ends the command, naming the extra, where PyTorch or safetensors is missing."""
     try:
-        import apsvm.torch
-        import apsvm.torch.checkpoint  # noqa: F401
+        from apsvm.torch.checkpoint import require_safetensors
+
+        require_safetensors()
     except ImportError as error:
         raise Failure(MISSING, str(error)) from None
     yield

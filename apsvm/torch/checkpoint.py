@@ -18,12 +18,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-try:
-    from safetensors import SafetensorError
-    from safetensors.torch import load, save
-except ModuleNotFoundError as error:
-    raise ImportError("sorters need safetensors: pip install 'apsvm[torch]'") from error
-
 from apsvm import __version__
 from apsvm.files import read_bytes, write_whole
 from apsvm.registry import UnknownNameError
@@ -188,6 +182,9 @@ def fill(sorter: Sorter, tensors: Mapping[str, Tensor]) -> None:
 
 def sealed(header: JsonObject, tensors: Mapping[str, Tensor]) -> bytes:
     """The content of a file; the same header and tensors give the same bytes."""
+    require_safetensors()
+    from safetensors.torch import save
+
     text = json.dumps({**header, _DIGEST: _BLANK}, allow_nan=False, sort_keys=True)
     arrays = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     content: bytes = save(arrays, metadata={"header": text})
@@ -197,11 +194,23 @@ def sealed(header: JsonObject, tensors: Mapping[str, Tensor]) -> bytes:
 
 def unsealed(content: bytes) -> tuple[JsonDict, dict[str, Tensor]]:
     """The header, without its digest, and the tensors. Raises CheckpointError."""
+    require_safetensors()
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
     header = _checked(content)
     try:
         return header, load(content)
     except (SafetensorError, ValueError, RuntimeError, KeyError) as error:
         raise CheckpointError(f"not a file of safetensors: {error}") from None
+
+
+def require_safetensors() -> None:
+    """Raises an ImportError that names the extra where safetensors is missing: the losses do without."""
+    try:
+        import safetensors  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ImportError("sorters need safetensors: pip install 'apsvm[torch]'") from error
 
 
 def _checked(content: bytes) -> JsonDict:

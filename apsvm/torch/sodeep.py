@@ -12,31 +12,30 @@ scores to (B, L) ranks: a module, ``apsvm.torch.ranks.exact_ranks``, or the name
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
+from apsvm.torch.base import ListLoss, Values
 from apsvm.torch.checkpoint import load_sorter
-from apsvm.torch.lists import Block, Lists, Reduction, check_reduction, compute_dtype, lists_of
+from apsvm.torch.lists import Block, Reduction, compute_dtype
 from apsvm.torch.ranks import exact_ranks
 from apsvm.torch.sorter_quality import AnySorter
 
 MAPForm: TypeAlias = Literal["ap", "seed"]
 
 
-class SorterLoss(nn.Module):
+class SorterLoss(ListLoss):
     """A loss of the ranks that a sorter gives; what the losses below share.
 
     Parameters
     ----------
     sorter : a callable (B, L) → (B, L), or a name of ``load_sorter``: ``"laplace(10)"``, ``"handcrafted(10)"``,
-        ``"attention"``, a file of ``apsvm sorter train``
-    dim : the dimension along which a list lies, of scores (B, n)
-    reduction : over the lists that count: ``"mean"``, ``"sum"`` or ``"none"``
-    ignore_index : rows of this target do not count; None: all count
+        ``"attention"``, a file of ``apsvm sorter train``. One that takes lists of one length refuses others with a
+        SorterError (a ValueError)
+    reduction, ignore_index : see ``ListLoss``
 
     Raises
     ------
@@ -44,54 +43,18 @@ class SorterLoss(nn.Module):
     """
 
     def __init__(
-        self,
-        sorter: AnySorter | str,
-        *,
-        dim: int = -1,
-        reduction: Reduction = "mean",
-        ignore_index: int | None = None,
+        self, sorter: AnySorter | str, *, reduction: Reduction = "mean", ignore_index: int | None = None
     ) -> None:
-        super().__init__()
+        super().__init__(reduction=reduction, ignore_index=ignore_index)
         self.sorter: AnySorter = load_sorter(sorter) if isinstance(sorter, str) else sorter
-        self.dim = dim
-        self.reduction: Reduction = check_reduction(reduction)
-        self.ignore_index = ignore_index
 
-    def forward(self, scores: Tensor, target: Tensor, mask: Tensor | None = None, qid: Tensor | None = None) -> Tensor:
-        """The loss; a list that does not count has value 0, one that holds a NaN or an infinity is NaN.
-
-        Parameters
-        ----------
-        scores : (n,) or (B, n) floating point, higher is better
-        target : of the same shape; bool, or numbers of which those above 0 are positive
-        mask : of the same shape, bool: the rows that count; None: all
-        qid : (n,) integers, rows of one value are a list; not with (B, n)
-
-        Raises
-        ------
-        TypeError, ValueError : arguments that do not fit, as ``lists_of`` says
-        SorterError : (a ValueError) lists of a length that the sorter does not take
-        """
-        return self._reduced(self._lists(scores, target, mask, qid, self.dim))
-
-    def values(self, block: Block) -> Tensor:
-        """(b,) the lists' values; those that do not count may have any finite one."""
-        raise NotImplementedError
-
-    def _lists(self, scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | None, dim: int) -> Lists:
-        return lists_of(scores, target, mask=mask, qid=qid, dim=dim, ignore_index=self.ignore_index)
-
-    def _reduced(self, lists: Lists) -> Tensor:
-        # Autocast would round what the sorter computes, down to ranks that are equal.
-        with torch.autocast(lists.blocks[0].scores.device.type, enabled=False):
-            values = [
-                block.settle(self.values(block) if block.scores.numel() else block.scores.sum(1))
-                for block in lists.blocks
-            ]
-            return lists.reduce(values, self.reduction)
+    def ranks_of(self, scores: Tensor, valid: Tensor | None) -> Tensor:
+        """(b, n) the sorter's normalised ranks of each list among the rows that count; 0 where one does not."""
+        return _ranks_of(self.sorter, scores, valid)
 
     def extra_repr(self) -> str:
-        return "" if isinstance(self.sorter, nn.Module) else f"sorter={self.sorter!r}"
+        sorter = "" if isinstance(self.sorter, nn.Module) else f"sorter={self.sorter!r}, "
+        return f"{sorter}{super().extra_repr()}"
 
 
 class SpearmanLoss(SorterLoss):
@@ -102,27 +65,31 @@ class SpearmanLoss(SorterLoss):
 
     Parameters
     ----------
-    sorter, dim, reduction, ignore_index : as ``SorterLoss``
+    sorter, reduction, ignore_index : see ``SorterLoss``
     l1 : weight of mean |score − target| beside it, which the paper's authors switch on for the first epochs (their 1 is
         about 6 here)
     """
 
-    def __init__(self, sorter: AnySorter | str, *, l1: float = 0.0, **options: Any) -> None:
-        super().__init__(sorter, **options)
+    def __init__(
+        self,
+        sorter: AnySorter | str,
+        *,
+        l1: float = 0.0,
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(sorter, reduction=reduction, ignore_index=ignore_index)
         self.l1 = l1
 
-    def forward(self, scores: Tensor, target: Tensor, mask: Tensor | None = None, qid: Tensor | None = None) -> Tensor:
-        lists = self._lists(scores, target, mask, qid, self.dim)
-        return self._reduced(replace(lists, blocks=tuple(_Graded(b.scores, b.target, b.valid) for b in lists.blocks)))
-
-    def values(self, block: Block) -> Tensor:
-        lengths = _lengths(block)
+    def values_of(self, block: Block) -> Values:
+        counts, lengths = _differ(block), _lengths(block)
         wanted = _ranks_of(exact_ranks, block.target.to(compute_dtype(block.scores.device)), block.valid)
-        squares = (_ranks_of(self.sorter, block.scores, block.valid).to(wanted.dtype) - wanted).square().sum(1)
+        squares = (self.ranks_of(block.scores, block.valid).to(wanted.dtype) - wanted).square().sum(1)
         values: Tensor = 6 * lengths / (lengths.square() - 1).clamp(min=1) * squares
         if self.l1:
             values = values + self.l1 * (block.wide_scores - block.target).abs().sum(1) / lengths.clamp(min=1)
-        return values
+        factor = torch.ones_like(values).masked_fill(~block.finite, torch.nan)
+        return Values(torch.where(counts | ~block.finite, values, 0.0) * factor, counts)
 
 
 class SoDeepMAPLoss(SorterLoss):
@@ -132,7 +99,7 @@ class SoDeepMAPLoss(SorterLoss):
 
     Parameters
     ----------
-    sorter, dim, reduction, ignore_index : as ``SorterLoss``
+    sorter, reduction, ignore_index : see ``SorterLoss``
     form : ``"seed"``, equation (7), is Σ f over the positives, which with exact ranks is (P(P+1)/2 + PN (1 − AUC))/L:
         the ROC area, not average precision; ``"ap"`` is 1 − mean r⁺/r, 0 to 1, where r⁺ are ranks among the positives:
         those of the same list with the negatives moved below
@@ -142,32 +109,46 @@ class SoDeepMAPLoss(SorterLoss):
     ValueError : no such form
     """
 
-    def __init__(self, sorter: AnySorter | str, *, form: MAPForm = "ap", **options: Any) -> None:
-        super().__init__(sorter, **options)
+    def __init__(
+        self,
+        sorter: AnySorter | str,
+        *,
+        form: MAPForm = "ap",
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(sorter, reduction=reduction, ignore_index=ignore_index)
         if form not in ("ap", "seed"):
             raise ValueError(f"form must be 'ap' or 'seed', found {form!r}")
         self.form: MAPForm = form
 
-    def values(self, block: Block) -> Tensor:
-        ranks = _ranks_of(self.sorter, block.scores, block.valid)
+    def values_of(self, block: Block) -> Values:
+        ranks = self.ranks_of(block.scores, block.valid)
         if self.form == "seed":
-            return _sum_over(block.positive, ranks)
+            return _settled(block, _sum_over(block.positive, ranks))
         lengths = _lengths(block).unsqueeze(1)
         # A sorter's ranks are only about right: no row is above the first place, or below itself among fewer.
         among_all = (lengths * ranks).clamp(min=1)
-        among_positives = (lengths * _ranks_of(self.sorter, _negatives_below(block), block.valid)).clamp(min=1)
+        among_positives = (lengths * self.ranks_of(_negatives_below(block), block.valid)).clamp(min=1)
         precision = torch.minimum(among_positives, among_all) / among_all
-        return 1 - _mean_over(block.positive, precision)
+        return _settled(block, 1 - _mean_over(block.positive, precision))
 
     def extra_repr(self) -> str:
-        return f"form={self.form!r}"
+        return f"form={self.form!r}, {super().extra_repr()}"
 
 
 class _MatrixLoss(SorterLoss):
     """Of queries and candidates: each row of a matrix is a list, and each column one more."""
 
-    def __init__(self, sorter: AnySorter | str, *, both: bool = True, **options: Any) -> None:
-        super().__init__(sorter, **options)
+    def __init__(
+        self,
+        sorter: AnySorter | str,
+        *,
+        both: bool = True,
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(sorter, reduction=reduction, ignore_index=ignore_index)
         self.both = both
 
     def forward(
@@ -176,18 +157,20 @@ class _MatrixLoss(SorterLoss):
         target: Tensor | None = None,
         mask: Tensor | None = None,
         qid: Tensor | None = None,
+        dim: int = -1,
     ) -> Tensor:
-        """As ``SorterLoss.forward``; without a target, of a square matrix, the diagonal is positive."""
+        """As ``ListLoss.forward``; without a target, of a square matrix, the diagonal is positive. Where ``both`` says
+        so, the lists of a matrix are its rows, then its columns, whatever ``dim``."""
         if target is None:
             if scores.ndim != 2 or scores.shape[0] != scores.shape[1]:
                 raise ValueError(f"without a target scores must be a square matrix, found {tuple(scores.shape)}")
             target = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
-        lists = self._lists(scores, target, mask, qid, self.dim)
-        if self.both and scores.ndim == 2:
-            others = self._lists(scores, target, mask, None, -1 - self.dim % 2)
-            blocks = (*lists.blocks, *others.blocks)
-            lists = Lists(blocks, None, (sum(len(block.scores) for block in blocks),), lists.dtype)
-        return self._reduced(lists)
+        if self.both and scores.ndim == 2 and qid is None and scores.shape == target.shape:
+            if mask is None and scores.shape[0] != scores.shape[1]:
+                mask = torch.ones_like(target, dtype=torch.bool)
+            scores, target = _rows_and_columns(scores), _rows_and_columns(target)
+            mask, dim = None if mask is None else _rows_and_columns(mask), -1
+        return super().forward(scores, target, mask, qid, dim)
 
 
 class RankTripletLoss(_MatrixLoss):
@@ -195,24 +178,32 @@ class RankTripletLoss(_MatrixLoss):
 
     Parameters
     ----------
-    sorter, dim, reduction, ignore_index : as ``SorterLoss``
+    sorter, reduction, ignore_index : see ``SorterLoss``
     margin : in normalised ranks; None: 1/L, one place, with which exact ranks of positives that are all first have no
         loss
     both : of a matrix, rows and columns are lists (text to image and image to text); False: only those along ``dim``
     """
 
     def __init__(
-        self, sorter: AnySorter | str, *, margin: float | None = None, both: bool = True, **options: Any
+        self,
+        sorter: AnySorter | str,
+        *,
+        margin: float | None = None,
+        both: bool = True,
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
     ) -> None:
-        super().__init__(sorter, both=both, **options)
+        super().__init__(sorter, both=both, reduction=reduction, ignore_index=ignore_index)
         self.margin = margin
 
-    def values(self, block: Block) -> Tensor:
-        ranks = _ranks_of(self.sorter, block.scores, block.valid)
+    def values_of(self, block: Block) -> Values:
+        ranks = self.ranks_of(block.scores, block.valid)
+        if not ranks.numel():
+            return _settled(block, ranks.sum(1))
         first = torch.where(block.negative, ranks, torch.inf).amin(1, keepdim=True)
         first = torch.where(block.counts.unsqueeze(1), first, 0.0)
         margin = 1 / _lengths(block).clamp(min=1).unsqueeze(1) if self.margin is None else self.margin
-        return _mean_over(block.positive, (margin + ranks - first).relu())
+        return _settled(block, _mean_over(block.positive, (margin + ranks - first).relu()))
 
 
 class RankRecallLoss(_MatrixLoss):
@@ -221,7 +212,7 @@ class RankRecallLoss(_MatrixLoss):
 
     Parameters
     ----------
-    sorter, dim, reduction, ignore_index : as ``SorterLoss``
+    sorter, reduction, ignore_index : see ``SorterLoss``
     k : positives of rank k or better are recalled; None: their ranks themselves are the loss
     tau : > 0, the width of the step at k, in places
     both : as ``RankTripletLoss``
@@ -232,9 +223,16 @@ class RankRecallLoss(_MatrixLoss):
     """
 
     def __init__(
-        self, sorter: AnySorter | str, *, k: int | None = None, tau: float = 1.0, both: bool = True, **options: Any
+        self,
+        sorter: AnySorter | str,
+        *,
+        k: int | None = None,
+        tau: float = 1.0,
+        both: bool = True,
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
     ) -> None:
-        super().__init__(sorter, both=both, **options)
+        super().__init__(sorter, both=both, reduction=reduction, ignore_index=ignore_index)
         if k is not None and k < 1:
             raise ValueError(f"k must be 1 or more, found {k!r}")
         if not 0.0 < tau < float("inf"):
@@ -242,28 +240,25 @@ class RankRecallLoss(_MatrixLoss):
         self.k = k
         self.tau = tau
 
-    def values(self, block: Block) -> Tensor:
-        ranks = _ranks_of(self.sorter, block.scores, block.valid)
+    def values_of(self, block: Block) -> Values:
+        ranks = self.ranks_of(block.scores, block.valid)
         if self.k is None:
-            return _mean_over(block.positive, ranks)
+            return _settled(block, _mean_over(block.positive, ranks))
         places = _lengths(block).unsqueeze(1) * ranks
-        return _mean_over(block.positive, ((places - self.k - 0.5) / self.tau).sigmoid())
+        return _settled(block, _mean_over(block.positive, ((places - self.k - 0.5) / self.tau).sigmoid()))
 
 
-@dataclass(frozen=True, eq=False)
-class _Graded(Block):
-    """A block whose targets are numbers to be ranked by."""
+def _settled(block: Block, values: Tensor) -> Values:
+    return Values(block.settle(values), block.counts)
 
-    @cached_property
-    def counts(self) -> Tensor:
-        """(b,) bool: the lists of two rows or more, of which not all have the same target."""
-        if not self.target.numel():
-            return torch.zeros(len(self.target), dtype=torch.bool, device=self.target.device)
-        valid = torch.ones_like(self.target, dtype=torch.bool) if self.valid is None else self.valid
-        target = self.target.to(compute_dtype(self.target.device))
-        highest = target.masked_fill(~valid, -torch.inf).amax(1)
-        lowest = target.masked_fill(~valid, torch.inf).amin(1)
-        return highest > lowest
+
+def _differ(block: Block) -> Tensor:
+    """(b,) bool: the lists of two rows or more, of which not all have the same target."""
+    if not block.target.numel():
+        return torch.zeros(len(block.target), dtype=torch.bool, device=block.target.device)
+    valid = torch.ones_like(block.target, dtype=torch.bool) if block.valid is None else block.valid
+    target = block.target.to(compute_dtype(block.target.device))
+    return target.masked_fill(~valid, -torch.inf).amax(1) > target.masked_fill(~valid, torch.inf).amin(1)
 
 
 def _lengths(block: Block) -> Tensor:
@@ -305,6 +300,8 @@ def _dtype_of(sorter: AnySorter, scores: Tensor) -> torch.dtype:
 def _negatives_below(block: Block) -> Tensor:
     """(b, n) the scores, those of the negatives lowered until all positives are ahead, by a mean distance at least."""
     scores = block.scores
+    if not scores.numel():
+        return scores
     lowest_positive = scores.masked_fill(~block.positive, torch.inf).amin(1)
     highest_negative = scores.masked_fill(~block.negative, -torch.inf).amax(1)
     valid = block.positive | block.negative
@@ -321,3 +318,10 @@ def _sum_over(rows: Tensor, values: Tensor) -> Tensor:
 
 def _mean_over(rows: Tensor, values: Tensor) -> Tensor:
     return _sum_over(rows, values) / rows.sum(1).clamp(min=1)
+
+
+def _rows_and_columns(matrix: Tensor) -> Tensor:
+    """(R, C) → (R + C, max(R, C)): its rows, then its columns, with zeros at the end of the shorter ones."""
+    rows, columns = matrix.shape
+    longest = max(rows, columns)
+    return torch.cat([pad(matrix, (0, longest - columns)), pad(matrix.t(), (0, longest - rows))])

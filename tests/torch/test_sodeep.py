@@ -95,7 +95,7 @@ def test_a_matrix_has_rows_and_columns():
     scores = torch.tensor([[5.0, 4.0, 0.0], [1.0, 2.0, 3.0], [0.0, 6.0, 7.0]])
     # The diagonal's ranks: rows 1, 2, 1; columns 1, 3, 1.
     assert float(RankRecallLoss(exact_ranks, both=False)(scores)) == pytest.approx(4 / 9)
-    assert float(RankRecallLoss(exact_ranks, both=False, dim=0)(scores)) == pytest.approx(5 / 9)
+    assert float(RankRecallLoss(exact_ranks, both=False)(scores, dim=0)) == pytest.approx(5 / 9)
     assert float(RankRecallLoss(exact_ranks)(scores)) == pytest.approx(9 / 18)
     assert RankRecallLoss(exact_ranks, reduction="none")(scores).tolist() == pytest.approx(
         [1 / 3, 2 / 3, 1 / 3, 1 / 3, 1.0, 1 / 3]
@@ -105,6 +105,23 @@ def test_a_matrix_has_rows_and_columns():
         assert torch.equal(loss(scores), loss(scores, eye))
     with pytest.raises(ValueError, match="square"):
         RankTripletLoss(exact_ranks)(scores[:2])
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_matrix_that_is_not_square(masked):
+    scores, target = random_lists(3, 5)
+    target[:, 3:] = torch.tensor([[True, False], [False, True], [True, False]])
+    mask = torch.ones(3, 5, dtype=torch.bool)
+    if masked:
+        mask[1, 2] = False
+    for make_loss in (RankTripletLoss, RankRecallLoss):
+        loss = make_loss("laplace(5)", both=False, reduction="none")
+        expected = torch.cat([loss(scores, target, mask), loss(scores, target, mask, dim=0)])
+        both = make_loss("laplace(5)", reduction="none")(scores, target, mask if masked else None)
+        torch.testing.assert_close(both, expected)
+        counts = (target & mask).any(1) & (~target & mask).any(1), (target & mask).any(0) & (~target & mask).any(0)
+        mean = make_loss("laplace(5)")(scores, target, mask)
+        assert float(mean) == pytest.approx(float(expected.sum()) / int(torch.cat(counts).sum()), abs=1e-12)
 
 
 def test_recall_at_k():
@@ -155,7 +172,7 @@ def test_dim_and_ignore_index(kind):
     if kind.startswith("spearman"):
         target += 0.1 * torch.arange(7)
     expected = make(kind)(scores, target)
-    assert float(make(kind, dim=0)(scores.t(), target.t())) == pytest.approx(float(expected), abs=1e-12)
+    assert float(make(kind)(scores.t(), target.t(), dim=0)) == pytest.approx(float(expected), abs=1e-12)
     padded = torch.nn.functional.pad(scores, (0, 2), value=100.0), torch.nn.functional.pad(target, (0, 2), value=-1.0)
     assert float(make(kind, ignore_index=-1)(*padded)) == pytest.approx(float(expected), abs=1e-12)
 
