@@ -4,7 +4,8 @@
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
 ['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'DataError', 'Dataset',
 'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker', 'ModelError', 'RankNCG', 'RankerSet', 'WARPRanker',
-'WeakRankerWarning', 'estimator_for', 'load_any_model', 'load_model', 'most_violated_ranking', 'read_svmlight']
+'WeakRankerWarning', 'estimator_for', 'load_any_model', 'load_model', 'most_violated_ranking', 'read_svmlight',
+ 'stack_bags']
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         WARPRanker,
         WeakRankerWarning,
         estimator_for,
+        stack_bags,
     )
     from apsvm.model import LinearRanker, ModelError, RankerSet, load_any_model, load_model
     from apsvm.oracles.inference import most_violated_ranking
@@ -52,6 +54,7 @@ __all__ = [
     "load_model",
     "most_violated_ranking",
     "read_svmlight",
+    "stack_bags",
 ]
 
 _HOMES = {
@@ -74,6 +77,7 @@ _HOMES = {
     "load_model": "apsvm.model",
     "most_violated_ranking": "apsvm.oracles.inference",
     "read_svmlight": "apsvm.data.svmlight",
+    "stack_bags": "apsvm.estimators",
 }
 
 

@@ -1,16 +1,16 @@
 """The models: arrays and a header (``apsvm.header``), which is all that their files hold (``apsvm.model_file``).
 
-``LinearRanker``: a weight a feature and a constant. ``RankerSet``: one for each of several classes. ``ItemRanker``:
-factors of items, for users known by what they like. The header of a file says in ``kind`` which of them it is; without
-one it is a linear ranker.
+``LinearRanker``: a weight a feature and a constant. ``RankerSet``: one for each of several classes. ``ItemRanker``
+(``apsvm.model_items``): factors of items, for users known by what they like. The header of a file says in ``kind``
+which of them it is; without one it is a linear ranker.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -23,18 +23,18 @@ from apsvm.data.features.linear import Linear
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
 from apsvm.data.rows import Rows
 from apsvm.files import standard_input, write_whole
-from apsvm.header import SCHEMA, Header, HeaderError, LabelKind, Labels, is_finite_number
+from apsvm.header import SCHEMA, Header, is_finite_number
 from apsvm.model_file import MAGIC, check_field, member_names, sealed, unsealed
 from apsvm.model_file import ModelError as ModelError
+from apsvm.model_items import ItemFactors as ItemFactors
+from apsvm.model_items import ItemRanker as ItemRanker
 from apsvm.model_map import OF_THE_MAP, arrays_of_map, columns_in, map_in, shape_of
-from apsvm.types import JsonDict, JsonObject, Matrix
+from apsvm.model_parts import check_shape, header_in, headers_in, shared_by_classes
+from apsvm.types import JsonObject, Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
     from apsvm.types import AnyArray
-
-#: What stands in a file's header beside the fields of ``apsvm.header.Header``: the shape of the model itself.
-_OF_THE_MODEL = ("kind", "width", "columns", "intercept", "factors")
 
 
 def _scaling_in(header: Header) -> Scaling:
@@ -72,11 +72,14 @@ class LinearRanker:
         return self.header.features.zero_based
 
     def features(self) -> list[str]:
-        """What the features are called: their names, or their numbers in the file. (width,)"""
-        names, first = self.header.features.names, 0 if self.zero_based else 1
-        if names is None or len(names) != self.width:
-            names = tuple(map(str, range(first, first + self.width)))
-        return list(names)
+        """What the features are called: their names, or their numbers in the file; of pooled ones max(7) … (width,)"""
+        features, first = self.header.features, 0 if self.zero_based else 1
+        names, width = features.names, self.width // features.columns_of_feature
+        if names is None or len(names) != width:
+            names = tuple(map(str, range(first, first + width)))
+        if features.pool is None:
+            return list(names)
+        return [f"{pool}({name})" for pool in features.pool for name in names]
 
     def columns(self) -> list[str]:
         """What the columns that are weighed are called, by the features they are made of."""
@@ -91,7 +94,7 @@ class LinearRanker:
         ------
         ValueError : X is not (n, width); the map makes columns of several features at once
         """
-        _check_shape(X, self.width)
+        check_shape(X, self.width)
         feature_map = Linear(self.width) if self.feature_map is None else self.feature_map
         if not isinstance(feature_map, AdditiveMap):
             raise ValueError(f"the feature map {feature_map.name} makes columns of several features at once")
@@ -110,7 +113,7 @@ class LinearRanker:
         ------
         ValueError : X is not (n, width)
         """
-        _check_shape(X, self.width)
+        check_shape(X, self.width)
         rows = Rows(X, threads=threads, feature_map=self.feature_map, scaling=_scaling_in(self.header))
         return rows.scores(self.coef) + self.intercept
 
@@ -127,7 +130,7 @@ class LinearRanker:
     @classmethod
     def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> LinearRanker:
         """What ``to_bytes`` wrote. Raises ModelError."""
-        header = _header_in(content)
+        header = header_in(content)
         feature_map = map_in(content, header, arrays)
         return _linear_ranker(arrays["coef"], content, header, columns_in(content, feature_map), feature_map)
 
@@ -145,115 +148,6 @@ def _linear_ranker(
         raise ModelError("a weight is not finite")
     weights = np.ascontiguousarray(coef, dtype=np.float64)
     return LinearRanker(weights, float(content["intercept"]), header, feature_map)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ItemFactors:
-    """Scores of items for users who are known by the items they like (WSABIE's two embeddings, of items both):
-
-        score(y) = bias_y + output_y · h,      h = mean of input_i over the liked items i other than y
-
-    A user need not have been seen in training. A user is a row; its liked items are its columns of positive value.
-
-    Attributes
-    ----------
-    input, output : (items, factors) float32
-    bias : (items,) float32
-    """
-
-    input: NDArray[np.float32]
-    output: NDArray[np.float32]
-    bias: NDArray[np.float32]
-
-    def score(self, X: Matrix) -> NDArray[np.float32]:
-        """The score of every item for each row of X, (n, items) CSR or dense: (n, items) float32. Those of liked items
-        are −inf: they are known.
-
-        Raises
-        ------
-        ValueError : X is not (n, items)
-        """
-        _check_shape(X, self.bias.size)
-        liked = sp.csr_array(X) > 0
-        users = liked.sum(axis=1)
-        h = (liked @ self.input) / np.maximum(users, 1)[:, None]
-        scores: NDArray[np.float32] = (h @ self.output.T + self.bias).astype(np.float32, copy=False)
-        liked.sort_indices()
-        scores[liked.nonzero()] = -np.inf
-        return scores
-
-
-@dataclass(frozen=True, slots=True)
-class ItemRanker:
-    """The items that a user may like next; row j of the factors belongs to file index j, or j + 1 if not
-    ``zero_based``.
-
-    factors : of the items; header : how, of what and how well it was made
-    """
-
-    kind: ClassVar[str] = "item-factors"
-    what: ClassVar[str] = "a ranker of items for users (--rows-as-users)"
-    arrays: ClassVar[tuple[str, ...]] = ("input", "output", "bias")
-
-    factors: ItemFactors
-    header: Header
-
-    @property
-    def width(self) -> int:
-        """Number of items."""
-        return self.factors.bias.size
-
-    @property
-    def zero_based(self) -> bool:
-        """Whether the training file counted items from 0."""
-        return self.header.features.zero_based
-
-    def score(self, X: Matrix) -> NDArray[np.float32]:
-        """``ItemFactors.score``."""
-        return self.factors.score(X)
-
-    def top(self, X: Matrix, k: int) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """For each row of X, (n, width): its up to k best items, known ones left out, best first, equal scores in the
-        items' order, and their scores. Works through the rows in blocks; ValueError as ``score``."""
-        _check_shape(X, self.width)
-        best = []
-        block = max(1, 4_000_000 // max(1, self.width))
-        rows = sp.csr_array(X)
-        for at in range(0, rows.shape[0], block):
-            for scores in self.score(rows[at : at + block]):
-                order = np.argsort(-scores, kind="stable")[:k]
-                order = order[scores[order] > -np.inf]
-                best.append((order, scores[order]))
-        return best
-
-    def to_bytes(self) -> bytes:
-        """The content of the model's file; the same model always gives the same bytes."""
-        factors = self.factors
-        more = {"kind": self.kind, "width": self.width, "factors": factors.input.shape[1]}
-        arrays = {"input": factors.input, "output": factors.output, "bias": factors.bias}
-        as_stored = {name: array.astype("<f4", copy=False) for name, array in arrays.items()}
-        return sealed({**self.header.to_json(), **more}, as_stored)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model whole or not at all (OSError); ``-`` is standard output."""
-        write_whole(path, self.to_bytes())
-
-    @classmethod
-    def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> ItemRanker:
-        """What ``to_bytes`` wrote. Raises ModelError."""
-        check_field(content, "factors", int)
-        n, factors = content["width"], content["factors"]
-        for name, shape in (("input", (n, factors)), ("output", (n, factors)), ("bias", (n,))):
-            array = arrays[name]
-            if array.dtype != np.dtype("<f4") or array.shape != shape:
-                raise ModelError(f"expected {name} of float32 and shape {shape}, found {array.dtype} of {array.shape}")
-            if not np.isfinite(array).all():
-                raise ModelError(f"a number of its {name} is not finite")
-        parts = {name: np.ascontiguousarray(arrays[name], dtype=np.float32) for name in cls.arrays}
-        header = _header_in(content)
-        if map_in(content, header, arrays) is not None:
-            raise ModelError(f"a ranker of items has no feature map, found {header.features.map!r}")
-        return cls(ItemFactors(**parts), header)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,14 +218,14 @@ class RankerSet:
         ------
         ValueError : X is not (n, width)
         """
-        _check_shape(X, self.width)
+        check_shape(X, self.width)
         rows = Rows(X, threads=threads, feature_map=self.feature_map, scaling=_scaling_in(self.header))
         return rows.scores_of_all(self.coef) + self.intercepts
 
     def to_bytes(self) -> bytes:
         """The content of the model's file; the same model always gives the same bytes. Of a class it says only what
         differs from the whole."""
-        shared = _shared_by_classes(self.header)
+        shared = shared_by_classes(self.header)
         classes = [
             {**header.difference(shared), "intercept": intercept}
             for header, intercept in zip(self.headers, self.intercepts.tolist(), strict=True)
@@ -352,7 +246,7 @@ class RankerSet:
         if not all(isinstance(difference, dict) for difference in classes):
             raise ModelError("a class in its header is not a JSON object")
         whole = {key: value for key, value in content.items() if key != "classes"}
-        header, headers = _headers_of_1(whole, classes) if content["schema"] == 1 else _headers(whole, classes)
+        header, headers = headers_in(whole, classes)
         feature_map = map_in(content, header, arrays)
         columns = columns_in(content, feature_map)
         if coef.dtype != np.dtype("<f8") or coef.shape != (len(classes), columns) or not classes:
@@ -372,28 +266,6 @@ class RankerSet:
             headers,
             feature_map,
         )
-
-
-def _shared_by_classes(whole: Header) -> Header:
-    """What a class's header is compared with: no class has skipped classes of its own."""
-    return replace(whole, classes_skipped=())
-
-
-def _headers(whole: JsonObject, classes: Sequence[JsonObject]) -> tuple[Header, list[Header]]:
-    """The header of a set and those of its classes."""
-    header = _header_in(whole)
-    shared = _shared_by_classes(header)
-    with _header_errors():
-        return header, [Header.from_difference(_without_shape(difference), shared) for difference in classes]
-
-
-def _headers_of_1(whole: JsonObject, classes: Sequence[JsonObject]) -> tuple[Header, list[Header]]:
-    """The same of a file of schema 1, which did not say in the whole that there are classes."""
-    from apsvm.header_1 import of_a_class, of_a_set
-
-    header = _header_in(of_a_set(whole))
-    labels = Labels(kind=LabelKind.CLASSES, several=header.labels.several)
-    return replace(header, labels=labels), [_header_in(of_a_class(whole, difference)) for difference in classes]
 
 
 Model: TypeAlias = LinearRanker | ItemRanker | RankerSet
@@ -459,29 +331,3 @@ def _kind_of(content: Any) -> type[LinearRanker] | type[ItemRanker] | type[Ranke
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ModelError(f"kind {kind!r} is not known to this version of apsvm (it knows {', '.join(_KINDS)})")
     return _KINDS[kind]
-
-
-def _header_in(content: JsonObject) -> Header:
-    """The header that a file's content holds beside the shape of the model."""
-    with _header_errors():
-        # Schema 1 knew no header apart from the model.
-        return Header.from_json(content if content["schema"] == 1 else _without_shape(content))
-
-
-def _without_shape(content: JsonObject) -> JsonDict:
-    return {key: value for key, value in content.items() if key not in _OF_THE_MODEL}
-
-
-@contextmanager
-def _header_errors() -> Iterator[None]:
-    """Turns what is wrong with a header into a ModelError."""
-    try:
-        yield
-    except HeaderError as error:
-        raise ModelError(f"its header is not a model's: {error}") from None
-
-
-def _check_shape(X: Matrix, width: int) -> None:
-    shape = np.shape(X)
-    if len(shape) != 2 or shape[1] != width:
-        raise ValueError(f"expected X of shape (n, {width}), found {shape}")

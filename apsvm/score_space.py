@@ -112,3 +112,8 @@ class ScoreFunction(Protocol[V]):
     @abstractmethod
     def combine(self, slopes: V) -> NDArray[np.float64]:
         """Xᵀc: (dimension,) float64. One pass over the rows with a slope."""
+
+    def memo(self, slopes: V) -> NDArray[np.float64] | None:
+        """What the plane of these slopes must be known by if it is to be moved with the function (``Solver.move``);
+        None: nothing."""
+        return None

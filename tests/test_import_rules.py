@@ -1,4 +1,8 @@
-"""Who may import whom (the design's rules), and what must stay light."""
+"""Who may import whom (the design's rules), and what must stay light.
+
+``detection`` stands beside the rankers: it may touch ``metrics``, whose arithmetic it uses, and of ``data`` what errors
+are called; it needs nothing but numpy, and is called by the command line.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ PACKAGE = Path(apsvm.__file__).parent
 #: score_space is where a solver meets what it minimises).
 LEAVES = {"_native", "registry", "clock", "files", "machine", "score_space", "types"}
 #: Modules that are one part with another.
-ONE_PART = {"header_1": "header", "model_file": "model", "model_map": "model"}
+ONE_PART = {"header_1": "header", **{f"model_{part}": "model" for part in ("bags", "file", "items", "map", "parts")}}
 MAY_IMPORT = {
     "ranking": set(),
     "losses": {"ranking"},
@@ -31,6 +35,7 @@ MAY_IMPORT = {
     "model": {"data", "header"},
     "trainers": {"data", "header", "losses", "metrics", "model", "oracles", "ranking", "records", "risk", "solvers"},
     "selection": {"data", "header", "losses", "metrics", "model", "records", "solvers", "trainers"},
+    "detection": {"data", "metrics"},
     "pictures": {"metrics"},
     "report": {"data", "header", "metrics", "model", "pictures", "records", "trainers"},
     "benchmarks": None,
@@ -74,6 +79,19 @@ def test_imports_follow_the_design(path):
 def test_the_rules_see_imports():
     assert {"data", "losses", "oracles"} <= imported_parts(PACKAGE / "risk" / "rankings.py")
     assert len(FILES) > 30
+
+
+def test_detection_needs_numpy_and_the_error():
+    """Of packages beside the standard library's, and of ``data``."""
+    for path in FILES:
+        if part_of(path) != "detection":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("apsvm.data"):
+                assert [alias.name for alias in node.names] == ["DataError"]
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert {name.split(".")[0] for name in names} <= {"apsvm", "numpy", *sys.stdlib_module_names}
 
 
 def test_help_loads_nothing_heavy():

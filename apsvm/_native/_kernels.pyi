@@ -7,6 +7,10 @@ _Index: TypeAlias = NDArray[int32] | NDArray[int64]
 _Values: TypeAlias = NDArray[float32] | NDArray[float64]
 
 def build_info() -> dict[str, str | int]: ...
+def best_of_bags(scores: NDArray[float64], offsets: NDArray[int64], rows: NDArray[int64], threads: int) -> None: ...
+def top_of_bags(
+    scores: NDArray[float64], offsets: NDArray[int64], counts: NDArray[int64], rows: NDArray[int64], threads: int
+) -> None: ...
 def check_csr(indptr: _Index, indices: _Index, n_values: int, n_rows: int, n_columns: int) -> None: ...
 def scores_csr(
     indptr: _Index,
@@ -218,6 +222,8 @@ class SvmlightParser:
         int,
         int,
         NDArray[float64],
+        NDArray[int64],
+        NDArray[int64] | None,
         NDArray[int64],
     ]: ...
 

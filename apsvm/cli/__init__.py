@@ -20,6 +20,7 @@ from apsvm.cli.completion import complete_files
 from apsvm.cli.convert import convert
 from apsvm.cli.cv import cv
 from apsvm.cli.doctor import doctor
+from apsvm.cli.eval_detections import eval_detections
 from apsvm.cli.evaluate import evaluate
 from apsvm.cli.export import export
 from apsvm.cli.info import info
@@ -46,7 +47,8 @@ def commands() -> None:
     """
 
 
-for command in (train, cv, predict, evaluate, info, export, convert, plot, report, bench, doctor, sorter):
+_COMMANDS = (train, cv, predict, evaluate, eval_detections, info, export, convert, plot, report, bench, doctor, sorter)
+for command in _COMMANDS:
     commands.add_command(command)
 complete_files(commands)
 

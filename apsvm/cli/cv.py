@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import click
 
 from apsvm.cli.completion import MetricName
 from apsvm.cli.config import config_option
+from apsvm.cli.cv_request import CvRequest
 from apsvm.cli.parameters import Several
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -20,39 +20,26 @@ from apsvm.cli.shared import (
     STOPPED_EARLY,
     TERMINATED,
     Failure,
-    given_by_user,
     put,
-    reading,
     say,
     writing,
 )
-from apsvm.cli.trainer_options import LossName, option_name, refuse_options_of_others, trainer_options, usage_errors
+from apsvm.cli.trainer_options import LossName, trainer_options
 from apsvm.cli.training import (
     bad_data,
-    check_data,
-    check_inputs,
-    check_output,
-    described,
-    feature_options,
-    label_options,
-    read_to_train,
+    pool_option,
     signals_caught,
     training_options,
 )
 from apsvm.data.read_options import ReadOptions
-from apsvm.trainers.families import trainer_of
-from apsvm.trainers.settings import declared
-from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
     from apsvm.cli.cv_results import Results
     from apsvm.data.dataset import Dataset
-    from apsvm.metrics import Metric
     from apsvm.selection.choice import Candidate
     from apsvm.selection.cross_validation import PathInFold
-    from apsvm.selection.grids import Grid
     from apsvm.selection.nested import OuterFold
-    from apsvm.selection.portfolio import Entry, PortfolioSearch
+    from apsvm.selection.portfolio import Entry
     from apsvm.selection.search import SettingsSearch
 
 #: Of no use without a log, or where the rows that are left out measure every setting.
@@ -101,6 +88,7 @@ class CvCommand(click.Command):
     "--seed", type=click.IntRange(0), default=0, show_default=True,
     help="Seed of the folds, and of what is random in training.",
 )  # fmt: skip
+@pool_option(multiple=True)
 @training_options
 @config_option
 def cv(data: str, read: ReadOptions, **given: Any) -> int:
@@ -124,9 +112,10 @@ def cv(data: str, read: ReadOptions, **given: Any) -> int:
     """
     from apsvm.cli.cv_results import Results
 
-    run = _Run.of_options(data, read, given)
-    dataset = run.read()
-    search = None if run.tries_all else run.search(dataset)
+    request = CvRequest.of_options(data, read, given)
+    run = _Run(request)
+    dataset = request.read()
+    search = None if request.tries_all else request.search(dataset)
     with signals_caught() as signals:
         if search is None:
             search = run.finalists(dataset, signals)
@@ -137,7 +126,7 @@ def cv(data: str, read: ReadOptions, **given: Any) -> int:
             raise Failure(stopped or BAD_DATA, "stopped, nothing was finished in every fold")
         chosen = search.choose(candidates)
         beside = list(run.references(search, signals))
-        results = Results(search, candidates, chosen, run.metrics, beside)
+        results = Results(search, candidates, chosen, request.metrics, beside)
         run.report(results)
         if stopped:
             say("interrupted: the table is of what was finished" + (", no model written" if run.output else ""))
@@ -160,115 +149,14 @@ def _exit_code(signals: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class _Run:
-    """What was asked for, checked before anything is read; a grid for each loss. ``tries_all``: nobody named what to
-    try, and so the portfolio is."""
+    """The work, step by step, and what is said of it."""
 
-    data: str
-    read_options: ReadOptions
-    given: JsonObject
-    metrics: Mapping[str, Metric]
-    grids: Sequence[Grid]
-    tries_all: bool = False
-
-    @classmethod
-    def of_options(cls, data: str, read: ReadOptions, given: JsonObject) -> _Run:
-        from apsvm.metrics import MetricError
-        from apsvm.metrics.evaluate import parse_metrics
-
-        tries_all = not any(given_by_user(name) for name in ("loss", "features", *_tried()))
-        refuse_options_of_others(given["loss"])
-        try:
-            metrics = parse_metrics(given["metric"])
-        except MetricError as error:
-            raise click.UsageError(str(error)) from None
-        run = cls(
-            data,
-            replace(read, threads=given["jobs"]),
-            given,
-            metrics,
-            [_grid(loss, given) for loss in given["loss"]],
-            tries_all,
-        )
-        run._check()
-        return run
+    request: CvRequest
 
     @property
     def output(self) -> str | None:
         """The model to write."""
-        return self.given["output"]  # type: ignore[no-any-return]
-
-    def _check(self) -> None:
-        """Finds out now what would otherwise be found out after the work."""
-        given = self.given
-        inputs: dict[str, str | None] = {"query_weights": given["query_weights"]}
-        families = set()
-        for grid in self.grids:
-            trainer = grid.trainer
-            label_options(given, trainer)
-            feature_options(given, trainer)
-            check_inputs(trainer)
-            inputs |= trainer.inputs()
-            if given["query_weights"] is not None and trainer.takes_query_weights and not trainer.uses_queries:
-                raise click.UsageError(f"--query-weights: --loss {trainer.loss_name} takes all rows as one query")
-            if not given["quiet"] and trainer.family not in families:
-                for warning in trainer.warnings():
-                    say(f"warning: {warning}")
-            families.add(trainer.family)
-        outputs = [path for path in (self.output, given["json"]) if path is not None]
-        for path in outputs:
-            check_output(path, data=self.data, **inputs)
-        places = ["-" if path == "-" else os.path.realpath(path) for path in outputs]
-        if len(set(places)) < len(places):
-            raise click.UsageError("the model and --json cannot go to the same place")
-
-    def read(self) -> Dataset:
-        """The data."""
-        return read_to_train(self.data, self.read_options)
-
-    def search(self, dataset: Dataset) -> SettingsSearch:
-        """What is to be done on these rows; ends the command if they do not fit."""
-        with bad_data(dataset.source):
-            search = self._settings_search(dataset)
-        families = set()
-        for fit in search.fits:
-            family = fit.trainer.family  # what there is to say of the data, each says once
-            check_data(fit.trainer, fit.training_set(), quiet=self.given["quiet"] or family in families)
-            families.add(family)
-        if self.given["verbose"] and not self.given["quiet"]:
-            say(described(dataset, search.fits[0].target))
-        return search
-
-    def _settings_search(self, dataset: Dataset) -> SettingsSearch:
-        from apsvm.selection.search import SettingsSearch
-
-        trainer, given = self.grids[0].trainer, self.given
-        return SettingsSearch(
-            dataset,
-            self.grids,
-            self.metrics,
-            labels=label_options(given, trainer),
-            features=feature_options(given, trainer),
-            folds=given["folds"],
-            seed=given["seed"],
-            one_standard_error=given["one_standard_error"],
-            query_weights=self._query_weights(dataset),
-        )
-
-    def _portfolio(self, dataset: Dataset) -> PortfolioSearch:
-        from apsvm.selection.portfolio import PortfolioSearch
-
-        trainer, given = self.grids[0].trainer, self.given
-        return PortfolioSearch(
-            dataset,
-            self.metrics,
-            labels=label_options(given, trainer),
-            features=feature_options(given, trainer),
-            common={"time_limit": given["time_limit"], "seed": given["seed"]},
-            folds=given["folds"] if given_by_user("folds") else None,
-            seed=given["seed"],
-            one_standard_error=given["one_standard_error"],
-            query_weights=self._query_weights(dataset),
-        )
+        return self.request.output
 
     def nest(self, search: SettingsSearch, signals: Sequence[int]) -> None:
         """The whole search again in outer folds, with a line for each."""
@@ -277,24 +165,24 @@ class _Run:
         from apsvm.selection.nested import nested
         from apsvm.selection.search import Followers
 
-        given, stop = self.given, Followers(should_stop=lambda: bool(signals))
+        given, stop = self.request.given, Followers(should_stop=lambda: bool(signals))
 
         def again(rows: Dataset) -> SettingsSearch | None:
-            if self.tries_all:
-                whole = self._portfolio(rows)
+            if self.request.tries_all:
+                whole = self.request.portfolio(rows)
                 whole.screen(given["jobs"], stop.should_stop)
                 if signals or not whole.finalists():
                     return None
                 inner = whole.final()
             else:
-                inner = self._settings_search(rows)
+                inner = self.request.settings_search(rows)
             inner.run(given["jobs"], stop)
             return inner
 
         done: list[OuterFold] = []
         with bad_data(search.dataset.source):
             folds = nested(
-                search.dataset, search.target, self.metrics, again,
+                search.given, search.target, self.request.metrics, again,
                 folds=given["folds"], seed=given["seed"], jobs=given["jobs"], should_stop=stop.should_stop,
             )  # fmt: skip
             for number, fold in enumerate(folds, 1):
@@ -307,15 +195,15 @@ class _Run:
             say("interrupted: not all outer folds were done")
             return
         show = self._show_results()
-        for metric in self.metrics:
+        for metric in self.request.metrics:
             values = [fold.values[metric] for fold in done]
             show(f"nested, {len(done)} folds: {metric} {fmean(values):.4f} ± {stdev(values):.4f}")
 
     def finalists(self, dataset: Dataset, signals: Sequence[int]) -> SettingsSearch:
         """The search among the best of the portfolio, with a line for each entry as it is screened."""
-        given = self.given
+        given = self.request.given
         with bad_data(dataset.source):
-            whole = self._portfolio(dataset)
+            whole = self.request.portfolio(dataset)
             total, screened = len(whole.entries), 0
 
             def ended(entry: Entry, result: Candidate | str) -> None:
@@ -340,19 +228,8 @@ class _Run:
         """Common models on the same folds, where the portfolio was tried."""
         from apsvm.selection.references import references
 
-        if self.tries_all and not signals:
-            yield from references(search, lambda: bool(signals), self.given["jobs"])
-
-    def _query_weights(self, dataset: Dataset) -> Mapping[int, float] | None:
-        from apsvm.data.query_weights import read_query_weights
-
-        path = self.given["query_weights"]
-        if path is None:
-            return None
-        if dataset.groups is None:
-            raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
-        with reading(path):
-            return read_query_weights(path)
+        if self.request.tries_all and not signals:
+            yield from references(search, lambda: bool(signals), self.request.given["jobs"])
 
     def compare(self, search: SettingsSearch, signals: Sequence[int]) -> None:
         """All paths in all folds, with a line as each ends."""
@@ -368,18 +245,18 @@ class _Run:
             say(f" {done:>{len(str(total))}}/{total}  {progress_line(path, search.grids, search.metric)}")
 
         followers = Followers(should_stop=lambda: bool(signals))
-        if not self.given["quiet"]:
+        if not self.request.given["quiet"]:
             followers = replace(followers, path=ended, widened=widened)
         with bad_data(search.dataset.source):
-            search.run(self.given["jobs"], followers)
+            search.run(self.request.given["jobs"], followers)
 
     def report(self, results: Results) -> None:
         """The table, on stdout or where something else goes there on stderr, and the JSON."""
         from apsvm.files import write_whole
 
-        as_json = self.given["json"]
+        as_json = self.request.given["json"]
         show = self._show_results()
-        if show is put or not self.given["quiet"]:
+        if show is put or not self.request.given["quiet"]:
             for line in results.table():
                 show(f" {line}" if show is say else line)
         if as_json is not None:
@@ -389,7 +266,7 @@ class _Run:
 
     def _show_results(self) -> Callable[[str], None]:
         """Prints a line on stdout; on stderr where something else goes to stdout."""
-        return say if "-" in (self.given["json"], self.output) else put
+        return say if "-" in (self.request.given["json"], self.output) else put
 
     def refit(self, search: SettingsSearch, chosen: Candidate, n_candidates: int, signals: Sequence[int]) -> bool:
         """Trains ``chosen`` on all rows and writes the model; whether training ended as it was asked to."""
@@ -398,35 +275,16 @@ class _Run:
 
         assert self.output is not None
         with bad_data(search.dataset.source):
-            refit = search.refit(chosen, n_candidates, self.given["jobs"], lambda: bool(signals))
+            refit = search.refit(chosen, n_candidates, self.request.given["jobs"], lambda: bool(signals))
         if refit is None:
             raise Failure(_exit_code(signals) or BAD_DATA, "stopped, no model written")
         with writing(self.output):
             refit.model.save(self.output)
         for caution in refit.outcome.cautions:
             say(f"warning: {self.output}: {caution}")
-        if not self.given["quiet"]:
+        if not self.request.given["quiet"]:
             say(f"chosen of {n_candidates} settings, by the {search.rule} of {search.metric}; trained on all rows:")
             for line in (*summary(refit.outcome), *training_metric(refit.fit, refit.model)):
                 say(line)
             say(f"model written to {'standard output' if self.output == '-' else self.output}")
         return refit.outcome.as_asked and refit.outcome.ranks
-
-
-def _tried() -> set[str]:
-    """The options of all trainers that are worth trying out."""
-    return {param.name or "" for param in trainer_options(as_lists=True, without=_WITHOUT)}
-
-
-def _grid(loss: str, given: JsonObject) -> Grid:
-    """What is tried of a loss; what cannot be ends the command."""
-    from apsvm.selection.grids import Grid
-
-    trainer = trainer_of(loss)
-    known = {name: (option_name(field, about), about) for name, (field, about) in declared(trainer.Settings).items()}
-    said = frozenset(name for name, (key, _) in known.items() if given_by_user(key))
-    named = {name: given[key] for name, (key, about) in known.items() if about.grid is not None and name in said}
-    fixed = {name: given[key] for name, (key, about) in known.items() if about.grid is None and key in given}
-    with usage_errors(loss):
-        settings = trainer.Settings(**fixed, time_limit=given["time_limit"], seed=given["seed"])
-        return Grid.of(lambda one: trainer(loss, one, said), settings, named)

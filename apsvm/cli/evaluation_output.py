@@ -72,11 +72,11 @@ def put_each(entries: Sequence[Entry]) -> None:
             values = [result.in_group[name][at] for name in names]
             figures = ["-" if math.isnan(value) else f"{value:.6f}" for value in values]
             rows.append([_name_of(query), *([system] if several else []), *figures])
-    _put_table(rows, left=len(rows[0]) - len(names))
+    put_table(rows, left=len(rows[0]) - len(names))
     put("")
 
 
-def _put_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
+def put_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
     """Columns as wide as they need, the first ``left`` flush left and the others flush right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

@@ -81,10 +81,10 @@ def convergence(logs: tuple[str, ...], output: str, size: str, title: str) -> No
     """
     from apsvm.pictures.convergence import Convergence
 
-    _check(output, logs)
+    check_picture(output, logs)
     with drawing():
         result = {name: read_records(path) for path, name in zip(logs, short_names(logs), strict=True)}
-        _write(Convergence.of_logs(result, title), output, size)
+        write_picture(Convergence.of_logs(result, title), output, size)
 
 
 @plot.command()
@@ -99,14 +99,14 @@ def heatmap(log: str, label: float | None, output: str, size: str, title: str) -
     """
     from apsvm.pictures.heatmap import Heatmap
 
-    _check(output, [log])
+    check_picture(output, [log])
     with drawing(log):
         records = read_records(log)
         if label is not None:
             records = [record for record in records if record.get("class") == label]
             if not records:
                 raise Failure(BAD_DATA, f"{log}: no record is of class {label:g}")
-        _write(Heatmap.of_log(records, title), output, size)
+        write_picture(Heatmap.of_log(records, title), output, size)
 
 
 @plot.command(name="pr")
@@ -147,7 +147,7 @@ def precision_recall(
         raise click.UsageError("give --model or --scores")
     if [data, *models, *scores].count("-") > 1:
         raise click.UsageError("only one of the files can be standard input")
-    _check(output, [data, *models, *scores])
+    check_picture(output, [data, *models, *scores])
     rankers = {}
     for path in models:
         model = read_any_model(path)
@@ -159,7 +159,7 @@ def precision_recall(
     if scored.classes and relevant_from is not None:
         raise click.UsageError("--relevant-from is not for several classes")
     with drawing(scored.dataset.source):
-        _write(curves_of(scored, title), output, size)
+        write_picture(curves_of(scored, title), output, size)
 
 
 @plot.command()
@@ -173,9 +173,9 @@ def path(results: str, metric: str | None, output: str, size: str, title: str) -
     """
     from apsvm.pictures.path import Path
 
-    _check(output, [results])
+    check_picture(output, [results])
     with drawing(results):
-        _write(Path.of_results(_read_json(results), metric, title), output, size)
+        write_picture(Path.of_results(_read_json(results), metric, title), output, size)
 
 
 @plot.command()
@@ -192,10 +192,10 @@ def scaling(files: tuple[str, ...], against: str, output: str, size: str, title:
     """
     from apsvm.pictures.scaling import TimingsBySize
 
-    _check(output, files)
+    check_picture(output, files)
     with drawing():
         timings = [timing for file in files for timing in _timings(file)]
-        _write(TimingsBySize.of_timings(timings, against, title), output, size)
+        write_picture(TimingsBySize.of_timings(timings, against, title), output, size)
 
 
 @plot.command()
@@ -215,14 +215,14 @@ def shapes(model: str, label: float | None, most: int, output: str, size: str, t
     from apsvm.pictures.shapes import Shapes
     from apsvm.report.shapes import NoShapesError, widest
 
-    _check(output, [model])
+    check_picture(output, [model])
     ranker = one_ranker(read_any_model(model), label, model)
     with drawing(model):
         try:
             curves = widest(ranker, most)
         except NoShapesError as error:
             raise Failure(BAD_DATA, f"{model}: {error}") from None
-        _write(Shapes(curves, title=title), output, size)
+        write_picture(Shapes(curves, title=title), output, size)
 
 
 @contextmanager
@@ -373,7 +373,7 @@ def _timings(path: str) -> list[Timing]:
         ) from None
 
 
-def _check(output: str, inputs: Sequence[str]) -> None:
+def check_picture(output: str, inputs: Sequence[str]) -> None:
     """What would be found out only after the work."""
     from apsvm.pictures.base import PictureError, format_of
 
@@ -395,6 +395,6 @@ def require_matplotlib() -> None:
         raise Failure(MISSING, str(MissingMatplotlibError()))
 
 
-def _write(picture: Picture, output: str, size: str) -> None:
+def write_picture(picture: Picture, output: str, size: str = PAGE.name) -> None:
     with writing(output):
         picture.save(output, SIZES[size])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -38,6 +39,19 @@ _OPTIONS = (
         help="The labels of a .npz or .npy matrix: .npy, or a number a line. A .npy matrix of 0 and 1 has a column a "
         "label.",
     ),
+    click.option(
+        "--bags",
+        metavar="FILE|ignore",
+        help="The bags of rows without bag:, a .npy file or an integer a line: one a row, or the rows, from 0, at "
+        "which bags begin, and the number of rows. ignore: rows stand for themselves.",
+    ),
+    click.option(
+        "--bag-label",
+        type=click.Choice(["same", "any"]),
+        default="same",
+        show_default=True,
+        help="The label of a bag: that of all its rows; or, any, the highest of theirs.",
+    ),
 )
 #: Of commands that do not read for a model.
 _MORE = (
@@ -64,7 +78,16 @@ def _reading_command(command: CommandT, options: tuple[Any, ...]) -> CommandT:
     def with_options(**given: Any) -> Any:
         said: JsonDict = {
             name: given.pop(name)
-            for name in ("dtype", "sort_features", "multilabel", "groups", "labels", "max_features")
+            for name in (
+                "dtype",
+                "sort_features",
+                "multilabel",
+                "groups",
+                "labels",
+                "bags",
+                "bag_label",
+                "max_features",
+            )
             if name in given
         }
         zero_based = given.pop("zero_based", None)
@@ -100,10 +123,11 @@ def read_rows(
     from apsvm.data.reading import read_data
     from apsvm.machine import thread_count
 
-    place = " and ".join(file for file in (path, read.groups, read.labels) if file is not None)
+    bags = None if read.ignores_bags else read.bags
+    place = " and ".join(file for file in (path, read.groups, read.labels, bags) if file is not None)
     base = read.zero_based if zero_based is None else zero_based
     with reading(place):
-        return read_data(
+        dataset = read_data(
             path,
             dtype=np.dtype(read.dtype).type,
             sort_features=read.sort_features,
@@ -117,7 +141,10 @@ def read_rows(
             groups=read.groups,
             labels=read.labels,
             unlabelled=unlabelled,
+            bags=bags,
+            bag_label="own" if read.ignores_bags else read.bag_label,
         )
+    return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 
 
 def read_model(path: str) -> LinearRanker:
@@ -156,19 +183,35 @@ def one_ranker(model: Model, label: float | None, path: str) -> LinearRanker:
 def rows_for(
     model: Model, path: str, read: ReadOptions, *, ignore_unknown: bool = False, unlabelled: bool = False
 ) -> Dataset:
-    """The rows of ``path`` read the way the model's training file was; ``unlabelled``: a matrix needs no labels."""
+    """The rows of ``path`` read the way the model's training file was; ``unlabelled``: a matrix needs no labels. Of a
+    model that pools bags there is a row for each bag; one of bags by their best rows keeps the rows in theirs; to any
+    other rows stand for themselves."""
+    from apsvm.data.pooling import pooled
+
+    features = model.header.features
+    pool = None if features.pool is None else ",".join(features.pool)
+    takes_bags = pool is not None or model.header.latent
+    if not takes_bags and given_by_user("bags") and not read.ignores_bags:
+        raise click.UsageError("--bags: the model ranks rows, whatever bags they are in")
+    if pool is not None and read.ignores_bags:
+        raise click.UsageError(f"--bags ignore: the model ranks bags (--pool {pool})")
     data = read_rows(
         path,
-        read,
+        read if takes_bags else read.ignoring_bags(),
         zero_based=model.zero_based,
-        n_features=model.width,
+        n_features=model.width // features.columns_of_feature,
         ignore_unknown=ignore_unknown,
         unlabelled=unlabelled,
         multilabel=model.header.labels.several,
     )
     if data.unknown_features:
         say(f"{data.unknown_features} feature values unknown to the model were ignored")
-    return data
+    if features.pool is None:
+        return data
+    if data.bags is None:
+        what = f"the model ranks bags (--pool {pool}), and these rows are in none: bag:INT in text, or --bags FILE"
+        raise Failure(BAD_DATA, f"{data.source}: {what}")
+    return pooled(data, features.pool)
 
 
 def score_rows(
@@ -179,6 +222,9 @@ def score_rows(
     ignore_unknown: bool = False,
     unlabelled: bool = False,
 ) -> tuple[Dataset, NDArray[np.float64]]:
-    """``rows_for``, and the rows' scores: (n,) float64, or (n, k) by a set of k rankers."""
+    """``rows_for`` as the model ranks them, and their scores (``apsvm.model_bags.ranked``)."""
+    from apsvm.model_bags import ranked
+
     data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
-    return data, model.score(data.X)
+    with reading(data.source):
+        return ranked(model, data, by_rows=read.ignores_bags)

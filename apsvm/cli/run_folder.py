@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.shared import given_by_user, refuse_same_file, writing
+from apsvm.cli.trainer_options import ChosenLoss
 from apsvm.data.read_options import ReadOptions
 from apsvm.machine import cores
 from apsvm.trainers.settings import Multiple
@@ -76,7 +77,7 @@ def _is_recorded(name: str) -> bool:
 
 
 def _as_json(value: object) -> object:
-    if isinstance(value, Multiple):
+    if isinstance(value, Multiple | ChosenLoss):
         return str(value)
     if isinstance(value, tuple | list):
         return [_as_json(one) for one in value]

@@ -31,8 +31,8 @@ from apsvm.cli.shared import (
     say,
     writing,
 )
-from apsvm.cli.train import open_log
 from apsvm.cli.training import check_output, signals_caught
+from apsvm.cli.training_log import open_log
 from apsvm.trainers.base import Progress
 from apsvm.types import JsonDict
 
@@ -123,7 +123,7 @@ def train(output: str, **given: Any) -> int:
         raise click.UsageError("the training stands beside OUTPUT: it cannot be standard output")
     with torch_needed():
         training = _training(output, given)
-    with open_log(given["log"]) as log, signals_caught() as signals:
+    with signals_caught() as signals, open_log(given["log"]) as log:
         display = Display(verbose=given["verbose"], quiet=given["quiet"])
         state = _run(training, output, given, log, display, signals)
         training.save(output + TRAINING)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +23,7 @@ from apsvm.cli.shared import (
     STOPPED_EARLY,
     TERMINATED,
     Failure,
+    all_given,
     reading,
     refuse_if_given,
     say,
@@ -32,7 +31,7 @@ from apsvm.cli.shared import (
 )
 from apsvm.cli.trainer_options import (
     LossName,
-    owners_of_options,
+    TrainerOption,
     planned,
     refuse_options_of_others,
     trainer_options,
@@ -40,16 +39,19 @@ from apsvm.cli.trainer_options import (
 )
 from apsvm.cli.training import (
     bad_data,
+    check_bag_options,
     check_data,
     check_inputs,
     check_output,
     described,
     feature_options,
     label_options,
+    pool_option,
     read_to_train,
     signals_caught,
     training_options,
 )
+from apsvm.cli.training_log import end_record, open_log
 from apsvm.data.read_options import ReadOptions
 from apsvm.trainers.base import AnyTrainer, Watch
 from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
     from apsvm.data.labels import LabelOptions, Target
     from apsvm.model import Model
     from apsvm.records import Log
-    from apsvm.trainers.base import Outcome
+    from apsvm.trainers.base import Outcome, TrainingSet
     from apsvm.trainers.fitting import FeatureOptions, Fit
 
 
@@ -72,13 +74,13 @@ class TrainCommand(click.Command):
         self.params += trainer_options()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        titles = {name: " and ".join(owner.title for owner in owners) for name, owners in owners_of_options().items()}
+        titles = {param.name: param.titles for param in self.params if isinstance(param, TrainerOption)}
         sections: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *titles.values())}
         for param in self.get_params(ctx):
             # An argument is told of in the usage line and the text; some versions of click have a record of it too.
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
-                sections[titles.get(param.name or "", "Options")].append(record)
+                sections[titles.get(param.name, "Options")].append(record)
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
@@ -113,6 +115,7 @@ class TrainCommand(click.Command):
     help=f"Write the model and the log into this folder, new or without a run, as {MODEL} and {LOG}: apsvm report "
     "makes a page of them.",
 )  # fmt: skip
+@pool_option(multiple=False)
 @training_options
 @config_option
 def train(data: str, model: str | None, read: ReadOptions, **given: Any) -> int:
@@ -155,10 +158,9 @@ class _Run:
             if data == "-":
                 raise click.UsageError("DATA is standard input: name the MODEL to write")
             model = f"{os.path.basename(os.path.normpath(data))}.model"
-        labels = label_options(given, trainer)
-        run = cls(
-            data, _model_names(model, trainer.names), read, trainer, labels, feature_options(given, trainer), given
-        )
+        check_bag_options(read, given)
+        labels, features = label_options(given, trainer), feature_options(given, trainer, given["pool"])
+        run = cls(data, _model_names(model, trainer.names), read, trainer, labels, features, given)
         run._check()
         return run
 
@@ -175,10 +177,9 @@ class _Run:
             refuse_if_given(("validation_metric", "patience"), "is for --validation FILE")
         if given["validation"] == "-":
             raise click.UsageError("--validation is read once DATA has been: name a file")
-        inputs = {**trainer.inputs(), **{name: given[name] for name in ("validation", "query_weights")}}
+        inputs = {**check_inputs(trainer), **{name: given[name] for name in ("validation", "query_weights")}}
         if given["run_dir"] is None:
             self._check_outputs(inputs)
-        check_inputs(trainer)
         if not given["quiet"]:
             for warning in trainer.warnings():
                 say(f"warning: {warning}")
@@ -212,22 +213,23 @@ class _Run:
         """Trains, and writes each model as it is ready; the exit code."""
         given, began = self.given, time.perf_counter()
         fit = self._fit(dataset)
-        check_data(self.trainer, fit.training_set(), quiet=given["quiet"])
+        rows = fit.training_set()
+        check_data(self.trainer, rows, quiet=given["quiet"])
         if given["verbose"] and not given["quiet"]:
             say(described(fit.dataset, fit.target))
         read_seconds += time.perf_counter() - began
         as_asked, written = True, 0
         if given["run_dir"] is not None:
             make_folder(given["run_dir"])
-        with open_log(given["log"]) as log, signals_caught() as signals:
+        with signals_caught() as signals, open_log(given["log"]) as log:
             if given["run_dir"] is not None:
                 log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
             began = time.perf_counter()
-            for name, (outcome, model) in zip(self.models, self._trained(fit, log, signals), strict=False):
+            for name, (outcome, model) in zip(self.models, self._trained(fit, rows, log, signals), strict=False):
                 with writing(name):
                     model.save(name)
                 seconds = _where_the_time_went(outcome, read_seconds, time.perf_counter() - began + read_seconds)
-                log.write("end", state=outcome.state, model=name, **_end_record(outcome), seconds=seconds)
+                log.write("end", state=outcome.state, model=name, **end_record(outcome), seconds=seconds)
                 as_asked &= outcome.as_asked and outcome.ranks
                 written += 1
                 for caution in outcome.cautions:  # whoever wants it quiet wants to know this
@@ -254,18 +256,15 @@ class _Run:
                 raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
             with reading(path):
                 weights = read_query_weights(path)
+        validation = self._validation(dataset)
         with reading(dataset.source):
             return Fit.of(
-                dataset,
-                self.trainer,
-                self.labels,
-                self.features,
-                query_weights=weights,
-                validation=self._validation(dataset),
+                dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation
             )
 
     def _validation(self, dataset: Dataset) -> tuple[Dataset, Target] | None:
         from apsvm.data.labels import Takes, decide
+        from apsvm.trainers.fitting import bags_settled
 
         path = self.given["validation"]
         if path is None:
@@ -283,23 +282,25 @@ class _Run:
         if rows.unknown_features and not self.given["quiet"]:
             say(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")
         with reading(rows.source):
+            rows = bags_settled(rows, self.trainer, self.features.pool)
             return rows, decide(rows, takes, self.labels)
 
-    def _trained(self, fit: Fit, log: Log, signals: list[int]) -> Iterator[tuple[Outcome, Model]]:
+    def _trained(self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int]) -> Iterator[tuple[Outcome, Model]]:
+        """``rows``: of the training ``raw``, whose features are still as they were read."""
         from threadpoolctl import threadpool_limits
 
         from apsvm.model import ModelError
 
         # One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
-        with threadpool_limits(1, user_api="blas"), bad_data(fit.dataset.source):
-            fit = fit.prepared()
+        with threadpool_limits(1, user_api="blas"), bad_data(raw.dataset.source):
+            prepared = raw.prepared()
             try:
-                fit, start = self._started(fit)
+                fit, start = self._started(prepared)
             except ModelError as error:
                 raise Failure(BAD_DATA, f"{self.given['warm_start']}: {error}") from None
             display = Display(verbose=self.given["verbose"], quiet=self.given["quiet"], one_line=self._of_classes)
             watch = Watch(log, display.show, self._remark, lambda: bool(signals))
-            for outcome in fit.outcomes(watch, start):
+            for outcome in fit.outcomes(watch, start, rows if prepared is raw else None):
                 display.finish()
                 yield outcome, fit.model(outcome)
 
@@ -327,9 +328,10 @@ class _Run:
 
 
 def _plan(given: JsonObject) -> AnyTrainer:
-    loss = given["loss"]
-    refuse_options_of_others([loss])
-    trainer = planned(loss, given, **{name: given[name] for name in ("time_limit", "seed", "threads")})
+    loss, said = given["loss"], all_given()
+    common = {name: given[name] for name in ("time_limit", "seed", "threads")}
+    refuse_options_of_others([loss], said)
+    trainer = planned(loss, given, said, **common)
     if not given["one_vs_rest"]:
         return trainer
     with usage_errors(loss):
@@ -350,29 +352,6 @@ def _where_the_time_went(outcome: Outcome, read_seconds: float, seconds: float) 
     return parts
 
 
-def _end_record(outcome: Outcome) -> JsonDict:
-    """The fields of the log's closing record of a model, but for its state."""
-    if outcome.classes:
-        return {
-            **({} if outcome.C is None else {"C": outcome.C}),
-            "classes": [{"class": label, "state": part.state, **_end_record(part)} for label, part in outcome.classes],
-            "classes_skipped": [{"label": label, "reason": reason} for label, reason in outcome.skipped],
-        }
-    record: JsonDict = {} if outcome.C is None else {"C": outcome.C}
-    if outcome.certificate is not None:
-        bounds = outcome.certificate
-        record |= {name: getattr(bounds, name) for name in ("primal", "dual", "gap", "tolerance")}
-    if outcome.gradient is not None:
-        gradient = outcome.gradient
-        record |= {"iterations": outcome.iterations, "evaluations": gradient.evaluations, "value": gradient.value}
-        record |= {"gradient_norm": gradient.gradient_norm, "asked": gradient.asked}
-    if outcome.epochs is not None:
-        epochs = outcome.epochs
-        record |= {"epochs": epochs.count, "best_epoch": epochs.best, "loss": epochs.estimated_loss}
-        record["validation"] = None if epochs.validation is None else epochs.validation.value
-    return record
-
-
 def _say_what_became(fit: Fit, outcome: Outcome, model: Model, name: str, seconds: Mapping[str, float]) -> None:
     from apsvm.cli.training_metric import training_metric
     from apsvm.trainers.summary import summary
@@ -382,43 +361,3 @@ def _say_what_became(fit: Fit, outcome: Outcome, model: Model, name: str, second
     parts = ", ".join(f"{part} {taken:.2f}" for part, taken in seconds.items())
     say(f"{math.fsum(seconds.values()):.2f} s: {parts}")
     say(f"model written to {'standard output' if name == '-' else name}")
-
-
-class _Log:
-    """The log. One that cannot be written any more is given up with a message; the training goes on."""
-
-    def __init__(self, name: str, log: Log) -> None:
-        self._name = name
-        self._log: Log | None = log
-        self.failed = False
-
-    def write(self, event: str, **fields: Any) -> None:
-        if self._log is None:
-            return
-        try:
-            self._log.write(event, **fields)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            self._log, self.failed = None, True
-            say(f"error: cannot write {self._name}: {error.strerror or error}; the log ends here")
-
-
-@contextmanager
-def open_log(path: str | None) -> Iterator[_Log]:
-    """The log, opened only now that there is something to write: a run that fails before has destroyed nothing."""
-    from apsvm.records import JsonLinesLog, NoLog
-
-    if path is None:
-        yield _Log("", NoLog())
-    elif path == "-":
-        yield _Log("standard output", JsonLinesLog(sys.stdout))
-    else:
-        with writing(path):
-            # Each line is flushed as it is written; nothing is left for close() to lose.
-            stream = open(path, "w", encoding="utf-8")  # noqa: SIM115
-        try:
-            yield _Log(path, JsonLinesLog(stream))
-        finally:
-            with suppress(OSError):
-                stream.close()

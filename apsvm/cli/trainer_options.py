@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -16,29 +17,47 @@ from click.shell_completion import CompletionItem
 
 from apsvm.cli.completion import MetricName, names_that_fit
 from apsvm.cli.parameters import Number, NumberList, ParamType, Several
-from apsvm.cli.shared import all_given
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.settings import Declared, SettingsError, declared, plain_type
 from apsvm.types import JsonObject
 
-#: Options on data that only some trainers have a use for, by the attribute that says so.
-_DATA_OPTIONS = {"validation": "takes_validation", "query_weights": "takes_query_weights"}
+#: Options on data that only some trainers have a use for: the attribute that says so, and what they say in ``--help``.
+_ON_DATA = {
+    "validation": (
+        "takes_validation",
+        "Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is kept.",
+    ),
+    "query_weights": (
+        "takes_query_weights",
+        "Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not named.",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenLoss:
+    """A value of ``--loss``, and the trainer that it was found with."""
+
+    name: str
+    trainer: type[AnyTrainer]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class LossName(ParamType):
-    """The name of a loss, in any case, or package.module:Name of a user's own."""
+    """The name of a loss, in any case, or package.module:Name of a user's own: a ``ChosenLoss``."""
 
     name = "loss"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> ChosenLoss:
         loss = str(value) if ":" in str(value) else str(value).strip().lower()
         try:
-            trainer_of(loss)
+            return ChosenLoss(loss, trainer_of(loss))
         except UnknownNameError as error:
             self.fail(str(error), param, ctx)
-        return loss
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return f"[{'|'.join(known_losses())}|package.module:Name]"
@@ -47,56 +66,60 @@ class LossName(ParamType):
         return names_that_fit(known_losses(), incomplete)
 
 
+class TrainerOption(click.Option):
+    """An option that is not for all trainers.
+
+    settings : by the trainer that takes it, the name of the setting it is; None where it is about the data
+    """
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.settings: dict[type[AnyTrainer], str | None] = {}
+
+    @property
+    def titles(self) -> str:
+        """Of the trainers that take it."""
+        return " and ".join(trainer.title for trainer in self.settings)
+
+
 def option_name(field: dataclasses.Field[object], about: Declared) -> str:
     """The setting's name on the command line and in configuration files: ``lambda`` for ``regularisation``."""
     return about.flags[-1].lstrip("-").replace("-", "_") if about.flags else field.name
 
 
-def trainer_options(*, as_lists: bool = False, without: Iterable[str] = ()) -> list[click.Option]:
+def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) -> list[TrainerOption]:
     """An option for each setting of any trainer, but those of the names ``without``.
 
     as_lists : settings with a grid take several values, with commas between them (``apsvm cv``)
     """
-    options: dict[str, click.Option] = {}
+    options: dict[str, TrainerOption] = {}
     for trainer in TRAINERS.values():
         hints = typing.get_type_hints(trainer.Settings)
         for name, (field, about) in declared(trainer.Settings).items():
             key = option_name(field, about)
-            if key not in options and key not in without:
+            if key not in options:
                 options[key] = _option(key, field, about, hints[name], as_list=as_lists and about.grid is not None)
-        for key, attribute in _DATA_OPTIONS.items():
-            if getattr(trainer, attribute) and key not in options and key not in without:
-                options[key] = _DATA[key]
-    return list(options.values())
-
-
-_DATA = {
-    "validation": click.Option(
-        ["--validation"],
-        metavar="FILE",
-        help="Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is kept.",
-    ),
-    "query_weights": click.Option(
-        ["--query-weights"],
-        metavar="FILE",
-        help="Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not named.",
-    ),
-}
+            options[key].settings[trainer] = name
+        for key, (attribute, more) in _ON_DATA.items():
+            if getattr(trainer, attribute):
+                options.setdefault(key, TrainerOption([f"--{key.replace('_', '-')}"], metavar="FILE", help=more))
+                options[key].settings[trainer] = None
+    return [option for key, option in options.items() if key not in without]
 
 
 def _option(
     key: str, field: dataclasses.Field[object], about: Declared, hint: object, *, as_list: bool
-) -> click.Option:
+) -> TrainerOption:
     flags = [*about.flags] or [f"--{field.name.replace('_', '-')}"]
     if field.default is False:
-        return click.Option([*flags, key], is_flag=True, help=about.help)
+        return TrainerOption([*flags, key], is_flag=True, help=about.help)
     default: object = about.default_text if about.path else field.default
     more = f" [default: {about.default_text}]" if about.default_text and not about.path else ""
     if as_list:
         default, more = about.grid, ""
     elif about.several:
         more += f" {about.several}"
-    return click.Option(
+    return TrainerOption(
         [*flags, key],
         type=_type(about, plain_type(hint), as_list=as_list),
         default=default,
@@ -125,43 +148,37 @@ def _type(about: Declared, kind: type, *, as_list: bool) -> ParamType:
     return Several(one) if as_list else one
 
 
-def owners_of_options() -> dict[str, list[type[AnyTrainer]]]:
-    """The trainers that take it, by the name of each option that is not for all."""
-    owners: dict[str, list[type[AnyTrainer]]] = {}
-    for trainer in TRAINERS.values():
-        keys = [option_name(field, about) for field, about in declared(trainer.Settings).values()]
-        keys += [key for key, attribute in _DATA_OPTIONS.items() if getattr(trainer, attribute)]
-        for key in keys:
-            owners.setdefault(key, []).append(trainer)
-    return owners
+def options_of_trainers() -> list[TrainerOption]:
+    """The current command's options that are not for all trainers."""
+    return [param for param in click.get_current_context().command.params if isinstance(param, TrainerOption)]
 
 
-def refuse_options_of_others(losses: Sequence[str]) -> None:
-    """An option that none of the chosen losses has a use for is a mistake."""
-    trainers = [trainer_of(loss) for loss in losses]
-    given = all_given()
-    for key, owners in owners_of_options().items():
-        if key in given and not any(trainer in owners for trainer in trainers):
-            option = next(param for param in click.get_current_context().command.params if param.name == key)
-            titles = " and ".join(owner.title for owner in owners)
-            raise click.UsageError(f"{option.opts[-1]} is not for --loss {losses[0]}, but for {titles}")
+def settings_of(trainer: type[AnyTrainer]) -> dict[str, str]:
+    """The trainer's settings that the current command has an option for, and the option's name."""
+    named = ((option.settings.get(trainer), option.name) for option in options_of_trainers())
+    return {setting: key for setting, key in named if setting is not None and key is not None}
 
 
-def planned(loss: str, given: JsonObject, **more: Any) -> AnyTrainer:
-    """The plan for a loss and what was given, by option; ``more``: settings of every trainer (seed, threads …).
+def refuse_options_of_others(losses: Sequence[ChosenLoss], said: Collection[str]) -> None:
+    """Of the options that somebody gave, ``said``, one that none of the chosen losses has a use for is a mistake."""
+    for option in options_of_trainers():
+        if option.name in said and not any(loss.trainer in option.settings for loss in losses):
+            raise click.UsageError(f"{option.opts[-1]} is not for --loss {losses[0]}, but for {option.titles}")
 
-    Bad combinations end the command."""
-    trainer = trainer_of(loss)
-    keys = {name: option_name(field, about) for name, (field, about) in declared(trainer.Settings).items()}
-    given_names = all_given()
-    chosen = {name: given[key] for name, key in keys.items() if key in given}
-    said = frozenset(name for name, key in keys.items() if key in given_names)
+
+def planned(loss: ChosenLoss, given: JsonObject, said: Collection[str], **more: Any) -> AnyTrainer:
+    """The plan for a loss and the options' values; bad combinations end the command.
+
+    said : the options that somebody gave; more : settings of every trainer (seed, threads …)
+    """
+    keys = settings_of(loss.trainer)
     with usage_errors(loss):
-        return trainer(loss, trainer.Settings(**chosen, **more), said)
+        settings = loss.trainer.Settings(**{name: given[key] for name, key in keys.items()}, **more)
+        return loss.trainer(loss.name, settings, frozenset(name for name, key in keys.items() if key in said))
 
 
 @contextmanager
-def usage_errors(loss: str) -> Iterator[None]:
+def usage_errors(loss: ChosenLoss) -> Iterator[None]:
     """Settings and losses that do not go together end the command."""
     from apsvm.losses.base import LossError
 

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm.data.bags import ids_of_offsets
 from apsvm.data.dataset import DataError, Dataset, LabelSets, one_or_several
 from apsvm.types import Matrix
 
@@ -209,6 +210,43 @@ def _lines(name: str) -> list[bytes]:
 
 def _vector(name: str, n: int, data: str, dtype: np.dtype[np.generic]) -> AnyArray:
     """One number a row: finite float64, or int64. Raises DataError, OSError."""
+    vector = _numbers(name, dtype)
+    if vector.size != n:
+        raise DataError(f"{name}: expected {n} numbers, one for each row of {data}, found {vector.size}")
+    return vector
+
+
+def read_bags(path: str | os.PathLike[str], n: int, data: str) -> tuple[NDArray[np.int64], bool]:
+    """The bag of each of the n rows of ``data``, from a file, and whether it has a line for each of them: a .npy file,
+    or text with an integer a line, of n integers, one a row; or of the rows at which the bags begin, the first of them
+    0, and of n.
+
+    Raises
+    ------
+    DataError : bad content
+    OSError : the file cannot be read
+    """
+    name = os.fspath(path)
+    numbers = _numbers(name, np.dtype(np.int64))
+    ids = ids_of_offsets(numbers, n)
+    if ids is None:
+        raise DataError(
+            f"{name}: expected {n} integers, the bag of each row of {data}, or the rows at which bags begin, "
+            f"increasing from 0, and {n} at the end; found {_outlined(numbers)}"
+        )
+    return ids, numbers.size == n and not _starts_with(name, NPY_MAGIC)
+
+
+def _outlined(numbers: NDArray[np.int64]) -> str:
+    if numbers.size == 0:
+        return "none"
+    falls = np.flatnonzero(numbers[1:] <= numbers[:-1])
+    where = f", {numbers[falls[0] + 1]} behind {numbers[falls[0]]}" if falls.size else ""
+    return f"{numbers.size}, from {numbers[0]} to {numbers[-1]}{where}"
+
+
+def _numbers(name: str, dtype: np.dtype[np.generic]) -> AnyArray:
+    """The numbers of a .npy file, or of text with one a line: finite float64, or int64. Raises DataError, OSError."""
     what = "finite numbers" if dtype.kind == "f" else "integers"
     if _starts_with(name, NPY_MAGIC):
         array = _load_npy(name)
@@ -223,8 +261,6 @@ def _vector(name: str, n: int, data: str, dtype: np.dtype[np.generic]) -> AnyArr
         vector = np.array(
             [_number(line, dtype, f"{name}:{at}") for at, line in enumerate(_lines(name), start=1)], dtype
         )
-    if vector.size != n:
-        raise DataError(f"{name}: expected {n} numbers, one for each row of {data}, found {vector.size}")
     return vector
 
 

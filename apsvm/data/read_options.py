@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 
 from apsvm.types import JsonDict, JsonObject
 
+#: What ``--bags`` says in place of a file.
+IGNORE_BAGS = "ignore"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
@@ -18,6 +21,8 @@ class ReadOptions:
     sort_features : accept rows whose features are not in ascending order
     multilabel : accept rows of several labels, or of none
     groups, labels : files that belong to a matrix
+    bags : a file with the bag of each row; IGNORE_BAGS: rows stand for themselves, whatever bags they are in
+    bag_label : how a bag comes by its label (``apsvm.data.bags.BAG_LABELS``)
     zero_based : whether features count from 0; None: nobody said so, and text counts them from 1
     max_features : refuse a file with a feature beyond so many
     threads : of the parser; 0: as many as there are cores
@@ -28,13 +33,23 @@ class ReadOptions:
     multilabel: bool = False
     groups: str | None = None
     labels: str | None = None
+    bags: str | None = None
+    bag_label: str = "same"
     zero_based: bool | None = None
     max_features: int | None = None
     threads: int = 0
 
     def of_a_second_file(self) -> ReadOptions:
-        """For another file than the one that ``groups`` and ``labels`` belong to."""
-        return replace(self, groups=None, labels=None)
+        """For another file than the one that ``groups``, ``labels`` and ``bags`` belong to."""
+        return replace(self, groups=None, labels=None, bags=IGNORE_BAGS if self.ignores_bags else None)
+
+    @property
+    def ignores_bags(self) -> bool:
+        return self.bags == IGNORE_BAGS
+
+    def ignoring_bags(self) -> ReadOptions:
+        """The same with rows that stand for themselves."""
+        return replace(self, bags=IGNORE_BAGS)
 
     def to_json(self) -> JsonDict:
         """What another reading of the same file needs; files by their whole names."""
@@ -42,9 +57,10 @@ class ReadOptions:
             "dtype": self.dtype,
             "sort_features": self.sort_features,
             "multilabel": self.multilabel,
+            "bag_label": self.bag_label,
             **{
-                what: None if path is None else os.path.abspath(path)
-                for what, path in (("groups", self.groups), ("labels", self.labels))
+                what: path if path in (None, IGNORE_BAGS) else os.path.abspath(path)
+                for what, path in (("groups", self.groups), ("labels", self.labels), ("bags", self.bags))
             },
         }
 
@@ -57,4 +73,6 @@ class ReadOptions:
             multilabel=self.multilabel or bool(recorded.get("multilabel", False)),
             groups=self.groups or recorded.get("groups"),
             labels=self.labels or recorded.get("labels"),
+            bags=self.bags or recorded.get("bags"),
+            bag_label=self.bag_label if self.bag_label != "same" else recorded.get("bag_label", "same"),
         )

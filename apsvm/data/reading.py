@@ -12,8 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset
-from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS, read_matrix
+from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS, read_bags, read_matrix
 from apsvm.data.svmlight import read_svmlight
 from apsvm.types import Matrix
 
@@ -36,6 +37,8 @@ def read_data(
     labels: str | os.PathLike[str] | None = None,
     groups: str | os.PathLike[str] | None = None,
     unlabelled: bool = False,
+    bags: str | os.PathLike[str] | None = None,
+    bag_label: str = "same",
 ) -> Dataset:
     """Read a svmlight file, a folder written by ``apsvm convert``, or a .npz or .npy matrix.
 
@@ -49,6 +52,7 @@ def read_data(
         A dense matrix of fewer columns becomes a csr_array, whose values are still the mapped ones.
     multilabel : a folder and a .npy matrix of labels have rows of several labels anyway
     labels, groups, unlabelled : for a matrix only; see ``read_matrix``
+    bags : a file with the bag of each row, for rows that say none themselves; see ``read_bags``
 
     Raises
     ------
@@ -61,7 +65,7 @@ def read_data(
             "are for .npz and .npy matrices"
         )
     if kind == "text":
-        return read_svmlight(
+        data = read_svmlight(
             source,
             zero_based=zero_based,
             dtype=dtype,
@@ -70,16 +74,30 @@ def read_data(
             ignore_unknown=ignore_unknown,
             sort_features=sort_features,
             multilabel=multilabel,
+            bag_label=bag_label,
             threads=threads,
         )
+        return data if bags is None else _with_bags(data, bags, bag_label)
     if kind == "folder":
         data = _opened(source)
     else:
         data = read_matrix(source, labels, groups, multilabel=multilabel, unlabelled=unlabelled)
     if not any_base:
         _require_base(data, kind, zero_based)
-    data = _with_width(data, n_features, max_features, ignore_unknown)
+    data = _with_bags(_with_width(data, n_features, max_features, ignore_unknown), bags, bag_label)
     return _as_float32(data) if np.dtype(dtype) == np.float32 else data
+
+
+def _with_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Dataset:
+    """The data set with the bags of the file ``path``, or with its own, held to the rule. Raises DataError, OSError."""
+    if path is None:
+        return with_bags(data, data.bags, Places(data.source), rule)
+    if data.bags is not None:
+        raise DataError(f"{data.source}: it has bags of its own; --bags FILE (bags=) is for rows that say none")
+    n = data.X.shape[0]
+    ids, line_a_row = read_bags(path, n, data.source)
+    places = Places(os.fspath(path), np.arange(1, n + 1) if line_a_row else None)
+    return with_bags(data, ids, places, rule)
 
 
 def is_text(source: str | os.PathLike[str]) -> bool:

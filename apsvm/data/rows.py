@@ -28,6 +28,9 @@ from apsvm.data.moments import Moments, column_moments, row_norms
 from apsvm.machine import memory
 from apsvm.types import Matrix
 
+#: Values of a block of rows that is taken out of the matrix at once.
+VALUES_OF_A_BLOCK = 1 << 20
+
 
 class RowOperator(Protocol):
     """Rows, wherever they are, with whatever map and constant feature stands between them and w."""
@@ -63,8 +66,15 @@ class RowOperator(Protocol):
     def select(self, which: NDArray[np.int64]) -> RowOperator:
         """The rows ``which`` (k,) int64, in that order."""
 
+    def means(self, which: NDArray[np.int64], offsets: NDArray[np.int64]) -> RowOperator:
+        """For each run of the rows ``which`` (k,) int64 their mean: row i of the (r + 1,) int64 boundaries ``offsets``
+        is that of which[offsets[i]:offsets[i + 1]]."""
+
     def for_many_passes(self) -> RowOperator:
         """The same rows, stored as passes over them go fastest."""
+
+    def with_bias(self, bias: float) -> RowOperator:
+        """The same rows with a constant feature of this value, unless they have one."""
 
     def with_threads(self, threads: int) -> RowOperator:
         """The same rows, for kernels of at most ``threads`` threads."""
@@ -128,7 +138,7 @@ class Rows:
         self._threads = threads
         self._selection = np.arange(matrix.shape[0], dtype=np.int64) if selection is None else selection
         self._for_many_passes: Rows | None = None
-        self._bytes_for_copies: float = SHARE_OF_MEMORY * memory()
+        self._bytes_for_copies: float | None = None  # a share of the machine's
         self._scaling = scaling
         self._factors: NDArray[np.float64] | None = None
         if scaling.unit_rows:
@@ -185,6 +195,38 @@ class Rows:
         """The rows ``which`` (positions within this selection, int64), in that order; X is shared."""
         return self._like(self._X, self._selection[which])
 
+    def means(self, which: NDArray[np.int64], offsets: NDArray[np.int64]) -> Rows:
+        """For each run of the rows ``which`` (positions within this selection) their mean, as w sees them: row i of
+        the (r + 1,) boundaries ``offsets`` is that of which[offsets[i]:offsets[i + 1]]. One pass over the rows, and a
+        dense array (r, features), or a CSR matrix of a sparse one that has no map."""
+        chosen = self._selection[which]
+        sizes = np.diff(offsets)
+        weights = np.repeat(1.0 / sizes, sizes)
+        if self._factors is not None:
+            weights *= self._factors[chosen]
+        matrix = self._X
+        if sp.issparse(matrix):
+            averaging = sp.csr_array((weights, chosen, offsets), shape=(sizes.size, matrix.shape[0]))
+            mean = sp.csr_array(averaging @ matrix)
+        else:
+            mean = np.empty((sizes.size, self.features))
+            most = max(1, VALUES_OF_A_BLOCK // max(1, self.features))
+            first = 0
+            while first < sizes.size:
+                last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1)
+                rows = slice(int(offsets[first]), int(offsets[last]))
+                bounds = offsets[first : last + 1] - offsets[first]
+                averaging = sp.csr_array(
+                    (weights[rows], np.arange(rows.stop - rows.start), bounds),
+                    shape=(last - first, rows.stop - rows.start),
+                )
+                part = averaging @ matrix[chosen[rows]]
+                mean[first:last] = part.toarray() if sp.issparse(part) else part
+                first = last
+        means = self._like(mean, np.arange(sizes.size, dtype=np.int64))
+        means._factors = None
+        return means
+
     def for_many_passes(self) -> Rows:
         """The same rows, stored as passes over them go fastest: mapped rows as they are mapped, where that takes no
         more than a quarter of the machine's memory (``with_memory``); sparse ones densely, if that takes hardly more
@@ -194,6 +236,14 @@ class Rows:
             # Rows that are too many for a copy are not asked again, and neither is a selection of them.
             self._for_many_passes._bytes_for_copies = 0.0
         return self._for_many_passes
+
+    def with_bias(self, bias: float) -> Rows:
+        """The same rows with a constant feature of this value, unless they have one."""
+        if self._bias is not None:
+            return self
+        rows = copy.copy(self)
+        rows._bias, rows._for_many_passes = bias, None
+        return rows
 
     def with_threads(self, threads: int) -> Rows:
         """The same rows, for kernels of at most ``threads`` threads."""
@@ -208,10 +258,12 @@ class Rows:
         rows._bytes_for_copies, rows._for_many_passes = n_bytes, None
         return rows
 
-    def _materialised(self, within: float) -> Rows:
+    def _materialised(self, within: float | None) -> Rows:
         """The rows with their map done, if that takes no more than so many bytes; else these."""
         if not isinstance(self._X, MappedMatrix):
             return self
+        if within is None:
+            within = SHARE_OF_MEMORY * memory()
         matrix = self._X.materialised(self._selection, within)
         if matrix is None:
             return self._like(self._X, self._selection)

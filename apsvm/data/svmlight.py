@@ -1,6 +1,6 @@
 """Reading svmlight files: plain or compressed, from a path, a stream or standard input, in one pass.
 
-    label [qid:INT] [cost:NUM] index:value index:value ... [# comment]
+    label [qid:INT] [cost:NUM] [bag:INT] index:value index:value ... [# comment]
 
 or, with `multilabel`, any number of labels in place of the one, as in LIBSVM's and scikit-learn's files: ``1,4``, or
 none, and the row begins with what follows them (an empty line is no row).
@@ -29,6 +29,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from apsvm._native import _kernels
+from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset, one_or_several
 from apsvm.files import standard_input
 
@@ -76,6 +77,7 @@ def read_svmlight(
     ignore_unknown: bool = False,
     sort_features: bool = False,
     multilabel: bool = False,
+    bag_label: str = "same",
     threads: int = 1,
 ) -> Dataset:
     """Read a svmlight file, plain or compressed by gzip, bzip2 or xz.
@@ -90,6 +92,8 @@ def read_svmlight(
     ignore_unknown : drop (and count) the entries beyond `n_features`
     sort_features : accept features in any order within a row
     multilabel : accept rows of several labels and of none; where all have one, the result is as without it
+    bag_label : how a bag comes by its label: "same", its rows must share it; "any", it is the highest of theirs, or all
+        of them where rows have several; "own", rows keep theirs
     threads : at most this many threads parse; neither the result nor an error depends on it
 
     Raises
@@ -114,7 +118,7 @@ def read_svmlight(
     )
     name, fingerprint, content = _parsed(source, parser, _BLOCK * min(threads, _MOST_BLOCKS))
     relevance, sets = one_or_several(content.labels, content.ends) if multilabel else (content.relevance, None)
-    return Dataset(
+    dataset = Dataset(
         X=content.matrix(n_features),
         relevance=relevance,
         groups=content.groups,
@@ -125,10 +129,12 @@ def read_svmlight(
         unknown_features=content.unknown_features,
         label_sets=sets,
     )
+    return with_bags(dataset, content.bags, Places(name, content.row_lines), bag_label)
 
 
 class _Parsed(NamedTuple):
-    """What the parser hands out; a row's labels end at ``ends``, where rows may have several."""
+    """What the parser hands out; a row's labels end at ``ends``, where rows may have several; where rows have bags,
+    ``row_lines`` has the line of each, from 1."""
 
     indptr: AnyArray
     indices: AnyArray
@@ -140,6 +146,8 @@ class _Parsed(NamedTuple):
     unknown_features: int
     labels: NDArray[np.float64]
     ends: NDArray[np.int64]
+    bags: NDArray[np.int64] | None
+    row_lines: NDArray[np.int64]
 
     def matrix(self, n_features: int | None) -> sp.csr_array:
         """The rows, of ``n_features`` columns; None: as many as the file names."""

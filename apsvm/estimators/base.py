@@ -30,10 +30,12 @@ from apsvm.data.dataset import Dataset
 from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
 from apsvm.data.labels import Target
+from apsvm.data.pooling import pooled_rows
+from apsvm.estimators.bags import bags_in, each_alone, of_bags
 from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
-from apsvm.header import Header
+from apsvm.header import Header, parse_pool
 from apsvm.model import LinearRanker, ModelError
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit, installed
@@ -60,6 +62,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     _draws: ClassVar[bool] = False
     #: What helps where a training stopped early.
     _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
+    #: A parameter where the estimator has it.
+    pool: str | None = None
 
     coef_: NDArray[np.float64]
     intercept_: float | NDArray[np.float64]
@@ -80,7 +84,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def decision_function(self, X: Matrix) -> NDArray[np.float64]:
         """The scores of the rows of X (n, n_features_in_), the higher the more relevant: (n,) float64."""
         check_is_fitted(self)
-        return self._scores(validate_data(self, X, reset=False, **FEATURES))
+        return self._as_decided(self._scores(validate_data(self, X, reset=False, **FEATURES)))
 
     def to_model(self) -> LinearRanker:
         """The model, to be saved (``.save(path)``) and used by ``apsvm predict`` and ``apsvm eval``."""
@@ -143,6 +147,10 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _announce(self, target: Target) -> None:
         """What the log is told of the labels before a training."""
 
+    def _as_decided(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The model's scores as ``decision_function`` gives them."""
+        return scores
+
     def _weights(self) -> tuple[NDArray[np.float64], float]:
         """What scores relevance: the weights (n_features_in_,), and the constant."""
         return self.coef_.ravel(), float(np.ravel(self.intercept_)[0])
@@ -176,9 +184,10 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         with in_words_of_python(self._trainer.Settings, str(loss)):
             return self._trainer(loss, settings)
 
-    def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None) -> Self:
+    def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> Self:
         plan = self._plan()
         X, target = self._read(X, y, plan)
+        X, target, qid, sample_weight = self._with_bags(self._pool(), X, target, y, qid, sample_weight, bags)
         counted = self._counted(X, qid, sample_weight, by_query=plan.uses_queries)
         self._refuse(plan, counted)
         fit = self._training(X, target, counted, plan)
@@ -220,7 +229,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             dataset,
             plan,
             target,
-            FeatureOptions(features=self._map_name(), bias=self._trained_constant(plan)),
+            FeatureOptions(features=self._map_name(), bias=self._trained_constant(plan), pool=self._pool()),
             selection=None if every_row_once else counted.members,
             query_weights=counted.query_weights,
         )
@@ -258,6 +267,43 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             )
         )
 
+    def _pool(self) -> tuple[str, ...] | None:
+        """The parameter ``pool``, checked."""
+        if self.pool is None:
+            return None
+        if not isinstance(self.pool, str):
+            raise TypeError(f"pool is some of min, mean, max, with commas between them, or None, found {self.pool!r}")
+        return parse_pool(self.pool)
+
+    def _with_bags(
+        self,
+        pool: tuple[str, ...] | None,
+        X: Matrix,
+        target: Target,
+        y: Column,
+        qid: Column,
+        sample_weight: Column,
+        bags: Column,
+    ) -> tuple[Matrix, Target, Column, Column]:
+        """X, the target, qid and sample_weight, a row a bag where bags are pooled. Raises ValueError."""
+        if bags is None:
+            if pool is not None:
+                raise ValueError(
+                    f"{type(self).__name__} pools the rows of a bag: pass bags, one a row. In searches and "
+                    "cross-validation sklearn.set_config(enable_metadata_routing=True) takes them to each fold"
+                )
+            return X, target, qid, sample_weight
+        if pool is None:
+            raise ValueError("bags: say what becomes of the rows of a bag: pool='mean', pool='min,mean,max'")
+        by_bag = bags_in(bags, X.shape[0])
+        of_bags("y", y, by_bag)
+        return (
+            pooled_rows(X, by_bag, pool),
+            target.of(by_bag.first),
+            None if qid is None else of_bags("qid", qid, by_bag),
+            None if sample_weight is None else of_bags("sample_weight", sample_weight, by_bag),
+        )
+
     def _map_name(self) -> str:
         """The parameter ``features``, checked."""
         if not isinstance(self.features, str):
@@ -286,7 +332,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         names = cls._get_param_names()
         recorded = {name: value for name, value in cls._parameters(model).items() if name in names}
         estimator = cls(**{**recorded, **parameters})
-        estimator.n_features_in_ = model.width
+        estimator.n_features_in_ = model.width // header.features.columns_of_feature
         if header.features.names is not None:
             estimator.feature_names_in_ = np.array(header.features.names, dtype=object)
         estimator._keep(replace(model, coef=model.coef.copy()))
@@ -310,12 +356,16 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         if header.seed or (header.seed is not None and cls._draws):
             parameters["random_state"] = header.seed
         parameters["features"] = header.features.map
+        if header.features.pool is not None:
+            parameters["pool"] = ",".join(header.features.pool)
         if header.labels.kind == "threshold":
             parameters["relevant_from"] = header.labels.relevant_from
         return parameters
 
-    def _score(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None) -> float:
+    def _score(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> float:
         X, target = self._read_again(X, y)
+        pool = self._header.features.pool
+        X, target, qid, sample_weight = self._with_bags(pool, X, target, y, qid, sample_weight, bags)
         plan = self._judge()
         by_query = plan is None or plan.uses_queries
         if qid is None and by_query and self.n_queries_ + self.n_queries_skipped_ > 1:
@@ -326,7 +376,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             )
         counted = self._counted(X, qid, sample_weight, by_query=by_query)
         loss = getattr(plan, "loss", None)
-        return trained_measure(self._header.metric, loss, self._scores(X), target, counted)
+        return trained_measure(self._header.metric, loss, self._scores_of_pooled(X), target, counted)
 
     def _judge(self) -> AnyTrainer | None:
         """The plan whose loss ``score`` is about; None where the header's metric has to do."""
@@ -340,6 +390,11 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return count_rows(X.shape[0], qid, sample_weight, by_query=by_query)
 
     def _scores(self, X: Matrix) -> NDArray[np.float64]:
+        """Of rows as ``fit`` takes them, each as a bag of its own where bags are pooled."""
+        pool = self._header.features.pool
+        return self._scores_of_pooled(X if pool is None else each_alone(X, pool))
+
+    def _scores_of_pooled(self, X: Matrix) -> NDArray[np.float64]:
         return self.to_model().score(X, threads=effective_n_jobs(self.n_jobs))
 
     def _warn(self, outcome: Outcome) -> None:

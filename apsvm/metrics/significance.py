@@ -154,7 +154,7 @@ def bootstrap_means(values: Floats, n_draws: int, rng: np.random.Generator) -> F
     """
     n_systems, n_queries = values.shape
     means = np.empty((n_draws, n_systems))
-    for first, last in _batches(n_draws, n_queries):
+    for first, last in batches(n_draws, n_queries):
         drawn = rng.integers(0, n_queries, (last - first, n_queries))
         for system in range(n_systems):
             means[first:last, system] = values[system, drawn].mean(axis=1)
@@ -171,7 +171,7 @@ def randomisation_test(differences: Floats, n_draws: int, rng: np.random.Generat
     exact = moving.size < 63 and 1 << moving.size <= n_draws
     n_tried = 1 << moving.size if exact else n_draws
     count = 0
-    for first, last in _batches(n_tried, moving.size):
+    for first, last in batches(n_tried, moving.size):
         if exact:
             heads = np.arange(first, last)[:, np.newaxis] >> np.arange(moving.size) & 1
         else:
@@ -197,7 +197,7 @@ def bootstrap_rows(
     relevant = rows.grades >= (1 if rows.relevant_from is None else rows.relevant_from)
     classes = [part for part in (np.flatnonzero(relevant), np.flatnonzero(~relevant)) if part.size]
     result = {name: np.empty((n_draws, len(scores))) for name in metrics}
-    for first, last in _batches(n_draws, n):
+    for first, last in batches(n_draws, n):
         n_batch = last - first
         times = np.empty((n_batch, n), dtype=np.int64)
         for part in classes:
@@ -236,7 +236,7 @@ def randomise_rows(
         before, after = zero.table(of_a, ties), zero.table(of_b, ties)
         observed |= {name: abs(metric.of(after) - metric.of(before)) for name, metric in kinds[kind].items()}
     counts = dict.fromkeys(metrics, 0)
-    for first, last in _batches(n_draws, n):
+    for first, last in batches(n_draws, n):
         n_batch = last - first
         heads = rng.integers(0, 2, (n_batch, n), dtype=np.int8).astype(np.bool_)
         for kind, (of_a, of_b) in faces.items():
@@ -273,7 +273,7 @@ def _many(
     )
 
 
-def _batches(n_draws: int, size: int) -> Iterator[tuple[int, int]]:
+def batches(n_draws: int, size: int) -> Iterator[tuple[int, int]]:
     """Ranges of draws of `size` numbers each, as many at a time as memory should hold."""
     step = max(1, _AT_ONCE // size)
     for first in range(0, n_draws, step):

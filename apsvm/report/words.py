@@ -103,6 +103,12 @@ def _bounds(bounds: Bounds, C: float | None) -> list[str]:
             f"other weights lower its convex majorant by more than {off}. The convex hinge, where it began, came to "
             f"{number(bounds.hinge_objective)}. The tight bound is not convex: there may be lower points."
         )
+    elif bounds.stationary:
+        sentences.append(
+            f"It is a stationary point of ½‖w‖² + C·(risk of the bags' best rows), whose value is {primal}: no other "
+            f"weights lower its convex majorant by more than {off}. The problem is not convex: there may be lower "
+            "points."
+        )
     else:
         sentences.append(
             f"The objective ½‖w‖² + C·risk is {primal} for this model, and no less than {dual} for any "
@@ -123,6 +129,11 @@ def of_several(bounds: Bounds) -> str:
         return (
             "Primal is the objective ½‖w‖² + C·(tight bound on the loss) of each model, a stationary point: no other "
             "weights lower its convex majorant to less than dual."
+        )
+    if bounds.stationary:
+        return (
+            "Primal is the objective ½‖w‖² + C·(risk of the bags' best rows) of each model, a stationary point: no "
+            "other weights lower its convex majorant to less than dual."
         )
     return (
         "Primal is the objective ½‖w‖² + C·risk of each model; no weights whatever have one below dual. The gap "

@@ -1,6 +1,7 @@
 """What is minimised besides ½‖w‖²: functions of the scores, each with its value, slopes and declared lower bound."""
 
 from apsvm.oracles.layout import NothingToRankError, require_pairs
+from apsvm.risk.bags import BagMaxima, BagRisk, make_bag_risk, rows_of_bags
 from apsvm.risk.by_order import loss_by_order
 from apsvm.risk.nothing import NoRisk
 from apsvm.risk.ramp import Ramp
@@ -8,6 +9,8 @@ from apsvm.risk.rankings import Account, CuttingPlane, NoLoss, OracleCall, Risk,
 
 __all__ = [
     "Account",
+    "BagMaxima",
+    "BagRisk",
     "CuttingPlane",
     "NoLoss",
     "NoRisk",
@@ -17,6 +20,8 @@ __all__ = [
     "Risk",
     "bind_risk",
     "loss_by_order",
+    "make_bag_risk",
     "make_risk",
     "require_pairs",
+    "rows_of_bags",
 ]

@@ -214,11 +214,11 @@ def make_risk(
     ValueError : ``count_ranks`` of several queries or of grades
     """
     layout = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
-    return bind_risk(rows, layout, loss, oracle, count_ranks=count_ranks)
+    return bind_risk(rows.select(layout.members), layout, loss, oracle, count_ranks=count_ranks)
 
 
 def bind_risk(rows: RowOperator, layout: Layout, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
-    """The risk of rows whose ``layout`` is known; the rest as for ``make_risk``."""
+    """The risk of ``rows`` that stand as ``layout.queries`` says; the rest as for ``make_risk``."""
     queries = layout.queries
     n_queries = queries.n_pos.size
     count_ranks = count_ranks and loss.over_rankings
@@ -226,7 +226,7 @@ def bind_risk(rows: RowOperator, layout: Layout, loss: Loss, oracle: AnyOracle, 
         what = f"{n_queries} queries" if queries.levels is None else "grades"
         raise ValueError(f"ranks are counted of one ranking of two classes, found {what}")
     return Risk(
-        rows=rows.select(layout.members),
+        rows=rows,
         loss=loss,
         oracle=oracle,
         n_pos=int(queries.n_pos.sum()),

@@ -92,6 +92,11 @@ class CuttingPlaneSolution:
     trouble: str | None = None
 
 
+def never(primal: float, dual: float) -> bool:
+    """Nothing is good enough before ε is reached."""
+    return False
+
+
 class Solver:
     """Minimises ½‖w − c‖² + C·risk(w), for one C and centre after another: planes depend on neither, and a later run
     starts from the planes, the dual variables and the best point of the runs before.
@@ -118,12 +123,13 @@ class Solver:
         start: NDArray[np.float64] | None = None,
         constraints: Constraints | None = None,
     ) -> None:
-        if not np.isfinite(cutter.lower_bound):
-            raise ValueError(f"cutting planes need a risk with a lower bound, found {cutter.lower_bound}")
+        lower_bound = cutter.lower_bound
+        if not np.isfinite(lower_bound):
+            raise ValueError(f"cutting planes need a risk with a lower bound, found {lower_bound}")
         self._cutter = cutter
         self._backend = backend
         self._constraints = constraints
-        self._working_set = WorkingSet(dimension, cutter.lower_bound)
+        self._working_set = WorkingSet(dimension, lower_bound)
         self._start = np.zeros(dimension) if start is None else start
         self._best: NDArray[np.float64] | None = None
         self._best_risk = np.inf
@@ -138,7 +144,7 @@ class Solver:
         on_iteration: Callable[[CuttingPlaneIteration], None] = lambda iteration: None,
         should_stop: Callable[[], bool] = lambda: False,
         centre: NDArray[np.float64] | None = None,
-        good_enough: Callable[[float, float], bool] = lambda primal, dual: False,
+        good_enough: Callable[[float, float], bool] = never,
     ) -> CuttingPlaneSolution:
         """The minimiser for this C and centre.
 
@@ -179,6 +185,11 @@ class Solver:
         self._best, self._best_risk = None, np.inf
         self._cutter.restart()
 
+    def move(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+        """The risk has become another, whose planes differ from those held by ``change`` of what it remembers of each
+        (``ScoreFunction.memo``); planes it remembers nothing of are dropped."""
+        self._working_set.move(change)
+
     def _first_point(self, run: _Run) -> NDArray[np.float64]:
         """The start, or the minimiser of the planes there are already."""
         if self._best is None:
@@ -195,7 +206,7 @@ class Solver:
             for plane, offset in zip(restored.planes, restored.offsets, strict=True):
                 self._working_set.add(plane, float(offset), soft=False)
         cut = self._cutter(point, self._working_set.C, run.primal - run.dual, self._working_set.centre)
-        self._working_set.add(cut.plane, cut.offset, soft=True)
+        self._working_set.add(cut.plane, cut.offset, soft=True, memo=cut.memo)
         objective = self._objective(cut.point, cut.risk)
         if not np.isfinite(objective):
             raise not_finite("objective")

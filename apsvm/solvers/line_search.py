@@ -41,12 +41,14 @@ class Cut(NamedTuple):
     risk : the risk there
     plane : (dimension,) float64
     offset : risk(w') ≥ plane·w' + offset for every w'
+    memo : what the risk remembers of the plane
     """
 
     point: NDArray[np.float64]
     risk: float
     plane: NDArray[np.float64]
     offset: float
+    memo: NDArray[np.float64] | None = None
 
 
 class Cutter(Protocol):
@@ -88,12 +90,12 @@ def _known(risk: ScoreFunction[V], point: NDArray[np.float64], scores: V, slopes
     return _Known(point, scores, slopes, tangent)
 
 
-def _plane(risk: ScoreFunction[V], known: _Known[V]) -> tuple[NDArray[np.float64], float]:
-    """The cutting plane that touches the risk at a point, and its offset."""
+def _plane(risk: ScoreFunction[V], known: _Known[V]) -> tuple[NDArray[np.float64], float, NDArray[np.float64] | None]:
+    """The cutting plane that touches the risk at a point, its offset, and what the risk remembers of it."""
     value, offset = known.tangent
     if offset is None:
         offset = value - risk.vectors.dot(known.slopes, known.scores)
-    return risk.combine(known.slopes), offset
+    return risk.combine(known.slopes), offset, risk.memo(known.slopes)
 
 
 class AtTheQPsPoint(Generic[V]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,6 +40,7 @@ class WorkingSet:
         self._offsets = np.empty(8)
         self._soft = np.empty(8, dtype=bool)
         self._idle = np.zeros(8, dtype=np.int64)
+        self._memos: list[NDArray[np.float64] | None] = []
         self.alpha = np.zeros(0)
 
     def __len__(self) -> int:
@@ -59,9 +62,11 @@ class WorkingSet:
         """The dual objective at α = 0."""
         return self.C * self._lower_bound
 
-    def add(self, plane: NDArray[np.float64], offset: float, *, soft: bool) -> None:
+    def add(
+        self, plane: NDArray[np.float64], offset: float, *, soft: bool, memo: NDArray[np.float64] | None = None
+    ) -> None:
         """Adds a plane ((dimension,) float64, copied) with α = 0; FloatingPointError, and it stays out, where its
-        products with the others are not finite."""
+        products with the others are not finite. ``memo``: what ``move`` is told of it."""
         if self._size == self._offsets.size:
             self._grow()
         t = self._size
@@ -78,6 +83,7 @@ class WorkingSet:
         self._soft[t] = soft
         self._idle[t] = 0
         self._size = t + 1
+        self._memos.append(memo)
         self.alpha = np.append(self.alpha, 0.0)
 
     def problem(self) -> Problem:
@@ -100,13 +106,28 @@ class WorkingSet:
         support = self.alpha > 1e-9 * self.alpha.max(initial=0.0)
         self._idle[:t] = np.where(support, 0, self._idle[:t] + 1)
         keep = np.flatnonzero(self._idle[:t] < IDLE_LIMIT)
-        if keep.size == t:
-            return
+        if keep.size < t:
+            self._keep(keep)
+
+    def move(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+        """Adds to each plane with a memo and an α what ``change``, (dimension,), says of that memo; drops the others.
+        The offsets stay: it is for planes Σ c_i x_i whose x_i are now others."""
+        self._keep(np.flatnonzero([memo is not None for memo in self._memos] & (self.alpha > 0.0)))
+        t = self._size
+        for at, memo in enumerate(self._memos):
+            assert memo is not None
+            self._planes[at] += change(memo)
+        self._gram[:t, :t] = self._planes[:t] @ self._planes[:t].T
+        self._from_centre[:t] = self._offsets[:t] + self._planes[:t] @ self._centre
+
+    def _keep(self, keep: NDArray[np.int64]) -> None:
+        """The planes ``keep``, ascending, and no others."""
         n = keep.size
         self._planes[:n] = self._planes[keep]
         self._gram[:n, :n] = self._gram[np.ix_(keep, keep)]
         for array in (self._offsets, self._from_centre, self._soft, self._idle):
             array[:n] = array[keep]
+        self._memos = [self._memos[at] for at in keep.tolist()]
         self.alpha = self.alpha[keep]
         self._size = n
 

@@ -34,11 +34,13 @@ SettingsT = TypeVar("SettingsT", bound=Settings)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingSet:
-    """Rows, and what is known of them.
+    """Rows, and what is known of them; or bags of rows, and what is known of the bags.
 
     Attributes
     ----------
     rows : n rows
+    bags : (bags + 1,) int64, bag b is the rows bags[b] to bags[b + 1] − 1, and everything else here is of bags, n being
+        their number; None: of rows
     target : what their labels mean
     queries : (n,) int64, rows of one query share a value, in any order; None: all rows are one query
     costs : (n,) float64 ≥ 0, weights of the rows, for losses over rows; None: all one
@@ -53,12 +55,33 @@ class TrainingSet:
     query_weights: Mapping[int, float] | None = None
     source: str = "the rows"
     fingerprint: str = ""
+    bags: NDArray[np.int64] | None = None
+
+    @property
+    def n(self) -> int:
+        """How many rows, or bags, there are."""
+        return int(self.target.relevant.size)
+
+    def scores(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n,) float64: of the rows, or each bag's best row's, for w (dimension,) float64."""
+        scores = self.rows.scores(w)
+        if self.bags is None:
+            return scores
+        import numpy as np
+
+        return np.maximum.reduceat(scores, self.bags[:-1])
 
     def select(self, which: NDArray[np.int64]) -> TrainingSet:
-        """The rows ``which`` (k,) int64, in that order."""
+        """The rows, or the bags, ``which`` (k,) int64, in that order."""
+        rows, bags = which, self.bags
+        if bags is not None:
+            from apsvm.risk import rows_of_bags
+
+            rows, bags = rows_of_bags(bags, which)
         return replace(
             self,
-            rows=self.rows.select(which),
+            rows=self.rows.select(rows),
+            bags=bags,
             target=self.target.of(which),
             queries=None if self.queries is None else self.queries[which],
             costs=None if self.costs is None else self.costs[which],
@@ -234,6 +257,11 @@ class Trainer(ABC, Generic[SettingsT]):
     def uses_queries(self) -> bool:
         """Whether ``qid:`` of the rows counts."""
         return True
+
+    @property
+    def takes_bags(self) -> bool:
+        """Whether it wants rows bag by bag and what is known of them by bag (``TrainingSet.bags``)."""
+        return False
 
     @property
     def warm_start_refusal(self) -> str | None:

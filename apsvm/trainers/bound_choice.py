@@ -28,15 +28,17 @@ from apsvm.machine import thread_count
 from apsvm.risk import NothingToRankError, loss_by_order
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C
-from apsvm.trainers.families.structured_svm import StructuredSettings, shown_C
+from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings, shown_C
 from apsvm.trainers.settings import Multiple, amount, resolved
-from apsvm.trainers.structured_svm import rough_path
+from apsvm.trainers.structured_svm import PathOfWeights, rough_path
 
 #: Multiples of the default C that are tried, by bound, where none is named. The hinge's go down far: where rows are
 #: few, a C at which hardly anything but the direction of the classes' means is learned is often the best.
 #: The tight bound's from above: a large C escapes from the stationary points near the hinge's minimiser in which a
 #: small one would be caught, and each solution is a start for the next.
 MULTIPLES = {"hinge": (0.001, 0.01, 0.1, 1.0, 10.0), "tight": (100.0, 10.0, 1.0, 0.1)}
+#: Of bags, where the tight bound gains nothing and a small C cannot tell the right instances from the others.
+MULTIPLES_OF_BAGS = {"hinge": (0.1, 1.0, 10.0)}
 #: How often a grid whose highest C is the best goes on to ten times that.
 WIDENINGS = 2
 #: The gap asked for, at the least: a ranking hardly changes below.
@@ -131,8 +133,9 @@ def choose(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: W
     if not splits:
         return Choice("hinge", settings.C, (), how, time.perf_counter() - began)
     comparison = _Comparison(data, loss, settings, watch, splits, began)
-    free = settings.C == StructuredSettings().C
-    grids = {bound: tuple(map(Multiple, MULTIPLES[bound])) if free else settings.C for bound in MULTIPLES}
+    free = settings.C == DEFAULT_C
+    multiples = MULTIPLES if data.bags is None else MULTIPLES_OF_BAGS
+    grids = {bound: tuple(map(Multiple, multiples[bound])) if free else settings.C for bound in multiples}
     comparison.run(_Task(at, bound, grid) for at in range(len(splits)) for bound, grid in grids.items())
     for _ in range(WIDENINGS if free else 0):
         best = comparison.candidates()[:1]
@@ -172,8 +175,8 @@ class _Comparison:
         self._settings = replace(settings, epsilon=max(settings.epsilon, EPSILON), log_ranks=False, threads=1, qp=qp)
         self._quiet = Watch(should_stop=watch.should_stop)
         self._deadline = None if settings.time_limit is None else began + settings.time_limit / 3.0
-        rows = data.rows.for_many_passes().with_threads(1)
-        self._parts = [(_part(data, rows, split.training), _part(data, rows, split.test)) for split in splits]
+        self._data = replace(data, rows=data.rows.for_many_passes().with_threads(1))
+        self._splits = splits
         self._measured: list[_Measured] = []
 
     def run(self, tasks: Iterator[_Task]) -> None:
@@ -188,19 +191,18 @@ class _Comparison:
             self._measured += [one for path in pool.map(self._do, listed) for one in path]
 
     def _do(self, task: _Task) -> list[_Measured]:
-        training, test = self._parts[task.split]
         limit = None if self._deadline is None else self._deadline - time.perf_counter()
         if self._quiet.should_stop() or (limit is not None and limit <= 0.0):
             return []
+        training, test = map(self._data.select, self._splits[task.split])
         settings = replace(self._settings, bound=task.bound, C=task.C, time_limit=limit)
         scale = default_C(training, self._loss, task.bound)
         values = [resolved(C, scale) for C in task.C]
         path: list[_Measured] = []
         try:
-            weights = rough_path(training, self._loss, settings, values, self._quiet, task.start)
+            weights = _path_of(training)(training, self._loss, settings, values, self._quiet, task.start)
             for C, w in zip(task.C, weights, strict=False):
-                scores = test.rows.scores(w)
-                delta = loss_by_order(self._loss, scores, test.target, test.queries, test.query_weights)
+                delta = loss_by_order(self._loss, test.scores(w), test.target, test.queries, test.query_weights)
                 path.append(_Measured(task, C, delta, w))
         except (FloatingPointError, NothingToRankError):
             pass  # a candidate that cannot be trained on a part of the rows is none
@@ -220,7 +222,7 @@ class _Comparison:
         whole = [
             Candidate(bound, C, math.fsum(values) / len(values))
             for (bound, C), values in losses.items()
-            if len(values) == len(self._parts)
+            if len(values) == len(self._splits)
         ]
         return sorted(whole, key=lambda one: (one.loss, one.bound, amount(one.C)))
 
@@ -229,15 +231,19 @@ class _Comparison:
         return next(one.w for one in self._measured if (one.task.split, one.task.bound, one.C) == (split, bound, C))
 
 
-def _part(data: TrainingSet, rows: object, which: NDArray[np.int64]) -> TrainingSet:
-    return replace(data, rows=rows).select(which)  # type: ignore[arg-type]
+def _path_of(data: TrainingSet) -> PathOfWeights:
+    if data.bags is None:
+        return rough_path
+    from apsvm.trainers.latent import rough_path_of_bags
+
+    return rough_path_of_bags
 
 
 def _splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
     """The splits, and what they are in words; none where there is too little to hold anything out."""
     rng = np.random.default_rng(seed)
-    n = len(data.rows)
-    call = 1e-6 * (NS_VALUE * data.rows.n_values + NS_ROW * n)  # milliseconds
+    n, kind = data.n, "rows" if data.bags is None else "bags"
+    call = 1e-6 * (NS_VALUE * data.rows.n_values + NS_ROW * len(data.rows))  # milliseconds
     queries = data.queries
     if queries is not None and np.unique(queries).size > 1:
         units, of_unit = np.unique(queries, return_inverse=True)
@@ -253,8 +259,7 @@ def _splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
         strata = [np.flatnonzero(relevant), np.flatnonzero(~relevant)]
         smallest = min(stratum.size for stratum in strata)
         if smallest < FEWEST:
-            return [], f"{smallest} rows of one class are too few to hold any out"
-        kind = "rows"
+            return [], f"{smallest} {kind} of one class are too few to hold any out"
     if call <= 3.0:
         repeats, folds = (2, 5) if call <= 0.3 else (1, 5) if call <= 1.0 else (1, 3)
         folds = min(folds, smallest // 2)

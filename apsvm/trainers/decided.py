@@ -16,7 +16,7 @@ from apsvm.trainers.approximate import train_approximate
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.bound_choice import Choice, choose
 from apsvm.trainers.default_c import default_C
-from apsvm.trainers.families.structured_svm import StructuredSettings
+from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings
 from apsvm.trainers.settings import Multiple, SettingsError, resolved
 from apsvm.trainers.stage import Trained
 from apsvm.trainers.structured_svm import train_path
@@ -54,8 +54,13 @@ class Decided:
     def train(self, data: TrainingSet, loss: Loss, watch: Watch) -> Iterator[tuple[float, Trained]]:
         """For each C what was trained, and the C it was trained with."""
         settings, values, start = self.settings, self.values_of_C, self.start
-        default_C = settings.C == StructuredSettings().C
-        if self.may_fall_back and default_C and settings.oracle != "appx":
+        default_C = settings.C == DEFAULT_C
+        if data.bags is not None:
+            from apsvm.trainers.latent import train_bags
+
+            point = None if start is None else start.w
+            yield from zip(values, train_bags(data, loss, settings, values, watch, point), strict=False)
+        elif self.may_fall_back and default_C and settings.oracle != "appx":
             yield train_or_start(data, loss, settings, values[0], watch)
         elif settings.oracle == "appx":
             yield from ((C, train_approximate(data, loss, settings, C, watch)) for C in values)
@@ -90,7 +95,8 @@ def decide(
     choice = None
     may_fall_back = settings.bound == "auto" and loss.ranks_like is not None and start is None
     descends = loss.over_rankings and settings.oracle != "appx" and settings.bound != "hinge"
-    if descends and loss.starts_from is not None:
+    of_bags = data.bags is not None
+    if descends and loss.starts_from is not None and not of_bags:
         start = start or find_start(data, loss, settings, watch)
         choice = start.choice
         bound = "tight"
@@ -101,7 +107,7 @@ def decide(
     else:
         bound = "hinge" if settings.bound == "auto" else settings.bound
     settings = replace(settings, bound=bound)
-    from_start = start if descends and loss.starts_from is not None else None
+    from_start = start if descends and loss.starts_from is not None and not of_bags else None
     values = _values_of_C(data, loss, settings, from_start)
     seconds = time.perf_counter() - began
     if settings.time_limit is not None:

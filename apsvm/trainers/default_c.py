@@ -28,6 +28,10 @@ or the length of a ridge discriminant: no better on the same sets.
 
 Losses over rows weigh each row 1/n, so that the few positives of an imbalanced set are outvoted until C is large:
 50 000 / (d · geometric mean), whatever n is. O(nnz), one pass.
+
+Of bags of rows, n is the number of bags, the variances are the rows', and C is ten times the hinge's. On 13 species of
+birds in 548 recordings AP is then within .015 of the best of six decades on 11, and .07 and .16 below on those heard in
+15 and 20 recordings.
 """
 
 from __future__ import annotations
@@ -40,6 +44,8 @@ from apsvm.trainers.base import TrainingSet
 #: By the bound; of one ranking and of several.
 FACTORS = {"hinge": (0.3, 0.01), "tight": (1.0, 0.5)}
 FACTOR_OVER_ROWS = 5e4
+#: Of bags, times that of the hinge of rows.
+TIMES_FOR_BAGS = 10.0
 #: Rows for each feature beyond these change nothing.
 MOST_ROWS_A_FEATURE = 100.0
 
@@ -48,15 +54,18 @@ def default_C(data: TrainingSet, loss: Loss, bound: str = "hinge") -> float:
     """The rule's C for these rows, this loss and its bound; 1 where no feature varies, or one does beyond what float64
     can square."""
     groups = data.queries if loss.by_query else None
+    if groups is not None and data.bags is not None:
+        groups = np.repeat(groups, np.diff(data.bags))
     variance = data.rows.moments(groups).variance
     variance = variance[variance > 0.0]
     if variance.size == 0 or not np.isfinite(variance).all():
         return 1.0
     several = groups is not None and bool((groups != groups[0]).any())
-    n, d = len(data.rows), variance.size
+    n, d = data.n, variance.size
     factor = FACTOR_OVER_ROWS
     if loss.over_rankings:
-        factor = FACTORS[bound][several] * np.sqrt(n) * min(1.0 + n / d, MOST_ROWS_A_FEATURE) ** 2
+        factor = FACTORS[bound][several] if data.bags is None else TIMES_FOR_BAGS * FACTORS["hinge"][several]
+        factor *= np.sqrt(n) * min(1.0 + n / d, MOST_ROWS_A_FEATURE) ** 2
     with np.errstate(over="ignore"):  # inf is told below
         C = float(np.exp(np.log(factor) - np.log(d) - np.log(variance).mean()))
     return C if 0.0 < C < np.inf else 1.0

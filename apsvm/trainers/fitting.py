@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.bags import Bags
+from apsvm.data.dataset import DataError
 from apsvm.data.features import LINEAR, learn_map
 from apsvm.data.features.mapped import MappedMatrix
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.labels import LabelOptions, Target, decide, two_classes
+from apsvm.data.pooling import pooled
 from apsvm.data.rows import RowOperator, Rows
 from apsvm.header import Data, Features, Header, SkippedClass
 from apsvm.machine import thread_count
@@ -52,11 +55,13 @@ class FeatureOptions:
     scale : a scaling's name (``apsvm.data.features.scaling``), of the mapped columns
     bias : the value of a constant feature, or None for none
     features : a feature map's name (``apsvm.data.features``)
+    pool : what becomes of the rows of each bag before all else, some of ``apsvm.header.POOLS``; None: nothing
     """
 
     scale: str = "none"
     bias: float | None = None
     features: str = LINEAR
+    pool: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,12 +101,14 @@ class Fit:
         features: FeatureOptions,
         **more: Any,
     ) -> Fit:
-        """A training on ``dataset``, its labels understood; map and scaling are still to be learned (``prepared``).
+        """A training on ``dataset``, its bags pooled and its labels understood; map and scaling are still to be learned
+        (``prepared``).
 
         Raises
         ------
-        DataError : the labels do not fit
+        DataError : the labels do not fit; there are bags, and nobody says what becomes of them; or the reverse
         """
+        dataset = bags_settled(dataset, trainer, features.pool)
         return cls(dataset, trainer, decide(dataset, trainer.takes, labels), features, **more)
 
     @property
@@ -109,13 +116,16 @@ class Fit:
         return thread_count(self.trainer.settings.threads)
 
     def prepared(self) -> Fit:
-        """The training with the map and the scaling that ``features`` ask for, learned from its rows.
+        """The training with the map and the scaling that ``features`` ask for, learned from its rows; itself where they
+        ask for none.
 
         Raises
         ------
         UnknownNameError, FeatureMapError : (ValueErrors) there is no such map; it does not take these rows
         """
         X, options = self.dataset.X, self.features
+        if options.features == LINEAR and options.scale == NO_SCALING.name:
+            return self
         learned: FeatureMap | None = None
         if options.features != LINEAR:
             learned = learn_map(options.features, X, self.selection, seed=self.trainer.settings.seed)
@@ -140,15 +150,29 @@ class Fit:
 
     def training_set(self) -> TrainingSet:
         """What the trainer sees."""
-        dataset, selection = self.dataset, self.selection
+        dataset = self.dataset
+        rows, selection = self.shared or self.rows(selection=self.selection), self.selection
+        bags = self._bags(dataset, selection)
+        if bags is not None:
+            rows = rows if bags.order is None else rows.select(bags.order)
+            selection = bags.first if selection is None else selection[bags.first]
         return TrainingSet(
-            rows=self.shared or self.rows(selection=selection),
+            rows=rows,
             target=self.target.of(selection),
             queries=_of(dataset.groups, selection),
             costs=_of(dataset.costs, selection),
             query_weights=self.query_weights,
+            bags=None if bags is None else bags.offsets,
             source=dataset.source,
             fingerprint=dataset.fingerprint,
+        )
+
+    def _bags(self, dataset: Dataset, selection: NDArray[np.int64] | None = None) -> Bags | None:
+        """The bags of the selected rows; None for a trainer that takes each row for itself."""
+        if dataset.bags is None or not self.trainer.takes_bags:
+            return None
+        return Bags.of_rows(
+            _of(dataset.bags, selection), _of(dataset.relevance, selection), _of(dataset.groups, selection)
         )
 
     def held_out(self) -> TrainingSet | None:
@@ -156,10 +180,13 @@ class Fit:
         if self.validation is None:
             return None
         dataset, target = self.validation
+        bags = self._bags(dataset)
+        first = None if bags is None else bags.first
         return TrainingSet(
-            rows=self.rows(dataset.X),
-            target=target,
-            queries=dataset.groups,
+            rows=self.rows(dataset.X, None if bags is None else bags.order),
+            target=target.of(first),
+            queries=_of(dataset.groups, first),
+            bags=None if bags is None else bags.offsets,
             source=os.path.basename(dataset.source),
             fingerprint=dataset.fingerprint,
         )
@@ -198,7 +225,11 @@ class Fit:
         return start
 
     def check_map(self, ranker: LinearRanker) -> None:
-        """Raises ModelError where the ranker's weights are for columns of another map than this training's."""
+        """Raises ModelError where the ranker's weights are for columns of another map than this training's, or pool."""
+        pools = [pool and ",".join(pool) for pool in (ranker.header.features.pool, self.features.pool)]
+        if pools[0] != pools[1]:
+            theirs, asked = (f"with --pool {pool}" if pool else "without --pool" for pool in pools)
+            raise ModelError(f"it was trained {theirs}, this training is {asked}")
         theirs, asked = ranker.header.features.map, self._map_name
         if theirs != asked:
             raise ModelError(f"it was trained with --features {theirs}, this training has --features {asked}")
@@ -234,7 +265,7 @@ class Fit:
 
     def header(self, outcome: Outcome) -> Header:
         """What the model says of itself."""
-        trainer, dataset = self.trainer, self.dataset
+        trainer, dataset, instances = self.trainer, self.dataset, self.dataset.instances
         return Header(
             family=trainer.family,
             loss=trainer.loss_name,
@@ -246,6 +277,7 @@ class Fit:
                 scale=self.features.scale,
                 bias=self.features.bias,
                 names=None,
+                pool=self.features.pool,
             ),
             settings=outcome.settings.to_json(),
             seed=trainer.settings.seed,
@@ -257,6 +289,7 @@ class Fit:
             gradient=outcome.gradient,
             epochs=outcome.epochs,
             details=outcome.details,
+            latent=trainer.takes_bags,
             cautions=tuple(outcome.cautions),
             data=Data(
                 file=os.path.basename(dataset.source),
@@ -265,7 +298,7 @@ class Fit:
                 positives=outcome.positives,
                 queries=outcome.queries,
                 queries_skipped=outcome.queries_skipped,
-                counts=outcome.counts,
+                counts=outcome.counts if instances is None else {**outcome.counts, "instances": instances},
             ),
             classes_skipped=tuple(SkippedClass(label=label, reason=reason) for label, reason in outcome.skipped),
             versions={
@@ -273,6 +306,27 @@ class Fit:
                 **{name: installed(name) for name in ("apsvm", "numpy", "scipy", "cvxpy")},
             },
         )
+
+
+def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | None) -> Dataset:
+    """The data set as the trainer takes it: its bags become rows where they are pooled.
+
+    Raises
+    ------
+    DataError : rows are in bags, and neither are they pooled nor does the trainer take bags; or the reverse
+    """
+    if pool is not None:
+        return pooled(dataset, pool)
+    has_bags = dataset.bags is not None and not dataset.ignores_bags
+    if has_bags and not trainer.takes_bags:
+        raise DataError(
+            f"{dataset.source}: its rows are in bags, say what becomes of them: --latent, the best row of a bag "
+            "decides; --pool mean or --pool min,mean,max (pool=), each bag becomes a row; --bags ignore, every row for "
+            "itself"
+        )
+    if trainer.takes_bags and not has_bags:
+        raise DataError(f"{dataset.source}: this training is of bags, and its rows are in none: bag:INT or --bags FILE")
+    return dataset
 
 
 @cache

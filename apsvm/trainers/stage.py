@@ -14,7 +14,7 @@ from apsvm.clock import Span
 from apsvm.records import Log, span_fields
 from apsvm.risk import Account, OracleCall
 from apsvm.score_space import ScoreFunction
-from apsvm.solvers.cutting_plane import Constraints, CuttingPlaneIteration, CuttingPlaneSolution, Solver
+from apsvm.solvers.cutting_plane import Constraints, CuttingPlaneIteration, CuttingPlaneSolution, Solver, never
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.quasi_newton import DescentStep
@@ -60,7 +60,8 @@ def bounds_line(
 
 @dataclass(frozen=True, slots=True)
 class StageReport:
-    """One run of the solver: its solution, the time of its parts, and how often the QP fell back."""
+    """One run of the solver: its solution, the time of its parts, how often the QP fell back, and how many
+    concave-convex rounds it took, if it is of such."""
 
     name: str
     oracle: str
@@ -68,6 +69,7 @@ class StageReport:
     solution: CuttingPlaneSolution
     spans: dict[str, Span]
     qp_fallbacks: int
+    rounds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class Trained:
     hinge_objective : for the tight bound, the hinge's optimum, to thirty times ε
     certified_loss : whose problem the certificate is of, where that is another loss than was asked for
     share_of_nothing : the bound on the loss, as a share of what it is at w = 0, where the two can be compared
+    rows_of_bags : (bags,) int64, of bags: the row that stands for each; None of rows
     """
 
     w: NDArray[np.float64]
@@ -95,6 +98,7 @@ class Trained:
     hinge_objective: float | None = None
     certified_loss: str | None = None
     share_of_nothing: float | None = None
+    rows_of_bags: NDArray[np.int64] | None = None
 
     @property
     def solution(self) -> CuttingPlaneSolution:
@@ -109,8 +113,9 @@ class Trained:
 
 class ConvexPart(NamedTuple):
     """A convex problem in the place of the stage's own: ½‖w − centre‖² + C·risk(w), until ``good_enough`` of its primal
-    and dual objective (or ε)."""
+    and dual objective (or ε); ``name`` is what logs call it."""
 
+    name: str
     centre: NDArray[np.float64]
     good_enough: Callable[[float, float], bool]
 
@@ -142,12 +147,16 @@ class Stage:
         """The next run starts from ``point`` (dimension,)."""
         self._solver.restart(point)
 
+    def move(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+        """The risk has become another: ``Solver.move``."""
+        self._solver.move(change)
+
     def run(
         self, C: float, *, seconds_used: float = 0.0, slackness: float = 1.0, convex: ConvexPart | None = None
     ) -> StageReport:
         """Minimise for this C; ``seconds_used`` of the time limit are gone already, ``slackness`` times ε is enough.
-        ``convex``: one round of the tight bound, which the log shows and the progress display does not."""
-        name = self._name if convex is None else "tight"
+        ``convex``: one concave-convex round, which the log shows and the progress display does not."""
+        name = self._name if convex is None else convex.name
         spans: dict[str, Span] = {}
         fallbacks = calls = 0
 
@@ -188,7 +197,8 @@ class Stage:
             time_limit=None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_used),
             on_iteration=on_iteration,
             should_stop=self._watch.should_stop,
-            **({} if convex is None else convex._asdict()),
+            centre=None if convex is None else convex.centre,
+            good_enough=never if convex is None else convex.good_enough,
         )
         return StageReport(self._name, self.oracle, calls, solution, spans, fallbacks)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +16,14 @@ from apsvm.losses.base import Loss
 from apsvm.oracles import make_oracle
 from apsvm.oracles.base import AnyOracle
 from apsvm.risk import Risk, loss_by_order, make_risk
+from apsvm.solvers.cutting_plane import CuttingPlaneSolution
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.families.structured_svm import NEARLY_NOTHING, StructuredSettings
 from apsvm.trainers.stage import Stage, Trained
 from apsvm.trainers.tight_bound import HINGE_SLACKNESS, TightBound
 
-#: Δ of the training rows from which their order is poor.
+#: Δ of the training rows, as a share of the largest there is, from which their order is poor.
 POOR = 0.9
 
 
@@ -67,7 +69,24 @@ def train_path(
                 trained, C, start if tight_start is None else tight_start, seconds_used=seconds_used
             )
             seconds_used += trained.solution.seconds
-        yield replace(trained, share_of_nothing=_share_of_nothing(data, loss, risk, trained, C))
+        share = (
+            None if trained.state is not State.CONVERGED else share_of_nothing(data, loss, risk, trained.solution, C)
+        )
+        yield replace(trained, share_of_nothing=share)
+
+
+class PathOfWeights(Protocol):
+    """The weights for one C after another."""
+
+    def __call__(
+        self,
+        data: TrainingSet,
+        loss: Loss,
+        settings: StructuredSettings,
+        values_of_C: Sequence[float],
+        watch: Watch,
+        start: NDArray[np.float64] | None = None,
+    ) -> Iterator[NDArray[np.float64]]: ...
 
 
 def rough_path(
@@ -109,20 +128,23 @@ def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bo
     )
 
 
-def _share_of_nothing(data: TrainingSet, loss: Loss, risk: Risk, trained: Trained, C: float) -> float | None:
+def share_of_nothing(
+    data: TrainingSet, loss: Loss, risk: Risk, solution: CuttingPlaneSolution, C: float
+) -> float | None:
     """The bound at w as a share of its value at w = 0, which is the largest Δ there is. None where training stopped
     early, and where the training rows are ranked well for all that: where w is short the bound is large, and the order
     may be good."""
-    if trained.state is not State.CONVERGED:
+    if solution.state is not State.CONVERGED:
         return None
+    w = solution.w
     at_zero = risk.tangent(np.zeros(risk.n_scores), np.empty(risk.n_scores)).value
     risk.account()
-    bound = (trained.solution.certificate.primal - 0.5 * float(trained.w @ trained.w)) / C
+    bound = (solution.certificate.primal - 0.5 * float(w @ w)) / C
     if not (at_zero > 0.0 and np.isfinite(bound)):
         return None
     share = bound / at_zero
     if share >= NEARLY_NOTHING and (loss.over_rankings or loss.over_labellings):
-        order = loss_by_order(loss, data.rows.scores(trained.w), data.target, data.queries, data.query_weights)
-        if order < POOR:
+        order = loss_by_order(loss, data.scores(w), data.target, data.queries, data.query_weights)
+        if order < POOR * at_zero:
             return None
     return share

@@ -49,16 +49,17 @@ def _kept(epochs: Epochs) -> str:
 def _bounds(bounds: Bounds) -> Iterator[str]:
     sign = "≤" if bounds.reached else ">"
     kind = "exact" if bounds.exact else "approximate: a bound for the difficult rows' problem, not for the whole loss"
-    if bounds.hinge_objective is None:
+    if bounds.hinge_objective is None and not bounds.stationary:
         yield (
             f"certificate: primal {bounds.primal:.6g}, dual {bounds.dual:.6g}, gap {bounds.gap:.3g} {sign} "
             f"{bounds.tolerance:.3g} asked for ({kind})"
         )
     else:
+        came_to = bounds.hinge_objective
+        hinge = "" if came_to is None else f"; the convex hinge came to {came_to:.6g}"
         yield (
             f"certificate: stationary point of objective {bounds.primal:.6g}, from which the convex majorant can gain "
-            f"{bounds.gap:.3g} {sign} {bounds.tolerance:.3g} asked for; the convex hinge came to "
-            f"{bounds.hinge_objective:.6g} ({kind})"
+            f"{bounds.gap:.3g} {sign} {bounds.tolerance:.3g} asked for{hinge} ({kind})"
         )
 
 

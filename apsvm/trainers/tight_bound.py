@@ -18,24 +18,23 @@ Each round may only lower J. The last one proves w_t stationary: no point lowers
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.clock import Span
 from apsvm.data.rows import RowOperator
-from apsvm.risk import Ramp, Risk
-from apsvm.solvers import concave_convex, quasi_newton
-from apsvm.solvers.certificate import tolerance_of
-from apsvm.solvers.concave_convex import Majorant, Round, StationaryPoint
+from apsvm.risk import OracleCall, Ramp, Risk
+from apsvm.solvers import quasi_newton
+from apsvm.solvers.concave_convex import Majorant
 from apsvm.solvers.cutting_plane import CuttingPlaneSolution
 from apsvm.solvers.quasi_newton import DescentStep
 from apsvm.solvers.state import State, not_finite
 from apsvm.trainers.base import Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings
-from apsvm.trainers.stage import ConvexPart, Stage, StageReport, Trained, bounds_line, log_step
+from apsvm.trainers.rounds import Rounds, Spent
+from apsvm.trainers.stage import Stage, Trained, bounds_line, log_step
 
 #: How many times ε is enough for the hinge's minimiser, where the descent begins.
 HINGE_SLACKNESS = 30.0
@@ -80,6 +79,24 @@ def at_its_best_length(ramp: Ramp, w: NDArray[np.float64], C: float) -> NDArray[
     return min((coarse, 0.5 * coarse, 2.0 * coarse), key=objective) * w
 
 
+class _OfRows:
+    """Rounds of the tight bound on rows (``rounds.Problem``): the stage's risk is the convex part of every majorant."""
+
+    name = "tight"
+
+    def __init__(self, ramp: Ramp) -> None:
+        self._ramp = ramp
+
+    def majorise(self, w: NDArray[np.float64], C: float) -> Majorant:
+        return majorant(self._ramp, w, C)
+
+    def begin(self, majorant: Majorant) -> None:
+        pass
+
+    def account(self) -> tuple[list[OracleCall], dict[str, Span]]:
+        return self._ramp.account()
+
+
 class TightBound:
     """Tightens what ``stage`` has trained on ``risk``; one for a whole path of C.
 
@@ -103,11 +120,11 @@ class TightBound:
     ) -> Trained:
         """The stationary point below the lowest that is reached from the hinge's solution, that for the C before on a
         path, ``start``, and, where the hinge found nothing, the difference of the classes' means."""
-        spent = _Spent(seconds_used, time.perf_counter())
+        spent = Spent(seconds_used, time.perf_counter())
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
                 lowest = self._lowest(hinge.solution, C, start, spent) if self._may_leave else hinge.w
-                rounds = _Rounds(self._stage, self._ramp, self._settings, self._watch, C, spent)
+                rounds = Rounds(self._stage, _OfRows(self._ramp), self._settings, self._watch, C, spent)
                 end = rounds.descend(lowest)
         except FloatingPointError as error:  # J has no finite point: the hinge's solution is what there is
             solution = replace(hinge.solution, state=State.NUMERICAL_TROUBLE, trouble=str(error))
@@ -123,15 +140,15 @@ class TightBound:
     def first(self, hinge: CuttingPlaneSolution, C: float) -> NDArray[np.float64]:
         """Where the lowest descent ends, without the proof that it is stationary; FloatingPointError if nowhere."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._lowest(hinge, C, None, _Spent(0.0, time.perf_counter()))
+            return self._lowest(hinge, C, None, Spent(0.0, time.perf_counter()))
 
     def next(self, point: NDArray[np.float64], C: float) -> NDArray[np.float64]:
         """Where the descent from ``point`` ends, without the proof; FloatingPointError if nowhere."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._descend("tight", point, C, _Spent(0.0, time.perf_counter()))
+            return self._descend("tight", point, C, Spent(0.0, time.perf_counter()))
 
     def _lowest(
-        self, solution: CuttingPlaneSolution, C: float, start: NDArray[np.float64] | None, spent: _Spent
+        self, solution: CuttingPlaneSolution, C: float, start: NDArray[np.float64] | None, spent: Spent
     ) -> NDArray[np.float64]:
         """Where the lowest of the descents ends; a start from which there is none is left out."""
         hinge = solution.w
@@ -164,7 +181,7 @@ class TightBound:
         assert self._curvature is not None
         return difference / self._curvature
 
-    def _descend(self, name: str, point: NDArray[np.float64], C: float, spent: _Spent) -> NDArray[np.float64]:
+    def _descend(self, name: str, point: NDArray[np.float64], C: float, spent: Spent) -> NDArray[np.float64]:
         """By quasi-Newton steps."""
         began = spent.seconds
 
@@ -189,30 +206,6 @@ class TightBound:
         ).w
 
 
-@dataclass(slots=True)
-class _Spent:
-    """What a tightening has taken: ``before`` of the time limit were gone when it ``began``."""
-
-    before: float
-    began: float
-    oracle_calls: int = 0
-    iterations: int = 0
-    spans: dict[str, Span] = field(default_factory=dict)
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self.began
-
-    @property
-    def in_all(self) -> float:
-        return self.before + self.seconds
-
-    def add(self, oracle_calls: int, spans: Mapping[str, Span]) -> None:
-        self.oracle_calls += oracle_calls
-        for part, span in spans.items():
-            self.spans[part] = self.spans.get(part, Span()) + span
-
-
 def _curvature(rows: RowOperator) -> NDArray[np.float64]:
     """(dimension,) float64: how much the loss curves in each weight, as the variance of its feature."""
     variance = rows.moments().variance
@@ -220,74 +213,3 @@ def _curvature(rows: RowOperator) -> NDArray[np.float64]:
     curvature = np.full(rows.dimension, np.median(variance[known]) if known.any() else 1.0)
     curvature[: variance.size][known] = variance[known]
     return curvature
-
-
-class _Rounds:
-    """The concave-convex procedure from one point, by the stage's solver, with its records."""
-
-    def __init__(
-        self, stage: Stage, ramp: Ramp, settings: StructuredSettings, watch: Watch, C: float, spent: _Spent
-    ) -> None:
-        self._stage = stage
-        self._ramp = ramp
-        self._settings = settings
-        self._watch = watch
-        self._C = C
-        self._spent = spent
-        self._began = spent.seconds
-        self._reports: list[StageReport] = []
-
-    def descend(self, start: NDArray[np.float64]) -> StationaryPoint:
-        """Rounds from ``start``; the planes of h are those of the stage."""
-        self._stage.restart(start)
-        return concave_convex.descend(
-            lambda w: majorant(self._ramp, w, self._C),
-            self._minimise,
-            start,
-            tolerance_of(self._settings.epsilon, self._C),
-            on_round=self._on_round,
-        )
-
-    def _minimise(self, convex: Majorant, good_enough: Callable[[float, float], bool]) -> CuttingPlaneSolution:
-        part = ConvexPart(convex.centre, good_enough)
-        report = self._stage.run(self._C, seconds_used=self._spent.in_all, convex=part)
-        self._reports.append(report)
-        return report.solution
-
-    def _on_round(self, round_: Round) -> None:
-        bounds, solved = round_.certificate, self._reports[-1].solution
-        seconds = self._spent.seconds - self._began
-        self._watch.log.write(
-            "round",
-            stage="tight",
-            C=self._C,
-            round=round_.number,
-            objective=bounds.primal,
-            dual=bounds.dual,
-            gap=bounds.gap,
-            iterations=solved.iterations,
-            seconds=seconds,
-        )
-        self._watch.progress(
-            bounds_line("tight", self._C, round_.number, bounds.primal, bounds.dual, bounds.gap, solved.planes, seconds)
-        )
-
-    def report(self, end: StationaryPoint) -> StageReport:
-        """The solution, with what it took from the hinge's on."""
-        spent = self._spent
-        calls, spans = self._ramp.account()
-        spent.add(len(calls), spans)
-        for report in self._reports:
-            spent.add(report.oracle_calls, report.spans)
-        solution = CuttingPlaneSolution(
-            w=end.best.point,
-            risk=end.best.risk,
-            certificate=end.certificate,
-            state=end.state,
-            iterations=spent.iterations + sum(report.solution.iterations for report in self._reports),
-            planes=self._reports[-1].solution.planes if self._reports else 0,
-            seconds=spent.seconds,
-            trouble=end.trouble,
-        )
-        fallbacks = sum(report.qp_fallbacks for report in self._reports)
-        return StageReport("tight", self._stage.oracle, spent.oracle_calls, solution, spent.spans, fallbacks)

@@ -101,7 +101,7 @@ def test_threads_and_blocks_change_nothing(rng: np.random.Generator) -> None:
             parser = _kernels.SvmlightParser(multilabel=True, threads=threads, least_chunk=16)
             for at in range(0, len(text), block):
                 parser.feed(text[at : at + block])
-            *_, found, ends = parser.finish()
+            *_, found, ends, _, _ = parser.finish()
             starts = np.concatenate(([0], ends[:-1]))
             assert [sorted(found[a:b]) for a, b in zip(starts, ends, strict=True)] == expected
 

@@ -52,7 +52,7 @@ def assert_same(a: Dataset, b: Dataset) -> None:
     assert a.X.shape == b.X.shape
     for name in ("indptr", "indices", "data"):
         assert identical(getattr(a.X, name), getattr(b.X, name)), name
-    for name in ("relevance", "groups", "costs"):
+    for name in ("relevance", "groups", "costs", "bags"):
         assert identical(getattr(a, name), getattr(b, name)), name
     assert a.unknown_features == b.unknown_features
 
@@ -71,6 +71,7 @@ class Good:
     rows: list[Row]
     groups: list[int] | None = None
     costs: list[float] | None = None
+    bags: list[int] | None = None
     options: dict[str, Any] = field(default_factory=dict)
     judged: bool = True  # scikit-learn reads the text, too, and must agree
     n_columns: int | None = None  # if not the last one stored decides
@@ -126,6 +127,17 @@ GOOD = [
     Good("cost", b"1 cost:2.5 1:2\n", ONE, costs=[2.5], judged=False),
     Good("cost later on", b"1\n1\n1 cost:0\n1\n", [(1, {})] * 4, costs=[1, 1, 0, 1], judged=False),
     Good("qid, cost", b"1 qid:3 cost:2 1:2\n", ONE, groups=[3], costs=[2], judged=False),
+    Good("bag", b"1 bag:3 1:2\n0 bag:-4\n1 bag:+3 1:2\n", [*ONE, (0, {}), *ONE], bags=[3, -4, 3], judged=False),
+    Good(
+        "bag, cost, qid",
+        b"# a\n\n1 bag:3 cost:2 qid:1 1:2\n1 cost:2 bag:3 qid:1 1:2\n",
+        [*ONE, *ONE],
+        groups=[1, 1],
+        costs=[2, 2],
+        bags=[3, 3],
+        judged=False,
+    ),
+    Good("bag, no label", b" bag:3 1:2\n", [(0, {0: 2.0})], bags=[3], options=MULTI, judged=False),
     Good("cost, qid", b"1 cost:2 qid:3 1:2\n", ONE, groups=[3], costs=[2], judged=False),
     Good("n_features", b"1 1:2\n", ONE, options={"n_features": 9}, n_columns=9),
     Good("n_features just enough", b"1 3:2\n", [(1, {2: 2})], options={"n_features": 3}),
@@ -290,6 +302,14 @@ BAD = [
     Bad("qid empty", b"1 qid: 1:2\n", 1, 7, "expected an integer behind qid:, found a blank"),
     Bad("qid fractional", b"1 qid:1.0 1:2\n", 1, 7, "expected an integer behind qid:, found '1.0'"),
     Bad("qid beyond 64 bits", b"1 qid:9223372036854775808\n", 1, 7, "the qid does not fit in 64 bits"),
+    Bad("bag late", b"1\n# a\n1 bag:2 1:2\n", 3, 3, "expected no bag, as in the rows before (since line 1)"),
+    Bad("bag gone", b"\n1 bag:2\n1 1:2\n", 3, 3, "expected bag:INT, as in the rows before (since line 2), found '1:2'"),
+    Bad("bag twice", b"1 bag:2 qid:1 bag:2 1:2\n", 1, 15, "bag is given twice"),
+    Bad("bag after a feature", b"1 1:2 bag:2\n", 1, 7, "bag must stand before the features"),
+    Bad("bag a word", b"1 bag:a 1:2\n", 1, 7, "expected an integer behind bag:, found 'a'"),
+    Bad("bag empty", b"1 bag: 1:2\n", 1, 7, "expected an integer behind bag:, found a blank"),
+    Bad("bag fractional", b"1 bag:1.0 1:2\n", 1, 7, "expected an integer behind bag:, found '1.0'"),
+    Bad("bag beyond 64 bits", b"1 bag:-9223372036854775809\n", 1, 7, "the bag does not fit in 64 bits"),
     Bad("cost twice", b"1 cost:1 qid:2 cost:1\n", 1, 16, "cost is given twice"),
     Bad("cost after a feature", b"1 1:2 cost:2\n", 1, 7, "cost must stand before the features"),
     Bad("cost negative", b"1 cost:-1 1:2\n", 1, 8, "expected a cost of at least 0, found '-1'"),
@@ -346,6 +366,7 @@ def check_good(data: Dataset, case: Good) -> None:
     assert identical(data.X.data, np.array([v for _, row in case.rows for v in row.values()], dtype=dtype))
     assert data.X.shape == (len(case.rows), n_columns)
     assert identical(data.groups, None if case.groups is None else np.array(case.groups, dtype=np.int64))
+    assert identical(data.bags, None if case.bags is None else np.array(case.bags, dtype=np.int64))
     assert identical(data.costs, None if case.costs is None else np.array(case.costs, dtype=np.float64))
     assert data.zero_based == case.options.get("zero_based", False)
     assert data.unknown_features == case.unknown
@@ -433,7 +454,7 @@ def assert_same_outcome(a: Any, b: Any) -> None:
 @each_case
 def test_blocks(case: Good | Bad) -> None:
     whole = outcome(case.text, max(len(case.text), 1), case)
-    assert len(whole) == (3 if isinstance(case, Bad) else 10)
+    assert len(whole) == (3 if isinstance(case, Bad) else 12)
     for block in (1, 2, 3, 7):
         assert_same_outcome(outcome(case.text, block, case), whole)
 
@@ -451,7 +472,7 @@ def test_threads(case: Good | Bad) -> None:
 
 def test_the_first_error_of_all_chunks() -> None:
     """Every chunk has faults; the one that is told comes first in the file, with the place it has there."""
-    good, bad, qid = b"1 1:2\n", b"1 x\n", b"1 qid:3 1:2\n"
+    good, bad, qid, bag = b"1 1:2\n", b"1 x\n", b"1 qid:3 1:2\n", b"1 bag:3 1:2\n"
     case = Bad("", b"", 0, 0, "")
     for lines, line in (
         ([good] * 20 + [bad] * 20, 21),
@@ -460,6 +481,8 @@ def test_the_first_error_of_all_chunks() -> None:
         ([qid] * 20 + [good] * 3 + [bad], 21),
         ([b"# a\n"] * 30 + [good, qid], 32),
         ([b"\n"] * 30 + [qid] + [b"\n"] * 30 + [good], 62),
+        ([bag] * 20 + [good] * 3 + [bad], 21),
+        ([qid] * 20 + [bag] * 3, 21),
     ):
         text = b"".join(lines)
         one = outcome(text, len(text), case)
@@ -552,6 +575,7 @@ int64s = st.integers(-(2**63), 2**63 - 1)
         max_size=8,
     ),
     with_qid=st.booleans(),
+    with_bag=st.booleans(),
     zero_based=st.booleans(),
     shuffled=st.booleans(),
     newline=st.sampled_from(["\n", "\r\n", " # 1:2\n", "\n\n"]),
@@ -562,6 +586,7 @@ int64s = st.integers(-(2**63), 2**63 - 1)
 def test_round_trip(
     rows: list[tuple[float, dict[int, float], int, float | None]],
     with_qid: bool,
+    with_bag: bool,
     zero_based: bool,
     shuffled: bool,
     newline: str,
@@ -579,13 +604,15 @@ def test_round_trip(
             words.append(f"qid:{qid}")
         if cost is not None:
             words.append(f"cost:{cost!r}")
+        if with_bag:
+            words.append(f"bag:{-qid - 1}")
         words += [f"{column + (not zero_based)}:{entries[column]!r}" for column in order]
         lines.append(" ".join(words) + newline)
     text = "".join(lines).encode()
     parser = _kernels.SvmlightParser(zero_based=zero_based, sort_features=shuffled, threads=threads, least_chunk=1)
     for start in range(0, len(text), block):
         parser.feed(text[start : start + block])
-    indptr, indices, values, relevance, qids, costs, n_columns, unknown, _, _ = parser.finish()
+    indptr, indices, values, relevance, qids, costs, n_columns, unknown, _, _, bags, row_lines = parser.finish()
 
     columns = [sorted(entries) for _, entries, _, _ in rows]
     flat = list(itertools.chain(*columns))
@@ -596,15 +623,18 @@ def test_round_trip(
     )
     assert identical(relevance, np.array([row[0] for row in rows]))
     assert identical(qids, np.array([row[2] for row in rows], dtype=np.int64) if with_qid else None)
+    assert identical(bags, np.array([-row[2] - 1 for row in rows], dtype=np.int64) if with_bag else None)
+    lines_a_row = 2 if newline == "\n\n" else 1
+    assert identical(row_lines, np.arange(len(rows) if with_bag else 0) * lines_a_row + 1)
     some_cost = any(row[3] is not None for row in rows)
     expected_costs = np.array([1.0 if row[3] is None else row[3] for row in rows])
     assert identical(costs, expected_costs if some_cost else None)
     assert (n_columns, unknown) == (max(flat, default=-1) + 1, 0)
 
-    data = read(text, zero_based=zero_based, sort_features=shuffled)
+    data = read(text, zero_based=zero_based, sort_features=shuffled, bag_label="own")
     assert identical(data.X.data, values)
     assert identical(data.X.indices, indices)
-    single = read(text, zero_based=zero_based, sort_features=shuffled, n_features=2**31 - 1)
+    single = read(text, zero_based=zero_based, sort_features=shuffled, bag_label="own", n_features=2**31 - 1)
     assert single.X.shape == (len(rows), 2**31 - 1)
 
 
@@ -703,6 +733,7 @@ class Twin:
     rows: list[list[tuple[int, float]]] = field(default_factory=list)
     groups: list[int | None] = field(default_factory=list)
     costs: list[float | None] = field(default_factory=list)
+    bags: list[int | None] = field(default_factory=list)
 
     def accepts(self, text: bytes, sort_features: bool, dtype: Any) -> bool:
         for line in text.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
@@ -712,20 +743,26 @@ class Twin:
             words = [word for word in re.split(rb"[ \t]+", row) if word]
             if words and not self.accepts_row(words[0], words[1:], sort_features, dtype):
                 return False
-        return len(self.rows) > 0 and len({qid is None for qid in self.groups}) == 1
+        if len(self.rows) == 0 or any(len({one is None for one in ids}) != 1 for ids in (self.groups, self.bags)):
+            return False
+        costs = [1.0 if cost is None else cost for cost in self.costs]
+        kinds = set(zip(self.bags, self.relevance, self.groups, costs, strict=True))
+        return self.bags[0] is None or len(kinds) == len(set(self.bags))
 
     def accepts_row(self, label: bytes, words: list[bytes], sort_features: bool, dtype: Any) -> bool:
         prefix: dict[bytes, bytes] = {}
-        while words and words[0].startswith((b"qid:", b"cost:")):
+        while words and words[0].startswith((b"qid:", b"cost:", b"bag:")):
             key, _, value = words.pop(0).partition(b":")
             if key in prefix:
                 return False
             prefix[key] = value
-        qid, cost = prefix.get(b"qid", b"0"), prefix.get(b"cost", b"1")
+        qid, cost, bag = prefix.get(b"qid", b"0"), prefix.get(b"cost", b"1"), prefix.get(b"bag", b"0")
         entries = [re.fullmatch(rb"([+-]?[0-9]+):(" + NUMBER + rb")", word) for word in words]
-        if not (re.fullmatch(NUMBER, label) and re.fullmatch(rb"[+-]?[0-9]+", qid) and re.fullmatch(NUMBER, cost)):
+        if not (re.fullmatch(NUMBER, label) and re.fullmatch(NUMBER, cost)):
             return False
-        if not (math.isfinite(float(label)) and -(2**63) <= int(qid) < 2**63 and 0 <= float(cost) < math.inf):
+        if not all(re.fullmatch(rb"[+-]?[0-9]+", one) and -(2**63) <= int(one) < 2**63 for one in (qid, bag)):
+            return False
+        if not (math.isfinite(float(label)) and 0 <= float(cost) < math.inf):
             return False
         with np.errstate(over="ignore", under="ignore"):
             row = [(int(entry[1]) - 1, float(dtype(float(entry[2])))) for entry in entries if entry is not None]
@@ -740,15 +777,18 @@ class Twin:
         self.rows.append(sorted(row))
         self.groups.append(int(qid) if b"qid" in prefix else None)
         self.costs.append(float(cost) if b"cost" in prefix else None)
+        self.bags.append(int(bag) if b"bag" in prefix else None)
         return True
 
 
 VALID = b"1 qid:3 cost:0.5 1:2 3:4.5e-1 # c\r\n-1 qid:3 2:1\n+1 qid:-4 10:0.123456789012345678\n"
+BAGS = b"1 bag:3 cost:0.5 1:2 # c\r\n-1 bag:4 2:1\n+1 bag:3 cost:0.5 10:0.123\n"
 N_ACCEPTED = [0, 0]
 
 
 @settings(max_examples=1000, deadline=None)
 @given(
+    valid=st.sampled_from([VALID, BAGS]),
     edits=st.lists(
         st.tuples(
             st.integers(0, len(VALID)),
@@ -763,9 +803,9 @@ N_ACCEPTED = [0, 0]
     threads=st.integers(1, 4),
 )
 def check_mutation(
-    edits: list[tuple[int, int, bytes]], sort_features: bool, dtype: Any, block: int, threads: int
+    valid: bytes, edits: list[tuple[int, int, bytes]], sort_features: bool, dtype: Any, block: int, threads: int
 ) -> None:
-    text = VALID
+    text = valid
     for at, drop, put in edits:
         text = text[:at] + put + text[at + drop :]
     case = Bad("", text, 0, 0, "", {"sort_features": sort_features, "dtype": dtype})
@@ -790,6 +830,7 @@ def check_mutation(
     assert identical(data.X.data, np.array([value for _, value in entries], dtype=dtype))
     assert (twin.groups if data.groups is None else data.groups.tolist()) == twin.groups
     assert (data.groups is None) == (twin.groups[0] is None)
+    assert (twin.bags if data.bags is None else data.bags.tolist()) == twin.bags
     if any(cost is not None for cost in twin.costs):
         assert data.costs is not None
         assert data.costs.tolist() == [1.0 if cost is None else cost for cost in twin.costs]

@@ -42,6 +42,9 @@ class Hinge:
         slopes[:] = -self.target[worst]
         return Tangent(self.lower_bound + float(margins[worst]), self.lower_bound + 1.0)
 
+    def memo(self, slopes):
+        return None
+
     def combine(self, slopes):
         return slopes.copy()
 

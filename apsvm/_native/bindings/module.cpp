@@ -3,6 +3,7 @@
 
 NB_MODULE(_kernels, m) {
     m.doc() = "Native kernels of apsvm. Internal.";
+    bind_bags(m);
     bind_bins(m);
     bind_build(m);
     bind_lists(m);

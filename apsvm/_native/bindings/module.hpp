@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+void bind_bags(nanobind::module_ &m);
 void bind_bins(nanobind::module_ &m);
 void bind_build(nanobind::module_ &m);
 void bind_lists(nanobind::module_ &m);

@@ -101,7 +101,8 @@ public:
                               parser_.options().float32 ? to_array<float>(rows.values) : to_array<double>(rows.values),
                               to_array<double>(rows.relevance), to_array_or_none<std::int64_t>(rows.qids),
                               to_array_or_none<double>(rows.costs), rows.n_columns, rows.unknown,
-                              to_array<double>(rows.labels), to_array<std::int64_t>(rows.label_ends));
+                              to_array<double>(rows.labels), to_array<std::int64_t>(rows.label_ends),
+                              to_array_or_none<std::int64_t>(rows.bags), to_array<std::int64_t>(rows.row_lines));
     }
 
 private:
@@ -141,6 +142,6 @@ void bind_svmlight(nb::module_ &m) {
         .def("wait", &SvmlightParser::wait, "Until all that was fed is parsed; raises SvmlightError.")
         .def("finish", &SvmlightParser::finish,
              "The arrays (indptr, indices, values, relevance, qids | None, costs | None, n_columns, n_unknown, labels, "
-             "label_ends).\n\n"
-             "n_columns is one more than the largest column stored. The parser is spent afterwards.");
+             "label_ends, bags | None, row_lines).\n\n"
+             "row_lines is empty without bags. n_columns is one more than the largest column stored. The parser is spent afterwards.");
 }

@@ -3,6 +3,7 @@
     header.json                              what is here: layout, shape, types, source; size and sha256 of every member
     relevance.npy                            (n,) float64
     groups.npy, costs.npy                    (n,) int64 and (n,) float64, where the file had qid or cost
+    bags.npy                                 (n,) int64, where the rows are in bags
     classes.npy, label_indptr.npy, label_indices.npy
                                              (k,) float64, (n + 1,) int64 and (m,) int32, where rows have several labels
     indptr.npy, indices.npy, values.npy      layout csr: (n + 1,) and (nnz,) int32 | int64, (nnz,) float32 | float64

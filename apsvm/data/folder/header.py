@@ -20,6 +20,7 @@ HEADER = "header.json"
 FORMAT = "apsvm data"
 VERSION = 1
 VERSION_OF_SETS = 2  # the same, with the members of label sets: what reads only version 1 must refuse it
+VERSION_OF_BAGS = 3  # the same, with the bags of the rows, and label sets or none
 _KEYS = {
     "format": str,
     "version": int,
@@ -33,16 +34,22 @@ _KEYS = {
     "members": dict,
     "sha256": str,
 }
-#: What version 2 has more: the numbers k and m.
+#: What version 2 has more, and version 3 may have: the numbers k and m.
 _KEYS_OF_SETS = {**_KEYS, "label_sets": list}
+_KEYS_OF_VERSION = {
+    VERSION: (_KEYS,),
+    VERSION_OF_SETS: (_KEYS_OF_SETS,),
+    VERSION_OF_BAGS: (_KEYS, _KEYS_OF_SETS),
+}
 _MEMBER_KEYS = {"size": int, "sha256": str}
 _SOURCE_KEYS = {"name": str, "sha256": str}
 _LONGEST_HEADER = 1 << 20
 _ALWAYS = {"relevance.npy"}
 _MAYBE = {"groups.npy", "costs.npy"}
+_BAGS = {"bags.npy"}
 _SETS = {"classes.npy", "label_indptr.npy", "label_indices.npy"}
 _LAYOUTS = {"csr": {"indptr.npy", "indices.npy", "values.npy"}, "dense": {"X.npy"}}
-_FILES = {HEADER, *_ALWAYS, *_MAYBE, *_SETS, *itertools.chain(*_LAYOUTS.values())}
+_FILES = {HEADER, *_ALWAYS, *_MAYBE, *_BAGS, *_SETS, *itertools.chain(*_LAYOUTS.values())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,7 @@ class FolderHeader:
             "relevance.npy": (double, (n,)),
             "groups.npy": (np.dtype(np.int64), (n,)),
             "costs.npy": (double, (n,)),
+            "bags.npy": (np.dtype(np.int64), (n,)),
             "indptr.npy": (self.index_dtype, (n + 1,)),
             "indices.npy": (self.index_dtype, (self.nnz,)),
             "values.npy": (self.dtype, (self.nnz,)),
@@ -163,12 +171,12 @@ def _read_content(folder: Path) -> JsonDict:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise _error(folder, f"expected the header of a data folder (format {FORMAT!r})")
     version = content.get("version")
-    if version not in (VERSION, VERSION_OF_SETS):
+    if type(version) is not int or version not in _KEYS_OF_VERSION:
         problem = f"found {version!r}: it was written by another apsvm"
-        raise _error(folder, f"expected version {VERSION} or {VERSION_OF_SETS}, {problem}")
-    keys = _KEYS_OF_SETS if version == VERSION_OF_SETS else _KEYS
-    if _types(content) != keys:
-        raise _error(folder, "damaged: expected the keys " + ", ".join(keys) + ", each of its type")
+        raise _error(folder, f"expected version {VERSION} to {VERSION_OF_BAGS}, {problem}")
+    if _types(content) not in _KEYS_OF_VERSION[version]:
+        keys = ", ".join(_KEYS_OF_VERSION[version][0])
+        raise _error(folder, f"damaged: expected the keys {keys}, each of its type")
     if content.pop("sha256") != checksum(content):
         raise _error(folder, "damaged: its content does not have the sha256 it states")
     return content
@@ -193,6 +201,7 @@ def _check_members(folder: Path, content: JsonObject) -> None:
     """Raises DataError unless the members that this layout needs are listed, each with size and sha256."""
     members = content["members"]
     needed = _ALWAYS | _LAYOUTS[content["layout"]] | (_SETS if "label_sets" in content else set())
+    needed |= _BAGS if content["version"] == VERSION_OF_BAGS else set()
     if not needed <= set(members) <= needed | _MAYBE:
         found = ", ".join(sorted(members))
         raise _error(folder, f"damaged: expected the members {', '.join(sorted(needed))}, found {found}")

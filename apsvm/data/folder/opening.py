@@ -50,6 +50,7 @@ def open_folder(path: str | os.PathLike[str], *, verify: bool = False) -> Datase
     return Dataset(
         relevance=members.relevance(),
         groups=arrays.get("groups.npy"),
+        bags=arrays.get("bags.npy"),
         costs=members.costs(),
         label_sets=members.label_sets(),
         X=members.rows(),

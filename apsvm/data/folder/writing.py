@@ -19,7 +19,15 @@ from numpy.typing import DTypeLike
 
 from apsvm.data.dataset import Dataset
 from apsvm.data.folder import checks
-from apsvm.data.folder.header import FORMAT, HEADER, VERSION, VERSION_OF_SETS, header_text, is_data_folder
+from apsvm.data.folder.header import (
+    FORMAT,
+    HEADER,
+    VERSION,
+    VERSION_OF_BAGS,
+    VERSION_OF_SETS,
+    header_text,
+    is_data_folder,
+)
 from apsvm.data.folder.replacing import give_place, sync, sync_folder
 from apsvm.types import JsonDict, Matrix
 
@@ -89,6 +97,7 @@ def _write_members(folder: Path, data: Dataset, X: Matrix, dense: bool) -> JsonD
         "relevance.npy": data.relevance,
         "groups.npy": data.groups,
         "costs.npy": data.costs,
+        "bags.npy": data.bags,
     }
     if data.label_sets is not None:
         vectors["classes.npy"] = data.label_sets.classes
@@ -108,9 +117,10 @@ def _content(data: Dataset, X: Matrix, dense: bool, members: JsonDict) -> JsonDi
     """What the header says, but for its checksum."""
     n, d = X.shape
     sets = data.label_sets
+    version = VERSION if sets is None else VERSION_OF_SETS
     return {
         "format": FORMAT,
-        "version": VERSION if sets is None else VERSION_OF_SETS,
+        "version": version if data.bags is None else VERSION_OF_BAGS,
         "layout": "dense" if dense else "csr",
         "shape": [n, d],
         "nnz": n * d if dense else int(X.nnz),

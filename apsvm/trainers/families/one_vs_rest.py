@@ -70,6 +70,10 @@ class OneVsRestTrainer(Trainer[Settings]):
         return self.trainer.uses_queries
 
     @property
+    def takes_bags(self) -> bool:
+        return self.trainer.takes_bags
+
+    @property
     def warm_start_refusal(self) -> str | None:
         return self.trainer.warm_start_refusal
 

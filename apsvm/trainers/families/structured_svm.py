@@ -32,8 +32,13 @@ if TYPE_CHECKING:
 #: What ``--oracle`` offers: the oracles that serve a ranking loss, and the two-stage approximation.
 ORACLE_CHOICES = ("auto", *(name for name in ORACLES if name not in ("zero-one", "brute-force")), "appx")
 BOUNDS = ("auto", "hinge", "tight")
+#: Where training on bags begins; ``random:N`` besides.
+STARTS = ("anneal", "bag-means")
+MOST_RANDOM_STARTS = 1000
 #: From this share of the bound at w = 0 on, a model is said to be hardly better than none.
 NEARLY_NOTHING = 0.98
+#: Of ``-C`` where nobody names any.
+DEFAULT_C: tuple[float | Multiple, ...] = (Multiple(1.0),)
 SOLVERS = ("line-search", "cutting-plane")
 
 
@@ -48,7 +53,7 @@ class StructuredSettings(Settings):
         help="How the most violated ranking is found. All but appx are exact and give the same model.",
     )
     C: tuple[float | Multiple, ...] = setting(
-        (Multiple(1.0),),
+        DEFAULT_C,
         label="C",
         flags=("-C", "--C"),
         range=Range(0.0, open_low=True),
@@ -89,6 +94,20 @@ class StructuredSettings(Settings):
         help="What bounds the loss from above: the convex structured hinge of the papers, or the tighter ramp, from "
         "the hinge's minimiser (and --warm-start's model) to a stationary point: often better where some positives "
         "are hopeless. auto: whichever is better on rows held out, with the best of a few C each where -C is auto.",
+    )
+    latent: bool = setting(
+        False,
+        label="bags by their best row",
+        help="Train on bags (bag: or --bags): each stands where its best row does. Concave-convex rounds to a "
+        "stationary point; the model scores rows, and bags by their best.",
+    )
+    start: str = setting(
+        "anneal",
+        label="start",
+        metavar="START",
+        help="Where --latent begins: anneal, from the bags' means to their best rows, with the loss and with the 0-1 "
+        "loss; bag-means, a training on the means; random:N, the best of N random choices of a row a bag; or "
+        "--warm-start MODEL.",
     )
     log_ranks: bool = setting(
         False,
@@ -143,6 +162,11 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             )
         if asked.log_ranks and not self.loss.over_rankings:
             raise SettingsError(f"--log-ranks is for losses over rankings, and {self.loss_name} is none")
+        if asked.latent and self._approximates:
+            raise SettingsError("--oracle appx cannot serve --latent: choose an exact one, or leave it out")
+        if "start" in given and not asked.latent:
+            raise SettingsError("--start is for --latent")
+        random_starts(asked.start)
         names = self.names
         if len(set(names)) < len(names):
             raise SettingsError(f"values of C that give the same file name: {', '.join(names)}")
@@ -177,6 +201,10 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         both = self.loss.over_rankings and not self._approximates
         bounds = ("hinge", "tight") if self.loss.starts_from is None else ("tight",)
         return {**super().grid, "bound": bounds if both else ("hinge",)}
+
+    @property
+    def takes_bags(self) -> bool:
+        return self.settings.latent
 
     @property
     def warm_start_refusal(self) -> str | None:
@@ -271,6 +299,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
                 bound="hinge" if trained.hinge_objective is None else "tight",
                 exact=trained.exact,
                 hinge_objective=trained.hinge_objective,
+                stationary=trained.hinge_objective is not None or data.bags is not None,
                 loss=trained.certified_loss,
             ),
             details={"oracle": " then ".join(stage.oracle for stage in trained.stages)},
@@ -280,6 +309,18 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             notes=[*_how_C_was_found(C, settings.C[0]), *trained.notes, *_fallbacks(trained)],
             seconds=seconds,
         )
+
+
+def random_starts(start: str) -> int | None:
+    """N of ``random:N``; None for one of ``STARTS``. Raises SettingsError for another."""
+    if start in STARTS:
+        return None
+    name, _, number = start.partition(":")
+    if name == "random" and number.isascii() and number.isdecimal() and 0 < int(number) <= MOST_RANDOM_STARTS:
+        return int(number)
+    raise SettingsError(
+        f"--start is one of {', '.join(STARTS)} or random:N with N from 1 to {MOST_RANDOM_STARTS}, found {start!r}"
+    )
 
 
 def _choice(decided: Decided, outcome: Outcome) -> JsonDict:

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -40,7 +39,7 @@ namespace {
         line.fail(token, "expected index:value, " + line.found(token));
     }
     const std::string_view name(token, static_cast<std::size_t>(colon - token));
-    if (name == "qid" || name == "cost")
+    if (name == "qid" || name == "cost" || name == "bag")
         line.fail(token, std::string(name) + " must stand before the features: " + line.found(token));
     if (name.empty()) line.fail(token, "expected a feature index before the ':', " + line.found(token));
     std::int64_t index = 0;
@@ -272,14 +271,17 @@ double read_label(const Line &line, const char *&p) {
     rows.label_ends.push(static_cast<std::int64_t>(rows.labels.size<double>()));
 }
 
-std::int64_t read_qid(const Line &line, const char *&p) {
+// The number of a query or a bag, behind its `name` and ':'.
+std::int64_t read_id(const Line &line, const char *&p, const char *name) {
     const char *const at = p;
     p = token_end(at);
-    std::int64_t qid = 0;
-    const Number status = parse_integer(at, p, qid);
-    if (status == Number::malformed) line.fail(at, "expected an integer behind qid:, " + line.found(at));
-    if (status == Number::overflow) line.fail(at, "the qid does not fit in 64 bits: found " + quoted(at, p));
-    return qid;
+    std::int64_t id = 0;
+    const Number status = parse_integer(at, p, id);
+    if (status == Number::malformed)
+        line.fail(at, std::string("expected an integer behind ") + name + ":, " + line.found(at));
+    if (status == Number::overflow)
+        line.fail(at, std::string("the ") + name + " does not fit in 64 bits: found " + quoted(at, p));
+    return id;
 }
 
 double read_cost(const Line &line, const char *&p) {
@@ -289,6 +291,53 @@ double read_cost(const Line &line, const char *&p) {
     if (status != Number::fine) fail_number(line, at, status, "the cost");
     if (cost < 0) line.fail(at, "expected a cost of at least 0, found " + quoted(at, p));
     return cost;
+}
+
+// What stands between the label and the features, in any order. A pointer says where, null that it does not.
+struct Prefix {
+    const char *qid_at = nullptr;
+    const char *cost_at = nullptr;
+    const char *bag_at = nullptr;
+    std::int64_t qid = 0;
+    std::int64_t bag = 0;
+    double cost = 1.0;
+};
+
+// The token `name` at p, which moves behind its colon; it must be the first of its kind in the row.
+inline bool read_name(const Line &line, const char *&p, std::string_view name, const char *&at) {
+    if (!std::string_view(p, static_cast<std::size_t>(line.end - p)).starts_with(name)) return false;
+    if (at != nullptr) {
+        name.remove_suffix(1);
+        line.fail(p, std::string(name) + " is given twice in this row: " + line.found(p));
+    }
+    at = p;
+    p += name.size();
+    return true;
+}
+
+inline Prefix read_prefix(const Line &line, const char *&p) {
+    Prefix prefix;
+    for (;;) {
+        while (is_blank(*p)) ++p;
+        if (is_digit(*p)) return prefix;
+        if (read_name(line, p, "qid:", prefix.qid_at)) {
+            prefix.qid = read_id(line, p, "qid");
+        } else if (read_name(line, p, "bag:", prefix.bag_at)) {
+            prefix.bag = read_id(line, p, "bag");
+        } else if (read_name(line, p, "cost:", prefix.cost_at)) {
+            prefix.cost = read_cost(line, p);
+        } else {
+            return prefix;
+        }
+    }
+}
+
+// Every row of a file has the token `name`, or none has: `at`, where it stands in this one, is null if it has none.
+[[noreturn]] [[gnu::noinline]] void fail_unlike_before(const Line &line, const char *p, const Rows &rows,
+                                                       const std::string &name, const char *at) {
+    const std::string before = ", as in the rows before (since line " + std::to_string(rows.first_row_line) + "), ";
+    if (at == nullptr) line.fail(p, "expected " + name + ":INT" + before + line.found(p));
+    line.fail(at, "expected no " + name + before + line.found(at));
 }
 
 // Byte order marks: that of UTF-8 is skipped (and not counted in columns), the others name an encoding not read here.
@@ -315,35 +364,15 @@ void parse_line(Line line, const Options &options, Rows &rows) {
     } else {
         label = read_label(line, p);
     }
-    std::optional<std::int64_t> qid;
-    std::optional<double> cost;
-    const char *qid_at = nullptr;
-    for (;;) {
-        while (is_blank(*p)) ++p;
-        const std::string_view rest(p, static_cast<std::size_t>(line.end - p));
-        if (rest.starts_with("qid:")) {
-            if (qid) line.fail(p, "qid is given twice in this row: " + line.found(p));
-            qid_at = p;
-            p += 4;
-            qid = read_qid(line, p);
-        } else if (rest.starts_with("cost:")) {
-            if (cost) line.fail(p, "cost is given twice in this row: " + line.found(p));
-            p += 5;
-            cost = read_cost(line, p);
-        } else {
-            break;
-        }
-    }
+    const Prefix prefix = read_prefix(line, p);
 
     const std::size_t n_before = rows.size();
     if (n_before == 0) {
         rows.first_row_line = line.number;
-    } else if (qid && rows.qids.bytes() == 0) {
-        line.fail(qid_at, "expected no qid, as in the rows before (since line " + std::to_string(rows.first_row_line) +
-                              "), " + line.found(qid_at));
-    } else if (!qid && rows.qids.bytes() != 0) {
-        line.fail(p, "expected qid:INT, as in the rows before (since line " + std::to_string(rows.first_row_line) +
-                         "), " + line.found(p));
+    } else if ((prefix.qid_at != nullptr) != (rows.qids.bytes() != 0)) {
+        fail_unlike_before(line, p, rows, "qid", prefix.qid_at);
+    } else if ((prefix.bag_at != nullptr) != (rows.bags.bytes() != 0)) {
+        fail_unlike_before(line, p, rows, "bag", prefix.bag_at);
     }
 
     if (options.float32) {
@@ -354,10 +383,13 @@ void parse_line(Line line, const Options &options, Rows &rows) {
     if (!rows.wide && rows.nnz > options.narrow_limit) rows.widen();
     rows.row_ends.push(rows.nnz);
     rows.relevance.push(label);
-    if (qid) rows.qids.push(*qid);
-    if (cost && rows.costs.bytes() == 0)
-        for (std::size_t i = 0; i < n_before; ++i) rows.costs.push(1.0);
-    if (cost || rows.costs.bytes() != 0) rows.costs.push(cost.value_or(1.0));
+    if (prefix.qid_at != nullptr) rows.qids.push(prefix.qid);
+    if (prefix.bag_at != nullptr) {
+        rows.bags.push(prefix.bag);
+        rows.row_lines.push(line.number);
+    }
+    if (prefix.cost_at != nullptr && rows.costs.bytes() == 0) rows.costs.fill(n_before, 1.0);
+    if (prefix.cost_at != nullptr || rows.costs.bytes() != 0) rows.costs.push(prefix.cost);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The svmlight text format, line by line:
 //
-//     label [qid:INT] [cost:NUM] index:value index:value ... [# comment]
+//     label [qid:INT] [cost:NUM] [bag:INT] index:value index:value ... [# comment]
 //
 // with, where that is asked for, any number of labels, "1,4" or none at all, in place of the one.
 #pragma once

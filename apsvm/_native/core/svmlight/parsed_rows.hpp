@@ -38,6 +38,8 @@ struct Rows {
     Buffer label_ends;  // int64, … and the labels up to the end of each row
     Buffer qids;        // int64, empty or one a row
     Buffer costs;       // double, empty or one a row
+    Buffer bags;        // int64, empty or one a row; then …
+    Buffer row_lines;   // int64, … the line of each row, as two rows of a bag may be at odds
     std::int64_t nnz = 0;
     std::int64_t n_columns = 0;
     std::int64_t unknown = 0;
@@ -55,7 +57,8 @@ struct Rows {
     // Empties it for the next run of lines, which is not the first of the file. The memory stays.
     void restart(bool with_wide_indices) {
         wide = with_wide_indices;
-        for (Buffer *buffer : {&indices, &values, &row_ends, &relevance, &labels, &label_ends, &qids, &costs})
+        for (Buffer *buffer : {&indices, &values, &row_ends, &relevance, &labels, &label_ends, &qids, &costs, &bags,
+                               &row_lines})
             buffer->clear();
         nnz = n_columns = unknown = first_row_line = 0;
         line = 1;

@@ -15,11 +15,12 @@ namespace {
 // A line this long with a NUL in it is refused before its end is seen: /dev/zero never ends a line.
 constexpr std::size_t nul_patience = 4096;
 
-// The rows of a chunk behind those before it; false, with nothing done, if one has qids and the other has not.
+// The rows of a chunk behind those before it; false, with nothing done, if one has qids or bags and the other has not.
 template <class Value>
 bool append_rows(Rows &rows, Rows &chunk, const Options &options) {
     const std::size_t n_before = rows.size(), n = chunk.size();
-    if (n_before > 0 && n > 0 && (rows.qids.bytes() == 0) != (chunk.qids.bytes() == 0)) return false;
+    const auto unlike = [](const Buffer &a, const Buffer &b) { return (a.bytes() == 0) != (b.bytes() == 0); };
+    if (n_before > 0 && n > 0 && (unlike(rows.qids, chunk.qids) || unlike(rows.bags, chunk.bags))) return false;
     if (chunk.wide && !rows.wide) rows.widen();
     if (rows.wide && !chunk.wide) chunk.widen();
     rows.indices.append<char>(chunk.indices);
@@ -34,6 +35,10 @@ bool append_rows(Rows &rows, Rows &chunk, const Options &options) {
     for (std::size_t i = 0; i < chunk.label_ends.size<std::int64_t>(); ++i)
         rows.label_ends.push(labels_before + label_ends[i]);
     rows.qids.append<std::int64_t>(chunk.qids);
+    rows.bags.append<std::int64_t>(chunk.bags);
+    const auto *const row_lines = chunk.row_lines.as<std::int64_t>();
+    for (std::size_t i = 0; i < chunk.row_lines.size<std::int64_t>(); ++i)
+        rows.row_lines.push(rows.line + row_lines[i] - 1);
     if (rows.costs.bytes() != 0 || chunk.costs.bytes() != 0) {
         if (rows.costs.bytes() == 0) rows.costs.fill(n_before, 1.0);
         if (chunk.costs.bytes() == 0) chunk.costs.fill(n, 1.0);

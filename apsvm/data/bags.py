@@ -1,0 +1,228 @@
+"""Bags: rows (instances) that belong together, of which only the bag has a label: an image's windows, a recording's
+segments, an account's payments.
+
+A file says of each row which bag it is in, by a number. Rows of a bag share label, query and cost, need not stand
+together, and are never parted: ``Bags`` is their order bag by bag, O(n) where they stand together already, else
+O(n log n).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._native import _kernels
+from apsvm.data.dataset import DataError, Dataset, LabelSets, shown_label
+
+#: How a bag comes by its label: its rows share it; it is the highest of theirs (all of them where rows have several);
+#: or nobody asks, and rows keep their own.
+BAG_LABELS = ("same", "any", "own")
+
+Integers: TypeAlias = NDArray[np.int64]
+T = TypeVar("T", np.bool_, np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bags:
+    """n rows by bag.
+
+    Attributes
+    ----------
+    ids : (n_bags,) int64, in the order of each bag's first row
+    offsets : (n_bags + 1,) int64, from 0 to n: where each bag begins among the rows in ``order``
+    order : (n,) int64, the rows bag by bag, those of a bag as they stood; None where all stand so already
+    labels : (n_bags,) float64, of each bag's first row
+    qid : (n_bags,) int64, likewise; None without queries
+    """
+
+    ids: Integers
+    offsets: Integers
+    order: Integers | None
+    labels: NDArray[np.float64]
+    qid: Integers | None
+
+    @classmethod
+    def of_rows(cls, ids: Integers, labels: NDArray[np.float64], qid: Integers | None = None) -> Bags:
+        """For rows with these bags ``ids`` (n,) int64, labels (n,) float64 and queries (n,) int64 or None; n > 0."""
+        n = ids.size
+        starts = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1)).astype(np.int64, copy=False)
+        distinct, first_run, bag_of_run = np.unique(ids[starts], return_index=True, return_inverse=True)
+        order: Integers | None = None
+        if distinct.size == starts.size:
+            first, offsets = starts, np.append(starts, n)
+        else:
+            by_appearance = np.argsort(first_run)
+            number = np.empty(distinct.size, dtype=np.int64)
+            number[by_appearance] = np.arange(distinct.size)
+            bag = np.repeat(number[bag_of_run], np.diff(starts, append=n))
+            order = np.argsort(bag, kind="stable")
+            first = starts[first_run[by_appearance]]
+            offsets = np.concatenate(([0], np.cumsum(np.bincount(bag)))).astype(np.int64, copy=False)
+        return cls(ids[first], offsets, order, labels[first], None if qid is None else qid[first])
+
+    @property
+    def n_bags(self) -> int:
+        return self.ids.size
+
+    def best(self, values: NDArray[T]) -> NDArray[T]:
+        """The highest of ``values`` (n,), of the rows as they stand in the file, in each bag : (n_bags,)."""
+        result: NDArray[T] = np.maximum.reduceat(
+            values if self.order is None else values[self.order], self.offsets[:-1]
+        )
+        return result
+
+    @property
+    def first(self) -> Integers:
+        """The first row of each bag : (n_bags,) int64."""
+        starts = self.offsets[:-1]
+        return starts if self.order is None else self.order[starts]
+
+    @property
+    def bag_of_row(self) -> Integers:
+        """The number of each row's bag, from 0 : (n,) int64, for the rows as they stand in the file."""
+        bag = np.repeat(np.arange(self.n_bags), np.diff(self.offsets))
+        if self.order is None:
+            return bag
+        result = np.empty_like(bag)
+        result[self.order] = bag
+        return result
+
+
+def deciding_rows(bags: Bags, scores: NDArray[np.float64]) -> Integers:
+    """(n_bags,) int64: the row of each bag with the highest of the ``scores`` (n,), of equal ones the first; rows are
+    counted as they stand in the file."""
+    order, best = bags.order, np.empty(bags.n_bags, dtype=np.int64)
+    in_order = np.ascontiguousarray(scores if order is None else scores[order])
+    _kernels.best_of_bags(in_order, bags.offsets, best, 1)
+    return best if order is None else order[best]
+
+
+def bags_of(dataset: Dataset) -> Bags | None:
+    """The bags of its rows; None where it has none, or they are ignored."""
+    if dataset.bags is None or dataset.ignores_bags:
+        return None
+    return Bags.of_rows(dataset.bags, dataset.relevance, dataset.groups)
+
+
+def rows_of_bags(dataset: Dataset, which: Integers) -> Integers:
+    """The rows, ascending, of the bags ``which`` (m,) int64, numbered as ``Bags`` does; without bags, of the rows."""
+    bags = bags_of(dataset)
+    if bags is None:
+        return which
+    chosen = np.zeros(bags.n_bags, dtype=np.bool_)
+    chosen[which] = True
+    return np.flatnonzero(chosen[bags.bag_of_row])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """Where the rows' bags are said, for messages: in ``source``, in the ``lines`` (n,) int64, or, without, row by
+    row."""
+
+    source: str
+    lines: Integers | None = None
+
+    def here(self, row: int) -> str:
+        """The beginning of a message on the row."""
+        return f"{self.source}: row {row + 1}" if self.lines is None else f"{self.source}:{self.lines[row]}"
+
+    def there(self, row: int) -> str:
+        return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+
+
+def with_bags(dataset: Dataset, ids: Integers | None, places: Places, rule: str = "same") -> Dataset:
+    """The data set with the bags ``ids`` (n,) int64, each of one label, query and cost.
+
+    Parameters
+    ----------
+    places : where the rows' bags are said
+    rule : one of ``BAG_LABELS``
+
+    Raises
+    ------
+    DataError : two rows of a bag are at odds; the message names both
+    """
+    if rule not in BAG_LABELS:
+        raise ValueError(f"expected a rule for the labels of bags of {', '.join(BAG_LABELS)}, found {rule!r}")
+    if ids is None or rule == "own":
+        return replace(dataset, bags=ids)
+    bags = Bags.of_rows(ids, dataset.relevance, dataset.groups)
+    bag = bags.bag_of_row
+    first = bags.first[bag]
+    _require_alike("qid", dataset.groups, first, ids, places)
+    _require_alike("cost", dataset.costs, first, ids, places)
+    if rule == "same":
+        _require_one_label(dataset, first, ids, places)
+        return replace(dataset, bags=ids)
+    if dataset.label_sets is not None:
+        return replace(dataset, bags=ids, label_sets=_united(dataset.label_sets, bags, bag))
+    return replace(dataset, bags=ids, relevance=bags.best(dataset.relevance)[bag])
+
+
+def ids_of_offsets(numbers: Integers, n: int) -> Integers | None:
+    """The bag of each of n rows that ``numbers`` say: themselves, one a row; or the places where bags begin and the
+    last ends, from 0 to n. None where they are neither."""
+    if numbers.size == n:
+        return numbers
+    if numbers.size < 2 or numbers[0] != 0 or numbers[-1] != n or (numbers[1:] <= numbers[:-1]).any():
+        return None
+    return np.repeat(np.arange(numbers.size - 1), np.diff(numbers))
+
+
+def _require_alike(
+    what: str, values: Integers | NDArray[np.float64] | None, first: Integers, ids: Integers, places: Places
+) -> None:
+    """Raises DataError unless each row has the value of the first row of its bag, ``first`` (n,) int64."""
+    if values is None:
+        return
+    differs = values != values[first]
+    if differs.any():
+        row = int(differs.argmax())
+        here, there = (f"{value:g}" if what == "cost" else value for value in values[[row, first[row]]].tolist())
+        raise _at_odds(row, int(first[row]), f"{what} {here}", f"{what} {there}", ids, places)
+
+
+def _require_one_label(dataset: Dataset, first: Integers, ids: Integers, places: Places) -> None:
+    """Raises DataError unless the rows of each bag have the same label or labels."""
+    sets = dataset.label_sets
+    differs = dataset.relevance != dataset.relevance[first] if sets is None else _sets_differ(sets, first)
+    if not differs.any():
+        return
+    row = int(differs.argmax())
+    here, there = (_labels_of(dataset, at) for at in (row, int(first[row])))
+    more = "; --bag-label any gives a bag the highest label of its rows, --bags ignore leaves bags out of account"
+    raise _at_odds(row, int(first[row]), here, there, ids, places, more)
+
+
+def _at_odds(row: int, first: int, here: str, there: str, ids: Integers, places: Places, more: str = "") -> DataError:
+    return DataError(f"{places.here(row)}: bag {ids[row]} has {here} here and {there} in {places.there(first)}{more}")
+
+
+def _labels_of(dataset: Dataset, row: int) -> str:
+    sets = dataset.label_sets
+    if sets is None:
+        return f"label {shown_label(dataset.relevance[row])}"
+    labels = sets.classes[sets.indices[sets.indptr[row] : sets.indptr[row + 1]]].tolist()
+    return f"labels {','.join(map(shown_label, labels))}" if labels else "no label"
+
+
+def _sets_differ(sets: LabelSets, first: Integers) -> NDArray[np.bool_]:
+    """Which rows have other labels than the rows ``first`` (n,) int64 have."""
+    counts = np.diff(sets.indptr)
+    differs: NDArray[np.bool_] = counts != counts[first]
+    rows = np.flatnonzero(~differs)
+    unequal = sets.of(rows).indices != sets.of(first[rows]).indices
+    differs[np.repeat(rows, counts[rows])[unequal]] = True
+    return differs
+
+
+def _united(sets: LabelSets, bags: Bags, bag: Integers) -> LabelSets:
+    """Every row with all labels of its bag."""
+    k = max(sets.classes.size, 1)
+    of_label = np.repeat(bag, np.diff(sets.indptr))
+    both = np.unique(of_label * k + sets.indices)
+    ends = np.searchsorted(both, np.arange(bags.n_bags + 1) * k)
+    return LabelSets(sets.classes, ends.astype(np.int64, copy=False), (both % k).astype(np.int32)).of(bag)

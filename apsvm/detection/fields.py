@@ -1,0 +1,92 @@
+"""What text files hold: lines, words, numbers, boxes, and folders of such files; each error with its place."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+from apsvm.data.dataset import DataError
+from apsvm.files import read_bytes
+
+Box = tuple[float, float, float, float]
+#: Coordinates beyond are no pixels, and areas stay far from overflow.
+LARGEST = 1e9
+_MOST_SHOWN = 40
+
+
+def lines_of(name: str, content: bytes) -> Iterator[tuple[int, list[str]]]:
+    """Numbers, from 1, and words of the lines that are not empty. Raises DataError if they are not UTF-8."""
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
+        try:
+            words = line.decode().split()
+        except UnicodeDecodeError:
+            raise DataError(f"{name}:{number}: expected text in UTF-8, found {line[:_MOST_SHOWN]!r}") from None
+        if words:
+            yield number, words
+
+
+def read_lines(path: str) -> Iterator[tuple[int, list[str]]]:
+    """``lines_of`` a file. Raises DataError, OSError."""
+    return lines_of(path, read_bytes(path))
+
+
+def number_of(word: str, what: str, name: str, number: int | str) -> float:
+    """The finite number that a word is. Raises DataError."""
+    try:
+        value = math.nan if "_" in word or not word.isascii() else float(word)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise DataError(f"{name}:{number}: expected {what}, a finite number, found {word[:_MOST_SHOWN]!r}")
+    return value
+
+
+def box_of(words: Sequence[str], name: str, number: int) -> Box:
+    """The box that four words are. Raises DataError."""
+    xmin, ymin, xmax, ymax = (
+        number_of(word, what, name, number) for word, what in zip(words, ("xmin", "ymin", "xmax", "ymax"), strict=True)
+    )
+    return checked((xmin, ymin, xmax, ymax), f"{name}:{number}")
+
+
+def checked(box: Box, place: str) -> Box:
+    """The box, if nothing is wrong with it. Raises DataError."""
+    wrong = fault(box)
+    if wrong is not None:
+        raise DataError(f"{place}: {wrong}")
+    return box
+
+
+def fault(box: Sequence[float]) -> str | None:
+    """What is wrong with a box, as ``expected …, found …``; None if nothing is."""
+    if not all(-LARGEST <= corner <= LARGEST for corner in box):  # NaN is not
+        return f"expected four finite coordinates, found {shown(box)}"
+    if box[2] < box[0] or box[3] < box[1]:
+        return f"expected xmin ≤ xmax and ymin ≤ ymax, found {shown(box)}"
+    return None
+
+
+def shown(box: Iterable[float]) -> str:
+    """``xmin ymin xmax ymax``"""
+    return " ".join(f"{corner:.9g}" for corner in box)
+
+
+def files_in(folder: str, suffix: str) -> list[tuple[str, str]]:
+    """Stem and path of the folder's files of this suffix (any case), by name; hidden ones are passed over. Raises
+    DataError if there are none or two have one stem, OSError."""
+    with os.scandir(folder) as entries:
+        names = sorted(
+            entry.name
+            for entry in entries
+            if entry.name.lower().endswith(suffix) and not entry.name.startswith(".") and entry.is_file()
+        )
+    if not names:
+        raise DataError(f"{folder}: expected files *{suffix} in this folder, found none")
+    result: dict[str, str] = {}
+    for name in names:
+        stem = name[: -len(suffix)]
+        if stem in result:
+            raise DataError(f"{os.path.join(folder, name)}: image {stem!r} is there twice, first as {result[stem]}")
+        result[stem] = os.path.join(folder, name)
+    return list(result.items())

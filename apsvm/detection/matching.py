@@ -1,0 +1,172 @@
+"""Which detection finds which object, by the rules of PASCAL VOC and of COCO. Both look within an image and class only.
+
+**VOC** (devkits, VOCevaldet.m): each detection looks at the object of highest IoU, the first of equals. If that IoU
+reaches the threshold, the detection is left out if the object is difficult, right if no better detection has looked at
+it, and wrong else, even where a second object overlaps as much.
+
+**COCO** (pycocotools, cocoeval.py): in the order of their scores each detection takes, of the objects that are not
+taken yet and whose IoU reaches the threshold, the one of highest IoU, the last of equals. Only if there is none it
+takes one that does not count (crowd, which may be taken again and again, or difficult), and is left out.
+
+Equal scores stand in the order given; COCO's image after image. Cost: O(n + pairs within an image and class); what is
+repeated in Python is the place of a detection in its image, not detections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.detection.base import Counts, Detections, Flags, Floats, Objects
+from apsvm.detection.boxes import iou, places_in
+
+RIGHT, WRONG, LEFT_OUT = 1, 0, -1
+_AT_ONCE = 1 << 20  # pairs whose IoU is computed at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches:
+    """At each of T thresholds.
+
+    outcomes : (T, n) int8, `RIGHT`, `WRONG` or `LEFT_OUT`, of each detection
+    found : (T, m) bool, objects that a right detection has found
+    """
+
+    outcomes: NDArray[np.int8]
+    found: Flags
+
+
+class _Pairs(NamedTuple):
+    """Detections and objects (k,) of one image and class, and their IoU."""
+
+    detection: Counts
+    object: Counts
+    overlap: Floats
+
+    def take(self, rows: Counts | Flags) -> _Pairs:
+        return _Pairs(self.detection[rows], self.object[rows], self.overlap[rows])
+
+
+def match_voc(
+    objects: Objects,
+    detections: Detections,
+    thresholds: Floats,
+    convention: str,
+    counted: Flags,
+    considered: Flags,
+) -> Matches:
+    """thresholds : (T,) of IoU; counted : (m,) bool, the objects that are to be found; considered : (n,) bool, the
+    detections that are not left out from the start. The objects and detections have one numbering."""
+    least = float(thresholds.min())
+    parts = _overlapping(objects, detections, considered, least, convention, crowds_apart=False)
+    pairs = _together(_best_of_each_detection(part) for part in parts)
+    outcomes = np.tile(np.where(considered, WRONG, LEFT_OUT).astype(np.int8), (thresholds.size, 1))
+    found = np.zeros((thresholds.size, counted.size), dtype=np.bool_)
+    place = np.argsort(np.argsort(-detections.scores, kind="stable"))
+    for at, threshold in enumerate(thresholds.tolist()):
+        looked = pairs.take(pairs.overlap >= threshold)
+        counts = counted[looked.object]
+        outcomes[at, looked.detection[~counts]] = LEFT_OUT
+        looked = looked.take(counts)
+        looked = looked.take(np.lexsort((place[looked.detection], looked.object)))
+        first = looked.take(_firsts(looked.object))
+        outcomes[at, first.detection] = RIGHT
+        found[at, first.object] = True
+    return Matches(outcomes, found)
+
+
+def match_coco(
+    objects: Objects,
+    detections: Detections,
+    thresholds: Floats,
+    convention: str,
+    counted: Flags,
+    considered: Flags,
+) -> Matches:
+    """As `match_voc`."""
+    least = float(thresholds.min())
+    pairs = _together(_overlapping(objects, detections, considered, least, convention, crowds_apart=True))
+    outcomes = np.tile(np.where(considered, WRONG, LEFT_OUT).astype(np.int8), (thresholds.size, 1))
+    taken = np.zeros((thresholds.size, counted.size), dtype=np.bool_)
+    for turn in _turns(pairs, detections, counted):
+        counts = counted[turn.object]
+        may = turn.overlap >= thresholds[:, np.newaxis]
+        may &= ~taken[:, turn.object] | objects.crowd[turn.object]
+        # pairs of a detection stand together, the best first
+        starts = _firsts(turn.detection)
+        falling = np.arange(turn.object.size, 0, -1)
+        best = np.maximum.reduceat(np.where(may, falling, 0), starts, axis=1)
+        threshold, which = np.nonzero(best)
+        pair = turn.object.size - best[threshold, which]
+        outcomes[threshold, turn.detection[pair]] = np.where(counts[pair], RIGHT, LEFT_OUT)
+        taken[threshold, turn.object[pair]] = True
+    return Matches(outcomes, taken & counted)
+
+
+def _turns(pairs: _Pairs, detections: Detections, counted: Flags) -> Iterator[_Pairs]:
+    """The pairs of the best detection of every image and class, then those of the second best, …; of a detection those
+    with objects that count first, then by falling IoU, then the last object first."""
+    if not pairs.detection.size:
+        return
+    with_pairs = np.unique(pairs.detection)
+    group = _groups(detections)[with_pairs]
+    turn = np.zeros(detections.scores.size, dtype=np.int64)
+    turn[with_pairs] = places_in(detections.scores[with_pairs], group)
+    order = np.lexsort((-pairs.object, -pairs.overlap, ~counted[pairs.object], pairs.detection, turn[pairs.detection]))
+    pairs = pairs.take(order)
+    starts = _firsts(turn[pairs.detection])
+    for first, last in zip(starts, [*starts[1:], order.size], strict=True):
+        yield pairs.take(np.arange(first, last))
+
+
+def _groups(part: Objects | Detections) -> Counts:
+    """(n,) int64, one number for each image and class."""
+    result: Counts = part.of_image * len(part.classes) + part.of_class
+    return result
+
+
+def _firsts(values: Counts) -> Counts:
+    """Where each run of equal values (n,) begins."""
+    changes = np.ones(values.size, dtype=np.bool_)
+    changes[1:] = values[1:] != values[:-1]
+    return np.flatnonzero(changes)
+
+
+def _best_of_each_detection(pairs: _Pairs) -> _Pairs:
+    """Of each detection the pair of highest IoU, the first object of equals."""
+    pairs = pairs.take(np.lexsort((pairs.object, -pairs.overlap, pairs.detection)))
+    return pairs.take(_firsts(pairs.detection))
+
+
+def _together(parts: Iterable[_Pairs]) -> _Pairs:
+    nothing = _Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    return _Pairs(*map(np.concatenate, zip(nothing, *parts, strict=True)))
+
+
+def _overlapping(
+    objects: Objects, detections: Detections, considered: Flags, least: float, convention: str, *, crowds_apart: bool
+) -> Iterator[_Pairs]:
+    """All pairs of one image and class whose IoU is at least ``least``, in the order of the detections, those of some
+    detections at a time."""
+    order = np.argsort(_groups(objects), kind="stable")
+    in_order = _groups(objects)[order]
+    rows = np.flatnonzero(considered)
+    wanted = _groups(detections)[rows]
+    begins = np.searchsorted(in_order, wanted, side="left")
+    counts = np.searchsorted(in_order, wanted, side="right") - begins
+    up_to = np.concatenate([[0], np.cumsum(counts)])
+    first = 0
+    while first < rows.size:
+        last = max(first + 1, int(np.searchsorted(up_to, up_to[first] + _AT_ONCE, side="right")) - 1)
+        n = counts[first:last]
+        within = np.arange(up_to[last] - up_to[first]) - np.repeat(up_to[first:last] - up_to[first], n)
+        detection = np.repeat(rows[first:last], n)
+        of_object = order[np.repeat(begins[first:last], n) + within]
+        crowd = objects.crowd[of_object] if crowds_apart else None
+        overlap = iou(detections.boxes[detection], objects.boxes[of_object], convention, crowd)
+        yield _Pairs(detection, of_object, overlap).take(overlap >= least)
+        first = last

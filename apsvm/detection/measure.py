@@ -1,0 +1,309 @@
+"""Average precision of detections: the ranking metrics, with the objects as positives.
+
+The detections of a class over all images are ranked by score. Right ones are the positives' rows; every object that
+none of them found is one more positive, without a position. So precision and recall are those of a `RankingTable`,
+P is the number of objects, and recall ends below 1 where objects are missed:
+
+    AP(voc2010) = Σ_i (R_i − R_{i−1}) · max_{j ≥ i} P_j                    area under the monotone envelope
+    AP(voc2007) = (1/11) Σ_{t ∈ {0, .1, …, 1}} max { P_i : R_i ≥ t }
+    AP(coco)    = mean over the IoU thresholds .5, .55, …, .95 of (1/101) Σ_{t ∈ {0, .01, …, 1}} max { P_i : R_i ≥ t }
+
+(`metrics.average_precision_voc2010` and `…_voc2007` name the sources; COCO: pycocotools, cocoeval.py.) The mean is over
+the classes with an object that counts; others have no AP. Difficult objects and crowds do not count: what finds them is
+left out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.dataset import DataError
+from apsvm.detection.base import Counts, Detections, Flags, Floats
+from apsvm.detection.boxes import places_in
+from apsvm.detection.joined import Joined
+from apsvm.detection.matching import LEFT_OUT, RIGHT, match_coco, match_voc
+from apsvm.metrics.average_precision_voc2010 import AveragePrecisionVOC2010
+from apsvm.metrics.base import Metric, MetricError, number_in_name
+from apsvm.metrics.curves import Steps
+from apsvm.metrics.ranking_table import RankingTable
+
+#: As one names them; each but the first takes another IoU threshold in ``@``.
+FORMS = ("AP(coco)", "AP50", "AP75", "AP(voc2007)", "AP(voc2010)", "AP(coco)@t", "AP(voc2007)@t", "AP(voc2010)@t")
+_TABLE_TIES = {"stable": "file", "block": "block"}
+#: What COCO looks at in an image, of each class.
+COCO_MOST = 100
+_COCO_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10).tolist())
+_USUAL_THRESHOLD = 0.5
+
+
+@dataclass(frozen=True)
+class _Interpolated(Metric):
+    """The mean of the best precision from each of ``points`` recalls on, 0 to 1. Recall and its points are compared as
+    floating-point numbers, as in the devkits and in pycocotools, so that the figures are theirs: 3 of 10 objects do not
+    reach the point 3·0.1 = 0.30000000000000004, which they do in the rankings' ``AP(voc2007)``."""
+
+    form: ClassVar[str] = "AP(interpolated)"
+    points: int
+
+    def _compute(self, table: RankingTable) -> NDArray[np.float64]:
+        recall = np.linspace(0.0, 1.0, self.points)[:, np.newaxis]
+        run, reached = table.first_reaching(_least_hits(recall, table.n_positives))
+        if table.ends.size == 0:
+            return np.zeros(table.n_rankings)
+        result: NDArray[np.float64] = np.where(reached, table.precision_envelope[run], 0.0).sum(axis=0) / self.points
+        return result
+
+
+def _least_hits(recall: Floats, n_positives: Counts) -> Counts:
+    """The least h with h / n ≥ recall in float64."""
+    near = np.floor(recall * n_positives).astype(np.int64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return near - 1 + sum(((near + step) / n_positives < recall).astype(np.int64) for step in (-1, 0, 1))
+
+
+@dataclass(frozen=True)
+class DetectionMetric:
+    """An average precision of detections.
+
+    name : canonical
+    rule : ``voc`` or ``coco``, which detection finds which object
+    thresholds : of IoU, rising, in (0, 1]; AP is the mean over them
+    average : what is computed from the ranking, and in words
+    """
+
+    name: str
+    rule: str
+    thresholds: tuple[float, ...]
+    average: Metric
+    in_words: str
+
+
+def parse_metric(name: str) -> DetectionMetric:
+    """The metric that ``name`` stands for, in any case. Raises MetricError; the message lists the known names."""
+    match = re.fullmatch(r"ap(50|75|\((\w+)\))(?:@(.+))?", name.strip().lower(), re.DOTALL)
+    kind = match and (match[2] or "coco")
+    if match is None or kind not in ("coco", "voc2007", "voc2010") or (match[2] is None and match[3] is not None):
+        near = difflib.get_close_matches(name.strip(), FORMS, n=2, cutoff=0.4)
+        hint = f"; nearest: {', '.join(near)}" if near else ""
+        raise MetricError(f"unknown metric of detections {name!r}{hint}; known: {', '.join(FORMS)}")
+    written = match[3] or {"50": "0.5", "75": "0.75"}.get(match[1])
+    threshold = None if written is None else _threshold(name, written)
+    if kind == "coco":
+        thresholds = _COCO_THRESHOLDS if threshold is None else (threshold,)
+        full = {None: "AP(coco)", 0.5: "AP50", 0.75: "AP75"}.get(threshold)
+        full = full or f"AP(coco)@{number_in_name(threshold or 0.0)}"
+        return DetectionMetric(full, "coco", thresholds, _Interpolated(101), "mean of 101 recall points")
+    threshold = threshold or _USUAL_THRESHOLD
+    full = f"AP({kind})" + ("" if threshold == _USUAL_THRESHOLD else f"@{number_in_name(threshold)}")
+    if kind == "voc2007":
+        return DetectionMetric(full, "voc", (threshold,), _Interpolated(11), "mean of 11 recall points")
+    return DetectionMetric(full, "voc", (threshold,), AveragePrecisionVOC2010(), "area under the precision envelope")
+
+
+def _threshold(name: str, written: str) -> float:
+    try:
+        value = math.nan if "_" in written or not written.isascii() else float(written)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value <= 1.0:
+        raise MetricError(f"bad parameter in metric {name!r}: expected an IoU above 0 and at most 1, found {written!r}")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What is not in a metric's name.
+
+    convention : of IoU, one of `detection.CONVENTIONS`
+    most : detections looked at of each image and class, the best; None: all
+    count_difficult : difficult objects are objects like others
+    ties : of equal scores, one of `detection.TIE_RULES`: in the order given, or as one step of the ranking
+    """
+
+    convention: str
+    most: int | None
+    count_difficult: bool = False
+    ties: str = "stable"
+
+
+def usual_rules(metric: DetectionMetric) -> Rules:
+    """Those of the devkits, or of pycocotools."""
+    if metric.rule == "coco":
+        return Rules(convention="continuous", most=COCO_MOST)
+    return Rules(convention="inclusive", most=None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """What is ranked: k detections that are right or wrong, and objects that none found. By class, the detections
+    first, by falling score, equal scores in their order.
+
+    of_class, of_image : (k,) int64
+    scores : (k,) float64, 0 of an object
+    relevant : (k,) bool, whether right, or an object; ranked : (k,) bool, whether a detection
+    """
+
+    of_class: Counts
+    of_image: Counts
+    scores: Floats
+    relevant: Flags
+    ranked: Flags
+
+    def table(self, ties: str, times: Counts | None = None, n_classes: int = 0) -> tuple[RankingTable, Counts]:
+        """A ranking for every class with rows, and the classes' numbers (Q,).
+
+        times : (D, images), how often each image is there in each of D draws; then the rankings are those of every
+            draw, the number of class c in draw d being d · n_classes + c
+        """
+        rows, number = np.arange(self.scores.size), self.of_class
+        if times is not None:
+            repeats = times[:, self.of_image]
+            rows = np.repeat(np.tile(rows, len(times)), repeats.ravel())
+            number = self.of_class[rows] + n_classes * np.repeat(np.arange(len(times)), repeats.sum(axis=1))
+        begins = np.diff(number, prepend=-1) > 0  # the numbers rise
+        numbers, codes = number[begins], np.cumsum(begins) - 1
+        table = RankingTable.from_checked(
+            self.scores[rows], self.relevant[rows], None, _TABLE_TIES[ties],
+            codes=codes, n_rankings=numbers.size, ranked=self.ranked[rows], in_order=True,
+        )  # fmt: skip
+        return table, numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluation:
+    """One metric of one system.
+
+    ap : (C,) float64, of each class; NaN without an object that counts
+    n_objects, n_detections, n_right : (C,) int64; objects that count, detections looked at, and the right ones among
+        them at the lowest threshold
+    n_left_out : detections that found a difficult object or a crowd, at the lowest threshold
+    tied_blocks, tied_rows : blocks of equal score with right and wrong detections, at the lowest threshold, and the
+        detections in them
+    rows : at each threshold
+    """
+
+    metric: DetectionMetric
+    rules: Rules
+    ap: Floats
+    n_objects: Counts
+    n_detections: Counts
+    n_right: Counts
+    n_left_out: int
+    tied_blocks: int
+    tied_rows: int
+    rows: tuple[Rows, ...]
+
+    @property
+    def mean(self) -> float:
+        """Over the classes with objects; NaN if there are none."""
+        return float(mean_over_classes(self.ap))
+
+    @property
+    def recall(self) -> Floats:
+        """(C,) float64, at the end of the ranking, at the lowest threshold; NaN without objects."""
+        unknown = np.full(self.ap.size, np.nan)
+        result: Floats = np.divide(self.n_right, self.n_objects, out=unknown, where=self.n_objects > 0)
+        return result
+
+    def curves(self) -> dict[int, Steps]:
+        """By class, precision (the best from each recall on) against recall at the lowest threshold; of AP(voc2010) its
+        area is AP. Classes without a right detection have none."""
+        table, classes = self.rows[0].table(self.rules.ties)
+        result = {}
+        for at, number in enumerate(classes.tolist()):
+            runs = slice(*table.run_bounds[at : at + 2].tolist())
+            steps = table.gains[runs] > 0
+            if steps.any():
+                recall = table.hits[runs][steps] / table.n_positives[at]
+                result[number] = Steps(recall, table.precision_envelope[runs][steps])
+        return result
+
+
+def mean_over_classes(ap: Floats) -> Floats:
+    """(...): the mean of (..., C) over the classes that have an AP; NaN if none has."""
+    has = ~np.isnan(ap)
+    count = has.sum(axis=-1)
+    unknown = np.full(np.shape(count), np.nan)
+    result: Floats = np.divide(np.where(has, ap, 0.0).sum(axis=-1), count, out=unknown, where=count > 0)
+    return result
+
+
+def evaluate(metric: DetectionMetric, rules: Rules, joined: Joined, detections: Detections) -> Evaluation:
+    """``detections`` : one of the systems of ``joined``. Raises DataError if sides are counted in pixels and boxes are
+    shares of their images."""
+    if joined.relative and rules.convention == "inclusive":
+        raise DataError(
+            f"{joined.objects.source}: expected pixels, as the sides of boxes are counted inclusively, found all "
+            "coordinates between 0 and 1"
+        )
+    objects, n_classes = joined.objects, len(joined.classes)
+    if metric.rule == "coco":
+        detections = _image_by_image(detections)
+    counted = ~objects.crowd if rules.count_difficult else ~(objects.crowd | objects.difficult)
+    considered = np.ones(detections.scores.size, dtype=np.bool_)
+    if rules.most is not None:
+        considered = places_in(detections.scores, detections.of_image * n_classes + detections.of_class) < rules.most
+    match = match_coco if metric.rule == "coco" else match_voc
+    thresholds = np.array(metric.thresholds)
+    matches = match(objects, detections, thresholds, rules.convention, counted, considered)
+    rows = tuple(
+        _rows(joined, detections, outcomes, counted & ~found)
+        for outcomes, found in zip(matches.outcomes, matches.found, strict=True)
+    )
+    per_threshold, tied_blocks, tied_rows = [], 0, 0
+    for at, part in enumerate(rows):
+        ap, table = _ap(metric, part, rules.ties, n_classes)
+        per_threshold.append(ap)
+        if at == 0 and table is not None:
+            tied_blocks, tied_rows = int(table.tied_blocks.sum()), int(table.tied_rows.sum())
+    lowest = matches.outcomes[0]
+    return Evaluation(
+        metric=metric,
+        rules=rules,
+        ap=np.mean(per_threshold, axis=0),
+        n_objects=np.bincount(objects.of_class[counted], minlength=n_classes),
+        n_detections=np.bincount(detections.of_class[considered], minlength=n_classes),
+        n_right=np.bincount(detections.of_class[lowest == RIGHT], minlength=n_classes),
+        n_left_out=int(np.count_nonzero(considered & (lowest == LEFT_OUT))),
+        tied_blocks=tied_blocks,
+        tied_rows=tied_rows,
+        rows=rows,
+    )
+
+
+def _ap(metric: DetectionMetric, rows: Rows, ties: str, n_classes: int) -> tuple[Floats, RankingTable | None]:
+    """(C,) float64, and the table if there are rows."""
+    result = np.full(n_classes, np.nan)
+    if not rows.scores.size:
+        return result, None
+    table, classes = rows.table(ties)
+    result[classes] = metric.average.each(table)
+    return result, table
+
+
+def _image_by_image(detections: Detections) -> Detections:
+    order = np.argsort(detections.of_image, kind="stable")
+    return detections.take(order)
+
+
+def _rows(joined: Joined, detections: Detections, outcomes: NDArray[np.int8], missed: Flags) -> Rows:
+    """outcomes : (n,) of the detections; missed : (m,) the objects that count and were not found"""
+    objects, kept, absent = joined.objects, np.flatnonzero(outcomes != LEFT_OUT), np.flatnonzero(missed)
+    of_class = np.concatenate([detections.of_class[kept], objects.of_class[absent]])
+    ranked = np.arange(of_class.size) < kept.size
+    scores = np.concatenate([detections.scores[kept], np.zeros(absent.size)])
+    order = np.lexsort((-scores, ~ranked, of_class))
+    return Rows(
+        of_class=of_class[order],
+        of_image=np.concatenate([detections.of_image[kept], objects.of_image[absent]])[order],
+        scores=scores[order],
+        relevant=np.concatenate([outcomes[kept] == RIGHT, np.ones(absent.size, dtype=np.bool_)])[order],
+        ranked=ranked[order],
+    )

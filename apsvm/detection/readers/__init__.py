@@ -1,0 +1,61 @@
+"""Files of objects and detections, one file a format.
+
+=======  =====================================  ==============================================
+format   objects                                detections
+=======  =====================================  ==============================================
+voc      folder of XML annotations              folder of ``comp3_det_test_CLASS.txt``
+coco     JSON: images, annotations, categories  JSON: list of results
+text     folder, a file an image:               folder, a file an image:
+         ``class xmin ymin xmax ymax``          ``class score xmin ymin xmax ymax``
+=======  =====================================  ==============================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from apsvm.detection.base import Detections, Objects
+    from apsvm.detection.readers.gathered import ClassNames
+
+
+def read_class_names(path: str) -> ClassNames:
+    """A file of classes, a line each, in the order that their numbers have. Raises DataError, OSError."""
+    from apsvm.detection.readers.gathered import ClassNames
+
+    return ClassNames(read_names(path), path)
+
+
+def read_names(path: str) -> list[str]:
+    """Names, a line each, none twice, blanks between words as one. Raises DataError, OSError."""
+    from apsvm.data.dataset import DataError
+    from apsvm.detection.fields import read_lines
+
+    names: dict[str, int] = {}
+    for number, words in read_lines(path):
+        name = " ".join(words)
+        if name in names:
+            raise DataError(f"{path}:{number}: {name!r} is there twice, first on line {names[name]}")
+        names[name] = number
+    if not names:
+        raise DataError(f"{path}: expected names, a line each, found none")
+    return list(names)
+
+
+def read_objects(path: str, format: str, classes: ClassNames | None = None) -> Objects:
+    """Objects in one of `detection.FORMATS`; ``classes``: those that there are. Raises DataError with the place of
+    what is wrong, OSError."""
+    from apsvm.detection.readers import coco, text, voc_objects
+
+    readers = {"voc": voc_objects.read_objects, "coco": coco.read_objects, "text": text.read_objects}
+    return readers[format](path, classes)
+
+
+def read_detections(path: str, format: str, objects: Objects, classes: ClassNames | None = None) -> Detections:
+    """Detections in one of `detection.FORMATS`, of the images of ``objects``. Raises as `read_objects`."""
+    from apsvm.detection.readers import coco, text, voc_detections
+
+    if format == "coco":
+        return coco.read_detections(path, objects)
+    readers = {"voc": voc_detections.read_detections, "text": text.read_detections}
+    return readers[format](path, classes)

@@ -1,0 +1,72 @@
+"""Detections as files, which the readers of the same format read back: numbers with as many digits as they need.
+
+Each takes rows: images (n,) names, classes (n,) names, scores (n,) float64, boxes (n, 4) float64 (xmin, ymin, xmax,
+ymax).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from apsvm.data.dataset import DataError
+from apsvm.detection.base import Floats
+
+
+def voc_results(
+    images: Sequence[str],
+    classes: Sequence[str],
+    scores: Floats,
+    boxes: Floats,
+    *,
+    all_classes: Sequence[str] = (),
+    prefix: str = "comp3_det_test_",
+) -> dict[str, bytes]:
+    """File name → content, a file a class, of lines ``image score xmin ymin xmax ymax``. ``all_classes`` have a file
+    even without detections. Raises DataError for names that no such file can hold."""
+    lines: dict[str, list[str]] = {name: [] for name in all_classes}
+    rows = zip(images, classes, scores.tolist(), boxes.tolist(), strict=True)
+    for image, name, score, box in rows:
+        if not image or image.split() != [image]:
+            raise DataError(f"expected a name without blanks for an image of VOC's text, found {image!r}")
+        lines.setdefault(name, []).append(" ".join([image, *map(_number, (score, *box))]))
+    for name in lines:
+        if not name or "/" in name or "\0" in name:
+            raise DataError(f"expected a class that can be in a file's name, found {name!r}")
+    contents = {name: "".join(f"{line}\n" for line in of_class) for name, of_class in lines.items()}
+    return {f"{prefix}{name}.txt": content.encode() for name, content in contents.items()}
+
+
+def coco_results(
+    images: Sequence[int | str],
+    classes: Sequence[str],
+    scores: Floats,
+    boxes: Floats,
+    *,
+    category_ids: Mapping[str, int] | None = None,
+) -> bytes:
+    """A JSON list with a line a detection. ``images`` : ids; ``category_ids`` : class name → id; None: a name that is
+    a whole number is that number. Raises DataError for a class without an id."""
+    results = []
+    for image, name, score, box in zip(images, classes, scores.tolist(), boxes.tolist(), strict=True):
+        xmin, ymin, xmax, ymax = box
+        category = int(name) if category_ids is None and _is_whole(name) else (category_ids or {}).get(name)
+        if category is None:
+            raise DataError(f"expected a class with a COCO id, found {name!r}")
+        result = {
+            "image_id": image,
+            "category_id": category,
+            "bbox": [xmin, ymin, xmax - xmin, ymax - ymin],
+            "score": score,
+        }
+        results.append(json.dumps(result))
+    return ("[" + ",\n".join(results) + "]\n").encode()
+
+
+def _is_whole(name: str) -> bool:
+    return name.isascii() and name.removeprefix("-").isdigit()
+
+
+def _number(value: float) -> str:
+    """The shortest text that reads back as ``value``."""
+    return repr(value).removesuffix(".0")

@@ -1,0 +1,173 @@
+"""The risk of bags of instances, of which each stands where its best instance does (Behl, Jawahar, Kumar 2014):
+
+    risk(w) = hinge of the maxima m_b(w) = max over the instances x of bag b of w·x
+
+The most violated ranking only wants positives lower and negatives higher, so the best choice of every bag's instance is
+its maximum whatever the ranking: any exact oracle on the maxima solves the joint problem exactly. The risk is convex in
+the negatives' maxima and not in the positives'. With the instances of the positives held (``BagRisk.hold``) it is
+convex, nowhere lower than without, and equal where those instances are the best: what concave-convex rounds go down by.
+
+Scores are those of the instances, linear in w, so that line searches work as for rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._native import _kernels
+from apsvm.data.rows import RowOperator
+from apsvm.losses.base import Loss
+from apsvm.oracles.base import AnyOracle
+from apsvm.oracles.layout import Layout, Queries, lay_out
+from apsvm.risk.rankings import Risk, bind_risk
+from apsvm.score_space import Tangent
+
+
+class BagMaxima:
+    """Which instance stands for each of the bags as the oracle sees them.
+
+    Parameters
+    ----------
+    offsets : (bags + 1,) int64, bag b is the rows offsets[b] to offsets[b + 1] − 1
+    members : (m,) int64, the bags in the oracle's order; one may stand there more than once
+    positive : (m,) bool, which of them are positives there
+    threads : at most so many
+    """
+
+    def __init__(
+        self, offsets: NDArray[np.int64], members: NDArray[np.int64], positive: NDArray[np.bool_], threads: int
+    ) -> None:
+        self.offsets = offsets
+        self._members = members
+        self._positive = positive
+        self._threads = threads
+        self._best = np.empty(offsets.size - 1, dtype=np.int64)
+        #: (positives,) int64, the rows that the positives are held at; None: each is at its best.
+        self.held: NDArray[np.int64] | None = None
+        #: Whether a bag stands in more than one place.
+        self.repeats = members.size >= offsets.size
+
+    def best_of_positives(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """(positives,) int64: the rows to hold at these scores; of equal ones the first."""
+        return self._best_rows(scores)[self._members[self._positive]]
+
+    def rows(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """(m,) int64: the row that each member stands at."""
+        rows = self._best_rows(scores)[self._members]
+        if self.held is not None:
+            rows[self._positive] = self.held
+        return rows
+
+    def _best_rows(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        _kernels.best_of_bags(scores, self.offsets, self._best, self._threads)
+        return self._best
+
+
+@dataclass(slots=True)
+class BagRisk(Risk):
+    """See the module. ``rows`` are the instances, bag by bag; what it counts (``n_pos`` and so on) are bags."""
+
+    maxima: BagMaxima = None  # type: ignore[assignment]  # always given: a dataclass's defaults come before
+
+    def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
+        rows = self.maxima.rows(scores)
+        of_bags = np.empty(rows.size)
+        tangent = Risk.tangent(self, scores[rows], of_bags)
+        slopes.fill(0.0)
+        np.add.at(slopes, rows, of_bags)
+        return tangent
+
+    def memo(self, slopes: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """The slopes of the positives, at the rows where they are held; None where a bag is a positive here and a
+        negative there."""
+        held = self.maxima.held
+        return None if held is None or self.maxima.repeats else slopes[held]
+
+    def hold(self, rows: NDArray[np.int64] | None) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+        """From now on the positives stand at ``rows`` (``BagMaxima.best_of_positives``), or each at its best. Returns
+        by how much that changes a plane, (dimension,), given its ``memo``."""
+        before, self.maxima.held = self.maxima.held, rows
+
+        def change(memo: NDArray[np.float64]) -> NDArray[np.float64]:
+            assert before is not None
+            assert rows is not None
+            moved = np.flatnonzero(before != rows)
+            slopes = np.zeros(self.n_scores)
+            slopes[rows[moved]] = memo[moved]
+            slopes[before[moved]] = -memo[moved]
+            return self.combine(slopes)
+
+        return change
+
+
+def make_bag_risk(
+    rows: RowOperator,
+    offsets: NDArray[np.int64],
+    relevant: NDArray[np.bool_],
+    loss: Loss,
+    oracle: AnyOracle,
+    *,
+    groups: NDArray[np.int64] | None = None,
+    costs: NDArray[np.float64] | None = None,
+    query_weights: Mapping[int, float] | None = None,
+    grades: NDArray[np.float64] | None = None,
+    count_ranks: bool = False,
+) -> BagRisk:
+    """``risk.make_risk`` for bags: everything but ``rows`` is of bags, and so are the errors.
+
+    Parameters
+    ----------
+    rows : the instances, bag by bag
+    offsets : (bags + 1,) int64, where the bags begin, and the end of the last
+    """
+    of_queries = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
+    layout = _levels_apart(of_queries)
+    counting = np.unique(layout.members)
+    members = layout.members
+    if counting.size < offsets.size - 1:
+        which, offsets = rows_of_bags(offsets, counting)
+        rows, members = rows.select(which), np.searchsorted(counting, members)
+    queries = layout.queries
+    positive = np.repeat(
+        np.tile([True, False], queries.n_pos.size), np.column_stack([queries.n_pos, queries.n_neg]).ravel()
+    )
+    maxima = BagMaxima(offsets, members, positive, rows.threads)
+    plain = bind_risk(rows, layout, loss, oracle, count_ranks=count_ranks)
+    return BagRisk(
+        rows=rows,
+        loss=loss,
+        oracle=oracle,
+        n_pos=int(of_queries.queries.n_pos.sum()),
+        n_neg=int(of_queries.queries.n_neg.sum()),
+        queries=of_queries.queries.n_pos.size,
+        queries_skipped=plain.queries_skipped,
+        layout=queries,
+        _most_violated=plain._most_violated,
+        _counts_ranks=plain._counts_ranks,
+        maxima=maxima,
+    )
+
+
+def rows_of_bags(offsets: NDArray[np.int64], which: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of the bags ``which`` (k,), one bag after the other, and the (k + 1,) boundaries of these."""
+    sizes = np.diff(offsets)[which]
+    ends = np.cumsum(sizes)
+    rows = np.arange(int(ends[-1]) if ends.size else 0) + np.repeat(offsets[which] - (ends - sizes), sizes)
+    return rows, np.concatenate([[0], ends])
+
+
+def _levels_apart(layout: Layout) -> Layout:
+    """The layout with each level of grades as a query of its own: a bag between the grades is a positive of one level,
+    held there, and a negative of another, where it is not."""
+    queries = layout.queries
+    if queries.levels is None:
+        return layout
+    tasks = queries.tasks
+    sizes = tasks.n_pos + tasks.n_neg
+    places = np.arange(int(sizes.sum())) + np.repeat(tasks.first - (np.cumsum(sizes) - sizes), sizes)
+    apart = Queries(tasks.n_pos, tasks.n_neg, tasks.weights)
+    return Layout(layout.members[places], apart, layout.queries_skipped)

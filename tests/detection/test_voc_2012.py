@@ -1,0 +1,54 @@
+"""100 images of VOC 2012: the figures of two independent implementations, whatever format the files are in.
+
+AP(voc2007) and AP(voc2010) with difficult objects counted are those of review_object_detection_metrics, COCO's those of
+pycocotools, to six digits as published beside the data; the other two follow the devkits' rule.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import pytest
+from detections import voc_2012
+
+from apsvm.detection.joined import join
+from apsvm.detection.measure import evaluate, parse_metric, usual_rules
+from apsvm.detection.readers import read_detections, read_objects
+
+#: Metric, whether difficult objects count, the published figure, and all digits of this implementation.
+FIGURES = [
+    ("AP(voc2010)", False, 0.613875, 0.613874792284281),
+    ("AP(voc2007)", False, 0.607511, 0.607510514732285),
+    ("AP(voc2010)", True, 0.610913, 0.6109129074794388),
+    ("AP(voc2007)", True, 0.598969, 0.59896858008199),
+    ("AP(coco)", True, 0.346958, 0.34695818626660907),
+    ("AP50", True, 0.610030, 0.6100296805315171),
+]
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory):
+    """The scenes in these two formats, read."""
+
+    def of_formats(of_objects, of_detections):
+        folder, scenes = tmp_path_factory.mktemp("voc"), voc_2012()
+        objects = read_objects(str(scenes.write_objects(folder / "objects", of_objects)), of_objects)
+        path = scenes.write_detections(folder / "detections", of_detections)
+        return join(objects, [read_detections(str(path), of_detections, objects)])
+
+    return functools.cache(of_formats)
+
+
+@pytest.mark.parametrize("formats", [("voc", "text"), ("text", "voc"), ("voc", "voc"), ("coco", "coco")], ids=str)
+@pytest.mark.parametrize(("name", "count_difficult", "published", "digits"), FIGURES)
+def test_figures(read, formats, name, count_difficult, published, digits):
+    if formats[0] == "coco":
+        # its files do not know difficult objects: all count
+        published, digits = next(figures[2:] for figures in FIGURES if figures[:2] == (name, True))
+    joined, metric = read(*formats), parse_metric(name)
+    rules = dataclasses.replace(usual_rules(metric), count_difficult=count_difficult)
+    result = evaluate(metric, rules, joined, joined.systems[0])
+    assert result.mean == pytest.approx(digits, abs=1e-12)
+    assert f"{result.mean:.6f}" == f"{published:.6f}"
+    assert result.n_objects.sum() == (273 if count_difficult or formats[0] == "coco" else 235)
