@@ -192,6 +192,10 @@ def _run(training: SorterTraining, output: str, given: JsonDict, log: Any, displ
         )
     except FloatingPointError as error:
         raise Failure(BAD_DATA, f"{training.settings.architecture}: {error}") from None
+    except RuntimeError as error:  # as PyTorch says that there is not enough memory
+        if "memory" in str(error):
+            raise MemoryError from None
+        raise
     display.finish()
     if not given["quiet"]:
         say(f"{state}: {training.seen:,} lists in {training.steps:,} steps")

@@ -26,6 +26,9 @@ from apsvm.torch.sorter_quality import AnySorter
 
 MAPForm: TypeAlias = Literal["ap", "seed"]
 
+#: The sorter where none is named: any length, O(L log L), and a gradient that leads further than a trained one's.
+DEFAULT = "laplace(10)"
+
 
 class SorterLoss(ListLoss):
     """A loss of the ranks that a sorter gives; what the losses below share.
@@ -43,7 +46,7 @@ class SorterLoss(ListLoss):
     """
 
     def __init__(
-        self, sorter: AnySorter | str, *, reduction: Reduction = "mean", ignore_index: int | None = None
+        self, sorter: AnySorter | str = DEFAULT, *, reduction: Reduction = "mean", ignore_index: int | None = None
     ) -> None:
         super().__init__(reduction=reduction, ignore_index=ignore_index)
         self.sorter: AnySorter = load_sorter(sorter) if isinstance(sorter, str) else sorter
@@ -72,7 +75,7 @@ class SpearmanLoss(SorterLoss):
 
     def __init__(
         self,
-        sorter: AnySorter | str,
+        sorter: AnySorter | str = DEFAULT,
         *,
         l1: float = 0.0,
         reduction: Reduction = "mean",
@@ -111,7 +114,7 @@ class SoDeepMAPLoss(SorterLoss):
 
     def __init__(
         self,
-        sorter: AnySorter | str,
+        sorter: AnySorter | str = DEFAULT,
         *,
         form: MAPForm = "ap",
         reduction: Reduction = "mean",
@@ -142,7 +145,7 @@ class _MatrixLoss(SorterLoss):
 
     def __init__(
         self,
-        sorter: AnySorter | str,
+        sorter: AnySorter | str = DEFAULT,
         *,
         both: bool = True,
         reduction: Reduction = "mean",
@@ -186,7 +189,7 @@ class RankTripletLoss(_MatrixLoss):
 
     def __init__(
         self,
-        sorter: AnySorter | str,
+        sorter: AnySorter | str = DEFAULT,
         *,
         margin: float | None = None,
         both: bool = True,
@@ -224,7 +227,7 @@ class RankRecallLoss(_MatrixLoss):
 
     def __init__(
         self,
-        sorter: AnySorter | str,
+        sorter: AnySorter | str = DEFAULT,
         *,
         k: int | None = None,
         tau: float = 1.0,

@@ -50,16 +50,18 @@ def judge_sorter(
     sorter: AnySorter, length: int, *, lists: int = 10_000, seed: int = 0, device: str | torch.device = "cpu"
 ) -> SorterQuality:
     """L1 on ``lists`` made lists, and the climb, on lists that no training draws."""
-    scores, kinds = draw_lists(seeded("judging", seed), lists, length)
-    errors = torch.empty(lists, dtype=torch.float64)
+    errors = torch.zeros(len(KINDS), dtype=torch.float64)  # sums, by kind
+    counts = torch.zeros(len(KINDS), dtype=torch.float64)
     rows = max(1, SCORES_AT_ONCE // length)
-    with torch.no_grad():
-        for part, out in zip(scores.split(rows), errors.split(rows), strict=True):
-            error = sorter(part.to(device)).double() - exact_ranks(part.double()).to(device)
-            out.copy_(error.abs().mean(dim=1))
-    by_kind = {name: float(errors[kinds == at].mean()) for at, name in enumerate(KINDS)}
+    for first in range(0, lists, rows):
+        scores, kinds = draw_lists(seeded("judging", seed, first), min(rows, lists - first), length)
+        with torch.no_grad():
+            error = (sorter(scores.to(device)).double().cpu() - exact_ranks(scores.double())).abs().mean(dim=1)
+        errors.index_add_(0, kinds, error)
+        counts += kinds.bincount(minlength=len(KINDS))
+    by_kind = dict(zip(KINDS, (errors / counts).tolist(), strict=True))
     reached, seconds = _climb(sorter, length, seed, device)
-    return SorterQuality(length, lists, float(errors.mean()), by_kind, reached, 1e3 * seconds / (CLIMBS * STEPS))
+    return SorterQuality(length, lists, float(errors.sum()) / lists, by_kind, reached, 1e3 * seconds / (CLIMBS * STEPS))
 
 
 def climb(sorter: AnySorter, length: int, *, seed: int = 0, device: str | torch.device = "cpu") -> float:

@@ -18,8 +18,11 @@ from apsvm.torch import (
     NDCGHingeLoss,
     RankingHingeLoss,
     RankingRampLoss,
+    RankRecallLoss,
+    RankTripletLoss,
     RecallAtKLoss,
     SmoothAPLoss,
+    SoDeepMAPLoss,
     functional,
 )
 
@@ -38,6 +41,10 @@ MAKERS = {
     "recall": RecallAtKLoss,
     "recall, logistic": lambda **options: RecallAtKLoss(kernel="logistic", **options),
     "blackbox": BlackboxAPLoss,
+    "sodeep": SoDeepMAPLoss,
+    "sodeep, handcrafted": lambda **options: SoDeepMAPLoss("handcrafted(10)", **options),
+    "rank triplets": lambda **options: RankTripletLoss(both=False, **options),
+    "rank recall": lambda **options: RankRecallLoss(k=5, both=False, **options),
 }
 FUNCTIONS = {
     "hinge": functional.ap_hinge,

@@ -194,11 +194,24 @@ def exact_ranks_with_a_gradient(scores):
 def test_l1_by_kind_adds_up():
     sorter = make_sorter("handcrafted")
     quality = judge_sorter(sorter, 30, lists=500)
-    scores, kinds = draw_lists(seeded("judging", 0), 500, 30)
+    scores, kinds = draw_lists(seeded("judging", 0, 0), 500, 30)
     errors = (sorter(scores) - exact_ranks(scores)).abs().mean(1)
     assert quality.l1 == pytest.approx(float(errors.mean()), rel=1e-5)
     for at, name in enumerate(KINDS):
         assert quality.l1_by_kind[name] == pytest.approx(float(errors[kinds == at].mean()), rel=1e-5)
+
+
+def test_many_lists_are_drawn_in_parts(monkeypatch):
+    seen = []
+
+    def ranks(scores):
+        seen.append(len(scores))
+        return exact_ranks_with_a_gradient(scores)
+
+    monkeypatch.setattr("apsvm.torch.sorter_quality.SCORES_AT_ONCE", 100)
+    monkeypatch.setattr("apsvm.torch.sorter_quality.STEPS", 0)
+    assert judge_sorter(ranks, 30, lists=10).l1 < 1e-7
+    assert seen == [3, 3, 3, 1]
 
 
 def test_climb_tells_blunt_from_sharp():
