@@ -100,7 +100,11 @@ def sorter() -> None:
     help="Lists after which it is halved.",
 )  # fmt: skip
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the first weights and of the lists."
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the first weights and of the lists.",
 )
 @click.option("--device", default="cpu", show_default=True, help="Where PyTorch computes: cpu, cuda, cuda:1, mps.")
 @click.option(

@@ -29,6 +29,7 @@ EPOCH = 100_000
 STEPS_A_LINE, SECONDS_A_LINE = 20, 10.0
 
 
+#: What a file's settings are held to before they are read.
 _TYPES = {
     "architecture": str, "length": int, "longest": int | None, "batch": int, "learning_rate": int | float,
     "halve_every": int, "seed": int,
@@ -66,19 +67,15 @@ class SorterSettings:
         for name in ("length", "batch", "halve_every"):
             if getattr(self, name) < 1:
                 raise SorterError(f"expected {name} of 1 or more, found {getattr(self, name)!r}")
-        if self.longest is not None and not (self._takes_any_length() and self.longest >= self.length):
-            raise SorterError(
-                f"sorter {self.architecture!r} takes lists of one length: no longest"
-                if self.longest >= self.length
-                else f"expected longest to be at least the length {self.length}, found {self.longest!r}"
-            )
+        if self.longest is not None:
+            if SORTERS[SORTERS.spelled(self.architecture).form].fixed_length:
+                raise SorterError(f"sorter {self.architecture!r} takes lists of one length: no longest")
+            if self.longest < self.length:
+                raise SorterError(f"expected longest to be at least the length {self.length}, found {self.longest!r}")
         if not 0 < self.learning_rate < float("inf"):
             raise SorterError(f"expected a finite learning_rate above 0, found {self.learning_rate!r}")
-        if self.seed < 0:
-            raise SorterError(f"expected a seed of 0 or more, found {self.seed!r}")
-
-    def _takes_any_length(self) -> bool:
-        return not SORTERS[SORTERS.spelled(self.architecture).form].fixed_length
+        if not 0 <= self.seed < 2**63:
+            raise SorterError(f"expected a seed from 0 to 2⁶³ − 1, found {self.seed!r}")
 
     def length_of(self, generator: Generator) -> int:
         """Of a batch."""
@@ -110,23 +107,32 @@ class SorterProgress:
 class SorterTraining:
     """A sorter with the state of its optimiser: ``run`` goes on, ``save`` and ``resumed`` are its file.
 
+    Parameters
+    ----------
+    settings : what is trained, and how
+    device : where
+    sorter : one that training has begun of; None: a new one
+
     Raises
     ------
     SorterError : an architecture that has nothing to train, or bad settings
     """
 
-    def __init__(self, settings: SorterSettings, device: str | torch.device = "cpu") -> None:
+    def __init__(
+        self, settings: SorterSettings, device: str | torch.device = "cpu", *, sorter: Sorter | None = None
+    ) -> None:
         if not SORTERS[SORTERS.spelled(settings.architecture).form].trained:
             raise SorterError(f"sorter {settings.architecture!r} needs no training")
         self.settings = settings
         self.steps = 0
         self.device = torch.device(device)
-        # The first weights are drawn on the CPU, and the state of nobody's generator changes.
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
-            self.sorter: Sorter = make_sorter(settings.architecture, settings.length)
-        self.sorter.to(self.device)
-        self._optimizer = self._new_optimizer()
+        if sorter is None:
+            # The first weights are drawn on the CPU, and the state of nobody's generator changes.
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(settings.seed)
+                sorter = make_sorter(settings.architecture, settings.length)
+        self.sorter = sorter.to(self.device)
+        self._optimizer = torch.optim.Adam(self.sorter.parameters(), lr=settings.learning_rate)
 
     @property
     def seen(self) -> int:
@@ -232,19 +238,21 @@ class SorterTraining:
             header, tensors = unsealed(read_bytes(path))
             if header.get("kind") != "training":
                 raise CheckpointError(f"it holds no training but {header.get('kind')!r}")
-            training = cls(_settings(field(header, "settings", dict)), device)
+            settings = _settings(field(header, "settings", dict))
+            # Without memory: what the header asks for is compared with what is there before any is taken.
+            with torch.device("meta"):
+                sorter = make_sorter(settings.architecture, settings.length)
+            fill(sorter, _under("sorter", tensors))
+            training = cls(settings, device, sorter=sorter)
             training._continue(field(header, "steps", int), tensors)
-        except (CheckpointError, SorterError, UnknownNameError) as error:
+        except (CheckpointError, SorterError, UnknownNameError, RuntimeError) as error:
             raise CheckpointError(f"{os.fspath(path)}: {error}") from None
         return training
 
     def _continue(self, steps: int, tensors: Mapping[str, Tensor]) -> None:
         if steps < 0:
             raise CheckpointError(f"its header's 'steps' is {steps}")
-        fill(self.sorter, _under("sorter", tensors))
-        self.sorter.to(self.device)
         self.steps = steps
-        self._optimizer = self._new_optimizer()
         for name, parameter in self.sorter.named_parameters() if steps else ():
             moments = {moment: tensors.get(f"{moment}.{name}") for moment in _MOMENTS}
             for moment, values in moments.items():
@@ -254,9 +262,6 @@ class SorterTraining:
                 "step": torch.tensor(float(steps)),
                 **{moment: values.to(self.device) for moment, values in moments.items() if values is not None},
             }
-
-    def _new_optimizer(self) -> torch.optim.Adam:
-        return torch.optim.Adam(self.sorter.parameters(), lr=self.settings.learning_rate)
 
     def _progress(self, number: int, errors: list[Tensor], seconds: float) -> SorterProgress:
         l1 = float(torch.stack(errors).double().mean())
