@@ -23,6 +23,7 @@ from apsvm.torch.checkpoint import load_sorter
 from apsvm.torch.lists import Block, Reduction, compute_dtype
 from apsvm.torch.ranks import exact_ranks
 from apsvm.torch.sorter_quality import AnySorter
+from apsvm.torch.sorters import Sorter
 
 MAPForm: TypeAlias = Literal["ap", "seed"]
 
@@ -126,13 +127,15 @@ class SoDeepMAPLoss(SorterLoss):
         self.form: MAPForm = form
 
     def values_of(self, block: Block) -> Values:
-        ranks = self.ranks_of(block.scores, block.valid)
+        # Once: gradients of half precision would be added up in it.
+        scores = block.scores.to(torch.promote_types(block.scores.dtype, torch.float32))
+        ranks = self.ranks_of(scores, block.valid)
         if self.form == "seed":
             return _settled(block, _sum_over(block.positive, ranks))
         lengths = _lengths(block).unsqueeze(1)
         # A sorter's ranks are only about right: no row is above the first place, or below itself among fewer.
         among_all = (lengths * ranks).clamp(min=1)
-        among_positives = (lengths * self.ranks_of(_negatives_below(block), block.valid)).clamp(min=1)
+        among_positives = (lengths * self.ranks_of(_negatives_below(block, scores), block.valid)).clamp(min=1)
         precision = torch.minimum(among_positives, among_all) / among_all
         return _settled(block, 1 - _mean_over(block.positive, precision))
 
@@ -292,7 +295,10 @@ def _ranks_of(sorter: AnySorter, scores: Tensor, valid: Tensor | None) -> Tensor
 
 
 def _dtype_of(sorter: AnySorter, scores: Tensor) -> torch.dtype:
-    """What the sorter computes in: its parameters' type; without any float64 stays, all else becomes float32."""
+    """What the sorter computes in: its parameters' type; one of ours without any in float64, where there is one; in
+    others' float64 stays and all else becomes float32."""
+    if isinstance(sorter, Sorter) and not sorter.trained:
+        return compute_dtype(scores.device)
     if isinstance(sorter, nn.Module):
         for parameter in sorter.parameters():
             if parameter.is_floating_point():
@@ -300,9 +306,8 @@ def _dtype_of(sorter: AnySorter, scores: Tensor) -> torch.dtype:
     return scores.dtype if scores.dtype == torch.float64 else torch.float32
 
 
-def _negatives_below(block: Block) -> Tensor:
-    """(b, n) the scores, those of the negatives lowered until all positives are ahead, by a mean distance at least."""
-    scores = block.scores
+def _negatives_below(block: Block, scores: Tensor) -> Tensor:
+    """(b, n) the block's scores, those of the negatives lowered until all positives are ahead, by a mean distance at least."""
     if not scores.numel():
         return scores
     lowest_positive = scores.masked_fill(~block.positive, torch.inf).amin(1)

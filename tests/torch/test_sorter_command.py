@@ -27,7 +27,8 @@ SMALL = ("--architecture", "gru-sum", "--length", "5", "--batch", "8")
 def here(tmp_path, monkeypatch, capfd):
     """here(argument, ..., code=0) → (stdout, stderr), run in an empty folder; sorters are judged at a glance."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("apsvm.cli.sorter.JUDGED_ON", 20)
+    # Not by its name, which is also that of the command in it.
+    monkeypatch.setattr(sys.modules["apsvm.cli.sorter"], "JUDGED_ON", 20)
     monkeypatch.setattr("apsvm.torch.sorter_quality.STEPS", 2)
 
     def call(*arguments, code=0):
