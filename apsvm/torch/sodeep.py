@@ -307,7 +307,7 @@ def _dtype_of(sorter: AnySorter, scores: Tensor) -> torch.dtype:
 
 
 def _negatives_below(block: Block, scores: Tensor) -> Tensor:
-    """(b, n) the block's scores, those of the negatives lowered until all positives are ahead, by a mean distance at least."""
+    """(b, n) the scores, the negatives' lowered until all positives are ahead, by a mean distance at least."""
     if not scores.numel():
         return scores
     lowest_positive = scores.masked_fill(~block.positive, torch.inf).amin(1)
