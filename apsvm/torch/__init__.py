@@ -21,10 +21,13 @@ except ModuleNotFoundError as error:
 from apsvm.torch import functional
 from apsvm.torch.base import ListLoss
 from apsvm.torch.blackbox import BlackboxAPLoss
+from apsvm.torch.checkpoint import load_sorter
 from apsvm.torch.data import StratifiedBatchSampler
 from apsvm.torch.hinge import APHingeLoss, DirectLoss, NDCGHingeLoss, RankingHingeLoss, RankingRampLoss
 from apsvm.torch.smooth import RecallAtKLoss, SmoothAPLoss
+from apsvm.torch.sodeep import RankRecallLoss, RankTripletLoss, SoDeepMAPLoss, SpearmanLoss
 from apsvm.torch.soft_rank import SoftRank, soft_ranks
+from apsvm.torch.sorters import make_sorter
 
 __all__ = [
     "APHingeLoss",
@@ -32,12 +35,18 @@ __all__ = [
     "DirectLoss",
     "ListLoss",
     "NDCGHingeLoss",
+    "RankRecallLoss",
+    "RankTripletLoss",
     "RankingHingeLoss",
     "RankingRampLoss",
     "RecallAtKLoss",
     "SmoothAPLoss",
+    "SoDeepMAPLoss",
     "SoftRank",
+    "SpearmanLoss",
     "StratifiedBatchSampler",
     "functional",
+    "load_sorter",
+    "make_sorter",
     "soft_ranks",
 ]
