@@ -266,7 +266,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             yield replace(
                 outcome,
                 settings=replace(self.settings, C=(asked,)),
-                cautions=_cautions(trained, settings.bound, decided.choice),
+                cautions=_cautions(trained, settings.bound, decided.choice, of_bags=data.bags is not None),
                 **_choice(decided, outcome),
             )
 
@@ -348,7 +348,7 @@ def _apart_from_parts(decided: Decided) -> float:
     return max(0.0, decided.seconds - parts / 1e9)
 
 
-def _cautions(trained: Trained, bound: str, choice: Choice | None) -> list[str]:
+def _cautions(trained: Trained, bound: str, choice: Choice | None, *, of_bags: bool) -> list[str]:
     """What there is to say of a model that is hardly better than none: by rows held out, or else by the bound."""
     if choice is not None and choice.candidates:
         share, what = choice.candidates[0].loss, "the loss on rows held out"
@@ -359,6 +359,8 @@ def _cautions(trained: Trained, bound: str, choice: Choice | None) -> list[str]:
     if share < NEARLY_NOTHING:
         return []
     remedies = ["--bound tight or --bound auto", "a larger C"] if bound == "hinge" else ["a larger C"]
+    if of_bags:
+        remedies = ["another --start (random:20)", "a larger C", "--pool min,mean,max in the place of --latent"]
     remedies.append("other features (--features piecewise)")
     return [f"{what} is {share:.1%}: this model may rank badly; what may help: {', '.join(remedies)}"]
 
