@@ -19,6 +19,7 @@ An evaluation is a pass through the layers above and an oracle call; O(rows · w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -63,9 +64,15 @@ def make_risk_of_scores(
 ) -> RiskOfScores:
     """What a ``LayerRisk`` puts the scores of a net into; parameters and errors as of ``risk.make_risk``."""
     layout = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
-    layout = layout.levels_apart()
-    risk = bind_risk(rows.select(layout.members), layout, loss, oracle)
-    return RiskOfScores(risk, layout.members, layout.queries.positive)
+    apart = layout.levels_apart()
+    queries = layout.queries
+    risk = replace(
+        bind_risk(rows.select(apart.members), apart, loss, oracle),
+        n_pos=int(queries.n_pos.sum()),
+        n_neg=int(queries.n_neg.sum()),
+        queries=queries.n_pos.size,
+    )
+    return RiskOfScores(risk, apart.members, apart.queries.positive)
 
 
 class LayerRisk(ScoreFunction[NDArray[np.float64]]):

@@ -206,8 +206,19 @@ class _Descent:
         improved = Layer(np.ascontiguousarray(after[:, :-1]), after[:, -1].copy())
         better = Net((*net.layers[:at], improved, *net.layers[at + 1 :]))
         value = problem.risk_of(better)
-        if value <= self._risk:
+        kept = value <= self._risk
+        if kept:
             net, self._risk = better, value
+        self._watch.log.write(
+            "layer",
+            number=number,
+            layer=at + 1,
+            C=C,
+            kept=kept,
+            risk=value,
+            majorant=solution.risk,
+            objective=_square(better) / 2.0 + C * value,
+        )
         bounds, unit = solution.certificate, C / K
         self._certificate = Certificate(unit * bounds.primal, unit * bounds.dual, unit * bounds.tolerance)
         self._layer = at + 1
@@ -224,6 +235,11 @@ class _Descent:
         seconds = time.perf_counter() - self._began
         values = dict(zip(_COLUMNS, (number, at + 1, self._risk, held_out, iterations, seconds), strict=True))
         self._watch.progress(Progress(f"layer-wise C={self._C:g}", _COLUMNS, values))
+
+
+def _square(net: Net) -> float:
+    """Σ ‖W_l‖², constants included."""
+    return sum(float(np.vdot(array, array)) for layer in net.layers for array in layer)
 
 
 def _inputs_of(net: Net, at: int, X: NDArray[np.float64]) -> NDArray[np.float64]:
