@@ -24,7 +24,7 @@ from apsvm.data.features.mapped import MappedMatrix
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.labels import LabelOptions, Target, decide, two_classes
 from apsvm.data.pooling import pooled
-from apsvm.data.rows import Rows
+from apsvm.data.rows import RowOperator, Rows
 from apsvm.header import Data, Features, Header, SkippedClass
 from apsvm.machine import thread_count
 from apsvm.model import ItemFactors, ItemRanker, LinearRanker, Model, ModelError, Net, NetRanker, RankerSet
