@@ -131,7 +131,8 @@ def train_bags(
     data : with ``bags``; its target, queries and costs are the bags'
     settings : all but ``C`` count
     values_of_C : > 0
-    start : (dimension,) float64, where to begin instead of ``settings.start``
+    start : (dimension,) float64, where to begin instead of ``settings.start``; only its order of a bag's rows may be
+        right, and not its length
 
     Raises
     ------
@@ -145,7 +146,7 @@ def train_bags(
     seconds_used = 0.0
     for C in values_of_C:
         spent = Spent(seconds_used, time.perf_counter())
-        begins = starts(data, loss, settings, C, watch) if start is None else [start]
+        begins = starts(data, loss, settings, C, watch, start)
         begins += [] if before is None else [before]
         problem = _OfBags(solver, risk)
         ends = [_descend(solver, problem, settings, watch, C, point, spent) for point in begins]
