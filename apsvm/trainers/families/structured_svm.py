@@ -114,7 +114,7 @@ class StructuredSettings(Settings):
         "",
         label="hidden layers",
         metavar="HIDDEN[,HIDDEN…]",
-        grid=("",),
+        grid=(),
         help="Train a network with hidden layers of so many rectified linear units, on standardised features: from one "
         "of the log loss, a layer at a time, each by the exact solver. Passes end when rows held out do no better.",
     )
