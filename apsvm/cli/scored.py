@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apsvm.data.labels import LabelOptions, Target
     from apsvm.header import Labels
     from apsvm.metrics import Metric
-    from apsvm.model import LinearRanker, RankerSet
+    from apsvm.model import AnyRankerSet, Ranker
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _judge_alike(one: Target, other: Target) -> bool:
 
 def score_data(
     data: str,
-    models: Mapping[str, LinearRanker | RankerSet],
+    models: Mapping[str, Ranker | AnyRankerSet],
     scores: Sequence[str],
     options: LabelOptions,
     read: ReadOptions,
@@ -91,14 +91,14 @@ def score_data(
     ignore_unknown: bool,
 ) -> Scored:
     """DATA read and scored by every model and file; failures end the command."""
-    from apsvm.model import RankerSet
+    from apsvm.model import AnyRankerSet
 
     rankers = {
         path: model if options.positive_label is None else one_ranker(model, options.positive_label, path)
         for path, model in models.items()
     }
     dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown)
-    classes = {path: ranker.classes for path, ranker in rankers.items() if isinstance(ranker, RankerSet)}
+    classes = {path: ranker.classes for path, ranker in rankers.items() if isinstance(ranker, AnyRankerSet)}
     tables = {path: _read_scores(path) for path in scores}
     if dataset is None:
         several = any(table.shape[1] > 1 for table in tables.values())
@@ -115,7 +115,7 @@ def score_data(
 
 
 def _scored_by_models(
-    data: str, rankers: Mapping[str, LinearRanker | RankerSet], read: ReadOptions, *, ignore_unknown: bool
+    data: str, rankers: Mapping[str, Ranker | AnyRankerSet], read: ReadOptions, *, ignore_unknown: bool
 ) -> tuple[Dataset | None, dict[str, NDArray[np.float64]]]:
     """The rows, read once for all models of the same features, and the models' scores by path; None without models."""
     datasets: dict[tuple[bool, int, bool], Dataset] = {}

@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.header import Labels
     from apsvm.metrics.evaluate import Evaluation
-    from apsvm.model import LinearRanker, Model, RankerSet
+    from apsvm.model import AnyRankerSet, Model, Ranker
     from apsvm.trainers.fitting import Fit
 
 
 def training_metric(fit: Fit, model: Model) -> Iterator[str]:
     """A line on what the model was trained for, as ``apsvm eval`` would give it; none for a model of items."""
     from apsvm.metrics import MetricError
-    from apsvm.model import ItemRanker, RankerSet
+    from apsvm.model import AnyRankerSet, ItemRanker
 
     if isinstance(model, ItemRanker):
         return
     try:
-        if isinstance(model, RankerSet):
+        if isinstance(model, AnyRankerSet):
             yield f"mean training {_figures(of_training_rows(fit.dataset, model))}"
         else:
             yield _of_one(of_training_rows(fit.dataset, model), model.header.labels)
@@ -32,7 +32,7 @@ def training_metric(fit: Fit, model: Model) -> Iterator[str]:
         yield f"training {printable(model.header.metric or 'AP')}: {error}"
 
 
-def of_training_rows(dataset: Dataset, model: LinearRanker | RankerSet) -> Evaluation:
+def of_training_rows(dataset: Dataset, model: Ranker | AnyRankerSet) -> Evaluation:
     """The model's own metric on the rows it was trained on, and AP where they are of two classes; of a set of rankers
     the means over the classes.
 
@@ -46,10 +46,10 @@ def of_training_rows(dataset: Dataset, model: LinearRanker | RankerSet) -> Evalu
     from apsvm.metrics import trained_metric
     from apsvm.metrics.classes import evaluate_classes
     from apsvm.metrics.evaluate import evaluate
-    from apsvm.model import LinearRanker
+    from apsvm.model import Ranker
 
     metric = trained_metric(model.header.metric)
-    if not isinstance(model, LinearRanker):
+    if not isinstance(model, Ranker):
         labels = np.stack([dataset.have(label) for label in model.classes], axis=1)
         return evaluate_classes([metric, "AP"], model.score(dataset.X), labels, model.classes, groups=dataset.groups)
     target = recall(dataset, model.header.labels)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.component_rows import scores_of
 from apsvm.data.features.base import SHARE_OF_MEMORY
 from apsvm.data.labels import Target
 from apsvm.machine import memory, thread_count
@@ -156,7 +157,7 @@ class CrossValidation:
                 break
             assert isinstance(outcome.w, np.ndarray)
             seconds = time.perf_counter() - began
-            values = self.judged(held_out.scores(outcome.w), target, groups, task.fold)
+            values = self.judged(scores_of(held_out, outcome.w), target, groups, task.fold)
             path.settings.append(_measured(task, outcome, values, seconds))
             path.w = outcome.w
             began = time.perf_counter()
