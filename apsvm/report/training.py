@@ -202,7 +202,7 @@ def _certificates(headers: Sequence[tuple[str, Header]]) -> Markup:
         bounds = _bounds(headers)
         if len(headers) > MOST_OPEN:
             bounds = folded(f"The certificates of all {len(headers)}", bounds)
-        return joined([element("p", words.of_several(first.certificate)), bounds])
+        return joined([element("p", words.of_several(first, first.certificate)), bounds])
     columns: list[tuple[str, list[str]]] = [("state", [header.state for _, header in headers])]
     if any(header.iterations is not None for _, header in headers):
         columns.append(("iterations", [shown(header.iterations) for _, header in headers]))
