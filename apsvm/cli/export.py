@@ -53,7 +53,7 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
     The other formats know no features but linear.
     """
     from apsvm.files import write_whole
-    from apsvm.model import RankerSet
+    from apsvm.model import ComponentRanker, ComponentRankerSet, RankerSet
 
     refuse_same_file(out, model=model)
     stored = read_any_model(model)
@@ -67,6 +67,10 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
             BAD_DATA,
             f"{model}: its features are mapped ({stored.header.features.map}), which {layout} knows nothing of: "
             "--format json",
+        )
+    if isinstance(stored, ComponentRanker | ComponentRankerSet):
+        raise Failure(
+            BAD_DATA, f"{model}: its rankers have several components, which {layout} knows nothing of: --format json"
         )
     if stored.zero_based:
         say("warning: the model counts features from 0; the exported one counts the same features from 1")

@@ -103,8 +103,8 @@ class TrainCommand(click.Command):
 )  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True,
-    help="Seed of what is random: of --loss warp and direct(…). The exact trainers draw nothing; it is written into "
-    "the model.",
+    help="Seed of what is random: of --loss warp and direct(…), and where --components begin. Exact trainers draw "
+    "nothing else; it is written into the model.",
 )  # fmt: skip
 @click.option("--warm-start", metavar="MODEL", help="Start from the weights of this model.")
 @click.option("--log", metavar="FILE", help="Write a JSON line for each oracle call and iteration.")
