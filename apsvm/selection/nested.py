@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apsvm.data.labels import Target
-from apsvm.model import LinearRanker
+from apsvm.model import Ranker
 from apsvm.selection.choice import Candidate
 from apsvm.selection.folds import FoldError, make_folds
 from apsvm.selection.portfolio import select
@@ -67,7 +67,7 @@ def nested(
         refit = run.refit(chosen, len(candidates), jobs, should_stop)
         if refit is None:
             return
-        assert isinstance(refit.model, LinearRanker)
+        assert isinstance(refit.model, Ranker)
         of_test = target.of(test)
         result = evaluate(
             list(metrics.values()),
