@@ -2,9 +2,10 @@
 
 >>> import apsvm
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
-['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'DataError', 'Dataset',
-'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker', 'ModelError', 'RankNCG', 'RankerSet', 'WARPRanker',
-'WeakRankerWarning', 'estimator_for', 'load_any_model', 'load_model', 'most_violated_ranking', 'read_svmlight']
+['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'ComponentRanker', 'ComponentRankerSet',
+'DataError', 'Dataset', 'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker', 'ModelError', 'RankNCG', 'RankerSet',
+'WARPRanker', 'WeakRankerWarning', 'estimator_for', 'load_any_model', 'load_model', 'most_violated_ranking',
+'read_svmlight']
 """
 
 from __future__ import annotations
@@ -27,7 +28,15 @@ if TYPE_CHECKING:
         WeakRankerWarning,
         estimator_for,
     )
-    from apsvm.model import LinearRanker, ModelError, RankerSet, load_any_model, load_model
+    from apsvm.model import (
+        ComponentRanker,
+        ComponentRankerSet,
+        LinearRanker,
+        ModelError,
+        RankerSet,
+        load_any_model,
+        load_model,
+    )
     from apsvm.oracles.inference import most_violated_ranking
 
 __version__ = "0.1.0"
@@ -37,6 +46,8 @@ __all__ = [
     "APSVMClassifierCV",
     "APSVMRanker",
     "APSVMRankerCV",
+    "ComponentRanker",
+    "ComponentRankerSet",
     "DataError",
     "Dataset",
     "DirectLossClassifier",
@@ -59,6 +70,8 @@ _HOMES = {
     "APSVMClassifierCV": "apsvm.estimators",
     "APSVMRanker": "apsvm.estimators",
     "APSVMRankerCV": "apsvm.estimators",
+    "ComponentRanker": "apsvm.model",
+    "ComponentRankerSet": "apsvm.model",
     "DataError": "apsvm.data.dataset",
     "Dataset": "apsvm.data.dataset",
     "DirectLossClassifier": "apsvm.estimators",

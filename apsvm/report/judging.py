@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset, shown_label
 from apsvm.metrics.evaluate import Evaluation
+from apsvm.model import LinearRanker
 from apsvm.pictures.histogram import Histogram
 from apsvm.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.pictures.shapes import Shapes
@@ -157,7 +158,10 @@ def figure(value: float | None) -> str:
 
 
 def weights_of(part: JudgedRanker) -> Markup:
-    result = weights(part)
+    """The largest weights; nothing of a ranker of several components (``report.components``)."""
+    if not isinstance(part.ranker, LinearRanker):
+        return Markup("")
+    (result,) = weights(part)
     base, names = 0 if part.ranker.zero_based else 1, part.ranker.columns()
     contribution = result.contribution
     nonzero = int(np.count_nonzero(result.weight))
@@ -193,8 +197,11 @@ def weights_of(part: JudgedRanker) -> Markup:
 
 
 def shapes_of(part: JudgedRanker, drawn: Drawn) -> Markup:
-    """The curves that move these rows' scores the most; nothing where features have none."""
+    """The curves that move these rows' scores the most; nothing where features have none, or there are several
+    components."""
     ranker = part.ranker
+    if not isinstance(ranker, LinearRanker):
+        return Markup("")
     try:
         curved_map(ranker)
     except NoShapesError:

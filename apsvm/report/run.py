@@ -18,7 +18,7 @@ from apsvm.metrics import MetricError, trained_metric
 from apsvm.metrics.curves import Judged as JudgedCurve
 from apsvm.metrics.curves import judged_curve
 from apsvm.metrics.evaluate import Evaluation, evaluate
-from apsvm.model import ItemRanker, LinearRanker, Model, RankerSet
+from apsvm.model import AnyRankerSet, ItemRanker, LinearRanker, Model, Ranker
 from apsvm.records import Record
 
 #: What a report gives of every ranking, in the order of ``apsvm eval``.
@@ -40,11 +40,11 @@ class Finished:
     model: Model
     end: Record
 
-    def rankers(self) -> Iterator[tuple[str, LinearRanker]]:
-        """Its linear rankers and their names."""
-        if isinstance(self.model, LinearRanker):
+    def rankers(self) -> Iterator[tuple[str, Ranker]]:
+        """Its rankers and their names."""
+        if isinstance(self.model, Ranker):
             yield self.name, self.model
-        elif isinstance(self.model, RankerSet):
+        elif isinstance(self.model, AnyRankerSet):
             for label in self.model.classes.tolist():
                 name = ", ".join(part for part in (f"class {shown_label(label)}", self.name) if part)
                 yield name, self.model.ranker(label)
@@ -95,7 +95,7 @@ class Run:
     @property
     def of_classes(self) -> bool:
         """Whether it trained a ranker a class (--one-vs-rest)."""
-        return any(isinstance(finished.model, RankerSet) for finished in self.finished)
+        return any(isinstance(finished.model, AnyRankerSet) for finished in self.finished)
 
     def headers(self) -> list[tuple[str, Header]]:
         """Name and header of every model, of several classes one each."""
@@ -110,7 +110,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class JudgedRanker:
-    """A linear ranker on the run's rows.
+    """A ranker on the run's rows.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class JudgedRanker:
     """
 
     title: str
-    ranker: LinearRanker
+    ranker: Ranker
     dataset: Dataset
     scores: NDArray[np.float64]
     target: Target
@@ -173,7 +173,7 @@ class JudgedRanker:
             return None
 
 
-def judge(title: str, ranker: LinearRanker, dataset: Dataset) -> JudgedRanker:
+def judge(title: str, ranker: Ranker, dataset: Dataset) -> JudgedRanker:
     """The ranker on the rows, judged as it was trained. Raises DataError where the labels do not fit."""
     return JudgedRanker(title, ranker, dataset, ranker.score(dataset.X), recall(dataset, ranker.header.labels))
 
@@ -198,9 +198,18 @@ class Weights:
         return np.abs(self.weight) * self.deviation
 
 
-def weights(judged: JudgedRanker) -> Weights:
-    """Of the ranker, on the rows as it scores them."""
+def linear_parts(ranker: Ranker) -> list[LinearRanker]:
+    """The ranker itself, or one for each of its components."""
+    if isinstance(ranker, LinearRanker):
+        return [ranker]
+    parts = zip(ranker.coef, ranker.intercepts.tolist(), strict=True)
+    return [LinearRanker(coef, intercept, ranker.header, ranker.feature_map) for coef, intercept in parts]
+
+
+def weights(judged: JudgedRanker) -> list[Weights]:
+    """Of the ranker, or of each of its components, on the rows as it scores them."""
     scaling = UNIT_ROWS if judged.ranker.unit_rows else NO_SCALING
     rows = Rows(judged.dataset.X, feature_map=judged.ranker.feature_map, scaling=scaling)
     moments = rows.moments(judged.groups)
-    return Weights(judged.ranker.coef, moments.mean, np.sqrt(moments.variance))
+    deviation = np.sqrt(moments.variance)
+    return [Weights(part.coef, moments.mean, deviation) for part in linear_parts(judged.ranker)]
