@@ -3,9 +3,9 @@
 >>> import apsvm
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
 ['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'ComponentRanker', 'ComponentRankerSet',
-'DataError', 'Dataset', 'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker', 'ModelError', 'RankNCG', 'RankerSet',
-'WARPRanker', 'WeakRankerWarning', 'estimator_for', 'load_any_model', 'load_model', 'most_violated_ranking',
-'read_svmlight']
+'DataError', 'Dataset', 'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker', 'ModelError', 'RankNCG',
+'RankerSet', 'WARPRanker', 'WeakRankerWarning', 'estimator_for', 'load_any_model', 'load_model',
+'most_violated_ranking', 'read_svmlight']
 """
 
 from __future__ import annotations
