@@ -5,7 +5,7 @@
 ['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'ComponentRanker', 'ComponentRankerSet',
 'DataError', 'Dataset', 'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker', 'ModelError', 'RankNCG',
 'RankerSet', 'WARPRanker', 'WeakRankerWarning', 'estimator_for', 'load_any_model', 'load_model',
-'most_violated_ranking', 'read_svmlight']
+'most_violated_ranking', 'read_svmlight', 'stack_bags']
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         WARPRanker,
         WeakRankerWarning,
         estimator_for,
+        stack_bags,
     )
     from apsvm.model import (
         ComponentRanker,
@@ -63,6 +64,7 @@ __all__ = [
     "load_model",
     "most_violated_ranking",
     "read_svmlight",
+    "stack_bags",
 ]
 
 _HOMES = {
@@ -87,6 +89,7 @@ _HOMES = {
     "load_model": "apsvm.model",
     "most_violated_ranking": "apsvm.oracles.inference",
     "read_svmlight": "apsvm.data.svmlight",
+    "stack_bags": "apsvm.estimators",
 }
 
 

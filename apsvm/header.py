@@ -22,6 +22,9 @@ SCHEMA = 2
 #: The scalings that a model may have been trained with.
 SCALES = ("none", "maxabs", "standard", "l2")
 
+#: What a bag's rows may be pooled by, feature by feature.
+POOLS = ("min", "mean", "max")
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
@@ -87,6 +90,8 @@ class Features:
         are divided by their Euclidean length before they are scored
     bias : the value of the constant feature in training, or None
     names : the columns' names, where they had any
+    pool : what became of the rows of a bag, some of ``POOLS``, before all else: each of them gives a column of every
+        feature of the file; None: rows are taken one by one
     """
 
     zero_based: bool = False
@@ -94,6 +99,12 @@ class Features:
     scale: str = "none"
     bias: float | None = None
     names: tuple[str, ...] | None = None
+    pool: tuple[str, ...] | None = None
+
+    @property
+    def columns_of_feature(self) -> int:
+        """How many columns a feature of the file has, before it is mapped."""
+        return 1 if self.pool is None else len(self.pool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +211,7 @@ class Header:
     C : the weight of the risk, where there is one
     certificate, gradient, epochs : the evidence, of which a family has at most one
     details : what else the family says, by name
+    latent : it was trained on bags, each by its best row, and ranks bags by theirs
     cautions : sentences on what the ranker is not good for
     selection : how its settings were chosen (``apsvm cv``), if they were
     classes_skipped : of a set of rankers
@@ -220,6 +232,7 @@ class Header:
     gradient: Gradient | None = None
     epochs: Epochs | None = None
     details: Mapping[str, Json] = field(default_factory=dict)
+    latent: bool = False
     cautions: tuple[str, ...] = ()
     data: Data = Data()
     selection: Mapping[str, Json] | None = None
@@ -230,6 +243,9 @@ class Header:
     def __post_init__(self) -> None:
         if self.features.scale not in SCALES:
             raise HeaderError(f"expected one of {', '.join(SCALES)} in 'features.scale', found {self.features.scale!r}")
+        pool = self.features.pool
+        if pool is not None and not (pool and set(pool) <= set(POOLS) and len(set(pool)) == len(pool)):
+            raise HeaderError(f"expected some of {', '.join(POOLS)} in 'features.pool', found {list(pool)!r}")
 
     def to_json(self) -> dict[str, Json]:
         """JSON values, the schema among them; ``from_json`` gives an equal header."""
@@ -370,6 +386,14 @@ def _checked(kind: Any, value: Any, where: str) -> Any:
         raise HeaderError(f"expected one of {', '.join(kind)} in {where!r}, found {_short(value)}")
     wanted = {float: "a finite number", int: "a whole number", bool: "true or false", str: "text"}[kind]
     raise HeaderError(f"expected {wanted} in {where!r}, found {_short(value)}")
+
+
+def parse_pool(text: str) -> tuple[str, ...]:
+    """The names in a list such as ``min,mean,max``. Raises ValueError for one that is none of POOLS, or given twice."""
+    names = tuple(word.strip().lower() for word in text.split(","))
+    if not set(names) <= set(POOLS) or len(set(names)) < len(names):
+        raise ValueError(f"expected some of {', '.join(POOLS)}, with commas between them, found {text!r}")
+    return names
 
 
 def is_finite_number(value: object) -> bool:

@@ -76,7 +76,7 @@ class LinearRanker:
         return self.header.features.zero_based
 
     def features(self) -> list[str]:
-        """What the features are called: their names, or their numbers in the file. (width,)"""
+        """What the features are called: their names, or their numbers in the file; of pooled ones max(7) … (width,)"""
         return names_of_features(self.header, self.width)
 
     def columns(self) -> list[str]:

@@ -49,7 +49,7 @@ def arrays_of_map(feature_map: FeatureMap | None) -> dict[str, AnyArray]:
 def map_in(content: JsonObject, header: Header, arrays: Mapping[str, AnyArray]) -> FeatureMap | None:
     """The feature map that a file's arrays make; None where the features are as they are. Raises ModelError."""
     name, width = header.features.map, content["width"]
-    if width < 0:
+    if width < 0 or width % header.features.columns_of_feature:
         raise ModelError(f"its header's 'width' is {width}")
     of_map = {
         member.removeprefix(OF_THE_MAP): array for member, array in arrays.items() if member.startswith(OF_THE_MAP)

@@ -67,11 +67,14 @@ def _header_errors() -> Iterator[None]:
 
 
 def names_of_features(header: Header, width: int) -> list[str]:
-    """The features' names, or their numbers in the file. (width,)"""
-    names, first = header.features.names, 0 if header.features.zero_based else 1
+    """The features' names, or their numbers in the file; of pooled ones max(7) … (width,)"""
+    features, first = header.features, 0 if header.features.zero_based else 1
+    names, width = features.names, width // features.columns_of_feature
     if names is None or len(names) != width:
         names = tuple(map(str, range(first, first + width)))
-    return list(names)
+    if features.pool is None:
+        return list(names)
+    return [f"{pool}({name})" for pool in features.pool for name in names]
 
 
 def contributions_of(

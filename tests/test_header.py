@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from apsvm import load_any_model
 from apsvm.header import (
+    POOLS,
     SCALES,
     SCHEMA,
     Bounds,
@@ -76,7 +77,10 @@ def values_of(hint: typing.Any) -> st.SearchStrategy[typing.Any]:
 
 def headers_of(kind: type) -> st.SearchStrategy[typing.Any]:
     fields = {name: values_of(hint) for name, hint in hints(kind).items()}
-    return st.builds(kind, **(fields | ({"scale": st.sampled_from(SCALES)} if kind is Features else {})))
+    if kind is Features:  # which has names that mean something
+        pools = st.lists(st.sampled_from(POOLS), min_size=1, unique=True).map(tuple)
+        fields |= {"scale": st.sampled_from(SCALES), "pool": st.none() | pools}
+    return st.builds(kind, **fields)
 
 
 @given(headers_of(Header))
@@ -177,7 +181,7 @@ def test_a_field_of_another_type(path, hint):
     refused = 0
     for kind, value in OF_EVERY_TYPE.items():
         content = replaced(FULL.to_json(), path, value)
-        if kind in admitted(hint) and (path[-1] != "scale"):
+        if kind in admitted(hint) and path[-1] != "scale":
             Header.from_json(content)
             continue
         refused += 1
@@ -263,6 +267,9 @@ def test_what_cannot_be_written():
         Header(loss="ap", details={"where": Path("x")}).to_json()
     with pytest.raises(HeaderError, match=r"expected one of none, .* in 'features.scale', found 'loud'"):
         Header(loss="ap", features=Features(scale="loud"))
+    for wrong in ((), ("mean", "mean"), ("median",)):
+        with pytest.raises(HeaderError, match=r"expected some of min, mean, max in 'features.pool', found \["):
+            Header(loss="ap", features=Features(pool=wrong))
 
 
 # ------------------------------------------------------------------------------------- schema 1

@@ -23,7 +23,7 @@ LEAVES = {"_native", "registry", "clock", "files", "machine", "score_space", "ty
 #: Modules that are one part with another.
 ONE_PART = {
     "header_1": "header",
-    **{f"model_{part}": "model" for part in ("components", "file", "items", "map", "parts")},
+    **{f"model_{part}": "model" for part in ("bags", "components", "file", "items", "map", "parts")},
 }
 MAY_IMPORT = {
     "ranking": set(),
@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "benchmarks": None,
     "cli": None,  # everything; nothing imports it
     "estimators": None,  # likewise
+    "torch": None,  # likewise
     **{leaf: set() for leaf in LEAVES},
 }
 
@@ -83,10 +84,24 @@ def test_the_rules_see_imports():
     assert len(FILES) > 30
 
 
+def test_detection_needs_numpy_and_the_error():
+    """Of packages beside the standard library's, and of ``data``."""
+    for path in FILES:
+        if part_of(path) != "detection":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("apsvm.data"):
+                assert [alias.name for alias in node.names] == ["DataError"]
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert {name.split(".")[0] for name in names} <= {"apsvm", "numpy", *sys.stdlib_module_names}
+
+
 def test_help_loads_nothing_heavy():
     code = (
         "import sys, apsvm.cli; "
-        "heavy = {'numpy', 'scipy', 'sklearn', 'cvxpy', 'joblib', 'threadpoolctl', 'matplotlib'} & set(sys.modules); "
+        "heavy = {'numpy', 'scipy', 'sklearn', 'cvxpy', 'joblib', 'threadpoolctl', 'matplotlib', 'torch'}; "
+        "heavy &= set(sys.modules); "
         "sys.exit(repr(heavy) if heavy else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

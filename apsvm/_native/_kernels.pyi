@@ -1,6 +1,6 @@
 from typing import TypeAlias
 
-from numpy import bool_, float32, float64, int32, int64, uint16
+from numpy import bool_, float32, float64, int32, int64, uint8, uint16
 from numpy.typing import NDArray
 
 _Index: TypeAlias = NDArray[int32] | NDArray[int64]
@@ -152,6 +152,41 @@ def kernel_sum(
     weights: NDArray[float64],
     targets: NDArray[float64],
     out: NDArray[float64],
+    threads: int,
+) -> None: ...
+
+# The oracles over the lists of a batch: rows list after list, classes mixed. List l has the rows starts[l] to
+# starts[l + 1]; ``valid`` is empty where all rows count. Loss of list l: u_k at weights[weights_begin[l] + k − 1], D(p)
+# and D(p) − D(p+1) at discount_begin[l] + p − 1. Writes (l,) values and losses and the (n,) row weights.
+def solve_lists(
+    algorithm: str,
+    unimodal: bool,
+    form: str,
+    scores: _Values,
+    starts: NDArray[int64],
+    positive: NDArray[uint8],
+    valid: NDArray[uint8],
+    weights_begin: NDArray[int64],
+    weights: NDArray[float64],
+    discount_begin: NDArray[int64],
+    discount: NDArray[float64],
+    drops: NDArray[float64],
+    values: NDArray[float64],
+    losses: NDArray[float64],
+    row_weights: _Values,
+    threads: int,
+    /,
+) -> None: ...
+def count_classes(
+    starts: NDArray[int64], positive: NDArray[uint8], valid: NDArray[uint8]
+) -> tuple[NDArray[int64], NDArray[int64]]: ...
+def decaying_sums(
+    decay: NDArray[float64],
+    values: NDArray[float64],
+    sums: NDArray[float64],
+    channels: int,
+    lists: int,
+    reverse: bool,
     threads: int,
 ) -> None: ...
 

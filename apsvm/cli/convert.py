@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from apsvm.cli.reading import how_to_read_anew, read_rows
@@ -51,6 +53,8 @@ def convert(
     with writing(out):
         check_replaceable(out)
     dataset = read_rows(data, read)
+    if dataset.ignores_bags:
+        dataset = replace(dataset, bags=None)
     with writing(out):
         write_folder(dataset, out, dense=True if dense else None)
     if not quiet:

@@ -27,6 +27,7 @@ from apsvm.cli.shared import (
 from apsvm.cli.trainer_options import LossName, trainer_options
 from apsvm.cli.training import (
     bad_data,
+    pool_option,
     signals_caught,
     training_options,
 )
@@ -87,6 +88,7 @@ class CvCommand(click.Command):
     "--seed", type=click.IntRange(0), default=0, show_default=True,
     help="Seed of the folds, and of what is random in training.",
 )  # fmt: skip
+@pool_option(multiple=True)
 @training_options
 @config_option
 def cv(data: str, read: ReadOptions, **given: Any) -> int:
@@ -180,7 +182,7 @@ class _Run:
         done: list[OuterFold] = []
         with bad_data(search.dataset.source):
             folds = nested(
-                search.dataset, search.target, self.request.metrics, again,
+                search.given, search.target, self.request.metrics, again,
                 folds=given["folds"], seed=given["seed"], jobs=given["jobs"], should_stop=stop.should_stop,
             )  # fmt: skip
             for number, fold in enumerate(folds, 1):

@@ -19,6 +19,7 @@ from apsvm.cli.trainer_options import (
 )
 from apsvm.cli.training import (
     bad_data,
+    check_bag_options,
     check_data,
     check_inputs,
     check_output,
@@ -64,6 +65,7 @@ class CvRequest:
         from apsvm.metrics import MetricError
         from apsvm.metrics.evaluate import parse_metrics
 
+        check_bag_options(read, given)
         said = all_given()
         tried = ("loss", "features", *(option.name for option in options_of_trainers()))
         refuse_options_of_others(given["loss"], said)
@@ -76,8 +78,8 @@ class CvRequest:
             replace(read, threads=given["jobs"]),
             given,
             metrics,
-            [_grid(loss, given, said) for loss in given["loss"]],
-            tries_all=said.isdisjoint(tried),
+            [_grid(loss, given, said, pool) for loss in given["loss"] for pool in _ways_with_bags(given)],
+            tries_all=said.isdisjoint(tried) and len(given["pool"]) < 2,
         )
         request._check()
         return request
@@ -90,12 +92,14 @@ class CvRequest:
     def _check(self) -> None:
         """Finds out now what would otherwise be found out after the work."""
         given = self.given
+        if len(set(given["pool"])) < len(given["pool"]):
+            raise click.UsageError("--pool: the same names are given twice")
         inputs: dict[str, str | None] = {"query_weights": given["query_weights"]}
         families = set()
         for grid in self.grids:
             trainer = grid.trainer
             label_options(given, trainer)
-            feature_options(given, trainer)
+            feature_options(given, trainer, None if grid.features is None else grid.features.pool)
             inputs |= check_inputs(trainer)
             if given["query_weights"] is not None and trainer.takes_query_weights and not trainer.uses_queries:
                 raise click.UsageError(f"--query-weights: --loss {trainer.loss_name} takes all rows as one query")
@@ -111,8 +115,14 @@ class CvRequest:
             raise click.UsageError("the model and --json cannot go to the same place")
 
     def read(self) -> Dataset:
-        """The data."""
-        return read_to_train(self.data, self.read_options)
+        """The data; its bags as rows where only one way to pool them is tried."""
+        from apsvm.trainers.fitting import bags_settled
+
+        dataset, ways = read_to_train(self.data, self.read_options), _ways_with_bags(self.given)
+        if len(ways) != 1 or ways[0] is None:
+            return dataset
+        with reading(dataset.source):
+            return bags_settled(dataset, self.grids[0].trainer, ways[0])
 
     def search(self, dataset: Dataset) -> SettingsSearch:
         """What is to be done on these rows; ends the command if they do not fit."""
@@ -153,7 +163,7 @@ class CvRequest:
             dataset,
             self.metrics,
             labels=label_options(given, trainer),
-            features=feature_options(given, trainer),
+            features=feature_options(given, trainer, next(iter(given["pool"]), None)),
             common={"time_limit": given["time_limit"], "seed": given["seed"]},
             folds=given["folds"] if given_by_user("folds") else None,
             seed=given["seed"],
@@ -173,8 +183,15 @@ class CvRequest:
             return read_query_weights(path)
 
 
-def _grid(loss: ChosenLoss, given: JsonObject, said: Collection[str]) -> Grid:
-    """What is tried of a loss; what cannot be ends the command."""
+def _ways_with_bags(given: JsonObject) -> list[tuple[str, ...] | None]:
+    """How bags are pooled, one way after another; None: they are not, as where there are none, or with --latent, which
+    stands beside the pools."""
+    pools: list[tuple[str, ...] | None] = list(given["pool"])
+    return [*pools, None] if given["latent"] or not pools else pools
+
+
+def _grid(loss: ChosenLoss, given: JsonObject, said: Collection[str], pool: tuple[str, ...] | None) -> Grid:
+    """What is tried of a loss, and of bags pooled so; what cannot be ends the command."""
     from apsvm.selection.grids import Grid
 
     trainer, keys = loss.trainer, settings_of(loss.trainer)
@@ -183,6 +200,10 @@ def _grid(loss: ChosenLoss, given: JsonObject, said: Collection[str]) -> Grid:
     chosen = frozenset(name for name, key in keys.items() if key in said)
     named = {name: given[key] for name, key in keys.items() if name in tried & chosen}
     fixed = {name: given[key] for name, key in keys.items() if name not in tried}
+    if pool is not None and fixed.get("latent"):
+        fixed["latent"] = False
+        chosen -= {"latent", "start"}
     with usage_errors(loss):
         settings = trainer.Settings(**fixed, time_limit=given["time_limit"], seed=given["seed"])
-        return Grid.of(lambda one: trainer(loss.name, one, chosen), settings, named)
+        grid = Grid.of(lambda one: trainer(loss.name, one, chosen), settings, named)
+    return grid if pool is None else replace(grid, features=feature_options(given, grid.trainer, pool))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from apsvm.selection.choice import Candidate
     from apsvm.selection.cross_validation import PathInFold
     from apsvm.selection.search import SettingsSearch
+    from apsvm.trainers.fitting import Fit
 
 
 def spelled(grid: Grid, name: str) -> str:
@@ -34,6 +35,7 @@ def progress_line(path: PathInFold, grids: Sequence[Grid], metric: str) -> str:
     of_loss = [grid.trainer.loss_name] if len(grids) > 1 else []
     if grid.features is not None:
         of_loss.append(grid.features.features)
+        of_loss += [] if grid.features.pool is None else [",".join(grid.features.pool)]
     of_loss += [shown(axis.values[0]) for axis in grid.axes if grid.features is not None and axis.name == "bound"]
     others = [shown(best.choice[axis.name]) for axis in _told_apart(grid) if axis is not along]
     start = f"fold {path.task.fold + 1}  " + " ".join([*of_loss, *others, ""])
@@ -48,6 +50,14 @@ def progress_line(path: PathInFold, grids: Sequence[Grid], metric: str) -> str:
 def _told_apart(grid: Grid) -> list[Axis]:
     """The axes of several values."""
     return [axis for axis in grid.axes if len(axis.values) > 1]
+
+
+def _in_words(fit: Fit, option: str) -> str:
+    """What is done to the features, or to the rows of a bag."""
+    value = getattr(fit.features, option)
+    if value is None and fit.trainer.takes_bags:
+        return "latent"
+    return value if isinstance(value, str) else ",".join(value or ())
 
 
 @dataclass(frozen=True)
@@ -77,8 +87,8 @@ class Results:
         grid = self.search.grids[one.grid]
         choice = {spelled(grid, name): shown(value) for name, value in one.choice.items()}
         cells = [one.loss] if self._several_losses else []
-        options = self.search.fits[one.grid].features
-        cells += [getattr(options, name) for name in self._of_features]
+        fit = self.search.fits[one.grid]
+        cells += [_in_words(fit, name) for name in self._of_features]
         cells += [choice.get(column, "") for column in self._columns]
         if self._has_multiples:
             cells.append(f"{one.mean_C:.4g}" if one.C else "")
@@ -108,7 +118,7 @@ class Results:
     def _of_features(self) -> list[str]:
         """What is done to the features, where that is not the same in all grids."""
         options = [fit.features for fit in self.search.fits]
-        return [name for name in ("features", "scale") if len({getattr(one, name) for one in options}) > 1]
+        return [name for name in ("features", "scale", "pool") if len({getattr(one, name) for one in options}) > 1]
 
     @property
     def _several_losses(self) -> bool:
@@ -132,7 +142,7 @@ class Results:
 
     def to_json(self) -> JsonDict:
         """All of it, for programs; settings by the names that a model's header has for them."""
-        search, dataset = self.search, self.search.dataset
+        search, dataset, first = self.search, self.search.dataset, self.search.fits[0]
         return {
             "data": {
                 "file": os.path.basename(dataset.source),
@@ -143,6 +153,7 @@ class Results:
             **search.description(),
             "features": search.fits[0].features.features,
             "scale": search.fits[0].features.scale,
+            **({} if first.features.pool is None else {"pool": _in_words(first, "pool")}),
             "along": {grid.trainer.loss_name: grid.along.name for grid in search.grids if grid.along is not None},
             "at_edge": search.edges(self.candidates, self.chosen),
             "settings": [self._setting(one) for one in self.candidates],
@@ -163,10 +174,10 @@ class Results:
     def _setting(self, one: Candidate) -> JsonDict:
         from apsvm.selection.search import as_json
 
-        options = self.search.fits[one.grid].features
+        fit = self.search.fits[one.grid]
         return {
             "loss": one.loss,
-            **{name: getattr(options, name) for name in self._of_features},
+            **{name: _in_words(fit, name) for name in self._of_features},
             **{name: as_json(value) for name, value in one.choice.items()},
             **({"C_of_folds": one.C} if one.C else {}),
             "metrics": {

@@ -79,7 +79,7 @@ def _rules(evaluation: Evaluation) -> str:
     most = "all detections" if rules.most is None else f"the best {rules.most} detections of an image and class"
     difficult = "counted" if rules.count_difficult else "ignored"
     return (
-        f"{metric.rule.upper()} matching at IoU ≥ {at}, sides {side} ({rules.convention}); "
+        f"{metric.in_words}; {metric.rule.upper()} matching at IoU ≥ {at}, sides {side} ({rules.convention}); "
         f"difficult objects {difficult}; {most}; ties {rules.ties}"
     )
 
@@ -147,7 +147,10 @@ def _put_counts(joined: Joined, systems: Sequence[System]) -> None:
 
     objects, counted = joined.objects, int(systems[0].first.n_objects.sum())
     with_objects = np.unique(objects.of_image).size
-    put(f"{'images':<{_LEFT}} {len(joined.images)}, {with_objects} of them with objects")
+    unknown = (
+        f"; {joined.only_detected} have detections only, and are not among OBJECTS" if joined.only_detected else ""
+    )
+    put(f"{'images':<{_LEFT}} {len(joined.images)}, {with_objects} of them with objects{unknown}")
     kinds = f"{int(objects.difficult.sum())} difficult, {int(objects.crowd.sum())} crowds"
     put(f"{'objects':<{_LEFT}} {counted} to be found, of {objects.of_class.size} ({kinds})")
     for at, system in enumerate(systems):
@@ -179,11 +182,17 @@ def _as_json(joined: Joined, system: System, at: int, nms: float | None) -> Json
     content: JsonDict = {
         "metrics": {name: _or_none(evaluation.mean) for name, evaluation in system.evaluations.items()},
         "rules": {
-            name: {"matching": one.metric.rule, "iou_thresholds": list(one.metric.thresholds), **asdict(one.rules)}
+            name: {
+                "average": one.metric.in_words,
+                "matching": one.metric.rule,
+                "iou_thresholds": list(one.metric.thresholds),
+                **asdict(one.rules),
+            }
             for name, one in system.evaluations.items()
         },
         "nms": nms,
         "images": len(joined.images),
+        "images_only_detected": joined.only_detected,
         "objects": int(first.n_objects.sum()),
         "difficult": int(joined.objects.difficult.sum()),
         "crowds": int(joined.objects.crowd.sum()),

@@ -50,6 +50,8 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
 
     "ranges", where they are, are for pictures: each feature's lowest value in training, its mean, and its highest.
 
+    Of a model of bags (train --pool) the features are those of a bag: "pool" says of what, and their names which.
+
     The other formats know no features but linear.
     """
     from apsvm.files import write_whole
@@ -76,6 +78,8 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
         say("warning: the model counts features from 0; the exported one counts the same features from 1")
     if stored.header.features.scale == "l2":
         say("warning: the model divides each row by its length (--scale l2); give the exported one such rows")
+    if stored.header.features.pool is not None:
+        say("warning: the model ranks bags; give the exported one a row of each, as --pool makes them")
     # With two classes LIBLINEAR has one column of weights.
     whole = layout == "liblinear" and positive_label is None
     if isinstance(stored, RankerSet) and whole and stored.classes.size > 2:
@@ -106,6 +110,7 @@ def _json(stored: Model, positive_label: float | None, name: str) -> str:
         "first_feature": 0 if first.zero_based else 1,
         "unit_rows": first.unit_rows,
         "features": {"name": first.header.features.map, **{key: array.tolist() for key, array in arrays.items()}},
+        **({} if first.header.features.pool is None else {"pool": list(first.header.features.pool)}),
         "columns": first.columns(),
         "rankers": [{"label": ranker.header.labels.positive, **_weights(ranker)} for ranker in rankers],
         "header": stored.header.to_json(),

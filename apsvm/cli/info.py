@@ -113,7 +113,9 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
 
 
 def _features(features: Features, width: int, columns: int) -> str:
-    parts = [f"{width:,} features, counted from {0 if features.zero_based else 1}"]
+    parts = [f"{width // features.columns_of_feature:,} features, counted from {0 if features.zero_based else 1}"]
+    if features.pool is not None:
+        parts.append(f"of each bag their {', '.join(features.pool)}: {width:,} columns")
     scales = {
         "maxabs": "each scaled to a largest magnitude of 1",
         "standard": "each scaled to a deviation of 1",
@@ -122,7 +124,7 @@ def _features(features: Features, width: int, columns: int) -> str:
     if features.scale in scales:
         parts.append(scales[features.scale])
     if features.map != "linear":
-        parts.insert(1, f"mapped by {features.map} to {columns:,} columns")
+        parts.insert(len(parts) - (features.scale in scales), f"mapped by {features.map} to {columns:,} columns")
     if features.bias is not None:
         parts.append(f"a constant feature of {features.bias:g}")
     text = "; ".join(parts)

@@ -41,6 +41,23 @@ class Number(ParamType):
         return number
 
 
+class PoolNames(ParamType):
+    """Names of what the rows of a bag are pooled by, with commas between them."""
+
+    name = "pool"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        from apsvm.header import parse_pool
+
+        try:
+            return value if isinstance(value, tuple) else parse_pool(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "min,mean,max"
+
+
 #: A range of more values than this is a mistake.
 _MOST_VALUES = 1000
 

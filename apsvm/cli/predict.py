@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.items import TOP, best_items
+from apsvm.cli.predict_bags import BagOutput, lines_of_rows, write_detections
 from apsvm.cli.reading import how_to_read, read_any_model, score_rows
 from apsvm.cli.shared import BAD_DATA, Failure, printable, refuse_same_file, writing
 from apsvm.data.read_options import ReadOptions
@@ -16,7 +17,7 @@ from apsvm.types import Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.additive import Contributions
-    from apsvm.model import Ranker
+    from apsvm.model import AnyRankerSet, Ranker
 
 
 #: Features that a bare --explain lists.
@@ -44,6 +45,25 @@ class PredictCommand(click.Command):
     help="Behind each score, what the K features that count the most gave to it, as name=value.  "
     f"[default of K: {MOST_EXPLAINED}]",
 )  # fmt: skip
+@click.option("--instances", is_flag=True, help="Of a model of bags (train --latent): a line a row, not a bag.")
+@click.option(
+    "--which", is_flag=True,
+    help="Behind a bag's score the number of the row that decides it, from 1; with --instances, behind a row's, 1 if "
+    "it decides its bag, else 0.",
+)  # fmt: skip
+@click.option(
+    "--boxes", metavar="FILE",
+    help="Where the rows of bags are windows of images: their boxes, xmin ymin xmax ymax a row, as text or .npy. "
+    "Writes detections for apsvm eval-detections; an image's name is the number of its bag.",
+)  # fmt: skip
+@click.option(
+    "--detections", type=click.Choice(["voc", "coco"]),
+    help="Their format: VOC's text (of several classes a file each, in the folder OUT), or COCO's JSON.",
+)  # fmt: skip
+@click.option(
+    "--nms", type=click.FloatRange(0.0, 1.0), metavar="IOU",
+    help="Leave out a box whose IoU with a better one of its image and class is above.  [default: none]",
+)  # fmt: skip
 @how_to_read
 def predict(
     data: str,
@@ -53,6 +73,11 @@ def predict(
     header: bool,
     top: int | None,
     explain: int | None,
+    instances: bool,
+    which: bool,
+    boxes: str | None,
+    detections: str | None,
+    nms: float | None,
     read: ReadOptions,
 ) -> None:
     """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
@@ -70,10 +95,12 @@ def predict(
     all features add up to the score but for a constant. Of a model of several components (--components) they are those
     of the component that gave the score, and component=h stands before them.
 
+    Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent),
+    or of what was made of its rows (train --pool).
+
     Where MODEL ranks items for users (--rows-as-users), a line holds the row's best items, without those that it has,
     as item:score, best first.
     """
-    from apsvm.data.dataset import shown_label
     from apsvm.files import check_writable, write_whole
     from apsvm.model import AnyRankerSet, ItemRanker, Ranker
 
@@ -89,20 +116,48 @@ def predict(
         raise click.UsageError(f"--top is for a model of items, and {model} is {ranker.what}")
     if explain is not None and not isinstance(ranker, Ranker):
         raise click.UsageError(f"--explain is for a model of one ranker, and {model} is {ranker.what}")
+    output = BagOutput(instances=instances, which=which, boxes=boxes, detections=detections, nms=nms)
     if isinstance(ranker, ItemRanker):
         lines = list(best_items(ranker, data, read, top or TOP, ignore_unknown=ignore_unknown))
     else:
-        rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
-        if isinstance(ranker, AnyRankerSet):
-            named = ["\t".join(map(shown_label, ranker.classes.tolist()))] if header else []
-            lines = [*named, *("\t".join(map(repr, row)) for row in scores.tolist())]
+        output.check(ranker, model)
+        if boxes is not None:
+            write_detections(ranker, data, out, read, output, ignore_unknown=ignore_unknown)
+            return
+        if instances:
+            lines = lines_of_rows(ranker, data, read, output, ignore_unknown=ignore_unknown)
         else:
-            lines = [repr(score) for score in scores.tolist()]
-            if explain is not None:
-                explained = _explained(ranker, rows.X, explain, model)
-                lines = ["\t".join([line, *parts]) for line, parts in zip(lines, explained, strict=True)]
+            lines = _lines(ranker, data, model, read, header, explain, which, ignore_unknown=ignore_unknown)
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _lines(
+    ranker: Ranker | AnyRankerSet,
+    data: str,
+    model: str,
+    read: ReadOptions,
+    header: bool,
+    explain: int | None,
+    which: bool,
+    *,
+    ignore_unknown: bool,
+) -> list[str]:
+    """A line for each row that the model ranks, or for each bag."""
+    from apsvm.data.dataset import shown_label
+    from apsvm.model import AnyRankerSet
+
+    rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
+    if isinstance(ranker, AnyRankerSet):
+        named = ["\t".join(map(shown_label, ranker.classes.tolist()))] if header else []
+        return [*named, *("\t".join(map(repr, row)) for row in scores.tolist())]
+    lines = [repr(score) for score in scores.tolist()]
+    if which and rows.deciding is not None:
+        lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]
+    if explain is not None:
+        explained = _explained(ranker, rows.X, explain, model)
+        lines = ["\t".join([line, *parts]) for line, parts in zip(lines, explained, strict=True)]
+    return lines
 
 
 def _explained(ranker: Ranker, X: Matrix, most: int, model: str) -> Iterator[list[str]]:

@@ -47,10 +47,11 @@ _OPTIONS = (
     ),
     click.option(
         "--bag-label",
-        type=click.Choice(["same", "any"]),
+        type=click.Choice(["same", "any", "rows"]),
         default="same",
         show_default=True,
-        help="The label of a bag: that of all its rows; or, any, the highest of theirs.",
+        help="The label of a bag: that of all its rows; or, any, the highest of theirs; or, rows, where its rows have "
+        "different ones each is known by itself, and a bag of its own.",
     ),
 )
 #: Of commands that do not read for a model.
@@ -112,7 +113,7 @@ def read_rows(
     multilabel: bool = False,
     any_base: bool = False,
 ) -> Dataset:
-    """``read_data`` as the options say; failures end the command. Rows of bags that are to be ignored have none.
+    """``read_data`` as the options say; failures end the command.
 
     zero_based, n_features : of the model that the rows are for
     multilabel : whether or not the user said so
@@ -144,7 +145,7 @@ def read_rows(
             bags=bags,
             bag_label="own" if read.ignores_bags else read.bag_label,
         )
-    return replace(dataset, bags=None) if read.ignores_bags else dataset
+    return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 
 
 def read_model(path: str) -> LinearRanker:
@@ -193,19 +194,35 @@ def one_linear_ranker(model: Model, label: float | None, path: str) -> LinearRan
 def rows_for(
     model: Model, path: str, read: ReadOptions, *, ignore_unknown: bool = False, unlabelled: bool = False
 ) -> Dataset:
-    """The rows of ``path`` read the way the model's training file was; ``unlabelled``: a matrix needs no labels."""
+    """The rows of ``path`` read the way the model's training file was; ``unlabelled``: a matrix needs no labels. Of a
+    model that pools bags there is a row for each bag; one of bags by their best rows keeps the rows in theirs; to any
+    other rows stand for themselves."""
+    from apsvm.data.pooling import pooled
+
+    features = model.header.features
+    pool = None if features.pool is None else ",".join(features.pool)
+    takes_bags = pool is not None or model.header.latent
+    if not takes_bags and given_by_user("bags") and not read.ignores_bags:
+        raise click.UsageError("--bags: the model ranks rows, whatever bags they are in")
+    if pool is not None and read.ignores_bags:
+        raise click.UsageError(f"--bags ignore: the model ranks bags (--pool {pool})")
     data = read_rows(
         path,
-        read,
+        read if takes_bags else read.ignoring_bags(),
         zero_based=model.zero_based,
-        n_features=model.width,
+        n_features=model.width // features.columns_of_feature,
         ignore_unknown=ignore_unknown,
         unlabelled=unlabelled,
         multilabel=model.header.labels.several,
     )
     if data.unknown_features:
         say(f"{data.unknown_features} feature values unknown to the model were ignored")
-    return data
+    if features.pool is None:
+        return data
+    if data.bags is None:
+        what = f"the model ranks bags (--pool {pool}), and these rows are in none: bag:INT in text, or --bags FILE"
+        raise Failure(BAD_DATA, f"{data.source}: {what}")
+    return pooled(data, features.pool)
 
 
 def score_rows(
@@ -216,6 +233,9 @@ def score_rows(
     ignore_unknown: bool = False,
     unlabelled: bool = False,
 ) -> tuple[Dataset, NDArray[np.float64]]:
-    """``rows_for``, and the rows' scores: (n,) float64, or (n, k) by a set of k rankers."""
+    """``rows_for`` as the model ranks them, and their scores (``apsvm.model_bags.ranked``)."""
+    from apsvm.model_bags import ranked
+
     data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
-    return data, model.score(data.X)
+    with reading(data.source):
+        return ranked(model, data, by_rows=read.ignores_bags)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.plot import drawing, read_records, require_matplotlib
-from apsvm.cli.reading import how_to_read, read_any_model, read_rows
+from apsvm.cli.reading import how_to_read, read_any_model, rows_for
 from apsvm.cli.run_folder import LOG
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -148,14 +148,7 @@ def _with_rows(run: Run, data: str | None, read: ReadOptions, *, ignore_unknown:
     if data is None:
         read = read.completed(run.command.get("reading", {}))
     model = run.finished[0].model
-    dataset = read_rows(
-        path,
-        read,
-        zero_based=model.zero_based,
-        n_features=model.width,
-        ignore_unknown=ignore_unknown,
-        multilabel=model.header.labels.several,
-    )
+    dataset = rows_for(model, path, read, ignore_unknown=ignore_unknown)
     if dataset.fingerprint != model.header.data.sha256:
         notes.append(
             f"{path}: these are not the rows it was trained on"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.parameters import plain_float
-from apsvm.cli.reading import one_ranker, read_rows, score_rows
+from apsvm.cli.reading import one_ranker, read_rows, rows_for
 from apsvm.cli.shared import BAD_DATA, Failure, reading
 from apsvm.data.read_options import ReadOptions
 from apsvm.files import read_bytes
@@ -103,6 +103,8 @@ def score_data(
     if dataset is None:
         several = any(table.shape[1] > 1 for table in tables.values())
         dataset = read_rows(data, read, zero_based=True, multilabel=several, any_base=True)
+    if dataset.bags is not None and not dataset.ignores_bags:
+        dataset = _of_what_is_scored(dataset, tables)
     for path, table in tables.items():
         columns[path], labels = _columns_of(table, path, dataset, options.positive_label)
         if labels is not None:
@@ -114,23 +116,47 @@ def score_data(
     return Scored(dataset, columns, classes, options, list(dict.fromkeys(meanings)))
 
 
+def _of_what_is_scored(dataset: Dataset, tables: Mapping[str, NDArray[np.float64]]) -> Dataset:
+    """The rows, or where any table has a line for each bag and not for each row, the bags."""
+    from apsvm.data.pooling import pooled
+
+    bags = pooled(dataset, ())
+    n_rows, n_bags = dataset.X.shape[0], bags.X.shape[0]
+    lines = {len(table) - at for table in tables.values() for at in ((0, 1) if table.shape[1] > 1 else (0,))}
+    return bags if n_bags in lines and n_rows not in lines else dataset
+
+
 def _scored_by_models(
     data: str, rankers: Mapping[str, Ranker | AnyRankerSet], read: ReadOptions, *, ignore_unknown: bool
 ) -> tuple[Dataset | None, dict[str, NDArray[np.float64]]]:
     """The rows, read once for all models of the same features, and the models' scores by path; None without models."""
-    datasets: dict[tuple[bool, int, bool], Dataset] = {}
+    from apsvm.model_bags import ranked
+
+    datasets: dict[tuple[bool, int, bool, tuple[str, ...] | None, bool], Dataset] = {}
+    result: Dataset | None = None
     columns: dict[str, NDArray[np.float64]] = {}
     for path, ranker in rankers.items():
-        features = (ranker.zero_based, ranker.width, ranker.header.labels.several)
-        if features in datasets:
-            columns[path] = ranker.score(datasets[features].X)
-            continue
-        if datasets and data == "-":
-            raise Failure(
-                BAD_DATA, f"{path}: it has other features than {next(iter(rankers))}, and standard input is read once"
-            )
-        datasets[features], columns[path] = score_rows(ranker, data, read, ignore_unknown=ignore_unknown)
-    return next(iter(datasets.values()), None), columns
+        features = (
+            ranker.zero_based,
+            ranker.width,
+            ranker.header.labels.several,
+            ranker.header.features.pool,
+            ranker.header.latent,
+        )
+        if features not in datasets:
+            if datasets and data == "-":
+                raise Failure(
+                    BAD_DATA,
+                    f"{path}: it has other features than {next(iter(rankers))}, and standard input is read once",
+                )
+            datasets[features] = rows_for(ranker, data, read, ignore_unknown=ignore_unknown)
+        with reading(data):
+            of_this_model, columns[path] = ranked(ranker, datasets[features], by_rows=read.ignores_bags)
+        result = result or of_this_model
+        first = next(iter(columns))
+        if len(columns[path]) != len(columns[first]):
+            raise click.UsageError(f"of {first} and {path} one ranks bags and the other their rows")
+    return result, columns
 
 
 def _read_scores(path: str) -> NDArray[np.float64]:

@@ -39,12 +39,14 @@ from apsvm.cli.trainer_options import (
 )
 from apsvm.cli.training import (
     bad_data,
+    check_bag_options,
     check_data,
     check_inputs,
     check_output,
     described,
     feature_options,
     label_options,
+    pool_option,
     read_to_train,
     signals_caught,
     training_options,
@@ -113,6 +115,7 @@ class TrainCommand(click.Command):
     help=f"Write the model and the log into this folder, new or without a run, as {MODEL} and {LOG}: apsvm report "
     "makes a page of them.",
 )  # fmt: skip
+@pool_option(multiple=False)
 @training_options
 @config_option
 def train(data: str, model: str | None, read: ReadOptions, **given: Any) -> int:
@@ -155,10 +158,9 @@ class _Run:
             if data == "-":
                 raise click.UsageError("DATA is standard input: name the MODEL to write")
             model = f"{os.path.basename(os.path.normpath(data))}.model"
-        labels = label_options(given, trainer)
-        run = cls(
-            data, _model_names(model, trainer.names), read, trainer, labels, feature_options(given, trainer), given
-        )
+        check_bag_options(read, given)
+        labels, features = label_options(given, trainer), feature_options(given, trainer, given["pool"])
+        run = cls(data, _model_names(model, trainer.names), read, trainer, labels, features, given)
         run._check()
         return run
 
@@ -262,6 +264,7 @@ class _Run:
 
     def _validation(self, dataset: Dataset) -> tuple[Dataset, Target] | None:
         from apsvm.data.labels import Takes, decide
+        from apsvm.trainers.fitting import bags_settled
 
         path = self.given["validation"]
         if path is None:
@@ -279,6 +282,7 @@ class _Run:
         if rows.unknown_features and not self.given["quiet"]:
             say(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")
         with reading(rows.source):
+            rows = bags_settled(rows, self.trainer, self.features.pool)
             return rows, decide(rows, takes, self.labels)
 
     def _trained(self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int]) -> Iterator[tuple[Outcome, Model]]:

@@ -12,7 +12,7 @@ import click
 
 from apsvm.cli.completion import FeatureMapName
 from apsvm.cli.config import CONFIG_FILE
-from apsvm.cli.parameters import Number
+from apsvm.cli.parameters import Number, PoolNames
 from apsvm.cli.reading import how_to_read_anew, read_rows
 from apsvm.cli.shared import BAD_DATA, INTERRUPTED, TERMINATED, Failure, reading, refuse_same_file, say, writing
 from apsvm.data.read_options import ReadOptions
@@ -77,6 +77,27 @@ def training_options(command: CommandT) -> CommandT:
     return command
 
 
+def pool_option(*, multiple: bool) -> Callable[[CommandT], CommandT]:
+    """The option ``--pool``."""
+    return click.option(
+        "--pool",
+        type=PoolNames(),
+        multiple=multiple,
+        help="Make a row of each bag (bag:, --bags) first: each feature's min, mean or max in the bag, or several of "
+        "them, min,mean,max." + (" May be given more than once: each is tried." if multiple else ""),
+    )
+
+
+def check_bag_options(read: ReadOptions, given: JsonObject) -> None:
+    """Ends the command for options on bags that do not go together."""
+    if read.ignores_bags and (given["pool"] or read.bag_label != "same"):
+        raise click.UsageError("--bags ignore takes every row for itself: leave out --pool and --bag-label")
+    if read.bag_label == "any" and given["positive_label"] is not None:
+        raise click.UsageError(
+            "--bag-label any gives a bag the highest label of its rows: --relevant-from goes with it"
+        )
+
+
 def label_options(given: JsonObject, trainer: AnyTrainer) -> LabelOptions:
     """What was said of the labels; ends the command where it does not go with the trainer."""
     from apsvm.data.labels import LabelOptions
@@ -90,16 +111,19 @@ def label_options(given: JsonObject, trainer: AnyTrainer) -> LabelOptions:
     return options
 
 
-def feature_options(given: JsonObject, trainer: AnyTrainer) -> FeatureOptions:
-    """What was said of the features; ends the command where it does not go with the trainer."""
+def feature_options(given: JsonObject, trainer: AnyTrainer, pool: tuple[str, ...] | None = None) -> FeatureOptions:
+    """What was said of the features, and of the rows of a bag, ``pool``; ends the command where it does not go with the
+    trainer."""
     from apsvm.trainers.fitting import FeatureOptions
 
     if given["scale"] != "none" and trainer.scaling_refusal is not None:
         raise click.UsageError(trainer.scaling_refusal)
     if given["features"] != "linear" and trainer.features_refusal is not None:
         raise click.UsageError(trainer.features_refusal)
+    if pool is not None and trainer.takes_bags:
+        raise click.UsageError("--pool makes a row of each bag, and this training is of the rows in bags: give one")
     return FeatureOptions(
-        features=given["features"], scale=given["scale"], bias=given["bias"] if given["bias"] >= 0 else None
+        features=given["features"], scale=given["scale"], bias=given["bias"] if given["bias"] >= 0 else None, pool=pool
     )
 
 

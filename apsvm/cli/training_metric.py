@@ -47,15 +47,17 @@ def of_training_rows(dataset: Dataset, model: Ranker | AnyRankerSet) -> Evaluati
     from apsvm.metrics.classes import evaluate_classes
     from apsvm.metrics.evaluate import evaluate
     from apsvm.model import Ranker
+    from apsvm.model_bags import ranked
 
     metric = trained_metric(model.header.metric)
+    dataset, scores = ranked(model, dataset)
     if not isinstance(model, Ranker):
         labels = np.stack([dataset.have(label) for label in model.classes], axis=1)
-        return evaluate_classes([metric, "AP"], model.score(dataset.X), labels, model.classes, groups=dataset.groups)
+        return evaluate_classes([metric, "AP"], scores, labels, model.classes, groups=dataset.groups)
     target = recall(dataset, model.header.labels)
     return evaluate(
         [metric, "AP"] if target.grades is None else [metric],
-        model.score(dataset.X),
+        scores,
         target.judgements,
         dataset.groups,
         relevant_from=target.lowest_relevant,

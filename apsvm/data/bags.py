@@ -9,18 +9,21 @@ O(n log n).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, Dataset, LabelSets, shown_label
 
 #: How a bag comes by its label: its rows share it; it is the highest of theirs (all of them where rows have several);
-#: or nobody asks, and rows keep their own.
-BAG_LABELS = ("same", "any", "own")
+#: or a bag whose rows have different ones is known row by row, and each of these is a bag of its own; or nobody asks,
+#: and rows keep their own.
+BAG_LABELS = ("same", "any", "rows", "own")
 
 Integers: TypeAlias = NDArray[np.int64]
+T = TypeVar("T", np.bool_, np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +68,13 @@ class Bags:
     def n_bags(self) -> int:
         return self.ids.size
 
+    def best(self, values: NDArray[T]) -> NDArray[T]:
+        """The highest of ``values`` (n,), of the rows as they stand in the file, in each bag : (n_bags,)."""
+        result: NDArray[T] = np.maximum.reduceat(
+            values if self.order is None else values[self.order], self.offsets[:-1]
+        )
+        return result
+
     @property
     def first(self) -> Integers:
         """The first row of each bag : (n_bags,) int64."""
@@ -82,11 +92,30 @@ class Bags:
         return result
 
 
+def deciding_rows(bags: Bags, scores: NDArray[np.float64]) -> Integers:
+    """(n_bags,) int64: the row of each bag with the highest of the ``scores`` (n,), of equal ones the first; rows are
+    counted as they stand in the file."""
+    order, best = bags.order, np.empty(bags.n_bags, dtype=np.int64)
+    in_order = np.ascontiguousarray(scores if order is None else scores[order])
+    _kernels.best_of_bags(in_order, bags.offsets, best, 1)
+    return best if order is None else order[best]
+
+
 def bags_of(dataset: Dataset) -> Bags | None:
-    """The bags of its rows; None where it has none."""
-    if dataset.bags is None:
+    """The bags of its rows; None where it has none, or they are ignored."""
+    if dataset.bags is None or dataset.ignores_bags:
         return None
     return Bags.of_rows(dataset.bags, dataset.relevance, dataset.groups)
+
+
+def rows_of_bags(dataset: Dataset, which: Integers) -> Integers:
+    """The rows, ascending, of the bags ``which`` (m,) int64, numbered as ``Bags`` does; without bags, of the rows."""
+    bags = bags_of(dataset)
+    if bags is None:
+        return which
+    chosen = np.zeros(bags.n_bags, dtype=np.bool_)
+    chosen[which] = True
+    return np.flatnonzero(chosen[bags.bag_of_row])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,18 +150,37 @@ def with_bags(dataset: Dataset, ids: Integers | None, places: Places, rule: str 
         raise ValueError(f"expected a rule for the labels of bags of {', '.join(BAG_LABELS)}, found {rule!r}")
     if ids is None or rule == "own":
         return replace(dataset, bags=ids)
+    if rule == "rows":
+        ids = _parted(dataset, ids)
     bags = Bags.of_rows(ids, dataset.relevance, dataset.groups)
     bag = bags.bag_of_row
     first = bags.first[bag]
     _require_alike("qid", dataset.groups, first, ids, places)
     _require_alike("cost", dataset.costs, first, ids, places)
-    if rule == "same":
+    if rule in ("same", "rows"):
         _require_one_label(dataset, first, ids, places)
         return replace(dataset, bags=ids)
     if dataset.label_sets is not None:
         return replace(dataset, bags=ids, label_sets=_united(dataset.label_sets, bags, bag))
-    labels = dataset.relevance if bags.order is None else dataset.relevance[bags.order]
-    return replace(dataset, bags=ids, relevance=np.maximum.reduceat(labels, bags.offsets[:-1])[bag])
+    return replace(dataset, bags=ids, relevance=bags.best(dataset.relevance)[bag])
+
+
+def _parted(dataset: Dataset, ids: Integers) -> Integers:
+    """The bags with each row of those whose rows have different labels as a bag of its own, of a new number."""
+    bags = Bags.of_rows(ids, dataset.relevance)
+    bag = bags.bag_of_row
+    first = bags.first[bag]
+    differs = (
+        dataset.relevance != dataset.relevance[first]
+        if dataset.label_sets is None
+        else _sets_differ(dataset.label_sets, first)
+    )
+    mixed = np.zeros(bags.n_bags, dtype=np.bool_)
+    mixed[bag[differs]] = True
+    alone = np.flatnonzero(mixed[bag])
+    result = ids.copy()
+    result[alone] = np.setdiff1d(np.arange(ids.size + alone.size), ids)[: alone.size]
+    return result
 
 
 def ids_of_offsets(numbers: Integers, n: int) -> Integers | None:
@@ -166,7 +214,10 @@ def _require_one_label(dataset: Dataset, first: Integers, ids: Integers, places:
         return
     row = int(differs.argmax())
     here, there = (_labels_of(dataset, at) for at in (row, int(first[row])))
-    more = "; --bag-label any gives a bag the highest label of its rows, --bags ignore leaves bags out of account"
+    more = (
+        "; --bag-label any gives a bag the highest label of its rows, rows makes each of them a bag, --bags ignore "
+        "leaves bags out of account"
+    )
     raise _at_odds(row, int(first[row]), here, there, ids, places, more)
 
 

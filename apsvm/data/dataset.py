@@ -89,6 +89,10 @@ class Dataset:
         Entries dropped because the model does not know their feature.
     label_sets : the labels where a row may have several or none; None if each row has one
     bags : (n,) int64, the number of each row's bag (``apsvm.data.bags``), or None if the rows are in none
+    ignores_bags : whether rows stand for themselves all the same; only that no fold parts a bag is left of it
+    pool, instances : what its rows were pooled by, where each was a bag, and how many rows those bags had
+        (``apsvm.data.pooling``); else None
+    deciding : (n,) int64, which of those each row is, where one of them stands for its bag; else None
     """
 
     X: Matrix
@@ -101,6 +105,10 @@ class Dataset:
     unknown_features: int
     label_sets: LabelSets | None = None
     bags: NDArray[np.int64] | None = None
+    ignores_bags: bool = False
+    pool: tuple[str, ...] | None = None
+    instances: int | None = None
+    deciding: NDArray[np.int64] | None = None
 
     @property
     def n_values(self) -> int:

@@ -73,9 +73,14 @@ def shown(box: Iterable[float]) -> str:
 
 
 def files_in(folder: str, suffix: str) -> list[tuple[str, str]]:
-    """Stem and path of the folder's files of this suffix (any case), by name. Raises DataError if there are none or two
-    have one stem, OSError."""
-    names = sorted(name for name in os.listdir(folder) if name.lower().endswith(suffix) and not name.startswith("."))
+    """Stem and path of the folder's files of this suffix (any case), by name; hidden ones are passed over. Raises
+    DataError if there are none or two have one stem, OSError."""
+    with os.scandir(folder) as entries:
+        names = sorted(
+            entry.name
+            for entry in entries
+            if entry.name.lower().endswith(suffix) and not entry.name.startswith(".") and entry.is_file()
+        )
     if not names:
         raise DataError(f"{folder}: expected files *{suffix} in this folder, found none")
     result: dict[str, str] = {}

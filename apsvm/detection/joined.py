@@ -27,6 +27,7 @@ class Joined:
     images, classes : the names behind all the numbers below
     objects : m objects
     systems : detections, a system each
+    only_detected : how many of the images the objects' side does not have
     left_out : how many detections of each system are in images that were not asked for
     relative : whether coordinates are shares of the image's sides, and not pixels
     """
@@ -35,6 +36,7 @@ class Joined:
     classes: tuple[str, ...]
     objects: Objects
     systems: tuple[Detections, ...]
+    only_detected: int
     left_out: tuple[int, ...]
     relative: bool
 
@@ -69,14 +71,15 @@ def join(objects: Objects, systems: Sequence[Detections], images: Sequence[str] 
             class_numbers[name] = len(class_numbers)
         selected.append(system)
     names, classes = tuple(image_numbers), tuple(class_numbers)
-    sizes = np.concatenate([objects.sizes, np.full((len(names) - len(objects.images), 2), np.nan)])
+    only_detected = len(names) - len(objects.images)
+    sizes = np.concatenate([objects.sizes, np.full((only_detected, 2), np.nan)])
     objects = dataclasses.replace(objects, images=names, classes=classes, sizes=sizes)
     renumbered = [_renumbered(system, image_numbers, class_numbers) for system in selected]
     relative = bool((objects.boxes >= 0).all() and (objects.boxes <= 1).all())
     parts: list[Objects | Detections] = [objects, *renumbered]
     for part in parts:
         _check_boxes(part, sizes, relative=relative, source=objects.source)
-    return Joined(names, classes, objects, tuple(renumbered), tuple(left_out), relative)
+    return Joined(names, classes, objects, tuple(renumbered), only_detected, tuple(left_out), relative)
 
 
 def _only(objects: Objects, images: Sequence[str]) -> Objects:
@@ -89,6 +92,9 @@ def _only(objects: Objects, images: Sequence[str]) -> Objects:
     new = np.full(len(numbers), -1, dtype=np.int64)
     new[wanted] = np.arange(wanted.size)
     rows = np.flatnonzero(new[objects.of_image] >= 0)
+    image_ids = objects.image_ids
+    if image_ids is not None:
+        image_ids = {name: int(new[number]) for name, number in image_ids.items() if new[number] >= 0}
     return dataclasses.replace(
         objects,
         images=tuple(images),
@@ -99,6 +105,7 @@ def _only(objects: Objects, images: Sequence[str]) -> Objects:
         difficult=objects.difficult[rows],
         crowd=objects.crowd[rows],
         places=tuple(objects.places[row] for row in rows.tolist()),
+        image_ids=image_ids,
     )
 
 

@@ -14,7 +14,7 @@ repeated in Python is the place of a detection in its image, not detections.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,8 +26,6 @@ from apsvm.detection.boxes import iou, places_in
 
 RIGHT, WRONG, LEFT_OUT = 1, 0, -1
 _AT_ONCE = 1 << 20  # pairs whose IoU is computed at a time
-#: COCO's matches need an IoU of at most this, so that two equal boxes match at a threshold of 1.
-_ALMOST_ONE = 1 - 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,11 +61,9 @@ def match_voc(
 ) -> Matches:
     """thresholds : (T,) of IoU; counted : (m,) bool, the objects that are to be found; considered : (n,) bool, the
     detections that are not left out from the start. The objects and detections have one numbering."""
-    pairs = _overlapping(objects, detections, float(thresholds.min()), convention, crowds_apart=False)
-    # the best object of each detection
-    pairs = pairs.take(np.lexsort((pairs.object, -pairs.overlap, pairs.detection)))
-    pairs = pairs.take(_firsts(pairs.detection))
-    pairs = pairs.take(considered[pairs.detection])
+    least = float(thresholds.min())
+    parts = _overlapping(objects, detections, considered, least, convention, crowds_apart=False)
+    pairs = _together(_best_of_each_detection(part) for part in parts)
     outcomes = np.tile(np.where(considered, WRONG, LEFT_OUT).astype(np.int8), (thresholds.size, 1))
     found = np.zeros((thresholds.size, counted.size), dtype=np.bool_)
     place = np.argsort(np.argsort(-detections.scores, kind="stable"))
@@ -92,9 +88,8 @@ def match_coco(
     considered: Flags,
 ) -> Matches:
     """As `match_voc`."""
-    thresholds = np.minimum(thresholds, _ALMOST_ONE)
-    pairs = _overlapping(objects, detections, float(thresholds.min()), convention, crowds_apart=True)
-    pairs = pairs.take(considered[pairs.detection])
+    least = float(thresholds.min())
+    pairs = _together(_overlapping(objects, detections, considered, least, convention, crowds_apart=True))
     outcomes = np.tile(np.where(considered, WRONG, LEFT_OUT).astype(np.int8), (thresholds.size, 1))
     taken = np.zeros((thresholds.size, counted.size), dtype=np.bool_)
     for turn in _turns(pairs, detections, counted):
@@ -141,25 +136,37 @@ def _firsts(values: Counts) -> Counts:
     return np.flatnonzero(changes)
 
 
+def _best_of_each_detection(pairs: _Pairs) -> _Pairs:
+    """Of each detection the pair of highest IoU, the first object of equals."""
+    pairs = pairs.take(np.lexsort((pairs.object, -pairs.overlap, pairs.detection)))
+    return pairs.take(_firsts(pairs.detection))
+
+
+def _together(parts: Iterable[_Pairs]) -> _Pairs:
+    nothing = _Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    return _Pairs(*map(np.concatenate, zip(nothing, *parts, strict=True)))
+
+
 def _overlapping(
-    objects: Objects, detections: Detections, least: float, convention: str, *, crowds_apart: bool
-) -> _Pairs:
-    """All pairs of one image and class whose IoU is at least ``least``, in the order of the detections."""
+    objects: Objects, detections: Detections, considered: Flags, least: float, convention: str, *, crowds_apart: bool
+) -> Iterator[_Pairs]:
+    """All pairs of one image and class whose IoU is at least ``least``, in the order of the detections, those of some
+    detections at a time."""
     order = np.argsort(_groups(objects), kind="stable")
-    in_order, wanted = _groups(objects)[order], _groups(detections)
+    in_order = _groups(objects)[order]
+    rows = np.flatnonzero(considered)
+    wanted = _groups(detections)[rows]
     begins = np.searchsorted(in_order, wanted, side="left")
     counts = np.searchsorted(in_order, wanted, side="right") - begins
     up_to = np.concatenate([[0], np.cumsum(counts)])
-    result = [_Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     first = 0
-    while first < counts.size:
+    while first < rows.size:
         last = max(first + 1, int(np.searchsorted(up_to, up_to[first] + _AT_ONCE, side="right")) - 1)
         n = counts[first:last]
         within = np.arange(up_to[last] - up_to[first]) - np.repeat(up_to[first:last] - up_to[first], n)
-        detection = np.repeat(np.arange(first, last), n)
+        detection = np.repeat(rows[first:last], n)
         of_object = order[np.repeat(begins[first:last], n) + within]
         crowd = objects.crowd[of_object] if crowds_apart else None
         overlap = iou(detections.boxes[detection], objects.boxes[of_object], convention, crowd)
-        result.append(_Pairs(detection, of_object, overlap).take(overlap >= least))
+        yield _Pairs(detection, of_object, overlap).take(overlap >= least)
         first = last
-    return _Pairs(*map(np.concatenate, zip(*result, strict=True)))

@@ -75,13 +75,14 @@ class DetectionMetric:
     name : canonical
     rule : ``voc`` or ``coco``, which detection finds which object
     thresholds : of IoU, rising, in (0, 1]; AP is the mean over them
-    average : what is computed from the ranking
+    average : what is computed from the ranking, and in words
     """
 
     name: str
     rule: str
     thresholds: tuple[float, ...]
     average: Metric
+    in_words: str
 
 
 def parse_metric(name: str) -> DetectionMetric:
@@ -98,11 +99,12 @@ def parse_metric(name: str) -> DetectionMetric:
         thresholds = _COCO_THRESHOLDS if threshold is None else (threshold,)
         full = {None: "AP(coco)", 0.5: "AP50", 0.75: "AP75"}.get(threshold)
         full = full or f"AP(coco)@{number_in_name(threshold or 0.0)}"
-        return DetectionMetric(full, "coco", thresholds, _Interpolated(101))
-    average = _Interpolated(11) if kind == "voc2007" else AveragePrecisionVOC2010()
+        return DetectionMetric(full, "coco", thresholds, _Interpolated(101), "mean of 101 recall points")
     threshold = threshold or _USUAL_THRESHOLD
-    suffix = "" if threshold == _USUAL_THRESHOLD else f"@{number_in_name(threshold)}"
-    return DetectionMetric(f"AP({kind}){suffix}", "voc", (threshold,), average)
+    full = f"AP({kind})" + ("" if threshold == _USUAL_THRESHOLD else f"@{number_in_name(threshold)}")
+    if kind == "voc2007":
+        return DetectionMetric(full, "voc", (threshold,), _Interpolated(11), "mean of 11 recall points")
+    return DetectionMetric(full, "voc", (threshold,), AveragePrecisionVOC2010(), "area under the precision envelope")
 
 
 def _threshold(name: str, written: str) -> float:
@@ -165,7 +167,8 @@ class Rows:
             repeats = times[:, self.of_image]
             rows = np.repeat(np.tile(rows, len(times)), repeats.ravel())
             number = self.of_class[rows] + n_classes * np.repeat(np.arange(len(times)), repeats.sum(axis=1))
-        numbers, codes = np.unique(number, return_inverse=True)
+        begins = np.diff(number, prepend=-1) > 0  # the numbers rise
+        numbers, codes = number[begins], np.cumsum(begins) - 1
         table = RankingTable.from_checked(
             self.scores[rows], self.relevant[rows], None, _TABLE_TIES[ties],
             codes=codes, n_rankings=numbers.size, ranked=self.ranked[rows], in_order=True,

@@ -7,6 +7,7 @@ query. ``RankNCG`` is ``--loss wmw`` and ``WARPRanker`` ``--loss warp``: rankers
 ``DirectLossRanker`` are ``--loss 'direct(…)'``. ``estimator_for`` makes one for any other trainer.
 """
 
+from apsvm.estimators.bags import stack_bags
 from apsvm.estimators.base import WeakRankerWarning
 from apsvm.estimators.made import DirectLossClassifier, DirectLossRanker, estimator_for
 from apsvm.estimators.portfolio import APSVMClassifierCV, APSVMRankerCV
@@ -25,4 +26,5 @@ __all__ = [
     "WARPRanker",
     "WeakRankerWarning",
     "estimator_for",
+    "stack_bags",
 ]

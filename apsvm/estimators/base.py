@@ -26,15 +26,18 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from apsvm.data.bags import Bags
 from apsvm.data.component_rows import scores_of
 from apsvm.data.dataset import Dataset
 from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
 from apsvm.data.labels import Target
+from apsvm.data.pooling import pooled_rows
+from apsvm.estimators.bags import bags_in, each_alone, of_bags
 from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
-from apsvm.header import Header
+from apsvm.header import Header, parse_pool
 from apsvm.model import ComponentRanker, LinearRanker, ModelError, Ranker
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit, installed
@@ -61,6 +64,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     _draws: ClassVar[bool] = False
     #: What helps where a training stopped early.
     _remedy: ClassVar[str] = "raise time_limit, or what else it stopped at"
+    #: A parameter where the estimator has it.
+    pool: str | None = None
 
     coef_: NDArray[np.float64]
     intercept_: float | NDArray[np.float64]
@@ -81,7 +86,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def decision_function(self, X: Matrix) -> NDArray[np.float64]:
         """The scores of the rows of X (n, n_features_in_), the higher the more relevant: (n,) float64."""
         check_is_fitted(self)
-        return self._scores(validate_data(self, X, reset=False, **FEATURES))
+        return self._as_decided(self._scores(validate_data(self, X, reset=False, **FEATURES)))
 
     def to_model(self) -> Ranker:
         """The model, to be saved (``.save(path)``) and used by ``apsvm predict`` and ``apsvm eval``."""
@@ -147,6 +152,10 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _announce(self, target: Target) -> None:
         """What the log is told of the labels before a training."""
 
+    def _as_decided(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The model's scores as ``decision_function`` gives them."""
+        return scores
+
     def _weights(self) -> tuple[NDArray[np.float64], float]:
         """What scores relevance: the weights (n_features_in_,), and the constant."""
         return self.coef_.ravel(), float(np.ravel(self.intercept_)[0])
@@ -180,12 +189,15 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         with in_words_of_python(self._trainer.Settings, str(loss)):
             return self._trainer(loss, settings)
 
-    def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None) -> Self:
+    def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> Self:
         plan = self._plan()
         X, target = self._read(X, y, plan)
+        ids = self._bags_kept(plan.loss_name, X, y, qid, sample_weight, bags) if plan.takes_bags else None
+        if ids is None:
+            X, target, qid, sample_weight = self._with_bags(self._pool(), X, target, y, qid, sample_weight, bags)
         counted = self._counted(X, qid, sample_weight, by_query=plan.uses_queries)
         self._refuse(plan, counted)
-        fit = self._training(X, target, counted, plan)
+        fit = self._training(X, target, counted, plan, ids)
         self._require_both(fit.target.of(fit.selection))
         with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
             fit = fit.prepared()
@@ -199,7 +211,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         assert isinstance(model, Ranker)
         assert isinstance(outcome.w, np.ndarray)
         if fit.features.bias is None:
-            model = at_level(model, self._free_constant(data, scores_of(data.rows, outcome.w)))
+            scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of(data.rows, outcome.w)
+            model = at_level(model, self._free_constant(data, scores))
         self._keep(replace(model, header=self._header_of(model.header, counted)))
         if not outcome.as_asked:
             self._warn(outcome)
@@ -208,7 +221,9 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=3)
         return self
 
-    def _training(self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer) -> Fit:
+    def _training(
+        self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer, bags: NDArray[np.int64] | None
+    ) -> Fit:
         every_row_once = np.array_equal(counted.members, np.arange(X.shape[0]))
         dataset = Dataset(
             X=X,
@@ -219,12 +234,13 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             source="",
             fingerprint="",
             unknown_features=0,
+            bags=bags,
         )
         return Fit(
             dataset,
             plan,
             target,
-            FeatureOptions(features=self._map_name(), bias=self._trained_constant(plan)),
+            FeatureOptions(features=self._map_name(), bias=self._trained_constant(plan), pool=self._pool()),
             selection=None if every_row_once else counted.members,
             query_weights=counted.query_weights,
         )
@@ -264,6 +280,64 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             )
         )
 
+    def _pool(self) -> tuple[str, ...] | None:
+        """The parameter ``pool``, checked."""
+        if self.pool is None:
+            return None
+        if not isinstance(self.pool, str):
+            raise TypeError(f"pool is some of min, mean, max, with commas between them, or None, found {self.pool!r}")
+        return parse_pool(self.pool)
+
+    def _with_bags(
+        self,
+        pool: tuple[str, ...] | None,
+        X: Matrix,
+        target: Target,
+        y: Column,
+        qid: Column,
+        sample_weight: Column,
+        bags: Column,
+    ) -> tuple[Matrix, Target, Column, Column]:
+        """X, the target, qid and sample_weight, a row a bag where bags are pooled. Raises ValueError."""
+        if bags is None:
+            if pool is not None:
+                raise ValueError(
+                    f"{type(self).__name__} pools the rows of a bag: pass bags, one a row. In searches and "
+                    "cross-validation sklearn.set_config(enable_metadata_routing=True) takes them to each fold"
+                )
+            return X, target, qid, sample_weight
+        if pool is None:
+            raise ValueError(
+                "bags: say what becomes of the rows of a bag: latent=True, pool='mean', pool='min,mean,max'"
+            )
+        by_bag = bags_in(bags, X.shape[0])
+        of_bags("y", y, by_bag)
+        return (
+            pooled_rows(X, by_bag, pool),
+            target.of(by_bag.first),
+            None if qid is None else of_bags("qid", qid, by_bag),
+            None if sample_weight is None else of_bags("sample_weight", sample_weight, by_bag),
+        )
+
+    def _bags_kept(
+        self, loss: str, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column
+    ) -> NDArray[np.int64]:
+        """(n,) int64, the bag of each row, for a training on bags by their rows. Raises ValueError."""
+        if self._pool() is not None:
+            raise ValueError("pool makes a row of each bag, and latent=True trains on the rows of bags: give one")
+        if bags is None:
+            raise ValueError(
+                f"{type(self).__name__}(latent=True) trains on bags: pass bags, one a row. In searches and "
+                "cross-validation sklearn.set_config(enable_metadata_routing=True) takes them to each fold"
+            )
+        if sample_weight is not None and loss != "zero-one":
+            raise ValueError("sample_weight is of rows, and latent=True trains on bags: only loss 'zero-one' takes it")
+        by_bag = bags_in(bags, X.shape[0])
+        for name, values in (("y", y), ("qid", qid), ("sample_weight", sample_weight)):
+            if values is not None:
+                of_bags(name, values, by_bag)
+        return by_bag.bag_of_row
+
     def _map_name(self) -> str:
         """The parameter ``features``, checked."""
         if not isinstance(self.features, str):
@@ -295,7 +369,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         names = cls._get_param_names()
         recorded = {name: value for name, value in cls._parameters(model).items() if name in names}
         estimator = cls(**{**recorded, **parameters})
-        estimator.n_features_in_ = model.width
+        estimator.n_features_in_ = model.width // header.features.columns_of_feature
         if header.features.names is not None:
             estimator.feature_names_in_ = np.array(header.features.names, dtype=object)
         estimator._keep(replace(model, coef=model.coef.copy()))
@@ -319,13 +393,25 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         if header.seed or (header.seed is not None and cls._draws):
             parameters["random_state"] = header.seed
         parameters["features"] = header.features.map
+        if header.features.pool is not None:
+            parameters["pool"] = ",".join(header.features.pool)
         if header.labels.kind == "threshold":
             parameters["relevant_from"] = header.labels.relevant_from
         return parameters
 
-    def _score(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None) -> float:
+    def _score(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> float:
         X, target = self._read_again(X, y)
-        plan = self._judge()
+        pool, plan = self._header.features.pool, self._judge()
+        best_of: Bags | None = None
+        if self._header.latent:
+            best_of = bags_in(self._bags_kept(self._header.loss, X, y, qid, sample_weight, bags), X.shape[0])
+            target = target.of(best_of.first)
+            qid, sample_weight = (
+                None if values is None else of_bags(name, values, best_of)
+                for name, values in (("qid", qid), ("sample_weight", sample_weight))
+            )
+        else:
+            X, target, qid, sample_weight = self._with_bags(pool, X, target, y, qid, sample_weight, bags)
         by_query = plan is None or plan.uses_queries
         if qid is None and by_query and self.n_queries_ + self.n_queries_skipped_ > 1:
             raise ValueError(
@@ -333,9 +419,12 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
                 "is to be scored without: pass qid here too (all alike for one ranking of all rows). In searches and "
                 "cross-validation sklearn.set_config(enable_metadata_routing=True) takes it to the score of each fold"
             )
-        counted = self._counted(X, qid, sample_weight, by_query=by_query)
         loss = getattr(plan, "loss", None)
-        return trained_measure(self._header.metric, loss, self._scores(X), target, counted)
+        scores = self._scores_of_pooled(X)
+        if best_of is not None:
+            scores = best_of.best(scores)
+        counted = self._counted(scores[:, None], qid, sample_weight, by_query=by_query)
+        return trained_measure(self._header.metric, loss, scores, target, counted)
 
     def _judge(self) -> AnyTrainer | None:
         """The plan whose loss ``score`` is about; None where the header's metric has to do."""
@@ -349,6 +438,11 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return count_rows(X.shape[0], qid, sample_weight, by_query=by_query)
 
     def _scores(self, X: Matrix) -> NDArray[np.float64]:
+        """Of rows as ``fit`` takes them, each as a bag of its own where bags are pooled."""
+        pool = self._header.features.pool
+        return self._scores_of_pooled(X if pool is None else each_alone(X, pool))
+
+    def _scores_of_pooled(self, X: Matrix) -> NDArray[np.float64]:
         return self.to_model().score(X, threads=effective_n_jobs(self.n_jobs))
 
     def _warn(self, outcome: Outcome) -> None:

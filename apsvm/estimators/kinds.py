@@ -52,7 +52,9 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     def decision_function(self, X: Matrix) -> NDArray[np.float64]:
         """The scores of the rows of X (n, n_features_in_): (n,) float64, the higher the more likely of the second of
         ``classes_``, which is the positive one unless ``pos_label`` names the first."""
-        scores = super().decision_function(X)
+        return super().decision_function(X)
+
+    def _as_decided(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return scores if self._sign > 0.0 else -scores
 
     def predict(self, X: Matrix) -> AnyArray:

@@ -87,7 +87,7 @@ class _Portfolio(ByQuery):
             unknown_features=0,
         )
 
-    def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None) -> Self:
+    def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> Self:
         from apsvm.selection.portfolio import PortfolioSearch
 
         metrics = self._metrics()
@@ -150,7 +150,7 @@ class _Portfolio(ByQuery):
     def _constant(self, model: Ranker, X: Matrix, target: Target) -> float:
         return 0.0
 
-    def _score(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None) -> float:
+    def _score(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> float:
         X, target = self._read_again(X, y)
         if qid is None and self.n_queries_ + self.n_queries_skipped_ > 1:
             raise ValueError(

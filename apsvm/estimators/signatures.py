@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from apsvm.estimators.base import LinearEstimator
+from apsvm.data.bags import deciding_rows
+from apsvm.data.pooling import pooled_rows
+from apsvm.estimators.bags import bags_in
+from apsvm.estimators.base import FEATURES, LinearEstimator
 from apsvm.types import Matrix
 
 
@@ -69,6 +74,15 @@ class ByQuery(LinearEstimator):
         """
         return self._score(X, y, qid)
 
+    def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
+        """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
+        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors as of ``bag_scores``."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **FEATURES)
+        if self._header.features.pool is not None:
+            raise ValueError(f"{type(self).__name__} pools the rows of a bag: none of them decides alone")
+        return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
+
     if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
 
         def set_fit_request(self, *, qid: bool | str | None = "$UNCHANGED$") -> Self: ...
@@ -114,6 +128,15 @@ class Weighted(LinearEstimator):
         """
         return self._score(X, y, qid, sample_weight)
 
+    def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
+        """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
+        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors as of ``bag_scores``."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **FEATURES)
+        if self._header.features.pool is not None:
+            raise ValueError(f"{type(self).__name__} pools the rows of a bag: none of them decides alone")
+        return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
+
     if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
 
         def set_fit_request(
@@ -122,4 +145,107 @@ class Weighted(LinearEstimator):
 
         def set_score_request(
             self, *, qid: bool | str | None = "$UNCHANGED$", sample_weight: bool | str | None = "$UNCHANGED$"
+        ) -> Self: ...
+
+
+class WeightedBags(LinearEstimator):
+    """Rows of one query are one ranking, queries or rows have weights, and rows may be those of bags."""
+
+    #: Requested by default: whoever hands weights to a search wants them in its fits and scores.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True, "bags": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True, "bags": True}
+
+    def fit(
+        self,
+        X: Matrix,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        bags: ArrayLike | None = None,
+    ) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : (n, d) numbers: an array, a scipy.sparse matrix (CSR is used in place), a data frame
+        y : (n,) see the class
+        qid : (n,) the query of each row, of any type that can be sorted, in any order; None: one query
+        sample_weight : (n,) see the class
+        bags : (n,) the bag of each row, of any type that can be sorted, in any order, for ``pool``; rows of a bag share
+            y, qid and sample_weight
+
+        Raises
+        ------
+        ValueError : input that does not fit, parameters that do not go together, nothing to rank
+        FloatingPointError : feature values too large for the objective to be finite
+        """
+        return self._fit(X, y, qid, sample_weight, bags)
+
+    def score(
+        self,
+        X: Matrix,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        bags: ArrayLike | None = None,
+    ) -> float:
+        """The metric trained for: AP for loss "ap", NDCG for "ndcg" (of the same gains), accuracy for "zero-one" …; a
+        loss without a metric: 1 − Δ. The mean over the queries that have something to rank, arguments as in ``fit``.
+
+        Raises
+        ------
+        ValueError : the metric is undefined for these rows; or the fit knew queries and ``qid`` is None
+        """
+        return self._score(X, y, qid, sample_weight, bags)
+
+    def bag_scores(self, X: Matrix, bags: ArrayLike) -> NDArray[np.float64]:
+        """The score of each bag, as ``decision_function`` has those of rows: (n_bags,) float64.
+
+        Parameters
+        ----------
+        X : (n, n_features_in_); bags : (n,) the bag of each row, in any order
+
+        Returns
+        -------
+        array
+            In the order in which the bags first appear; without ``pool`` a bag's score is that of its best row
+
+        Raises
+        ------
+        ValueError : X or bags do not fit
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **FEATURES)
+        by_bag, pool = bags_in(bags, X.shape[0]), self._header.features.pool
+        if self._header.latent:
+            return self._as_decided(by_bag.best(self._scores_of_pooled(X)))
+        if pool is None:
+            return by_bag.best(self.decision_function(X))
+        return self._as_decided(self._scores_of_pooled(pooled_rows(X, by_bag, pool)))
+
+    def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
+        """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
+        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors as of ``bag_scores``."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **FEATURES)
+        if self._header.features.pool is not None:
+            raise ValueError(f"{type(self).__name__} pools the rows of a bag: none of them decides alone")
+        return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
+
+    if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
+
+        def set_fit_request(
+            self,
+            *,
+            qid: bool | str | None = "$UNCHANGED$",
+            sample_weight: bool | str | None = "$UNCHANGED$",
+            bags: bool | str | None = "$UNCHANGED$",
+        ) -> Self: ...
+
+        def set_score_request(
+            self,
+            *,
+            qid: bool | str | None = "$UNCHANGED$",
+            sample_weight: bool | str | None = "$UNCHANGED$",
+            bags: bool | str | None = "$UNCHANGED$",
         ) -> Self: ...

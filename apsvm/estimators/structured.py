@@ -10,7 +10,7 @@ from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.losses import TakesLoss
 from apsvm.estimators.parameters import check_number
 from apsvm.estimators.rows import Counted
-from apsvm.estimators.signatures import Weighted
+from apsvm.estimators.signatures import WeightedBags
 from apsvm.header import Bounds, Header
 from apsvm.model import Ranker
 from apsvm.trainers.base import AnyTrainer
@@ -22,7 +22,7 @@ from apsvm.types import JsonDict, Seed
 _UNKNOWN = Bounds(primal=math.nan, dual=math.nan, gap=math.nan, tolerance=math.nan, exact=False)
 
 
-class _Structured(Weighted, TakesLoss):
+class _Structured(WeightedBags, TakesLoss):
     """What both have."""
 
     _trainer = StructuredSVMTrainer
@@ -50,6 +50,9 @@ class _Structured(Weighted, TakesLoss):
         bound: str = "auto",
         components: int = 1,
         features: str = "linear",
+        pool: str | None = None,
+        latent: bool = False,
+        start: str = "anneal",
         max_iter: int = 10_000,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -70,6 +73,9 @@ class _Structured(Weighted, TakesLoss):
         self.bound = bound
         self.components = components
         self.features = features
+        self.pool = pool
+        self.latent = latent
+        self.start = start
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.n_jobs = n_jobs
@@ -150,6 +156,12 @@ class APSVMClassifier(_Structured, TwoClasses):
     features : what is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line
         each, of so many knots; "spline:5", a smooth curve each; "products", of all pairs; "nystroem:300", an RBF kernel
         by so many landmarks. coef_ then weighs the columns of feature_map_
+    pool : what becomes of rows in bags before all else, "mean" or several of min, mean and max, "min,mean,max": each
+        feature's, in a row for each bag of ``fit(X, y, bags=bags)``. coef_ has the features once for each; ``score``
+        and ``bag_scores`` are of bags, ``decision_function`` and ``predict`` of rows, each a bag of its own
+    latent : train on the bags of ``fit(X, y, bags=bags)`` by their best rows: a bag stands where its row of the highest
+        score does, and the training finds out which (``trainers.latent``). ``score`` and ``bag_scores`` are of bags
+    start : where latent training begins: "anneal", "bag-means" or "random:N"
     max_iter : iterations for each stage of the training
     time_limit : seconds of training, or None
     n_jobs : threads, None: 1, -1: as many as there are cores; the result does not depend on it
@@ -251,6 +263,9 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         bound: str = "auto",
         components: int = 1,
         features: str = "linear",
+        pool: str | None = None,
+        latent: bool = False,
+        start: str = "anneal",
         max_iter: int = 10_000,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -271,6 +286,9 @@ class APSVMRanker(_Structured, RankerOfNumbers):
             bound=bound,
             components=components,
             features=features,
+            pool=pool,
+            latent=latent,
+            start=start,
             max_iter=max_iter,
             time_limit=time_limit,
             n_jobs=n_jobs,

@@ -127,19 +127,19 @@ class RankingLoss(LossOverRankings):
         ------
         LossError : a shape, sign or convexity that breaks the contract; names the first offending position.
         """
-        n = n_pos + n_neg
+        return LossTables(self.weights_of(n_pos, n_neg), *self.discount_of(n_pos + n_neg))
+
+    def weights_of(self, n_pos: int, n_neg: int) -> NDArray[np.float64]:
+        """u for a query of these sizes: (n_pos,) float64; raises LossError as ``tables`` does."""
         weights = self._array("weights", n_pos)
-        discount = self._array("discount", n)
-        if weights.shape != (n_pos,) or discount.shape != (n,):
-            raise LossError(
-                f"loss {self.name!r}: expected {n_pos} weights and {n} discounts, "
-                f"found shapes {weights.shape} and {discount.shape}"
-            )
-        if not (np.isfinite(weights).all() and np.isfinite(discount).all()):
-            raise LossError(f"loss {self.name!r}: weights and discounts must be finite")
         if (weights < 0).any():
             k = int(np.argmax(weights < 0)) + 1
             raise LossError(f"loss {self.name!r}: the weight of the {k}-th positive is negative ({weights[k - 1]})")
+        return weights
+
+    def discount_of(self, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """D (n,) and its drops (n − 1,), float64; raises LossError as ``tables`` does."""
+        discount = self._array("discount", n)
         drops = discount[:-1] - discount[1:]
         # Differences of rounded numbers: allow what rounding alone can do.
         slack = 4 * np.finfo(np.float64).eps * float(np.abs(discount).max(initial=0.0))
@@ -150,7 +150,7 @@ class RankingLoss(LossOverRankings):
                     f"loss {self.name!r}: the discount is {what} at position {p}; the exact oracles need it convex "
                     "and non-increasing"
                 )
-        return LossTables(weights, discount, drops)
+        return discount, drops
 
     def check(self) -> None:
         """Tries the loss at a few sizes, before there is data: raises LossError where it breaks its contract, with the
@@ -171,9 +171,14 @@ class RankingLoss(LossOverRankings):
 
     def _array(self, which: str, n: int) -> NDArray[np.float64]:
         try:
-            return np.ascontiguousarray(getattr(self, which)(n), dtype=np.float64)
+            array = np.ascontiguousarray(getattr(self, which)(n), dtype=np.float64)
         except (TypeError, ValueError, ArithmeticError, IndexError) as error:
             raise LossError(f"loss {self.name!r}: {which}({n}) failed: {error}") from error
+        if array.shape != (n,):
+            raise LossError(f"loss {self.name!r}: expected {n} numbers of {which}({n}), found shape {array.shape}")
+        if not np.isfinite(array).all():
+            raise LossError(f"loss {self.name!r}: {which}({n}) must be finite")
+        return array
 
 
 def is_over_rankings(loss: Loss) -> TypeGuard[LossOverRankings]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.losses.base import LossTables, RankingLoss
+from apsvm.losses.base import RankingLoss
 
 
 class ROCAreaLoss(RankingLoss):
@@ -23,9 +23,8 @@ class ROCAreaLoss(RankingLoss):
         return np.full(n_pos, 1.0 / n_pos)
 
     def discount(self, n: int) -> NDArray[np.float64]:
-        """−p; ``tables`` divides by N, in the weights, where it costs the equal differences no digit."""
+        """−p; ``weights_of`` divides by N, where it costs the equal differences no digit."""
         return -np.arange(1.0, n + 1)
 
-    def tables(self, n_pos: int, n_neg: int) -> LossTables:
-        made = super().tables(n_pos, n_neg)
-        return made._replace(weights=made.weights / n_neg)
+    def weights_of(self, n_pos: int, n_neg: int) -> NDArray[np.float64]:
+        return super().weights_of(n_pos, n_neg) / n_neg

@@ -73,7 +73,10 @@ def most_violating(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Marku
     grades = part.relevant.astype(np.float64) if part.grades is None else part.grades
     result = misplaced(part.scores, grades, part.groups)
     groups = part.groups
-    where = np.arange(1, part.scores.size + 1) if lines is None else lines
+    deciding = part.dataset.deciding
+    where = np.arange(1, part.scores.size + 1 if deciding is None else deciding.max(initial=0) + 2)
+    where = where if lines is None else lines
+    where = where if deciding is None else where[deciding]
 
     def worst(wrong: NDArray[np.int64], of: NDArray[np.int64], towards: int) -> Markup | None:
         # Where rows of many queries compete, the share counts: a query's size does not make its rows worse.
@@ -114,6 +117,8 @@ def most_violating(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Marku
     explanation = (
         f"{pairs:,} of {all_pairs:,} pairs of rows ({share(pairs / max(1, all_pairs))}) stand the wrong way round. "
     )
+    if deciding is not None:
+        explanation += "A row stands for its bag, in which none scores higher. "
     explanation += "Each row is listed with how many of the rows that it should stand above, or below, it does not. "
     if lines is None:
         explanation += "Rows are counted from 1."

@@ -19,6 +19,7 @@ from apsvm.metrics.curves import Judged as JudgedCurve
 from apsvm.metrics.curves import judged_curve
 from apsvm.metrics.evaluate import Evaluation, evaluate
 from apsvm.model import AnyRankerSet, ItemRanker, LinearRanker, Model, Ranker
+from apsvm.model_bags import ranked
 from apsvm.records import Record
 
 #: What a report gives of every ranking, in the order of ``apsvm eval``.
@@ -175,7 +176,8 @@ class JudgedRanker:
 
 def judge(title: str, ranker: Ranker, dataset: Dataset) -> JudgedRanker:
     """The ranker on the rows, judged as it was trained. Raises DataError where the labels do not fit."""
-    return JudgedRanker(title, ranker, dataset, ranker.score(dataset.X), recall(dataset, ranker.header.labels))
+    judged, scores = ranked(ranker, dataset)
+    return JudgedRanker(title, ranker, judged, scores, recall(judged, ranker.header.labels))
 
 
 @dataclass(frozen=True, slots=True)

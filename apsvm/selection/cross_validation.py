@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.bags import rows_of_bags
 from apsvm.data.component_rows import scores_of
 from apsvm.data.features.base import SHARE_OF_MEMORY
 from apsvm.data.labels import Target
 from apsvm.machine import memory, thread_count
+from apsvm.selection.bags import scores_of_bags
 from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant
 from apsvm.trainers.base import Outcome, Watch
@@ -91,12 +93,14 @@ class CrossValidation:
     Attributes
     ----------
     fits : one a grid: all rows as its trainer sees them
-    target : what the rows are judged by
+    target, groups : what the rows, or the bags, are judged by, and their queries or None
     metrics : by name
+    folds : of the rows, or of the bags
     """
 
     fits: Sequence[Fit]
     target: Target
+    groups: NDArray[np.int64] | None
     metrics: Mapping[str, Metric]
     folds: Sequence[Fold]
 
@@ -132,7 +136,8 @@ class CrossValidation:
 
     def _prepared(self, task: Task, share: float) -> Fit:
         """A training on the fold's training rows, with what is learned from them; ``shared``: all rows."""
-        fit = replace(self.fits[task.grid], selection=self.folds[task.fold].training).prepared()
+        fit = self.fits[task.grid]
+        fit = replace(fit, selection=rows_of_bags(fit.dataset, self.folds[task.fold].training)).prepared()
         return replace(fit, shared=fit.rows().with_threads(1).with_memory(share).for_many_passes())
 
     def _train(self, task: Task, prepared: Fit | None, should_stop: Callable[[], bool]) -> PathInFold:
@@ -140,24 +145,26 @@ class CrossValidation:
         if prepared is None or should_stop():
             return path
         assert prepared.shared is not None
-        rows, (training, test) = prepared.shared, self.folds[task.fold]
+        rows, fold, fit = prepared.shared, self.folds[task.fold], self.fits[task.grid]
+        training, test = (rows_of_bags(fit.dataset, part) for part in fold)
         fit = replace(
-            self.fits[task.grid],
+            fit,
             trainer=task.variant.trainer.with_settings(threads=1),
             selection=training,
             feature_map=prepared.feature_map,
             scaling=prepared.scaling,
             shared=rows.select(training),
         )
-        held_out, target = rows.select(test), self.target.of(test)
-        groups = None if fit.dataset.groups is None else fit.dataset.groups[test]
+        held_out, target = rows.select(test), self.target.of(fold.test)
+        groups = None if self.groups is None else self.groups[fold.test]
         began = time.perf_counter()
         for outcome in fit.outcomes(Watch(should_stop=should_stop), task.start):
             if outcome.interrupted or should_stop():
                 break
             assert isinstance(outcome.w, np.ndarray)
             seconds = time.perf_counter() - began
-            values = self.judged(scores_of(held_out, outcome.w), target, groups, task.fold)
+            scores = scores_of_bags(fit.dataset, test, scores_of(held_out, outcome.w))
+            values = self.judged(scores, target, groups, task.fold)
             path.settings.append(_measured(task, outcome, values, seconds))
             path.w = outcome.w
             began = time.perf_counter()

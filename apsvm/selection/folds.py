@@ -1,7 +1,8 @@
 """Folds: rows to train on and rows to test on, k times; each row is tested once.
 
 Where rows have queries, whole queries are dealt out, those that can be ranked and the others each evenly; else rows,
-each fold with its share of the relevant ones and, where there are grades, of every grade. O(n log n).
+each fold with its share of the relevant ones and, where there are grades, of every grade. Rows of a bag are never
+parted. O(n log n).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.bags import Bags
 from apsvm.data.labels import Target
 
 
@@ -27,7 +29,13 @@ class Fold(NamedTuple):
 
 
 def make_folds(
-    target: Target, groups: NDArray[np.int64] | None, k: int, seed: int, *, only_grades: bool = False
+    target: Target,
+    groups: NDArray[np.int64] | None,
+    k: int,
+    seed: int,
+    *,
+    only_grades: bool = False,
+    bags: NDArray[np.int64] | None = None,
 ) -> list[Fold]:
     """k folds of n rows.
 
@@ -38,11 +46,15 @@ def make_folds(
     k : at least 2
     seed : of who is dealt out where
     only_grades : whether the grades alone will be looked at, and not which rows are relevant
+    bags : (n,) int64, the bags of rows that stand for themselves and have labels of their own, yet are alike; a bag is
+        as relevant, and worth as much, as the best of its rows
 
     Raises
     ------
     FoldError : a fold would go without
     """
+    if bags is not None:
+        return _of_bags(target, groups, bags, k, seed, only_grades)
     rng = np.random.default_rng(seed)
     grades = target.grades
     compared = grades if only_grades and grades is not None else target.relevant
@@ -63,6 +75,34 @@ def make_folds(
         strata = parts if grades is None else [stratum for part in parts for stratum in _by_grade(part, grades, k)]
     fold_of = _dealt(strata, k, rng)[of_row]
     return [Fold(np.flatnonzero(fold_of != at), np.flatnonzero(fold_of == at)) for at in range(k)]
+
+
+def _of_bags(
+    target: Target,
+    groups: NDArray[np.int64] | None,
+    ids: NDArray[np.int64],
+    k: int,
+    seed: int,
+    only_grades: bool,
+) -> list[Fold]:
+    """``make_folds`` of the bags, or of the queries where there are any."""
+    bags = Bags.of_rows(ids, target.relevant.astype(np.float64), groups)
+    of_row = bags.bag_of_row
+    if groups is not None:
+        assert bags.qid is not None
+        parted = np.flatnonzero(bags.qid[of_row] != groups)
+        if parted.size:
+            raise FoldError(
+                f"bag {ids[parted[0]]} has rows of several queries: no folds of whole queries keep it together"
+            )
+        return make_folds(target, groups, k, seed, only_grades=only_grades)
+    best = bags.best(target.relevant)
+    grades = None if target.grades is None else bags.best(target.grades)
+    of_bags = make_folds(Target(target.labels, best, grades), None, k, seed, only_grades=only_grades)
+    test = np.empty(bags.n_bags, dtype=np.int64)
+    for at, fold in enumerate(of_bags):
+        test[fold.test] = at
+    return [Fold(np.flatnonzero(test[of_row] != at), np.flatnonzero(test[of_row] == at)) for at in range(k)]
 
 
 def _require(count: int, available: dict[str, int], *, folds: int | None = None) -> None:

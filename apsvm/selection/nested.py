@@ -8,12 +8,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from apsvm.data.bags import rows_of_bags
 from apsvm.data.labels import Target
 from apsvm.model import Ranker
+from apsvm.selection.bags import bags_as_rows, scores_of_bags
 from apsvm.selection.choice import Candidate
 from apsvm.selection.folds import FoldError, make_folds
 from apsvm.selection.portfolio import select
 from apsvm.selection.search import SettingsSearch, never
+from apsvm.trainers.fitting import bags_settled
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -43,7 +48,7 @@ def nested(
 
     Parameters
     ----------
-    target : what the rows are judged by
+    target : what the rows, or the bags, are judged by
     search : gives the search over the rows it is given, run; None if it was stopped
 
     Raises
@@ -54,10 +59,11 @@ def nested(
     from apsvm.metrics.evaluate import evaluate
 
     only_grades = all(metric.graded for metric in metrics.values())
-    outer = make_folds(target, dataset.groups, folds, seed, only_grades=only_grades)
+    units = bags_as_rows(dataset)
+    outer = make_folds(target, units.groups, folds, seed, only_grades=only_grades, bags=units.bags)
     for number, (training, test) in enumerate(outer, 1):
         try:
-            run = None if should_stop() else search(select(dataset, training))
+            run = None if should_stop() else search(select(dataset, rows_of_bags(dataset, training)))
         except FoldError as error:
             raise FoldError(f"outer fold {number}: {error}") from None
         candidates: Sequence[Candidate] = [] if run is None else run.candidates()
@@ -68,14 +74,16 @@ def nested(
         if refit is None:
             return
         assert isinstance(refit.model, Ranker)
-        of_test = target.of(test)
+        of_test, fit = target.of(test), run.fits[chosen.grid]
+        rows = rows_of_bags(dataset, test)
+        judged = bags_settled(select(dataset, rows), fit.trainer, fit.features.pool)
         result = evaluate(
             list(metrics.values()),
-            refit.model.score(dataset.X[test]),
+            scores_of_bags(judged, np.arange(judged.relevance.size), refit.model.score(judged.X)),
             of_test.judgements,
-            None if dataset.groups is None else dataset.groups[test],
+            None if units.groups is None else units.groups[test],
             relevant_from=of_test.lowest_relevant,
         )
-        features = run.fits[chosen.grid].features.features
+        features = fit.features.features
         setting = ", ".join([chosen.loss, features, *(f"{name} {value}" for name, value in chosen.choice.items())])
         yield OuterFold(setting, result.values)

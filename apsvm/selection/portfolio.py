@@ -208,7 +208,7 @@ class PortfolioSearch:
         self._target = judged_by or judge(dataset, labels, None, graded_metrics=graded)
         # Before anything is trained: whether there are enough rows for the folds of the final.
         only_grades = all(metric.graded for metric in metrics.values())
-        make_folds(self._target, dataset.groups, self._folds, seed, only_grades=only_grades)
+        make_folds(self._target, dataset.groups, self._folds, seed, only_grades=only_grades, bags=dataset.bags)
         self.entries = portfolio(dataset, self.metric, features, self._target, labels)
         self.screened = Screened()
 
@@ -311,4 +311,5 @@ def select(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
         groups=None if dataset.groups is None else dataset.groups[rows],
         costs=None if dataset.costs is None else dataset.costs[rows],
         label_sets=None if dataset.label_sets is None else dataset.label_sets.of(rows),
+        bags=None if dataset.bags is None else dataset.bags[rows],
     )

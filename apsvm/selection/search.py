@@ -3,7 +3,7 @@ choice, and the chosen setting trained on all rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,13 @@ from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.data.rows import Rows
 from apsvm.header import Json
 from apsvm.machine import thread_count
+from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.choice import Candidate, at_the_edge, best, beyond, simplest
 from apsvm.selection.cross_validation import CrossValidation, Measured, PathInFold, Task
 from apsvm.selection.folds import Fold, make_folds
 from apsvm.selection.grids import Grid, Variant
 from apsvm.trainers.base import Outcome, Watch
-from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.fitting import FeatureOptions, Fit, bags_settled
 from apsvm.trainers.settings import Multiple
 
 if TYPE_CHECKING:
@@ -87,21 +88,18 @@ class SettingsSearch:
         query_weights: Mapping[int, float] | None = None,
         judged_by: Target | None = None,
     ) -> None:
-        # Stored as passes over them go fastest, once for all folds.
-        dataset = replace(dataset, X=Rows(dataset.X).for_many_passes().in_memory().matrix)
-        self.dataset = dataset
+        self.given = dataset
         self.grids = grids
         self.metric = next(iter(metrics))
         self.seed = seed
         self.rule = "one standard error" if one_standard_error else "highest mean"
-        fits = [
-            Fit.of(dataset, grid.trainer, grid.labels or labels, grid.features or features, query_weights=query_weights)
-            for grid in grids
-        ]
+        fits = list(_fits(dataset, grids, labels, features, query_weights))
+        # What is dealt out and judged: rows, or bags, which all grids have in the same order.
+        self.dataset = units = bags_as_rows(fits[0].dataset)
         only_grades = all(metric.graded for metric in metrics.values())
-        target = judged_by or _judged_by(dataset, [fit.target for fit in fits], labels, only_grades=only_grades)
-        made = make_folds(target, dataset.groups, folds, seed, only_grades=only_grades)
-        self._cross = CrossValidation(fits, target, metrics, made)
+        target = judged_by or _judged_by(units, [of_bags(fit) for fit in fits], labels, only_grades=only_grades)
+        made = make_folds(target, units.groups, folds, seed, only_grades=only_grades, bags=units.bags)
+        self._cross = CrossValidation(fits, target, units.groups, metrics, made)
         self._measured: dict[tuple[int, tuple[Any, ...]], dict[int, Measured]] = {}
         self._ends: dict[tuple[int, tuple[Any, ...], int], PathInFold] = {}
 
@@ -211,11 +209,17 @@ class SettingsSearch:
         """How settings are compared."""
         return {
             "folds": len(self.folds),
-            "folds_of": "rows, stratified" if self.dataset.groups is None else "queries",
+            "folds_of": self._folds_of,
             "seed": self.seed,
             "metric": self.metric,
             "rule": self.rule,
         }
+
+    @property
+    def _folds_of(self) -> str:
+        if self.dataset.groups is not None:
+            return "queries"
+        return "rows, stratified" if self.given.bags is None and self.given.pool is None else "bags, stratified"
 
     def refit(
         self, chosen: Candidate, n_candidates: int, jobs: int = 0, should_stop: Callable[[], bool] = never
@@ -264,6 +268,23 @@ class Refit:
     fit: Fit
     outcome: Outcome
     model: Model
+
+
+def _fits(
+    dataset: Dataset,
+    grids: Sequence[Grid],
+    labels: LabelOptions,
+    features: FeatureOptions,
+    query_weights: Mapping[int, float] | None,
+) -> Iterator[Fit]:
+    """The training of each grid; the rows once for all that pool bags alike, as passes over them go fastest."""
+    settled: dict[tuple[str, ...] | None, Dataset] = {}
+    for grid in grids:
+        options = grid.features or features
+        if options.pool not in settled:
+            rows = bags_settled(dataset, grid.trainer, options.pool)
+            settled[options.pool] = replace(rows, X=Rows(rows.X).for_many_passes().in_memory().matrix)
+        yield Fit.of(settled[options.pool], grid.trainer, grid.labels or labels, options, query_weights=query_weights)
 
 
 def as_json(value: Any) -> Json:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 
 from apsvm.data.bags import Bags
 from apsvm.data.component_rows import scores_of
+from apsvm.data.dataset import DataError
 from apsvm.data.features import LINEAR, learn_map
 from apsvm.data.features.mapped import MappedMatrix
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.labels import LabelOptions, Target, decide, two_classes
+from apsvm.data.pooling import pooled
 from apsvm.data.rows import RowOperator, Rows
 from apsvm.header import Data, Features, Header, SkippedClass
 from apsvm.machine import thread_count
@@ -65,11 +67,13 @@ class FeatureOptions:
     scale : a scaling's name (``apsvm.data.features.scaling``), of the mapped columns
     bias : the value of a constant feature, or None for none
     features : a feature map's name (``apsvm.data.features``)
+    pool : what becomes of the rows of each bag before all else, some of ``apsvm.header.POOLS``; None: nothing
     """
 
     scale: str = "none"
     bias: float | None = None
     features: str = LINEAR
+    pool: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,12 +113,14 @@ class Fit:
         features: FeatureOptions,
         **more: Any,
     ) -> Fit:
-        """A training on ``dataset``, its labels understood; map and scaling are still to be learned (``prepared``).
+        """A training on ``dataset``, its bags pooled and its labels understood; map and scaling are still to be learned
+        (``prepared``).
 
         Raises
         ------
-        DataError : the labels do not fit
+        DataError : the labels do not fit; there are bags, and nobody says what becomes of them; or the reverse
         """
+        dataset = bags_settled(dataset, trainer, features.pool)
         return cls(dataset, trainer, decide(dataset, trainer.takes, labels), features, **more)
 
     @property
@@ -246,7 +252,11 @@ class Fit:
         return start
 
     def check_map(self, ranker: Ranker) -> None:
-        """Raises ModelError where the ranker's weights are for columns of another map than this training's."""
+        """Raises ModelError where the ranker's weights are for columns of another map than this training's, or pool."""
+        pools = [pool and ",".join(pool) for pool in (ranker.header.features.pool, self.features.pool)]
+        if pools[0] != pools[1]:
+            theirs, asked = (f"with --pool {pool}" if pool else "without --pool" for pool in pools)
+            raise ModelError(f"it was trained {theirs}, this training is {asked}")
         theirs, asked = ranker.header.features.map, self._map_name
         if theirs != asked:
             raise ModelError(f"it was trained with --features {theirs}, this training has --features {asked}")
@@ -293,7 +303,7 @@ class Fit:
 
     def header(self, outcome: Outcome) -> Header:
         """What the model says of itself."""
-        trainer, dataset = self.trainer, self.dataset
+        trainer, dataset, instances = self.trainer, self.dataset, self.dataset.instances
         return Header(
             family=trainer.family,
             loss=trainer.loss_name,
@@ -305,6 +315,7 @@ class Fit:
                 scale=self.features.scale,
                 bias=self.features.bias,
                 names=None,
+                pool=self.features.pool,
             ),
             settings=outcome.settings.to_json(),
             seed=trainer.settings.seed,
@@ -316,6 +327,7 @@ class Fit:
             gradient=outcome.gradient,
             epochs=outcome.epochs,
             details=outcome.details,
+            latent=trainer.takes_bags,
             cautions=tuple(outcome.cautions),
             data=Data(
                 file=os.path.basename(dataset.source),
@@ -324,7 +336,7 @@ class Fit:
                 positives=outcome.positives,
                 queries=outcome.queries,
                 queries_skipped=outcome.queries_skipped,
-                counts=outcome.counts,
+                counts=outcome.counts if instances is None else {**outcome.counts, "instances": instances},
             ),
             classes_skipped=tuple(SkippedClass(label=label, reason=reason) for label, reason in outcome.skipped),
             versions={
@@ -332,6 +344,27 @@ class Fit:
                 **{name: installed(name) for name in ("apsvm", "numpy", "scipy", "cvxpy")},
             },
         )
+
+
+def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | None) -> Dataset:
+    """The data set as the trainer takes it: its bags become rows where they are pooled.
+
+    Raises
+    ------
+    DataError : rows are in bags, and neither are they pooled nor does the trainer take bags; or the reverse
+    """
+    if pool is not None:
+        return pooled(dataset, pool)
+    has_bags = dataset.bags is not None and not dataset.ignores_bags
+    if has_bags and not trainer.takes_bags:
+        raise DataError(
+            f"{dataset.source}: its rows are in bags, say what becomes of them: --latent, the best row of a bag "
+            "decides; --pool mean or --pool min,mean,max (pool=), each bag becomes a row; --bags ignore, every row for "
+            "itself"
+        )
+    if trainer.takes_bags and not has_bags:
+        raise DataError(f"{dataset.source}: this training is of bags, and its rows are in none: bag:INT or --bags FILE")
+    return dataset
 
 
 @cache

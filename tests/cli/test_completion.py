@@ -49,9 +49,23 @@ def test_metrics():
     assert words(completed("apsvm cv --metric ndcg@")) == ["nDCG@10"]
 
 
+def test_formats_and_metrics_of_detections():
+    assert words(completed("apsvm eval-detections o d --format ")) == ["voc", "coco", "text"]
+    assert words(completed("apsvm eval-detections o d --format voc,t")) == ["voc,text"]
+    found = words(completed("apsvm eval-detections o d -m ap(v"))
+    assert found == ["AP(voc2007)", "AP(voc2010)", "AP(voc2007)@0.7", "AP(voc2010)@0.7"]
+
+
 @pytest.mark.parametrize(
     "line",
-    ["apsvm train da", "apsvm eval --model m", "apsvm plot pr x -o p", "apsvm report r", "apsvm train x --log l"],
+    [
+        "apsvm train da",
+        "apsvm eval-detections o",
+        "apsvm eval --model m",
+        "apsvm plot pr x -o p",
+        "apsvm report r",
+        "apsvm train x --log l",
+    ],
 )
 def test_files(line):
     assert completed(line) == [("file", line.split(" ")[-1])]

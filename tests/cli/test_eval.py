@@ -113,7 +113,7 @@ def test_sources(digits, trained, run, scores_file):
     assert evaluation(run, digits.path, "--scores", "-", *digits.options, input=content) == expected
     assert evaluation(run, digits.path, "--scores", "-", *digits.options, input=content.rstrip()) == expected
     assert evaluation(run, "-", "--model", model, input=digits.path.read_text()) == expected
-    piped = run("eval", digits.path, "--model", "-", "--json", stdin=None, input=model.read_bytes(), text=False)
+    piped = run("eval", digits.path, "--model", "-", "--json", input=model.read_bytes(), text=False)
     assert json.loads(piped.stdout) == expected
 
 

@@ -31,8 +31,8 @@ def test_table(run, files):
     text = run("eval-detections", "o_voc", "d_text", "--format", "voc,text", cwd=files).stdout
     lines = text.splitlines()
     assert lines[0] == (
-        "AP(voc2010)  VOC matching at IoU ≥ 0.5, sides max − min + 1 (inclusive); difficult objects ignored; "
-        "all detections; ties stable"
+        "AP(voc2010)  area under the precision envelope; VOC matching at IoU ≥ 0.5, sides max − min + 1 (inclusive); "
+        "difficult objects ignored; all detections; ties stable"
     )
     assert lines[2].split("  ")[0] == "class"
     assert lines[3].split() == ["aeroplane", "0.840774", "14", "17", "13", "0.928571"]
@@ -63,8 +63,8 @@ def test_rules(here, files):
     result = read(here, *paths, *options)
     common = {"convention": "continuous", "most": 3, "count_difficult": True, "ties": "block"}
     assert result["rules"] == {
-        "AP(voc2007)": {"matching": "voc", "iou_thresholds": [0.5], **common},
-        "AP(coco)@0.6": {"matching": "coco", "iou_thresholds": [0.6], **common},
+        "AP(voc2007)": {"average": "mean of 11 recall points", "matching": "voc", "iou_thresholds": [0.5], **common},
+        "AP(coco)@0.6": {"average": "mean of 101 recall points", "matching": "coco", "iou_thresholds": [0.6], **common},
     }
     assert result["nms"] == 0.3
     usual = read(here, *paths, "-m", "ap(voc2007)")
@@ -72,7 +72,10 @@ def test_rules(here, files):
     looked_at = sum(of_class["detections"] for of_class in result["classes"].values())
     assert looked_at < result["detections"]
     text = here("eval-detections", *paths, *options).stdout
-    assert "AP(coco)@0.6 COCO matching at IoU ≥ 0.6, sides max − min (continuous); difficult objects counted" in text
+    assert (
+        "AP(coco)@0.6 mean of 101 recall points; COCO matching at IoU ≥ 0.6, sides max − min "
+        "(continuous); difficult objects counted" in text
+    )
     assert "the best 3 detections of an image and class; ties block" in text
     assert "suppressed   detections of IoU > 0.3 with a better one of their image and class" in text
     assert f"; {result['detections'] - looked_at} more than the best 3 of an image and class" in text

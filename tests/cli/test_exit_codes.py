@@ -78,6 +78,13 @@ def test_the_refusal_of_an_oracle_names_choices_there_are(data, run, tmp_path):
         run("train", "-q", data, tmp_path / "m", "--loss", "zero-one", "--oracle", choice)
 
 
+@pytest.mark.parametrize(
+    ("words", "code"), [("predict {data} {model}", 0), ("train", 2), ("train {model}", 65), ("train nowhere", 66)]
+)
+def test_the_console_script_exits_as_the_command_ended(words, code, small, script, tmp_path):
+    script(*words.format(data=small[0], model=small[1]).split(), code=code, cwd=tmp_path)
+
+
 @pytest.mark.parametrize("arguments", [("nope",), ("train",), ("predict", "x"), ("export", "m")], ids=" ".join)
 def test_bad_usage(arguments, run):
     assert "Error: " in run(*arguments, code=2).stderr
@@ -121,9 +128,9 @@ def test_an_output_that_is_another_file_of_the_run(arguments, small, run, tmp_pa
     ],
     ids=["iterations", "time"],
 )
-def test_stopped_early_with_a_model(options, state, iterations, cancer, run, tmp_path):
+def test_stopped_early_with_a_model(options, state, iterations, cancer, script, tmp_path):
     model = tmp_path / "m"
-    done = run("train", cancer.path, model, *options, code=3)
+    done = script("train", cancer.path, model, *options, code=3)
     header = load_model(model).header
     assert header.state == state
     assert header.iterations == iterations
@@ -218,7 +225,7 @@ def test_no_input(arguments, small, run, tmp_path):
         ("export", "/dev/full"),
     ],
 )
-def test_cannot_write(what, out, small, run, tmp_path):
+def test_cannot_write(what, out, small, script, tmp_path):
     data, model = small
     (tmp_path / "file").write_text("a file")
     (tmp_path / "folder").mkdir()
@@ -228,7 +235,7 @@ def test_cannot_write(what, out, small, run, tmp_path):
         "scores": ("predict", data, model, out),
         "export": ("export", model, out, "--format", "svmlight"),
     }[what]
-    done = run(*arguments, code=74, cwd=tmp_path)
+    done = script(*arguments, code=74, cwd=tmp_path)
     assert done.stderr.startswith(f"apsvm: error: cannot write {out}: ")
     assert done.stderr.count("\n") == 1
     # The model of a run whose log has no room may be written or not.
@@ -281,20 +288,20 @@ OUTPUTS = list(commands(Path(), Path()))
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_nobody_reads_standard_output(name, small, run):
+def test_nobody_reads_standard_output(name, small, script):
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = run(*commands(*small)[name], stdout=writer, code=141)
+        done = script(*commands(*small)[name], stdout=writer, code=141)
     finally:
         os.close(writer)
     assert done.stderr == ""
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_standard_output_is_full(name, small, run):
+def test_standard_output_is_full(name, small, script):
     with open("/dev/full", "wb") as full:
-        done = run(*commands(*small)[name], stdout=full, code=74)
+        done = script(*commands(*small)[name], stdout=full, code=74)
     assert done.stderr.startswith("apsvm: error: cannot write ")
     assert done.stderr.count("\n") == 1
 

@@ -114,16 +114,16 @@ def test_bad_query_weights(graded, text, message, run, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-def test_a_loss_of_ones_own(cancer, run, tmp_path):
+def test_a_loss_of_ones_own(cancer, script, tmp_path):
     (tmp_path / "my_losses.py").write_text(OWN)
-    run("train", "-q", *HINGE, cancer.path, tmp_path / "own", "--loss", "my_losses:Mine", "-C", 10, cwd=tmp_path)
-    run("train", "-q", *HINGE, cancer.path, tmp_path / "ap", "-C", 10)
+    script("train", "-q", *HINGE, cancer.path, tmp_path / "own", "--loss", "my_losses:Mine", "-C", 10, cwd=tmp_path)
+    script("train", "-q", *HINGE, cancer.path, tmp_path / "ap", "-C", 10)
     own, ap = load_model(tmp_path / "own"), load_model(tmp_path / "ap")
     assert own.header.loss == "my_losses:Mine"
     # The same loss, by an oracle that may not bisect over ranks.
     assert own.header.certificate.primal == pytest.approx(ap.header.certificate.primal, rel=1e-3)
-    done = run("train", cancer.path, tmp_path / "m", "--loss", "my_losses:Wavy", cwd=tmp_path, code=2)
+    done = script("train", cancer.path, tmp_path / "m", "--loss", "my_losses:Wavy", cwd=tmp_path, code=2)
     assert "the discount is increasing at position 1" in done.stderr
-    assert "my_losses:Mine" in run(
+    assert "my_losses:Mine" in script(
         "train", cancer.path, tmp_path / "m", "--loss", "my_losses:Mien", cwd=tmp_path, code=2
     ).stderr  # fmt: skip

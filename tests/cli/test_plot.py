@@ -232,12 +232,12 @@ def test_bad_output(logged, here, tmp_path):
     assert "given twice" in here("plot", "convergence", logged, logged, "-o", tmp_path / "a.svg", code=2).stderr
 
 
-def test_without_matplotlib(logged, run, tmp_path):
+def test_without_matplotlib(logged, script, tmp_path):
     """A package of that name that cannot be imported is as good as none."""
     (tmp_path / "matplotlib").mkdir()
     (tmp_path / "matplotlib" / "__init__.py").write_text("raise ImportError")
     env = {"PYTHONPATH": str(tmp_path)}
-    done = run("plot", "convergence", logged, "-o", tmp_path / "a.png", code=69, env=env)
+    done = script("plot", "convergence", logged, "-o", tmp_path / "a.png", code=69, env=env)
     assert "pip install 'apsvm[plot]'" in done.stderr
     assert not (tmp_path / "a.png").exists()
 

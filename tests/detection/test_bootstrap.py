@@ -11,6 +11,7 @@ from detections import Scenes, random_scenes
 from apsvm.detection.bootstrap import _draws, difference, draw_images, interval_of
 from apsvm.detection.joined import join
 from apsvm.detection.measure import evaluate, parse_metric, usual_rules
+from apsvm.metrics import significance
 
 
 def evaluated(scenes, name, ties="stable"):
@@ -32,9 +33,12 @@ def copied(scenes, times):
 
 @pytest.mark.parametrize("ties", ["stable", "block"])
 @pytest.mark.parametrize("name", ["AP(voc2010)", "AP(voc2007)", "AP(coco)"])
-def test_a_draw_is_the_drawn_images(rng, name, ties):
+def test_a_draw_is_the_drawn_images(rng, monkeypatch, name, ties):
+    """… a few draws at a time."""
+    monkeypatch.setattr(significance, "_AT_ONCE", 300)
     scenes = random_scenes(rng, n_images=8)
     evaluation = evaluated(scenes, name, ties)
+    assert 25 < evaluation.rows[0].scores.size < 300
     draws = draw_images([evaluation], 8, 12, seed=3)
     ((first, times),) = _draws(8, 12, seed=3)
     assert first == 0

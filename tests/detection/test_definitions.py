@@ -107,6 +107,14 @@ def test_the_order_of_images_does_not_matter(name, rng):
     assert figures(shuffled, name) == figures(scenes, name)
 
 
+@pytest.mark.parametrize("name", ["AP(voc2010)", "AP(voc2007)", "AP(coco)"])
+def test_scores_may_be_negative(name, rng):
+    scenes = random_scenes(rng)
+    below = dataclasses.replace(scenes)
+    below.detections = [(image, of_class, score - 10.0, box) for image, of_class, score, box in scenes.detections]
+    assert figures(below, name) == figures(scenes, name)
+
+
 def figures(scenes, name, **rules):
     metric = parse_metric(name)
     joined = join(scenes.as_objects(), [scenes.as_detections()])

@@ -256,10 +256,10 @@ def test_images_are_those_of_both_sides_or_those_asked_for(tmp_path, one):
     objects = one.as_objects()
     joined = join(objects, [detections])
     assert joined.images == ("a", "b", "c")
-    assert joined.left_out == (0,)
+    assert (joined.left_out, joined.only_detected) == ((0,), 1)
     joined = join(objects, [detections], ["b", "a"])
     assert joined.images == ("b", "a")
-    assert joined.left_out == (1,)
+    assert (joined.left_out, joined.only_detected) == ((1,), 0)
     assert joined.objects.of_image.tolist() == [1, 0]
     assert joined.systems[0].of_image.tolist() == [1]
     with pytest.raises(DataError, match="objects: expected image 'x', which is asked for"):
@@ -267,6 +267,7 @@ def test_images_are_those_of_both_sides_or_those_asked_for(tmp_path, one):
     ids = read_objects(str(one.write_objects(tmp_path / "o.json", "coco")), "coco")
     with pytest.raises(DataError, match="detections:1: image 'c' is not among those of"):
         join(ids, [detections])
+    assert join(ids, [detections], ["b"]).objects.image_ids == {2: 0}
 
 
 @pytest.mark.parametrize("format", ["voc", "coco"])

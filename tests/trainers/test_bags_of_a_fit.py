@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from apsvm.data import read_svmlight
+from apsvm.data.dataset import DataError
 from apsvm.data.labels import LabelOptions
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
 from apsvm.trainers.families import trainer_of
@@ -73,8 +74,6 @@ def test_a_selection_of_rows() -> None:
     assert data.queries.tolist() == [1, 2, 2]
 
 
-def test_any_other_trainer_sees_rows() -> None:
-    data = fit(trainer_of("ap")("ap")).training_set()
-    assert data.bags is None
-    assert seen(data) == [1, 2, 3, 4, 5, 6]
-    assert data.target.relevant.size == 6
+def test_any_other_trainer_must_be_told_what_becomes_of_them() -> None:
+    with pytest.raises(DataError, match="its rows are in bags"):
+        fit(trainer_of("ap")("ap"))

@@ -68,15 +68,15 @@ LossTables::LossTables(std::size_t n_neg, std::span<const double> weights, std::
     for (std::int32_t r = 1; r <= n_pos + 1; ++r) weight_of_rank[r] = scale * static_cast<double>(n_pos + 1 - r);
 }
 
-std::int64_t RankingSolver::rank_negatives(const Problem &problem, const LossTables &tables, const Sink &sink,
+std::int64_t RankingSolver::rank_negatives(const Problem &problem, const LossView &loss, const Sink &sink,
                                            const double *negatives, std::int64_t &violating, Workspace &workspace,
                                            std::size_t threads) const {
-    const std::size_t n_neg = tables.n_neg;
+    const std::size_t n_neg = loss.n_neg;
     if (algorithm_ == Algorithm::bucket)
         return workspace.bucket.rank(problem, sink, negatives, n_neg, violating, threads);
     if (algorithm_ == Algorithm::against_loss) {
         sort_scores(negatives, nullptr, n_neg, workspace.items, workspace.sort);
-        return rank_against_loss(problem, tables.discount.data(), sink, workspace.items.data(), n_neg,
+        return rank_against_loss(problem, loss.discount, sink, workspace.items.data(), n_neg,
                                  workspace.against_loss);
     }
     if (workspace.items.size() < n_neg) workspace.items.resize(n_neg);
@@ -91,33 +91,33 @@ std::int64_t RankingSolver::rank_negatives(const Problem &problem, const LossTab
     }
 }
 
-Answer RankingSolver::solve(Task &task, const double *positives, const double *negatives, double *weights_pos,
-                            double *weights_neg, Workspace &workspace, std::size_t threads) const {
-    const LossTables &tables = tables_[task.tables];
-    const std::int32_t n_pos = tables.n_pos;
+Answer RankingSolver::solve(const LossView &loss, std::int64_t &violating, const double *positives,
+                            const double *negatives, double *weights_pos, double *weights_neg, Workspace &workspace,
+                            std::size_t threads) const {
+    const std::int32_t n_pos = loss.n_pos;
     auto &order = workspace.positives;
     auto &sorted = workspace.sorted;
     auto &counts = workspace.counts;
     sort_scores(positives, nullptr, static_cast<std::size_t>(n_pos), order, workspace.sort);
     if (sorted.size() < static_cast<std::size_t>(n_pos)) sorted.resize(n_pos);
     for (std::int32_t k = 0; k < n_pos; ++k) sorted[k] = order[k].score;
-    const Problem problem{sorted.data(), n_pos, tables.weights.data(), tables.drops.data(), tables.scale, bisect_};
+    const Problem problem{sorted.data(), n_pos, loss.weights, loss.drops, loss.scale, bisect_};
     counts.assign(n_pos + 2, 0);
-    const Sink sink{weights_neg, tables.weight_of_rank.data(), counts.data()};
+    const Sink sink{weights_neg, loss.weight_of_rank, counts.data()};
     Answer answer;
-    answer.evaluated = rank_negatives(problem, tables, sink, negatives, task.violating, workspace, threads);
-    answer.violating = static_cast<std::int64_t>(tables.n_neg) - counts[n_pos + 1];
+    answer.evaluated = rank_negatives(problem, loss, sink, negatives, violating, workspace, threads);
+    answer.violating = static_cast<std::int64_t>(loss.n_neg) - counts[n_pos + 1];
     std::int64_t above = 0;
     for (std::int32_t k = 1; k <= n_pos; ++k) {
         above += counts[k];
-        weights_pos[order[k - 1].index] = -tables.scale * static_cast<double>(above);
-        answer.loss += tables.weights[k - 1] * (tables.discount[k - 1] - tables.discount[k - 1 + above]);
+        weights_pos[order[k - 1].index] = -loss.scale * static_cast<double>(above);
+        answer.loss += loss.weights[k - 1] * (loss.discount[k - 1] - loss.discount[k - 1 + above]);
     }
     // Σc = 0: measuring the scores from the top positive keeps a common offset from eating the digits.
     const double top = sorted[0];
     answer.value = (algorithm_ == Algorithm::against_loss ? -answer.loss : answer.loss) +
                    dot(weights_pos, positives, top, static_cast<std::size_t>(n_pos), 1) +
-                   dot(weights_neg, negatives, top, tables.n_neg, threads);
+                   dot(weights_neg, negatives, top, loss.n_neg, threads);
     return answer;
 }
 

@@ -20,7 +20,16 @@ enum class Algorithm { greedy, search, select, search_select, qs, bucket, agains
 // By its name in the registry of oracles; throws std::invalid_argument where there is none.
 Algorithm algorithm_named(std::string_view name);
 
-// A loss written out for one size of query: u_k at [k − 1], D(p) and D(p) − D(p+1) at [p − 1].
+// A loss written out for one size of query, in arrays that stand elsewhere.
+struct LossView {
+    std::int32_t n_pos;
+    std::size_t n_neg;
+    double scale;                               // 2 / (P N)
+    const double *weights, *discount, *drops;   // u_k at [k − 1], D(p) and D(p) − D(p+1) at [p − 1]
+    const double *weight_of_rank;               // scale (P + 1 − r) at [r]
+};
+
+// The same with its own arrays.
 struct LossTables {
     LossTables(std::size_t n_neg, std::span<const double> weights, std::span<const double> discount,
                std::span<const double> drops);
@@ -32,6 +41,9 @@ struct LossTables {
     std::vector<double> weight_of_rank;  // scale (P + 1 − r) at [r]
 
     std::size_t rows() const { return static_cast<std::size_t>(n_pos) + n_neg; }
+    LossView view() const {
+        return {n_pos, n_neg, scale, weights.data(), discount.data(), drops.data(), weight_of_rank.data()};
+    }
 };
 
 // Solves one query after another.
@@ -65,10 +77,17 @@ public:
 
     // The most violated ranking of the task, or the one that maximises F − Δ; its row weights are written.
     Answer solve(Task &task, const double *positives, const double *negatives, double *weights_pos, double *weights_neg,
-                 Workspace &workspace, std::size_t threads) const;
+                 Workspace &workspace, std::size_t threads) const {
+        return solve(tables_[task.tables].view(), task.violating, positives, negatives, weights_pos, weights_neg,
+                     workspace, threads);
+    }
+
+    // The same of any loss. `violating`: the task's, or −1. Leaves the positives in order in the workspace.
+    Answer solve(const LossView &loss, std::int64_t &violating, const double *positives, const double *negatives,
+                 double *weights_pos, double *weights_neg, Workspace &workspace, std::size_t threads) const;
 
 private:
-    std::int64_t rank_negatives(const Problem &problem, const LossTables &tables, const Sink &sink,
+    std::int64_t rank_negatives(const Problem &problem, const LossView &loss, const Sink &sink,
                                 const double *negatives, std::int64_t &violating, Workspace &workspace,
                                 std::size_t threads) const;
 

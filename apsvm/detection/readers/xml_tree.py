@@ -14,7 +14,7 @@ _DEEPEST = 30
 
 @dataclass(slots=True)
 class Element:
-    """tag : its name; line : where it starts, from 1; text : all of its own; children : in their order"""
+    """tag : its name; line : where it starts, from 1; text : before the first child; children : in their order"""
 
     tag: str
     line: int
@@ -45,6 +45,7 @@ class _Builder:
     def __init__(self, path: str) -> None:
         self._path = path
         self._parser = expat.ParserCreate()
+        self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._characters
@@ -74,7 +75,8 @@ class _Builder:
         self._open.pop()
 
     def _characters(self, text: str) -> None:
-        self._open[-1].text += text
+        if not self._open[-1].children:
+            self._open[-1].text += text
 
     def _doctype(self, name: str, *_: object) -> None:
         raise DataError(f"{self._here}: expected no document type or entities, found <!DOCTYPE {name}")

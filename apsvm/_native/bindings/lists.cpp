@@ -1,0 +1,108 @@
+// What apsvm.torch calls: the oracles over the lists of a batch, and the recurrences of soft ranks.
+#include "module.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include "../core/decaying_sums.hpp"
+#include "../core/lists.hpp"
+#include "arrays.hpp"
+
+namespace {
+
+using namespace apsvm;
+
+// A mask of as many rows as there are; or of none, which means all.
+const std::uint8_t *mask_of(const In<std::uint8_t> &valid, std::size_t n) {
+    if (valid.size() == 0) return nullptr;
+    expect_size(valid.size(), n, "marks of rows that count, as there are rows");
+    return valid.data();
+}
+
+ListRows rows_of(const In<std::int64_t> &starts, const In<std::uint8_t> &positive, const In<std::uint8_t> &valid) {
+    expect_numerable(positive.size());
+    if (starts.size() == 0 || starts.data()[0] != 0 ||
+        starts.data()[starts.size() - 1] != static_cast<std::int64_t>(positive.size()))
+        throw std::invalid_argument("expected lists from the first row to the last");
+    for (std::size_t l = 0; l + 1 < starts.size(); ++l)
+        if (starts.data()[l] > starts.data()[l + 1]) throw std::invalid_argument("expected lists that ascend");
+    const std::uint8_t *const mask = mask_of(valid, positive.size());
+    std::uint8_t bits = 0;
+    for (const std::uint8_t mark : span_of(positive)) bits |= mark;
+    for (const std::uint8_t mark : span_of(valid)) bits |= mark;
+    if (bits > 1) throw std::invalid_argument("expected marks of 0 and 1");
+    return {span_of(starts), positive.data(), mask};
+}
+
+// (positives, negatives) of each list.
+nb::tuple count(In<std::int64_t> starts, In<std::uint8_t> positive, In<std::uint8_t> valid) {
+    const ListRows rows = rows_of(starts, positive, valid);
+    std::vector<std::int64_t> n_pos(starts.size() - 1), n_neg(starts.size() - 1);
+    {
+        nb::gil_scoped_release unlocked;
+        count_classes(rows, n_pos.data(), n_neg.data());
+    }
+    return nb::make_tuple(to_numpy(std::move(n_pos)), to_numpy(std::move(n_neg)));
+}
+
+// That `needed` numbers from `begin` on are among `size`.
+void expect_within(std::int64_t begin, std::int64_t needed, std::size_t size, const char *what) {
+    const auto end = static_cast<std::int64_t>(size);
+    if (begin < 0 || begin > end || needed > end - begin)
+        throw std::invalid_argument(std::string("expected ") + what + " of each list");
+}
+
+void expect_losses(const ListRows &rows, const ListLosses &losses, std::size_t n_weights, std::size_t n_places) {
+    const std::size_t n_lists = rows.starts.size() - 1;
+    expect_size(losses.weights_begin.size(), n_lists, "begins of weights, as there are lists");
+    expect_size(losses.discount_begin.size(), n_lists, "begins of discounts, as there are lists");
+    std::vector<std::int64_t> n_pos(n_lists), n_neg(n_lists);
+    count_classes(rows, n_pos.data(), n_neg.data());
+    for (std::size_t l = 0; l < n_lists; ++l) {
+        if (n_pos[l] == 0 || n_neg[l] == 0) continue;
+        expect_within(losses.weights_begin[l], n_pos[l], n_weights, "weights for the positives");
+        expect_within(losses.discount_begin[l], n_pos[l] + n_neg[l], n_places, "discounts for the positions");
+    }
+}
+
+template <class Score>
+void solve(const std::string &algorithm, bool unimodal, const std::string &form, In<Score> scores,
+           In<std::int64_t> starts, In<std::uint8_t> positive, In<std::uint8_t> valid, In<std::int64_t> weights_begin, In<double> weights,
+           In<std::int64_t> discount_begin, In<double> discount, In<double> drops, Out<double> values, Out<double> losses, Out<Score> row_weights,
+           std::size_t threads) {
+    if (form != "hinge" && form != "ramp") throw std::invalid_argument("unknown form " + form);
+    expect_threads(threads);
+    const ListRows rows = rows_of(starts, positive, valid);
+    expect_size(scores.size(), positive.size(), "scores, as there are rows");
+    expect_size(row_weights.size(), positive.size(), "row weights, as there are rows");
+    expect_size(values.size(), starts.size() - 1, "values, as there are lists");
+    expect_size(losses.size(), starts.size() - 1, "losses, as there are lists");
+    expect_size(drops.size(), discount.size(), "drops, as there are discounts");
+    const ListLosses arrays{span_of(weights_begin), weights.data(), span_of(discount_begin), discount.data(),
+                            drops.data()};
+    expect_losses(rows, arrays, weights.size(), discount.size());
+    const Algorithm named = algorithm_named(algorithm);
+    nb::gil_scoped_release unlocked;
+    solve_lists<Score>(named, unimodal, form == "hinge" ? ListForm::hinge : ListForm::ramp, scores.data(), rows, arrays,
+                       {values.data(), losses.data(), row_weights.data()}, threads);
+}
+
+void sum_decaying(In<double> decay, In<double> values, Out<double> sums, std::size_t channels, std::size_t lists,
+                  bool reverse, std::size_t threads) {
+    expect_threads(threads);
+    if (channels == 0 || lists == 0 || values.size() % (channels * lists) != 0)
+        throw std::invalid_argument("expected as many values for each list of each channel");
+    const std::size_t n = values.size() / (channels * lists);
+    expect_size(decay.size(), n == 0 ? 0 : lists * (n - 1), "decays, one between two rows");
+    expect_size(sums.size(), values.size(), "sums, as there are values");
+    nb::gil_scoped_release unlocked;
+    decaying_sums(decay.data(), values.data(), sums.data(), channels, lists, n, reverse, threads);
+}
+
+}  // namespace
+
+void bind_lists(nb::module_ &m) {
+    m.def("solve_lists", &solve<float>);
+    m.def("solve_lists", &solve<double>);
+    m.def("count_classes", &count);
+    m.def("decaying_sums", &sum_decaying);
+}

@@ -1,0 +1,146 @@
+"""Bags as rows: each feature's least, mean or greatest value in a bag, so that any trainer takes bags.
+
+    φ(bag) = (min_i x_i, mean_i x_i, max_i x_i), or some of these, i over the rows of the bag
+
+A value that is not stored is 0. One pass over the rows, a block of bags at a time: O(values) where many are stored,
+else O(values·log).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from apsvm.data.bags import Bags, bags_of
+from apsvm.data.dataset import DataError, Dataset
+from apsvm.types import Matrix
+
+#: Values looked at at a time.
+_BLOCK = 1 << 22
+#: From this share of stored values on, sparse rows are reduced as dense ones.
+_DENSE_FROM = 0.2
+
+
+def pooled(dataset: Dataset, pool: Sequence[str]) -> Dataset:
+    """The data set with a row a bag, in the order of the bags' first rows; one that is pooled so already stays.
+
+    Parameters
+    ----------
+    pool : k of ``POOLS``; X becomes (n_bags, k·d), the d columns of the first, then of the next …
+
+    Raises
+    ------
+    DataError : its rows are in no bags
+    """
+    if dataset.pool == tuple(pool):
+        return dataset
+    bags = bags_of(dataset)
+    if bags is None:
+        raise DataError(
+            f"{dataset.source}: --pool (pool=) is for rows in bags, and these are in none: bag:INT in text, or "
+            "--bags FILE"
+        )
+    first = bags.first
+    return replace(
+        dataset,
+        X=pooled_rows(dataset.X, bags, pool),
+        relevance=bags.labels,
+        groups=bags.qid,
+        costs=None if dataset.costs is None else dataset.costs[first],
+        label_sets=None if dataset.label_sets is None else dataset.label_sets.of(first),
+        bags=None,
+        pool=tuple(pool),
+        instances=int(dataset.X.shape[0]),
+    )
+
+
+def pooled_rows(X: Matrix, bags: Bags, pool: Sequence[str]) -> Matrix:
+    """(n_bags, k·d), dense or CSR as X (n, d) is (dense for k = 0), and of its type."""
+    if not pool:
+        return np.zeros((bags.n_bags, 0), dtype=X.dtype)
+    n, d = X.shape
+    sparse = sp.issparse(X)
+    values = X.nnz if sparse else n * d
+    parts = [
+        _of_sparse(rows, starts, pool) if sparse else np.concatenate(_of_dense(rows, starts, pool), axis=1)
+        for rows, starts in _blocks(X, bags, max(1, _BLOCK * n // max(values, 1)))
+    ]
+    if not sparse:
+        return np.concatenate(parts)
+    result = sp.csr_array(sp.vstack(parts, format="csr"))
+    result.has_canonical_format = True
+    return result
+
+
+def _blocks(X: Matrix, bags: Bags, most: int) -> Iterator[tuple[Matrix, NDArray[np.int64]]]:
+    """The rows of some bags together, of ``most`` rows and never less than a bag, and where each begins."""
+    offsets, b = bags.offsets, 0
+    while b < bags.n_bags:
+        end = max(b + 1, int(np.searchsorted(offsets, offsets[b] + most, side="right")) - 1)
+        place = slice(int(offsets[b]), int(offsets[end]))
+        yield X[place if bags.order is None else bags.order[place]], offsets[b:end] - offsets[b]
+        b = end
+
+
+def _of_dense(rows: NDArray[np.floating], starts: NDArray[np.int64], pool: Sequence[str]) -> list[NDArray[np.floating]]:
+    """A (n_bags, d) array for each of ``pool``, of the rows' type."""
+    sizes = np.diff(starts, append=rows.shape[0])[:, None]
+    result: list[NDArray[np.floating]] = []
+    for name in pool:
+        if name == "mean":
+            result.append(_means(rows, starts, sizes).astype(rows.dtype, copy=False))
+        else:
+            result.append((np.minimum if name == "min" else np.maximum).reduceat(rows, starts, axis=0))
+    return result
+
+
+def _means(values: NDArray[np.floating], starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sums of runs of ``values`` along the first axis, divided by ``sizes``, in float64."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = np.add.reduceat(values, starts, axis=0, dtype=np.float64) / sizes
+    if not np.isfinite(means).all():  # a sum is beyond float64 and its mean is not
+        runs = np.diff(starts, append=values.shape[0])
+        shares = values / np.repeat(np.broadcast_to(sizes, (starts.size, *sizes.shape[1:])), runs, axis=0)
+        means = np.add.reduceat(shares, starts, axis=0, dtype=np.float64)
+    result: NDArray[np.float64] = means
+    return result
+
+
+def _of_sparse(rows: sp.csr_array, starts: NDArray[np.int64], pool: Sequence[str]) -> sp.csr_array:
+    """(n_bags, k·d) CSR of the rows' types, of what is not 0."""
+    n, d = rows.shape
+    if rows.nnz >= _DENSE_FROM * n * d:
+        blocks = [sp.csr_array(block) for block in _of_dense(rows.toarray(), starts, pool)]
+    else:
+        blocks = _of_few_values(rows, starts, pool)
+    return sp.csr_array(sp.hstack(blocks, format="csr"))
+
+
+def _of_few_values(rows: sp.csr_array, starts: NDArray[np.int64], pool: Sequence[str]) -> list[sp.csr_array]:
+    """As ``_of_dense``: the values stored, feature by feature within their bags, reduced run by run."""
+    n, d = rows.shape
+    sizes = np.diff(starts, append=n)
+    bag = np.repeat(np.repeat(np.arange(starts.size), sizes), np.diff(rows.indptr))
+    order = np.lexsort((rows.indices, bag))
+    bag, column, values = bag[order], rows.indices[order], rows.data[order]
+    begins = np.flatnonzero(np.r_[True, (bag[1:] != bag[:-1]) | (column[1:] != column[:-1])]) if bag.size else bag
+    at = bag[begins], column[begins]
+    has_zeros = np.diff(begins, append=bag.size) < sizes[at[0]]
+    blocks = []
+    for name in pool:
+        if not begins.size:
+            reduced = values
+        elif name == "mean":
+            reduced = _means(values, begins, sizes[at[0]]).astype(values.dtype, copy=False)
+        else:
+            extreme = np.minimum if name == "min" else np.maximum
+            reduced = extreme.reduceat(values, begins)
+            reduced[has_zeros] = extreme(reduced[has_zeros], 0)
+        block = sp.csr_array((reduced, at), shape=(starts.size, d))
+        block.eliminate_zeros()
+        blocks.append(block)
+    return blocks

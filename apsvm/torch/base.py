@@ -1,0 +1,120 @@
+"""What every loss of this package is: a module that sees lists, and one value a list."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from apsvm.torch.lists import Block, Reduction, check_reduction, lists_of
+
+
+class Values(NamedTuple):
+    """``values`` (b,) of a block's lists, with their graph; which of them ``counts`` (b,) bool in a mean."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class ListLoss(nn.Module):
+    """A loss over lists of rows.
+
+    Parameters
+    ----------
+    reduction : ``"mean"`` over the lists that count, their ``"sum"``, or ``"none"``: a value a list
+    ignore_index : rows of this target do not count; None: there is no such target
+
+    Raises
+    ------
+    ValueError : no such reduction
+    """
+
+    def __init__(self, *, reduction: Reduction = "mean", ignore_index: int | None = None) -> None:
+        super().__init__()
+        self.reduction = check_reduction(reduction)
+        self.ignore_index = ignore_index
+
+    def forward(
+        self,
+        scores: Tensor,
+        target: Tensor,
+        mask: Tensor | None = None,
+        qid: Tensor | None = None,
+        dim: int = -1,
+    ) -> Tensor:
+        """The loss of the lists.
+
+        Parameters
+        ----------
+        scores : (n,), one list, or (B, n), one a row; floating point, higher is better
+        target : of the same shape; bool, or numbers of which those above 0 are positive
+        mask : of the same shape, bool: True for the rows that count; None: all
+        qid : (n,) integers in any order: rows of one value are a list
+        dim : the dimension along which a list lies, of scores (B, n); 0 for (rows, classes)
+
+        Returns
+        -------
+        of the scores' type, float32 where that has half precision. A list without a positive or without a negative has
+        value and gradient 0, and is not counted by a mean; one with a NaN or an infinity has value and gradient NaN.
+
+        Raises
+        ------
+        TypeError, ValueError : arguments that do not fit together
+        """
+        if torch.compiler.is_compiling():
+            return _outside_compiled_graphs()(self, scores, target, mask, qid, dim)
+        return _evaluate(self, scores, target, mask, qid, dim)
+
+    @abstractmethod
+    def values_of(self, block: Block) -> Values:
+        """The values of a block's lists."""
+
+    def extra_repr(self) -> str:
+        return f"reduction={self.reduction!r}"
+
+
+# No functools.cache: the compiler warns of it.
+_outside: dict[str, Callable[..., Tensor]] = {}
+
+
+def _outside_compiled_graphs() -> Callable[..., Tensor]:
+    """``_evaluate``, to be called from what torch.compile makes: what is to be done depends on the data, and native
+    code does it. Made when it is needed, as it loads the compiler."""
+    if "evaluate" not in _outside:
+        _outside["evaluate"] = torch.compiler.disable(_evaluate)
+    return _outside["evaluate"]
+
+
+def _evaluate(
+    loss: ListLoss, scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | None, dim: int
+) -> Tensor:
+    lists = lists_of(scores, target, mask=mask, qid=qid, dim=dim, ignore_index=loss.ignore_index)
+    kind = scores.device.type
+    # Scores of half precision are widened here; autocast would narrow what is computed of them.
+    with torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext():
+        parts = [loss.values_of(block) for block in lists.blocks]
+        return lists.reduce([part.values for part in parts], [part.counts for part in parts], loss.reduction)
+
+
+def attached(scores: Tensor, values: Tensor, slopes: Tensor) -> Tensor:
+    """``values`` (b,) with ``slopes`` (b, n) for their gradients with respect to ``scores`` (b, n)."""
+    with_graph: Tensor = _Attached.apply(scores, values, slopes)
+    return with_graph
+
+
+class _Attached(torch.autograd.Function):
+    """Values whose gradient is known. It is constant almost everywhere: the second derivative is 0."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, values: Tensor, slopes: Tensor) -> Tensor:
+        ctx.save_for_backward(slopes)
+        return values.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *above: Tensor) -> tuple[Tensor, None, None]:
+        (slopes,) = ctx.saved_tensors
+        return above[0].unsqueeze(1).to(slopes.dtype) * slopes, None, None

@@ -1,0 +1,91 @@
+"""Average precision through a blackbox ranker (Rolínek, Musil, Paulus, Vlastelica, Michaelis, Martius 2020).
+
+The loss is 1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i with exact ranks, which have no useful derivative; that of a piecewise
+affine interpolation takes its place,
+
+    dL/ds = (r(s + λ dL/dr) − r(s)) / λ,      r = ranks / n
+
+and a margin keeps the loss from being blind once the order is right: positives are ranked at s − α/2, negatives at
+s + α/2. Equal scores share their mean rank. O(n log n), both ways.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from apsvm.torch.base import ListLoss, Values, attached
+from apsvm.torch.lists import Block, Reduction
+
+
+class BlackboxAPLoss(ListLoss):
+    """One minus average precision, with the gradient of an interpolation.
+
+    Parameters
+    ----------
+    lam : > 0, λ, how far the interpolation reaches
+    margin : ≥ 0, α, in standard deviations of the scores if these are normalised
+    normalize : scores are measured from their list's mean in its standard deviations
+    reduction, ignore_index : see ``ListLoss``
+
+    Raises
+    ------
+    ValueError : ``lam`` is not a positive number, or ``margin`` a negative one
+    """
+
+    def __init__(
+        self,
+        lam: float = 4.0,
+        margin: float = 0.2,
+        *,
+        normalize: bool = True,
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(reduction=reduction, ignore_index=ignore_index)
+        if not 0.0 < lam < float("inf"):
+            raise ValueError(f"lam must be a positive number, found {lam!r}")
+        if not 0.0 <= margin < float("inf"):
+            raise ValueError(f"margin must be a number from 0 on, found {margin!r}")
+        self.lam = float(lam)
+        self.margin = float(margin)
+        self.normalize = normalize
+
+    def values_of(self, block: Block) -> Values:
+        scores = block.standardized if self.normalize else block.wide_scores
+        valid = torch.ones_like(block.positive) if block.valid is None else block.valid
+        values, slopes = self._interpolated(scores.detach(), block.positive, valid)
+        return Values(block.settle(attached(scores, values, slopes)), block.counts)
+
+    def _interpolated(self, scores: Tensor, positive: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+        """(values (b,), gradients (b, n)). Each list's of its own value: what becomes of that afterwards, a mean or the
+        factor of a scaler, does not change how far the interpolation reaches."""
+        ranked = scores - self.margin * (positive.to(scores.dtype) - 0.5)
+        ranks = mean_ranks(ranked, valid)
+        share = positive.to(scores.dtype) / positive.sum(1, keepdim=True).clamp(min=1)
+        precision = share * mean_ranks(ranked, positive) / ranks.clamp(min=1)
+        n = valid.sum(1, keepdim=True).clamp(min=1)
+        reach = self.lam * n
+        moved = mean_ranks(ranked + reach * precision / ranks.clamp(min=1), valid)
+        return 1.0 - precision.sum(1), (moved - ranks) / reach
+
+    def extra_repr(self) -> str:
+        return f"lam={self.lam:g}, margin={self.margin:g}, normalize={self.normalize}, {super().extra_repr()}"
+
+
+def mean_ranks(scores: Tensor, counted: Tensor) -> Tensor:
+    """The ranks 1, 2, … of the rows that are ``counted`` (b, n) bool, by descending score, and of equal ones their
+    mean; of the others 0. (b, n), of the scores' type."""
+    n = scores.shape[1]
+    if n == 0:
+        return scores
+    x, order = torch.sort(torch.where(counted, scores, -torch.inf), dim=1, descending=True, stable=True)
+    numbers = torch.arange(n, device=x.device).expand_as(x)
+    # Rows that do not count come last: one by one, so that an infinite score is not their equal.
+    new = torch.ones_like(counted)
+    new[:, 1:] = (x[:, 1:] != x[:, :-1]) | ~counted.gather(1, order)[:, 1:]
+    behind = torch.cat([new[:, 1:], torch.ones_like(new[:, :1])], 1)
+    begin = torch.cummax(torch.where(new, numbers, 0), 1).values
+    last = torch.cummin(torch.where(behind, numbers, n).flip(1), 1).values.flip(1)
+    ranks = torch.empty_like(x).scatter_(1, order, 0.5 * (begin + last + 2).to(x.dtype))
+    return torch.where(counted, ranks, 0.0)

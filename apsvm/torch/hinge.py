@@ -1,0 +1,264 @@
+"""The exact structured hinge of a ranking loss, its ramp and direct loss minimisation, for networks.
+
+    hinge(s) = max_R [Δ(R*, R) + F(R)] − F(R*)
+    ramp(s)  = max_R [Δ(R*, R) + F(R)] − max_R F(R)            F(R) = 1/(PN) Σ_{i ∈ pos, j ∈ neg} R_ij (s_i − s_j)
+
+Δ of the ranking by score is at most the ramp, and that at most the hinge: what is trained on is a bound that can be
+plotted. The ramp is at most 1, so that positives beyond hope cannot dominate. It goes flat as the scores grow, while
+its value falls towards Δ: training could lower it by inflating the scores, which ``normalize`` prevents. With scores
+divided by ε it is the positive update of direct loss minimisation (Song, Schwing, Zemel and Urtasun 2016),
+
+    ramp(s/ε) = (1/ε) {max_R [F + εΔ] − max_R F},       the negative update     (1/ε) {max_R F − max_R [F − εΔ]} ≤ Δ
+
+The gradient with respect to the scores is exact wherever there is one; at a kink it is a subgradient, the same for rows
+of one class and equal score. O(n log n) time, O(n) memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+
+from apsvm.losses.graded import takes_grades
+from apsvm.torch.base import ListLoss, Values, attached
+from apsvm.torch.inference import Answer, Form, infer
+from apsvm.torch.lists import Block, Reduction
+from apsvm.torch.native import infer_native
+from apsvm.torch.tables import gain_of, tables_of
+
+Engine: TypeAlias = Literal["auto", "native", "levels", "dense"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+Update: TypeAlias = Literal["positive", "negative"]
+UPDATES: tuple[Update, ...] = get_args(Update)
+
+
+class _InferredLoss(ListLoss):
+    """A loss by loss-augmented inference: values and gradients come from there."""
+
+    form: Form = "hinge"
+    algorithm = "bucket"
+
+    def __init__(
+        self,
+        loss: str | object,
+        *,
+        engine: Engine = "auto",
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(reduction=reduction, ignore_index=ignore_index)
+        if engine not in ENGINES:
+            raise ValueError(f"engine must be one of {', '.join(ENGINES)}, found {engine!r}")
+        self.engine = engine
+        self.tables = tables_of(loss)
+
+    @property
+    def loss(self) -> str:
+        """The name of the loss."""
+        return self.tables.loss.name
+
+    def scaled(self, block: Block) -> Block:
+        """The block with the scores that are ranked."""
+        return block
+
+    def values_of(self, block: Block) -> Values:
+        block = self.scaled(block)
+        scores = block.scores
+        if scores.dtype not in (torch.float32, torch.float64):
+            scores = scores.float()
+        answer = self._answer(block, scores.detach())
+        return Values(attached(scores, answer.values, answer.row_weights), answer.counts)
+
+    def _answer(self, block: Block, scores: Tensor) -> Answer:
+        """Of the block's lists with these scores (b, n), float32 or float64."""
+        loss = self.tables.loss
+        thresholds: list[float] = []
+        if takes_grades(loss) and block.target.dtype != torch.bool:
+            thresholds = torch.unique(block.target[block.target > 0]).tolist()
+        if len(thresholds) > 1:
+            answer = self._graded(block, scores, thresholds)
+        else:
+            answer = self._binary(scores, block.positive, block.valid)
+        return _spoilt_by_target(block, answer) if block.target.is_floating_point() else answer
+
+    def _binary(self, scores: Tensor, positive: Tensor, valid: Tensor | None) -> Answer:
+        on_cpu = scores.device.type == "cpu"
+        if self.engine == "native" or (self.engine == "auto" and on_cpu):
+            if not on_cpu:
+                raise ValueError(f"{type(self).__name__}: the native engine is for tensors on the CPU")
+            return infer_native(scores, positive, valid, self.tables, self.form, self.algorithm)
+        return infer(scores, positive, valid, self.tables, self.form, self.engine)
+
+    def _graded(self, block: Block, scores: Tensor, thresholds: list[float]) -> Answer:
+        """Σ_l v_l of the binary tasks "grade ≥ l" (``apsvm.losses.graded``), at the grades of all lists: where a list
+        lacks a grade, that task is the next one's, and the shares of both add up to its."""
+        loss = self.tables.loss
+        assert takes_grades(loss)
+        finite = [threshold for threshold in thresholds if threshold != float("inf")]
+        gains = gain_of(loss, [0.0, *finite])
+        tasks = torch.stack([block.target >= threshold for threshold in finite])  # (levels, b, n)
+        n_pos = tasks.sum(2)
+        n = scores.shape[1] if block.valid is None else block.valid.sum(1)
+        ideals = torch.from_numpy(self.tables.ideals(n_pos.cpu().numpy())).to(scores.device, block.wide_scores.dtype)
+        shares = torch.from_numpy(gains[1:] - gains[:-1]).to(ideals).unsqueeze(1) * ideals
+        shares = shares / shares.sum(0).clamp(min=torch.finfo(shares.dtype).tiny)
+        shares = torch.where((n_pos > 0) & (n_pos < n), shares, 0.0)
+        values, row_weights = torch.zeros_like(shares[0]), torch.zeros_like(scores)
+        for positive, share in zip(tasks, shares, strict=True):
+            answer = self._binary(scores, positive, block.valid)
+            values = values + share * answer.values
+            row_weights = row_weights + share.unsqueeze(1).to(row_weights) * answer.row_weights
+        return Answer(values, row_weights, (shares > 0).any(0))
+
+
+class RankingHingeLoss(_InferredLoss):
+    """The structured hinge of a ranking loss: convex in the scores, and an upper bound of the loss.
+
+    Parameters
+    ----------
+    loss : a loss of two arrays by its name: ``"ap"``, ``"ndcg"`` (of grades, too), ``"mrr"``, ``"auc"``,
+        ``"rbp(0.8)"``; or one of your own, an object with ``weights(n_pos)`` and ``discount(n)``
+    engine : ``"native"``, on the CPU; ``"levels"`` or ``"dense"``, on any device; ``"auto"``
+    reduction, ignore_index : see ``ListLoss``
+
+    Raises
+    ------
+    UnknownNameError : (a ValueError) no such loss
+    LossError : (a ValueError) a loss that has not the two arrays, or breaks their contract
+
+    Examples
+    --------
+    >>> RankingHingeLoss("ap")(torch.tensor([0.1, 0.3, -0.2]), torch.tensor([1, 0, 0])).item()  # doctest: +ELLIPSIS
+    0.7...
+    """
+
+    def __init__(
+        self,
+        loss: str | object = "ap",
+        *,
+        engine: Engine = "auto",
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(loss, engine=engine, reduction=reduction, ignore_index=ignore_index)
+
+    def extra_repr(self) -> str:
+        return f"loss={self.loss!r}, {super().extra_repr()}"
+
+
+class APHingeLoss(RankingHingeLoss):
+    """The hinge of average precision, ``RankingHingeLoss("ap")``."""
+
+    def __init__(
+        self, *, engine: Engine = "auto", reduction: Reduction = "mean", ignore_index: int | None = None
+    ) -> None:
+        super().__init__("ap", engine=engine, reduction=reduction, ignore_index=ignore_index)
+
+
+class NDCGHingeLoss(RankingHingeLoss):
+    """The hinge of NDCG. ``gain`` of grades: ``"exponential"``, 2^grade − 1, or ``"linear"``."""
+
+    def __init__(
+        self,
+        gain: str = "exponential",
+        *,
+        engine: Engine = "auto",
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(f"ndcg({gain})", engine=engine, reduction=reduction, ignore_index=ignore_index)
+
+
+class RankingRampLoss(_InferredLoss):
+    """The ramp of a ranking loss at scores divided by ε: at most 1, at least the loss of the ranking by score.
+
+    Parameters
+    ----------
+    loss : see ``RankingHingeLoss``
+    eps : > 0, ε; with ``normalize`` in standard deviations of a list's scores
+    normalize : scores are measured from their list's mean in its standard deviations, through which the gradient goes
+    engine, reduction, ignore_index : see ``RankingHingeLoss``
+
+    Raises
+    ------
+    ValueError : ``eps`` is not a positive number; LossError, UnknownNameError: see ``RankingHingeLoss``
+    """
+
+    form: Form = "ramp"
+
+    def __init__(
+        self,
+        loss: str | object = "ap",
+        *,
+        eps: float = 1.0,
+        normalize: bool = False,
+        engine: Engine = "auto",
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(loss, engine=engine, reduction=reduction, ignore_index=ignore_index)
+        if not 0.0 < eps < float("inf"):
+            raise ValueError(f"eps must be a positive number, found {eps!r}")
+        self.eps = float(eps)
+        self.normalize = normalize
+
+    def scaled(self, block: Block) -> Block:
+        if not self.normalize and self.eps == 1.0:
+            return block
+        scores = block.standardized if self.normalize else block.scores
+        return replace(block, scores=scores / self.eps)
+
+    def extra_repr(self) -> str:
+        return f"loss={self.loss!r}, eps={self.eps:g}, normalize={self.normalize}, {super().extra_repr()}"
+
+
+class DirectLoss(RankingRampLoss):
+    """Direct loss minimisation: the ramp at normalised scores, or its counterpart from below.
+
+    Parameters
+    ----------
+    update : ``"positive"``, away from worse rankings, down an upper bound; ``"negative"``, towards better ones, down a
+        lower bound, on the CPU only and O(swapped pairs)
+    loss, eps, normalize, engine, reduction, ignore_index : see ``RankingRampLoss``
+    """
+
+    def __init__(
+        self,
+        loss: str | object = "ap",
+        *,
+        eps: float = 0.3,
+        normalize: bool = True,
+        update: Update = "positive",
+        engine: Engine = "auto",
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(
+            loss, eps=eps, normalize=normalize, engine=engine, reduction=reduction, ignore_index=ignore_index
+        )
+        if update not in UPDATES:
+            raise ValueError(f"update must be one of {', '.join(UPDATES)}, found {update!r}")
+        if update == "negative":
+            if engine not in ("auto", "native"):
+                raise ValueError("the negative update has the native engine only")
+            self.engine = "native"
+            self.algorithm = "against-loss"
+        self.update = update
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, update={self.update!r}"
+
+
+def _spoilt_by_target(block: Block, answer: Answer) -> Answer:
+    """The answer, NaN for lists with a target that is not finite: a NaN would pass for a negative."""
+    finite = block.target.isfinite()
+    if finite.all():
+        return answer
+    spoilt = ~finite.all(1)
+    rows = spoilt.unsqueeze(1) if block.valid is None else block.valid & spoilt.unsqueeze(1)
+    return Answer(
+        answer.values.masked_fill(spoilt, torch.nan), answer.row_weights.masked_fill(rows, torch.nan), answer.counts
+    )

@@ -1,0 +1,277 @@
+"""Lists of rows in tensors of any shape: the only module that knows shapes.
+
+Whoever trains a network has scores (n,) or (B, n), rows that do not count, or the query of each row. What a loss sees
+are blocks of b lists of n rows each, padded where the lists differ in length, and it gives back one value a list:
+
+    lists = lists_of(scores, target, mask=mask, qid=qid)
+    values, counts = [values_of(block) for block in lists.blocks], [block.counts for block in lists.blocks]
+    loss = lists.reduce(values, counts, "mean")
+
+Nothing here waits for a device, but for the lengths of queries.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor
+
+Reduction: TypeAlias = Literal["mean", "sum", "none"]
+REDUCTIONS: tuple[Reduction, ...] = get_args(Reduction)
+
+#: Queries are padded to the longest while that takes at most so many times their rows.
+PADDING = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """b lists of n rows each. What does not count has score 0 and target 0.
+
+    Attributes
+    ----------
+    scores : (b, n) floating point, with its graph
+    target : (b, n) bool or numbers, of which those above 0 are positive
+    valid : (b, n) bool, the rows that count; None: all of them
+    """
+
+    scores: Tensor
+    target: Tensor
+    valid: Tensor | None
+
+    @cached_property
+    def positive(self) -> Tensor:
+        """(b, n) bool."""
+        return self.target if self.target.dtype == torch.bool else self.target > 0
+
+    @cached_property
+    def negative(self) -> Tensor:
+        """(b, n) bool."""
+        return ~self.positive if self.valid is None else self.valid & ~self.positive
+
+    @cached_property
+    def n_pos(self) -> Tensor:
+        """(b,) int64."""
+        return self.positive.sum(1)
+
+    @cached_property
+    def n_neg(self) -> Tensor:
+        """(b,) int64."""
+        return self.negative.sum(1)
+
+    @cached_property
+    def counts(self) -> Tensor:
+        """(b,) bool: the lists that have both classes; a mean is one over these."""
+        return (self.n_pos > 0) & (self.n_neg > 0)
+
+    @cached_property
+    def finite(self) -> Tensor:
+        """(b,) bool: the lists whose scores and targets are all finite, of the rows that count."""
+        finite = self.scores.detach().isfinite()
+        if self.target.is_floating_point():
+            finite = finite & self.target.isfinite()
+        return finite.all(1)
+
+    @cached_property
+    def wide_scores(self) -> Tensor:
+        """(b, n) the scores as they are computed with: float64, or float32 on a device that has no other."""
+        return self.scores.to(compute_dtype(self.scores.device))
+
+    @cached_property
+    def standardized(self) -> Tensor:
+        """(b, n) ``wide_scores`` from their list's mean, in its standard deviations (0 in a list of equal scores)."""
+        x = self.wide_scores
+        if self.valid is None:
+            n: Tensor | int = max(1, x.shape[1])
+            centred = x - x.sum(1, keepdim=True) / n
+        else:
+            n = self.valid.sum(1, keepdim=True).clamp(min=1)
+            centred = torch.where(self.valid, x - x.sum(1, keepdim=True) / n, 0.0)
+        variance = centred.square().sum(1, keepdim=True) / n
+        return centred / torch.where(variance > 0, variance, 1.0).sqrt()
+
+    def settle(self, values: Tensor) -> Tensor:
+        """(b,) the lists' ``values``: 0 without gradient for those that do not count, and NaN, with NaN gradients, for
+        those that are not finite."""
+        factor = torch.ones_like(values).masked_fill(~self.finite, torch.nan)
+        return torch.where(self.counts | ~self.finite, values, 0.0) * factor
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """All lists of a call.
+
+    Attributes
+    ----------
+    blocks : the lists, those of similar length together
+    order : (l,) int64, where each list, in the order of ``reduction="none"``, is among the blocks' lists; None: they
+        stand in that order
+    shape : of the values of ``reduction="none"``: () for scores (n,), (B,) for (B, n), (l,) for queries
+    dtype : of the loss: the scores', or float32 where they have half precision
+    """
+
+    blocks: tuple[Block, ...]
+    order: Tensor | None
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+    def reduce(self, values: Sequence[Tensor], counts: Sequence[Tensor], reduction: Reduction) -> Tensor:
+        """The loss, of the ``values`` (b,) of each block's lists, which are 0 where a list does not count: their mean
+        over those that do (0 if none does), their sum, or themselves, by ascending query. ``counts``: (b,) bool each.
+        """
+        joined = values[0] if len(values) == 1 else torch.cat([*values])
+        if reduction == "none":
+            ordered = joined if self.order is None else joined[self.order]
+            return ordered.to(self.dtype).reshape(self.shape)
+        if joined.numel() == 1:
+            return joined.to(self.dtype).reshape(())
+        total = joined.sum()
+        if reduction == "mean":
+            total = total / torch.cat([*counts]).sum().clamp(min=1)
+        return total.to(self.dtype)
+
+
+def lists_of(
+    scores: Tensor,
+    target: Tensor,
+    *,
+    mask: Tensor | None = None,
+    qid: Tensor | None = None,
+    dim: int = -1,
+    ignore_index: int | None = None,
+) -> Lists:
+    """The lists that the arguments of a loss describe.
+
+    Parameters
+    ----------
+    scores : (n,) or (B, n) floating point; higher is better
+    target : of the same shape; bool, or numbers of which those above 0 are positive
+    mask : of the same shape, bool: the rows that count; None: all
+    qid : (n,) integers in any order: rows of one value are a list
+    dim : the dimension along which a list lies, of scores (B, n)
+    ignore_index : rows of this target do not count
+
+    Raises
+    ------
+    TypeError : an argument is no tensor, or of a type that does not fit
+    ValueError : shapes or devices that differ, more than two dimensions, ``qid`` with a batch
+    """
+    _check(scores, target, mask, qid, dim)
+    valid = mask
+    if ignore_index is not None:
+        counted = target != ignore_index
+        valid = counted if valid is None else valid & counted
+    dtype = scores.dtype if scores.dtype == torch.float64 else torch.float32
+    if qid is not None:
+        return _by_query(scores, target, valid, qid, dtype)
+    shape: tuple[int, ...] = ()
+    if scores.ndim == 1:
+        scores, target = scores.unsqueeze(0), target.unsqueeze(0)
+        valid = None if valid is None else valid.unsqueeze(0)
+    else:
+        if dim in (0, -2):
+            scores, target = scores.t(), target.t()
+            valid = None if valid is None else valid.t()
+        shape = (scores.shape[0],)
+        if scores.shape[0] > 1 and scores.shape[1] == 1:
+            warnings.warn(
+                f"scores are {shape[0]} lists of one row each, and none counts: for one list, say scores.squeeze(1)",
+                stacklevel=5,
+            )
+    return Lists((_block(scores, target, valid),), None, shape, dtype)
+
+
+def check_reduction(reduction: str) -> Reduction:
+    """``reduction``; raises ValueError if it is none."""
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"reduction must be one of {', '.join(REDUCTIONS)}, found {reduction!r}")
+    return reduction
+
+
+def compute_dtype(device: torch.device) -> torch.dtype:
+    """What is computed in: float64, but float32 on a device that has none (Apple's MPS)."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def _block(scores: Tensor, target: Tensor, valid: Tensor | None) -> Block:
+    if valid is not None:
+        # By selection: a product would keep the NaN of a row that does not count.
+        scores, target = torch.where(valid, scores, 0), torch.where(valid, target, torch.zeros_like(target))
+    return Block(scores, target, valid)
+
+
+def _by_query(scores: Tensor, target: Tensor, valid: Tensor | None, qid: Tensor, dtype: torch.dtype) -> Lists:
+    """Lists by ascending ``qid``, in blocks of similar length."""
+    _, query, lengths = torch.unique(qid, return_inverse=True, return_counts=True)
+    if qid.numel() == 0:
+        empty = torch.empty((0, 0), dtype=torch.bool, device=scores.device)
+        return Lists((Block(scores.reshape(0, 0), empty, None),), None, (0,), dtype)
+    widths = _widths(lengths)
+    # Stable: lists of one width stand together, in the order of the queries.
+    by_width = torch.argsort(widths, stable=True)
+    order = torch.empty_like(by_width)
+    order[by_width] = torch.arange(by_width.numel(), device=by_width.device)
+    ends = torch.cumsum(widths[by_width], 0)
+    starts = (ends - widths[by_width])[order]  # of each list, in all blocks one after another
+    rows = torch.argsort(query, stable=True)
+    place = torch.arange(rows.numel(), device=rows.device) - (torch.cumsum(lengths, 0) - lengths)[query[rows]]
+    slots = torch.empty_like(rows)
+    slots[rows] = starts[query[rows]] + place
+
+    def laid_out(values: Tensor) -> Tensor:
+        # Each slot has one row, so that the way back is a gather: deterministic on every device.
+        return values.new_zeros(int(ends[-1])).index_copy(0, slots, values)
+
+    padded_scores, padded_target = laid_out(scores), laid_out(target)
+    padded_valid = laid_out(torch.ones_like(target, dtype=torch.bool) if valid is None else valid)
+    blocks, begin = [], 0
+    for width, count in zip(*(part.tolist() for part in torch.unique(widths, return_counts=True)), strict=True):
+        end = begin + width * count
+        parts = (part[begin:end].view(count, width) for part in (padded_scores, padded_target, padded_valid))
+        blocks.append(_block(*parts))
+        begin = end
+    return Lists(tuple(blocks), order if len(blocks) > 1 else None, (lengths.numel(),), dtype)
+
+
+def _widths(lengths: Tensor) -> Tensor:
+    """(l,) int64: the padded length of each list. That of the longest, or where this would be a waste, that of the
+    longest of which the length has the same power of two."""
+    longest = int(lengths.max())
+    if lengths.numel() * longest <= PADDING * int(lengths.sum()):
+        return torch.full_like(lengths, longest)
+    powers = torch.frexp(lengths.to(compute_dtype(lengths.device))).exponent.long()
+    longest_of_power = torch.zeros(int(powers.max()) + 1, dtype=lengths.dtype, device=lengths.device)
+    return longest_of_power.scatter_reduce(0, powers, lengths, "amax")[powers]
+
+
+def _check(scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | None, dim: int) -> None:
+    for name, tensor in (("scores", scores), ("target", target), ("mask", mask), ("qid", qid)):
+        if tensor is None and name in ("mask", "qid"):
+            continue
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} must be a tensor, found {type(tensor).__name__}")
+        if tensor.shape != scores.shape:
+            raise ValueError(
+                f"{name} must have the shape of scores, {tuple(scores.shape)}, found {tuple(tensor.shape)}"
+            )
+        if tensor.device != scores.device:
+            raise ValueError(f"{name} is on {tensor.device}, scores are on {scores.device}")
+    if not scores.is_floating_point() or scores.layout != torch.strided:
+        raise TypeError(f"scores must be dense and floating point, found {scores.dtype}, {scores.layout}")
+    if target.is_complex():
+        raise TypeError(f"target must be bool or real numbers, found {target.dtype}")
+    if scores.ndim not in (1, 2):
+        raise ValueError(f"scores must be (n,) or (B, n), found {tuple(scores.shape)}")
+    if not -scores.ndim <= dim < scores.ndim:
+        raise ValueError(f"scores {tuple(scores.shape)} have no dimension {dim}")
+    if mask is not None and mask.dtype != torch.bool:
+        raise TypeError(f"mask must be bool, True for the rows that count, found {mask.dtype}")
+    if qid is not None:
+        if scores.ndim != 1:
+            raise ValueError(f"qid goes with scores (n,), found {tuple(scores.shape)}")
+        if qid.is_floating_point() or qid.is_complex() or qid.dtype == torch.bool:
+            raise TypeError(f"qid must be integers, found {qid.dtype}")

@@ -1,0 +1,140 @@
+"""Average precision and recall with soft ranks: smooth in the scores, and no bounds.
+
+    Smooth-AP (Brown, Xie, Kalogeiton, Zisserman 2020)      1 − 1/P Σ_{i ∈ pos} rank⁺_i / rank_i
+    Recall@K (Patel, Tolias, Matas 2022)                    1 − mean_K 1/min(K, P) Σ_{i ∈ pos} σ((K + ½ − rank_i)/τ′)
+
+with the soft ranks of ``apsvm.torch.soft_rank``, rank⁺ being that among the positives. K + ½ is between two ranks, so
+that for τ, τ′ → 0 the second is exactly one minus the share of the K places (or of the positives, if they are fewer)
+that positives hold; the paper has K, at which the K-th place counts one half.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from apsvm.torch.base import ListLoss, Values
+from apsvm.torch.lists import Block, Reduction
+from apsvm.torch.soft_rank import Kernel, check_kernel, logistic_counts, soft_counts
+
+
+class _SoftRankLoss(ListLoss):
+    """A loss of the soft ranks of the positives."""
+
+    def __init__(
+        self, tau: float, kernel: Kernel, *, reduction: Reduction = "mean", ignore_index: int | None = None
+    ) -> None:
+        super().__init__(reduction=reduction, ignore_index=ignore_index)
+        check_kernel(tau, kernel)
+        self.tau = float(tau)
+        self.kernel = kernel
+
+    def ranks_of_positives(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
+        """(ranks, ranks among the positives, which of them are of positives), (b, m) each; at least 1/2."""
+        valid = torch.ones_like(block.positive) if block.valid is None else block.valid
+        if self.kernel == "laplace":
+            counts = soft_counts(block.scores, torch.stack([valid, block.positive]), self.tau, "laplace", block.valid)
+            return 0.5 + counts[0].clamp(min=0), 0.5 + counts[1].clamp(min=0), block.positive
+        scores = block.scores if block.scores.dtype == torch.float64 else block.scores.float()
+        most = int(block.n_pos.amax()) if block.n_pos.numel() else 0
+        first = torch.argsort(block.positive, dim=1, descending=True, stable=True)[:, :most]
+        counts = logistic_counts(scores.gather(1, first), scores, torch.stack([valid, block.positive]), self.tau)
+        return 0.5 + counts[0], 0.5 + counts[1], block.positive.gather(1, first)
+
+
+class SmoothAPLoss(_SoftRankLoss):
+    """One minus average precision, of soft ranks.
+
+    Parameters
+    ----------
+    tau : > 0, the width of the kernel in units of the scores: 1 for the scores of a network's last linear layer, .01
+        for cosine similarities
+    kernel : ``"laplace"``, exact in O(n log n); ``"logistic"``, the paper's, in O(Pn) time
+    reduction, ignore_index : see ``ListLoss``
+
+    Raises
+    ------
+    ValueError : ``tau`` is not a positive number, or there is no such kernel
+
+    Notes
+    -----
+    Where rows of a batch are compared with each other, hand over the matrix of their similarities (B, B), as target
+    that two labels are the same, and as mask that a row is not itself: ``~torch.eye(B, dtype=torch.bool)``.
+
+    Examples
+    --------
+    >>> SmoothAPLoss(tau=0.01)(torch.tensor([0.1, 0.3, -0.2]), torch.tensor([1, 0, 0])).item()
+    0.5
+    """
+
+    def __init__(
+        self,
+        tau: float = 1.0,
+        kernel: Kernel = "laplace",
+        *,
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(tau, kernel, reduction=reduction, ignore_index=ignore_index)
+
+    def values_of(self, block: Block) -> Values:
+        ranks, among_positives, positive = self.ranks_of_positives(block)
+        precision = torch.where(positive, among_positives / ranks, 0.0).sum(1) / block.n_pos.clamp(min=1)
+        return Values(block.settle(1.0 - precision), block.counts)
+
+    def extra_repr(self) -> str:
+        return f"tau={self.tau:g}, kernel={self.kernel!r}, {super().extra_repr()}"
+
+
+class RecallAtKLoss(_SoftRankLoss):
+    """One minus recall among the first K, the mean over several K.
+
+    Parameters
+    ----------
+    ks : numbers K ≥ 1 of places
+    tau : > 0, the width of the kernel in units of the scores
+    tau_rank : > 0, how sharply places up to K are told from the rest, in places
+    kernel : see ``SmoothAPLoss``
+    reduction, ignore_index : see ``ListLoss``
+
+    Raises
+    ------
+    TypeError : a K is no whole number
+    ValueError : a width or a K is not positive, there is no K or no such kernel
+    """
+
+    def __init__(
+        self,
+        ks: Sequence[int] = (1, 2, 4, 8, 16),
+        tau: float = 1.0,
+        tau_rank: float = 1.0,
+        kernel: Kernel = "laplace",
+        *,
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(tau, kernel, reduction=reduction, ignore_index=ignore_index)
+        self.ks = tuple(operator.index(k) for k in ks)
+        if not self.ks or min(self.ks) < 1:
+            raise ValueError(f"ks must be one or more numbers from 1 on, found {ks!r}")
+        if not 0.0 < tau_rank < float("inf"):
+            raise ValueError(f"tau_rank must be a positive number, found {tau_rank!r}")
+        self.tau_rank = float(tau_rank)
+
+    def values_of(self, block: Block) -> Values:
+        ranks, _, positive = self.ranks_of_positives(block)
+        recalls = [
+            torch.where(positive, torch.sigmoid((k + 0.5 - ranks) / self.tau_rank), 0.0).sum(1)
+            / block.n_pos.clamp(min=1, max=k)
+            for k in self.ks
+        ]
+        return Values(block.settle(1.0 - torch.stack(recalls).mean(0)), block.counts)
+
+    def extra_repr(self) -> str:
+        return (
+            f"ks={self.ks}, tau={self.tau:g}, tau_rank={self.tau_rank:g}, kernel={self.kernel!r}, "
+            f"{super().extra_repr()}"
+        )

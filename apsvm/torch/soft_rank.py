@@ -1,0 +1,282 @@
+"""Soft ranks: how many rows stand above each, by a kernel that is smooth in the scores.
+
+    rank_i = 1 + Σ_{j≠i} K((s_j − s_i)/τ),      K(0) = 1/2, K from 0 to 1
+
+Two kernels. The logistic function (Qin, Liu and Li 2010; Brown et al. 2020) takes O(n) a row: rows are taken in chunks,
+and what a chunk needs is computed again on the way back, so that memory is that of a chunk. The Laplace distribution's
+K(d) = 1 − e^{−d}/2 for d ≥ 0, e^{d}/2 below (LapSum: Struski et al. 2025) is exact in O(n log n): with x = s/τ in
+descending order, what stands above row i adds up to
+
+    A_i = Σ_{j<i} e^{x_i − x_j} = e^{x_i − x_{i−1}} (A_{i−1} + 1),      B_i likewise from the other end,
+    rank_i = i − A_i/2 + B_i/2,      i = 1 .. n
+
+a linear recurrence whose factors are at most 1: nothing overflows, whatever the scale of the scores, and its transpose,
+which the gradient needs, is the same recurrence backwards.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, TypeAlias, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import FunctionCtx
+
+from apsvm._native import _kernels
+from apsvm.torch.lists import compute_dtype
+
+Kernel: TypeAlias = Literal["laplace", "logistic"]
+KERNELS: tuple[Kernel, ...] = get_args(Kernel)
+
+#: Entries of a chunk of the logistic kernel's matrix.
+CHUNK = 1 << 20
+#: Steps that the recurrence takes one after another, for all runs of so many rows together.
+RUN = 32
+
+
+class SoftRank(nn.Module):
+    """Soft ranks as a module.
+
+    Parameters
+    ----------
+    tau : > 0, the width of the kernel in units of the scores
+    kernel : ``"laplace"``, O(n log n), or ``"logistic"``, O(n²)
+
+    Raises
+    ------
+    ValueError : ``tau`` is not a positive number, or there is no such kernel
+
+    Examples
+    --------
+    >>> SoftRank(tau=0.01)(torch.tensor([0.5, 2.0, -1.0])).tolist()
+    [2.0, 1.0, 3.0]
+    """
+
+    def __init__(self, tau: float = 1.0, kernel: Kernel = "laplace") -> None:
+        super().__init__()
+        check_kernel(tau, kernel)
+        self.tau = float(tau)
+        self.kernel = kernel
+
+    def forward(self, scores: Tensor, mask: Tensor | None = None) -> Tensor:
+        """See ``soft_ranks``."""
+        return soft_ranks(scores, self.tau, self.kernel, mask)
+
+    def extra_repr(self) -> str:
+        return f"tau={self.tau:g}, kernel={self.kernel!r}"
+
+
+def soft_ranks(scores: Tensor, tau: float = 1.0, kernel: Kernel = "laplace", mask: Tensor | None = None) -> Tensor:
+    """The soft rank of each row of each list, from 1 (the highest score) to n.
+
+    Parameters
+    ----------
+    scores : (…, n) floating point
+    tau : > 0, in units of the scores
+    kernel : ``"laplace"`` or ``"logistic"``
+    mask : of the shape of scores, bool: the rows that count; None: all. The ranks of the others are 0
+
+    Returns
+    -------
+    of the shape and type of scores
+
+    Raises
+    ------
+    TypeError, ValueError : arguments that do not fit together; no such kernel, or a width that is not positive
+    """
+    check_kernel(tau, kernel)
+    if not scores.is_floating_point() or scores.ndim == 0:
+        raise TypeError(f"scores must be (…, n) floating point, found {scores.dtype} {tuple(scores.shape)}")
+    if mask is not None and (mask.shape != scores.shape or mask.dtype != torch.bool):
+        expected = f"bool {tuple(scores.shape)}"
+        raise ValueError(
+            f"mask must be {expected}, True for the rows that count, found {mask.dtype} {tuple(mask.shape)}"
+        )
+    batch = scores.reshape(math.prod(scores.shape[:-1]), scores.shape[-1])
+    valid = None if mask is None else mask.reshape(batch.shape)
+    counted = torch.ones_like(batch, dtype=torch.bool) if valid is None else valid
+    if valid is not None:
+        batch = torch.where(valid, batch, 0)
+    ranks = 0.5 + soft_counts(batch, counted.unsqueeze(0), tau, kernel, valid)[0]
+    return torch.where(counted, ranks, 0.0).to(scores.dtype).reshape(scores.shape)
+
+
+def soft_counts(scores: Tensor, among: Tensor, tau: float, kernel: Kernel, valid: Tensor | None = None) -> Tensor:
+    """How many rows of each of several sets stand above each row, Σ_{j ∈ set} K((s_j − s_i)/τ).
+
+    A row of the set counts itself by one half.
+
+    Parameters
+    ----------
+    scores : (b, n), 0 where a row does not count
+    among : (c, b, n) bool, the sets; rows that do not count are in none
+    valid : (b, n) bool, the rows that count; None: all
+
+    Returns
+    -------
+    (c, b, n), undefined where a row does not count; float64 (where there is one) from the Laplace kernel, from the
+    logistic one float32 unless the scores are float64
+    """
+    if kernel == "laplace":
+        return _laplace_counts(scores, among, tau, valid)
+    scores = scores.to(scores.dtype if scores.dtype == torch.float64 else torch.float32)
+    return logistic_counts(scores, scores, among, tau)
+
+
+def logistic_counts(at: Tensor, scores: Tensor, among: Tensor, tau: float) -> Tensor:
+    """Σ_{j ∈ set} σ((s_j − a_i)/τ), (c, b, m), of the places ``at`` (b, m), the scores (b, n) and the sets ``among``
+    (c, b, n). O(b m n) time."""
+    counts: Tensor = _LogisticCounts.apply(at / tau, scores / tau, among.to(scores.dtype))
+    return counts
+
+
+def check_kernel(tau: float, kernel: str) -> None:
+    """Raises ValueError unless ``tau`` is a positive number and ``kernel`` the name of a kernel."""
+    if not 0.0 < tau < float("inf"):
+        raise ValueError(f"tau must be a positive number, found {tau!r}")
+    if kernel not in KERNELS:
+        raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, found {kernel!r}")
+
+
+def _laplace_counts(scores: Tensor, among: Tensor, tau: float, valid: Tensor | None) -> Tensor:
+    x, n = scores.to(compute_dtype(scores.device)) / tau, scores.shape[1]
+    # Rows that do not count go last, where they weigh nothing: the sums are those of a shorter list, bit for bit.
+    keys = x.detach() if valid is None else x.detach().masked_fill(~valid, -torch.inf)
+    order = torch.argsort(keys, dim=1, descending=True, stable=True)
+    places = torch.empty_like(order).scatter_(1, order, torch.arange(n, device=order.device).expand_as(order))
+    x = _permuted(x, order, places)
+    steps = x[:, :-1] - x[:, 1:]
+    if valid is not None:
+        steps = torch.where(valid.gather(1, order)[:, 1:], steps, 0.0)
+    decay = torch.exp(-steps)
+    weights = among.gather(2, order.expand_as(among)).to(x.dtype)
+    above = decaying_sums(decay, weights, reverse=False) - weights
+    below = decaying_sums(decay, weights, reverse=True) - weights
+    counts = torch.cumsum(weights, 2) - 0.5 * weights - 0.5 * above + 0.5 * below
+    return _permuted(counts, places.expand_as(counts), order.expand_as(counts))
+
+
+def _permuted(values: Tensor, order: Tensor, places: Tensor) -> Tensor:
+    """``values`` (…, n) in ``order``, of which ``places`` is the inverse."""
+    permuted: Tensor = _Permuted.apply(values, order, places)
+    return permuted
+
+
+class _Permuted(torch.autograd.Function):
+    """A gather both ways, where that of torch goes back by adding up, in no certain order on some devices."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, order: Tensor, places: Tensor) -> Tensor:
+        ctx.save_for_backward(order, places)
+        return values.gather(-1, order)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None, None]:
+        order, places = ctx.saved_tensors
+        return _permuted(slopes[0], places, order), None, None
+
+
+def decaying_sums(decay: Tensor, values: Tensor, *, reverse: bool) -> Tensor:
+    """h with h_i = v_i + d_i h_{i−1}, d_i standing between i − 1 and i; or from the other end, v_i + d_{i+1} h_{i+1}.
+
+    Parameters
+    ----------
+    decay : (b, n − 1), 0..1
+    values : (c, b, n), of the same type
+
+    Returns
+    -------
+    (c, b, n); any number of times differentiable
+    """
+    sums: Tensor = _DecayingSums.apply(decay, values, reverse)
+    return sums
+
+
+class _DecayingSums(torch.autograd.Function):
+    """The transpose of the recurrence is the recurrence from the other end."""
+
+    @staticmethod
+    def forward(ctx: Any, decay: Tensor, values: Tensor, reverse: bool) -> Tensor:
+        if values.device.type == "cpu" and values.dtype == torch.float64:
+            sums = sum_decaying_native(decay, values, reverse)
+        else:
+            sums = sum_decaying(decay, values, reverse)
+        ctx.save_for_backward(decay, sums)
+        ctx.reverse = reverse
+        return sums
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor, None]:
+        decay, sums = ctx.saved_tensors
+        back = decaying_sums(decay, slopes[0], reverse=not ctx.reverse)
+        products = back[..., :-1] * sums[..., 1:] if ctx.reverse else back[..., 1:] * sums[..., :-1]
+        return products.sum(0), back, None
+
+
+def sum_decaying_native(decay: Tensor, values: Tensor, reverse: bool) -> Tensor:
+    """``decaying_sums`` of float64 tensors on the CPU, without a graph."""
+    channels, lists, _ = values.shape
+    sums = torch.empty(values.shape, dtype=values.dtype)
+    if sums.numel():
+        d, v, h = (array.detach().contiguous().numpy().reshape(-1) for array in (decay, values, sums))
+        _kernels.decaying_sums(d, v, h, channels, lists, reverse, torch.get_num_threads())
+    return sums
+
+
+def sum_decaying(decay: Tensor, values: Tensor, reverse: bool) -> Tensor:
+    """``decaying_sums`` on any device, without a graph."""
+    if reverse:
+        return _scan(decay.flip(1), values.flip(2)).flip(2)
+    return _scan(decay, values)
+
+
+def _scan(decay: Tensor, values: Tensor) -> Tensor:
+    """``decaying_sums`` from the front: runs of a few rows, all of them together, then from run to run by itself."""
+    *_, n = values.shape
+    if n <= RUN:
+        columns = [*values.unbind(-1)]
+        for i in range(1, n):
+            columns[i] = torch.addcmul(columns[i], decay[:, i - 1], columns[i - 1])
+        return torch.stack(columns, -1) if n else values.clone()
+    runs = -(-n // RUN)
+    # The decay into the first row of all is that of nothing.
+    into = torch.nn.functional.pad(decay, (1, runs * RUN - n)).unflatten(-1, (runs, RUN)).unbind(-1)
+    sums = [*torch.nn.functional.pad(values, (0, runs * RUN - n)).unflatten(-1, (runs, RUN)).unbind(-1)]
+    products = [*into]
+    for i in range(1, RUN):
+        sums[i] = torch.addcmul(sums[i], into[i], sums[i - 1])
+        products[i] = into[i] * products[i - 1]
+    ends = _scan(products[-1][:, 1:], sums[-1])
+    carried = torch.nn.functional.pad(ends[..., :-1], (1, 0))
+    whole = torch.stack(sums, -1) + torch.stack(products, -1) * carried.unsqueeze(-1)
+    return whole.flatten(-2)[..., :n]
+
+
+class _LogisticCounts(torch.autograd.Function):
+    """Both ways in chunks of rows; the backward pass is made of differentiable operations."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, at: Tensor, scores: Tensor, weights: Tensor) -> Tensor:
+        ctx.save_for_backward(at, scores, weights)
+        parts = [
+            torch.einsum("bmn,cbn->cbm", torch.sigmoid(scores.unsqueeze(1) - part.unsqueeze(2)), weights)
+            for part in at.split(_rows_of_chunk(scores), dim=1)
+        ]
+        return torch.cat(parts, 2)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor, None]:
+        at, scores, weights = ctx.saved_tensors
+        rows = _rows_of_chunk(scores)
+        to_at, to_scores = [], torch.zeros_like(scores)
+        for part, slope in zip(at.split(rows, dim=1), slopes[0].split(rows, dim=2), strict=True):
+            share = torch.sigmoid(scores.unsqueeze(1) - part.unsqueeze(2))
+            flow = torch.einsum("cbm,cbn->bmn", slope, weights) * (share * (1 - share))
+            to_at.append(-flow.sum(2))
+            to_scores = to_scores + flow.sum(1)
+        return torch.cat(to_at, 1), to_scores, None
+
+
+def _rows_of_chunk(scores: Tensor) -> int:
+    return max(1, CHUNK // max(1, scores.numel()))

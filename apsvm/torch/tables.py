@@ -1,0 +1,152 @@
+"""The two arrays of a loss, kept from batch to batch: the lists of a training come in few sizes, again and again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.losses import make_loss
+from apsvm.losses.base import Loss, LossError, RankingLoss, is_of_two_arrays
+from apsvm.losses.graded import GAINS, GradedLoss, takes_grades
+
+#: Weights are kept until they are so many numbers, those asked for last.
+KEPT = 1 << 21
+#: Lengths at which a loss is asked whether D(p) is the same for lists of every length.
+LENGTHS = (1, 2, 3, 7, 50, 1000, 4096)
+
+
+@dataclass(frozen=True, eq=False)
+class ListTables:
+    """The loss of b lists, written out.
+
+    Attributes
+    ----------
+    weights_begin, discount_begin : (b,) int64, where the numbers of each list begin
+    weights : float64, u_k at ``weights_begin + k − 1``
+    discount, drops : float64, of one length: D(p) and D(p) − D(p+1) at ``discount_begin + p − 1``
+    """
+
+    weights_begin: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    discount_begin: NDArray[np.int64]
+    discount: NDArray[np.float64]
+    drops: NDArray[np.float64]
+
+
+class Tables:
+    """What is known of a loss. Calls of several threads may overlap."""
+
+    def __init__(self, loss: RankingLoss) -> None:
+        self.loss = loss
+        self._lock = Lock()
+        self._weights: OrderedDict[tuple[int, int], NDArray[np.float64]] = OrderedDict()
+        self._kept = 0
+        self._discount = np.empty(0), np.empty(0)
+        self._ideals: dict[int, float] = {}
+        longest = loss.discount_of(LENGTHS[-1])[0]
+        self._one_discount = all(np.array_equal(loss.discount_of(n)[0], longest[:n]) for n in LENGTHS)
+
+    def __reduce__(self) -> tuple[type[Tables], tuple[RankingLoss]]:
+        return Tables, (self.loss,)
+
+    def of_lists(self, n_pos: NDArray[np.int64], n_neg: NDArray[np.int64]) -> ListTables:
+        """The tables of lists with so many rows of both classes, (b,) each; of a list without both, anything.
+
+        Raises
+        ------
+        LossError : the loss breaks its contract at these sizes
+        """
+        if n_pos.size == 0:
+            return ListTables(*(np.empty(0, dtype=kind) for kind in ("i8", "f8", "i8", "f8", "f8")))
+        with self._lock:
+            sizes, which = _distinct(n_pos, n_neg)
+            weights = [self._weights_of(*size) for size in sizes]
+            starts = np.cumsum([0, *(part.size for part in weights)])
+            joined = weights[0] if len(weights) == 1 else np.concatenate(weights)
+            places, discount, drops = self._discounts_of([p + n for p, n in sizes])
+            return ListTables(starts[:-1][which], joined, places[which], discount, drops)
+
+    def ideals(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The best DCG with so many positives, of the shape of ``counts``; 0 with none. A graded loss only."""
+        loss = self.loss
+        assert takes_grades(loss)
+        for count in np.unique(counts).tolist():
+            if count not in self._ideals:
+                if len(self._ideals) >= KEPT:
+                    self._ideals.clear()
+                self._ideals[count] = loss.ideal(count) if count > 0 else 0.0
+        distinct, which = np.unique(counts, return_inverse=True)
+        return np.array([self._ideals[count] for count in distinct.tolist()])[which].reshape(counts.shape)
+
+    def _weights_of(self, n_pos: int, n_neg: int) -> NDArray[np.float64]:
+        key = n_pos, n_neg
+        if key in self._weights:
+            self._weights.move_to_end(key)
+            return self._weights[key]
+        weights = self._weights[key] = self.loss.weights_of(n_pos, n_neg)
+        self._kept += weights.size
+        while self._kept > KEPT and len(self._weights) > 1:
+            self._kept -= self._weights.popitem(last=False)[1].size
+        return weights
+
+    def _discounts_of(self, lengths: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """(where that of each length begins, D, drops)."""
+        longest = max(lengths)
+        if self._one_discount:
+            if self._discount[0].size < longest:
+                # Twice as long as needed: lists that grow by and by do not have it made each time.
+                self._discount = self._padded(1 << longest.bit_length())
+            return np.zeros(len(lengths), dtype=np.int64), *self._discount
+        parts = [self._padded(length) for length in lengths]
+        begins = np.cumsum([0, *lengths], dtype=np.int64)[:-1]
+        discount, drops = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return begins, discount, drops
+
+    def _padded(self, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        discount, drops = self.loss.discount_of(n)
+        return discount, np.append(drops, 0.0)
+
+
+def _distinct(n_pos: NDArray[np.int64], n_neg: NDArray[np.int64]) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:
+    """The distinct sizes of lists with both classes, and which of them each list has."""
+    if n_pos.size == 1:
+        size = max(1, int(n_pos[0])), max(1, int(n_neg[0]))
+        return [size], np.zeros(1, dtype=np.int64)
+    pairs, which = np.unique(np.maximum(np.stack([n_pos, n_neg]), 1), axis=1, return_inverse=True)
+    return [(p, n) for p, n in pairs.T.tolist()], which.reshape(-1)
+
+
+def tables_of(loss: str | object) -> Tables:
+    """The tables of the loss called so, or of a user's own (``apsvm.losses.make_loss``). Those of a name are shared.
+
+    Raises
+    ------
+    UnknownNameError : (a ValueError) no such loss
+    LossError : (a ValueError) the loss is not of two arrays or breaks its contract
+    """
+    return _tables_named(loss) if isinstance(loss, str) and ":" not in loss else Tables(_two_arrays(make_loss(loss)))
+
+
+@lru_cache(maxsize=16)
+def _tables_named(name: str) -> Tables:
+    return Tables(_two_arrays(make_loss(name)))
+
+
+def _two_arrays(loss: Loss) -> RankingLoss:
+    if is_of_two_arrays(loss):
+        return loss
+    raise LossError(f"loss {loss.name!r} is not of two arrays, weights and a convex discount")
+
+
+def gain_of(loss: GradedLoss, grades: list[float]) -> NDArray[np.float64]:
+    """The gains of ``grades``; raises LossError if one is not finite."""
+    with np.errstate(over="ignore"):
+        gains = GAINS[loss.gain](np.array(grades))
+    if not np.isfinite(gains).all():
+        raise LossError(f"loss {loss.name!r}: grade {max(grades):g} has no finite {loss.gain} gain")
+    return gains

@@ -1,0 +1,261 @@
+"""Bags on the command line: what is refused, what --pool makes of them, and what a model of bags does with rows."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+from apsvm import load_model
+
+HINGE = ("--bound", "hinge")
+
+
+def write(path, rows):
+    lines = [f"{label} bag:{bag} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(x)) for label, bag, x in rows]
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """40 bags of 1 to 6 rows, shuffled, the mean of whose first feature is higher where they are positive; and the rows
+    as (label, bag, values), and the means (40, 3) in the order of the bags' first rows with the labels."""
+    rng = np.random.default_rng(5)
+    rows = []
+    for bag in range(40):
+        shift = np.array([1.0 * (bag % 2), 0, 0])
+        rows += [(bag % 2, 100 - bag, (rng.normal(size=3) + shift).tolist()) for _ in range(rng.integers(1, 7))]
+    rows = [rows[i] for i in rng.permutation(len(rows))]
+    bags = list(dict.fromkeys(bag for _, bag, _ in rows))
+    means = [np.mean([x for _, other, x in rows if other == bag], axis=0) for bag in bags]
+    path = write(tmp_path_factory.mktemp("bags") / "rows.svm", rows)
+    return path, rows, np.array(means), np.array([100 - bag for bag in bags]) % 2 == 1
+
+
+def test_bags_are_refused_until_somebody_says_what_becomes_of_them(made, here, tmp_path):
+    for command in (("train", made[0], tmp_path / "m"), ("cv", made[0], "--loss", "ap")):
+        error = here(*command, code=65).stderr
+        for choice in ("its rows are in bags", "--latent", "--pool mean or --pool min,mean,max", "--bags ignore"):
+            assert choice in error
+    assert not (tmp_path / "m").exists()
+
+
+def test_pooled_by_the_mean(made, here, scored, tmp_path):
+    path, rows, means, positive = made
+    here("train", "-q", *HINGE, path, tmp_path / "m", "--pool", "mean", "-C", 10)
+    model = load_model(tmp_path / "m")
+    assert model.header.features.pool == ("mean",)
+    assert model.header.data.rows == 40
+    assert model.header.data.counts["instances"] == len(rows)
+    scores = scored(here("predict", path, tmp_path / "m").stdout)
+    np.testing.assert_allclose(scores, means @ model.coef + model.intercept, rtol=1e-12)
+    figures = here("eval", path, "--model", tmp_path / "m", "-m", "AP").stdout
+    assert f"{average_precision_score(positive, scores):.6f}" in figures
+    assert "40 (20 positive)" in figures
+    # As rows of their own, but for the last bits of the sums.
+    plain = tmp_path / "plain.svm"
+    plain.write_text(
+        "".join(
+            f"{int(label)} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(x)) + "\n"
+            for label, x in zip(positive, pooled_by_loops(rows, ("mean",)), strict=True)
+        )
+    )
+    here("train", "-q", *HINGE, plain, tmp_path / "n", "-C", 10)
+    np.testing.assert_allclose(load_model(tmp_path / "n").coef, model.coef, rtol=1e-6)
+
+
+def pooled_by_loops(rows, pool):
+    bags = list(dict.fromkeys(bag for _, bag, _ in rows))
+    members = [np.array([x for _, other, x in rows if other == bag]) for bag in bags]
+    how = {"min": lambda x: x.min(axis=0), "mean": lambda x: x.sum(axis=0) / len(x), "max": lambda x: x.max(axis=0)}
+    return [np.concatenate([how[name](x) for name in pool]).tolist() for x in members]
+
+
+@pytest.mark.parametrize("features", ["linear", "piecewise:2"])
+def test_several_pools_in_front_of_everything(made, here, scored, tmp_path, features):
+    path, rows, _, _ = made
+    here(
+        "train", "-q", *HINGE, path, tmp_path / "m", "--pool", "max,min", "--scale", "standard", "--features", features
+    )
+    model = load_model(tmp_path / "m")
+    assert model.width == 6
+    assert model.features() == ["max(1)", "max(2)", "max(3)", "min(1)", "min(2)", "min(3)"]
+    scores = scored(here("predict", path, tmp_path / "m").stdout)
+    expected = model.score(np.array(pooled_by_loops(rows, ("max", "min"))))
+    np.testing.assert_allclose(scores, expected, rtol=1e-12)
+    explained = here("predict", path, tmp_path / "m", "--explain").stdout.splitlines()
+    assert len(explained) == 40
+    assert any(f"max({j})=" in explained[0] for j in (1, 2, 3))
+    described = " ".join(here("info", tmp_path / "m").stdout.split())
+    assert "3 features, counted from 1; of each bag their max, min: 6 columns" in described
+    assert json.loads(here("export", tmp_path / "m", "--format", "json").stdout)["pool"] == ["max", "min"]
+
+
+def test_any_door_for_bags(made, here, scored, tmp_path):
+    """The token, a folder, a matrix and --bags: the same model."""
+    path, rows, _, _ = made
+    here("train", "-q", *HINGE, path, tmp_path / "m", "--pool", "mean,max")
+    expected = load_model(tmp_path / "m").coef
+    here("convert", "-q", path, tmp_path / "folder")
+    np.save(tmp_path / "X.npy", np.array([x for _, _, x in rows]))
+    (tmp_path / "y").write_text("".join(f"{label}\n" for label, _, _ in rows))
+    (tmp_path / "bags").write_text("".join(f"{bag}\n" for _, bag, _ in rows))
+    for source, more in (
+        ("folder", ()),
+        ("X.npy", ("--labels", tmp_path / "y", "--bags", tmp_path / "bags")),
+    ):
+        here("train", "-q", *HINGE, tmp_path / source, tmp_path / "n", "--pool", "mean,max", *more)
+        np.testing.assert_allclose(load_model(tmp_path / "n").coef, expected, rtol=1e-9)  # dense sums go another way
+    of_matrix = here("predict", tmp_path / "X.npy", tmp_path / "m", "--bags", tmp_path / "bags").stdout
+    np.testing.assert_allclose(scored(of_matrix), scored(here("predict", path, tmp_path / "m").stdout), rtol=1e-9)
+
+
+def test_files_of_scores_a_line_a_bag_or_a_row(made, here, tmp_path):
+    path, rows, _, _ = made
+    here("train", "-q", *HINGE, path, tmp_path / "m", "--pool", "mean")
+    here("predict", path, tmp_path / "m", tmp_path / "scores")
+    by_file = here("eval", path, "--scores", tmp_path / "scores").stdout
+    assert by_file == here("eval", path, "--model", tmp_path / "m").stdout
+    (tmp_path / "of_rows").write_text("".join(f"{x[0]}\n" for _, _, x in rows))
+    assert f"{len(rows)} (" in here("eval", path, "--scores", tmp_path / "of_rows").stdout
+    (tmp_path / "short").write_text("1\n2\n")
+    assert "found 2" in here("eval", path, "--scores", tmp_path / "short", code=65).stderr
+
+
+def test_rows_for_themselves(made, here, scored, tmp_path):
+    path, rows, _, _ = made
+    here("train", "-q", *HINGE, path, tmp_path / "rows", "--bags", "ignore")
+    assert load_model(tmp_path / "rows").header.data.rows == len(rows)
+    assert scored(here("predict", path, tmp_path / "rows").stdout).size == len(rows)
+    assert f"{len(rows)} (" in here("eval", path, "--model", tmp_path / "rows").stdout
+    here("train", "-q", *HINGE, path, tmp_path / "bags", "--pool", "mean")
+    both = here("eval", path, "--model", tmp_path / "rows", "--model", tmp_path / "bags", code=2).stderr
+    assert "one ranks bags and the other their rows" in both
+
+
+def test_labels_of_bags(here, tmp_path):
+    rows = [(0, 1, [1.0]), (1, 1, [2.0]), (0, 2, [0.5]), (0, 3, [0.1]), (1, 4, [3.0])]
+    path = write(tmp_path / "rows.svm", rows)
+    error = here("train", path, tmp_path / "m", "--pool", "max", code=65).stderr
+    assert f"{path}:2: bag 1 has label 1 here and label 0 in line 1; --bag-label any" in error
+    here("train", "-q", *HINGE, path, tmp_path / "m", "--pool", "max", "--bag-label", "any")
+    assert load_model(tmp_path / "m").header.data.positives == 2
+    assert "4 (2 positive)" in here("eval", path, "--model", tmp_path / "m", "--bag-label", "any").stdout
+    here("train", "-q", *HINGE, path, tmp_path / "m", "--bags", "ignore")
+    assert load_model(tmp_path / "m").header.data.rows == 5
+
+
+REFUSED = [
+    (2, ("--pool", "median"), "expected some of min, mean, max"),
+    (2, ("--pool", "mean", "--bags", "ignore"), "--bags ignore takes every row for itself"),
+    (2, ("--bags", "ignore", "--bag-label", "any"), "--bags ignore takes every row for itself"),
+    (2, ("--pool", "mean", "--bag-label", "any", "--positive-label", "1"), "--relevant-from goes with it"),
+    (65, ("--pool", "mean", "--bags", "BAGS"), "it has bags of its own"),
+]
+
+
+@pytest.mark.parametrize(("code", "options", "message"), REFUSED)
+def test_options_that_do_not_go_together(code, options, message, made, here, tmp_path):
+    shutil.copy(made[0], tmp_path / "BAGS")
+    options = [str(tmp_path / option) if option == "BAGS" else option for option in options]
+    assert message in here("train", made[0], tmp_path / "m", *options, code=code).stderr
+
+
+def test_models_and_rows_that_do_not_fit(made, here, cancer, tmp_path):
+    path = made[0]
+    here("train", "-q", *HINGE, path, tmp_path / "bags", "--pool", "mean")
+    here("train", "-q", *HINGE, path, tmp_path / "rows", "--bags", "ignore")
+    plain = write(tmp_path / "plain.svm", [(0, 1, [1.0, 2, 3])])
+    plain.write_text(plain.read_text().replace("bag:1 ", ""))
+    assert "these rows are in none" in here("predict", plain, tmp_path / "bags", code=65).stderr
+    assert (
+        "the model ranks bags (--pool mean)"
+        in here("predict", path, tmp_path / "bags", "--bags", "ignore", code=2).stderr
+    )
+    (tmp_path / "ids").write_text("1\n")
+    assert (
+        "the model ranks rows" in here("predict", plain, tmp_path / "rows", "--bags", tmp_path / "ids", code=2).stderr
+    )
+    error = here("train", path, tmp_path / "n", "--pool", "max", "--warm-start", tmp_path / "bags", code=65).stderr
+    assert "it was trained with --pool mean, this training is with --pool max" in error
+    here("train", "-q", *HINGE, path, tmp_path / "n", "--pool", "mean", "--warm-start", tmp_path / "bags")
+    assert "is for rows in bags" in here("train", cancer.path, tmp_path / "n", "--pool", "mean", code=65).stderr
+
+
+def test_validation_rows_are_pooled_too(made, here, tmp_path):
+    here("train", "-q", made[0], tmp_path / "m", "--loss", "warp", "--pool", "mean", "--validation", made[0])
+    assert load_model(tmp_path / "m").header.epochs.validation is not None
+
+
+def test_a_report_of_bags(made, here, tmp_path):
+    here("train", "-q", *HINGE, made[0], "--run-dir", tmp_path / "run", "--pool", "min,max")
+    here("report", tmp_path / "run")
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "max(1)" in page
+
+
+def test_cv_compares_pools(made, here, tmp_path):
+    results = tmp_path / "results.json"
+    here(
+        "cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x,10x", "--folds", 4, "--json", results,
+        "--pool", "mean", "--pool", "min,max", "-o", tmp_path / "m",
+    )  # fmt: skip
+    found = json.loads(results.read_text())
+    assert found["folds_of"] == "bags, stratified"
+    assert (found["data"]["rows"], sum(found["data"]["test_rows"])) == (40, 40)
+    assert [one["pool"] for one in found["settings"]] == ["mean", "mean", "min,max", "min,max"]
+    chosen = next(one for one in found["settings"] if one["chosen"])
+    assert ",".join(load_model(tmp_path / "m").header.features.pool) == chosen["pool"]
+    table = here("cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--pool", "mean", "--pool", "max").stdout
+    assert table.split()[0] == "pool"
+    assert "are given twice" in here("cv", made[0], "--pool", "mean", "--pool", "mean", code=2).stderr
+
+
+def test_cv_of_one_pool_is_that_of_its_rows(made, here, tmp_path):
+    results = [tmp_path / "a.json", tmp_path / "b.json"]
+    here("cv", "-q", made[0], "--loss", "auc", *HINGE, "-C", "1x", "--pool", "mean", "--json", results[0])
+    here(
+        "cv",
+        "-q",
+        made[0],
+        "--loss",
+        "auc",
+        *HINGE,
+        "-C",
+        "1x",
+        "--pool",
+        "mean",
+        "--pool",
+        "max",
+        "--json",
+        results[1],
+    )
+    one, two = (json.loads(path.read_text())["settings"][0]["metrics"] for path in results)
+    assert one == two
+
+
+def test_cv_of_rows_parts_no_bag(made, here, tmp_path):
+    results = tmp_path / "results.json"
+    here("cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--bags", "ignore", "--json", results)
+    found = json.loads(results.read_text())
+    assert found["folds_of"] == "bags, stratified"
+    assert found["data"]["rows"] == len(made[1])
+
+
+def test_nested_cv_of_pools(made, here):
+    out = here(
+        "cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--pool", "mean", "--pool", "max", "--nested",
+        "--folds", 3,
+    ).stdout  # fmt: skip
+    assert "nested, 3 folds: AP" in out
+
+
+def test_cv_of_pools_and_best_rows(made, here, tmp_path):
+    results = tmp_path / "results.json"
+    here(
+        "cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--folds", 3, "--latent", "--pool", "mean",
+        "--json", results,
+    )  # fmt: skip
+    assert {one["pool"] for one in json.loads(results.read_text())["settings"]} == {"mean", "latent"}

@@ -1,0 +1,78 @@
+"""``apsvm`` inside this process, with standard streams, an environment and a current folder of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import BinaryIO
+
+from apsvm.cli import run
+
+
+def in_process(
+    arguments: Sequence[str], *, input: bytes = b"", env: Mapping[str, str], cwd: Path | None = None
+) -> CompletedProcess[bytes]:
+    """What a process of its own would print and exit with, without what it takes to start one.
+
+    Files are redirected below Python, as a shell does it: whoever writes to descriptor 1 is heard. What was imported
+    stays imported, and a warning is whatever pytest makes of it.
+    """
+    with ExitStack() as stack:
+        stdin, stdout, stderr = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+        stdin.write(input)
+        stdin.seek(0)
+        stack.enter_context(_environment(env))
+        stack.enter_context(_streams(stdin, stdout, stderr))
+        if cwd is not None:
+            stack.callback(os.chdir, os.getcwd())
+            os.chdir(cwd)
+        code = run(list(arguments))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return CompletedProcess(list(arguments), code, _content(stdout), _content(stderr))
+
+
+def _content(stream: BinaryIO) -> bytes:
+    stream.seek(0)
+    return stream.read()
+
+
+@contextmanager
+def _environment(env: Mapping[str, str]) -> Iterator[None]:
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(env)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextmanager
+def _streams(*streams: BinaryIO) -> Iterator[None]:
+    """Puts files in the place of standard input, output and error."""
+    before = sys.stdin, sys.stdout, sys.stderr
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(descriptor) for descriptor in range(3)]
+    try:
+        for descriptor, stream in enumerate(streams):
+            os.dup2(stream.fileno(), descriptor)
+        # As Python opens them in the C locale.
+        sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
+        sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
+        yield
+    finally:
+        for stream in (sys.stdin, sys.stdout, sys.stderr):
+            stream.close()
+        sys.stdin, sys.stdout, sys.stderr = before
+        for descriptor, original in enumerate(kept):
+            os.dup2(original, descriptor)
+            os.close(original)

@@ -1,0 +1,398 @@
+"""What every loss does with what a training meets: empty lists, NaN, types, graphs, compilers."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+
+from apsvm.torch import (
+    APHingeLoss,
+    BlackboxAPLoss,
+    DirectLoss,
+    NDCGHingeLoss,
+    RankingHingeLoss,
+    RankingRampLoss,
+    RankRecallLoss,
+    RankTripletLoss,
+    RecallAtKLoss,
+    SmoothAPLoss,
+    SoDeepMAPLoss,
+    functional,
+)
+
+MAKERS = {
+    "hinge": APHingeLoss,
+    "hinge, levels": lambda **options: APHingeLoss(engine="levels", **options),
+    "hinge, dense": lambda **options: APHingeLoss(engine="dense", **options),
+    "ndcg": NDCGHingeLoss,
+    "rbp": lambda **options: RankingHingeLoss("rbp(0.9)", **options),
+    "ramp": RankingRampLoss,
+    "ramp, levels": lambda **options: RankingRampLoss(engine="levels", **options),
+    "direct": DirectLoss,
+    "direct from below": lambda **options: DirectLoss(update="negative", **options),
+    "smooth, laplace": SmoothAPLoss,
+    "smooth, logistic": lambda **options: SmoothAPLoss(kernel="logistic", **options),
+    "recall": RecallAtKLoss,
+    "recall, logistic": lambda **options: RecallAtKLoss(kernel="logistic", **options),
+    "blackbox": BlackboxAPLoss,
+    "sodeep": SoDeepMAPLoss,
+    "sodeep, handcrafted": lambda **options: SoDeepMAPLoss("handcrafted(10)", **options),
+    "rank triplets": lambda **options: RankTripletLoss(both=False, **options),
+    "rank recall": lambda **options: RankRecallLoss(both=False, **options),
+}
+FUNCTIONS = {
+    "hinge": functional.ap_hinge,
+    "ndcg": functional.ndcg_hinge,
+    "rbp": lambda *arguments, **options: functional.ranking_hinge(*arguments, loss="rbp(0.9)", **options),
+    "ramp": functional.ranking_ramp,
+    "direct": functional.direct,
+    "smooth, laplace": functional.smooth_ap,
+    "recall": functional.recall_at_k,
+    "blackbox": functional.blackbox_ap,
+}
+
+
+@pytest.fixture(params=MAKERS)
+def make(request):
+    return MAKERS[request.param]
+
+
+def batch(b=4, n=30, *, dtype=torch.float32, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    target = torch.rand(b, n, generator=generator) < 0.3
+    target[:, 0], target[:, 1] = True, False
+    return (torch.randn(b, n, generator=generator, dtype=torch.float64) + target).to(dtype), target
+
+
+def gradient_of(loss, scores, *arguments, **rows):
+    scores = scores.detach().clone().requires_grad_()
+    loss(scores, *arguments, **rows).backward()
+    assert scores.grad is not None
+    return scores.grad
+
+
+def test_lists_without_both_classes_count_for_nothing(make):
+    scores, target = batch()
+    target[1], target[2] = True, False
+    scores = scores.requires_grad_()
+    values = make(reduction="none")(scores, target)
+    assert values[[1, 2]].tolist() == [0.0, 0.0]
+    assert (values[[0, 3]] != 0.0).all()
+    assert make()(scores, target).item() == pytest.approx(values[[0, 3]].mean().item(), abs=1e-7)
+    assert make(reduction="sum")(scores, target).item() == pytest.approx(values.sum().item(), abs=1e-6)
+    gradient = gradient_of(make(), scores, target)
+    assert (gradient[[1, 2]] == 0.0).all()
+    assert gradient[[0, 3]].any(1).all()
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (5,), (0, 4), (3, 0), (1, 1), (2, 4)])
+@pytest.mark.parametrize("positive", [True, False])
+def test_nothing_that_counts(make, shape, positive):
+    scores = torch.zeros(shape, requires_grad=True)
+    value = make()(scores, torch.full(shape, positive))
+    assert value.item() == 0.0
+    value.backward()
+    assert scores.grad is not None
+    assert not scores.grad.any()
+    assert make(reduction="none")(scores, torch.full(shape, positive)).shape == shape[:-1]
+
+
+def test_all_rows_masked(make):
+    scores, target = batch()
+    nothing = torch.zeros_like(target)
+    assert make()(scores, target, nothing).item() == 0.0
+    assert not gradient_of(make(), scores, target, nothing).any()
+
+
+def test_all_scores_equal(make):
+    scores, target = torch.full((1, 8), 0.25, dtype=torch.float64), torch.arange(8).unsqueeze(0) < 2
+    gradient = gradient_of(make(), scores, target)
+    assert make()(scores, target).isfinite()
+    for of_class in (gradient[0, :2], gradient[0, 2:]):
+        assert (of_class - of_class[0]).abs().max().item() <= 1e-15
+    assert gradient.sum().item() == pytest.approx(0.0, abs=1e-14)
+
+
+def test_all_scores_equal_by_hand():
+    scores, target = torch.zeros(8, dtype=torch.float64), torch.arange(8) < 2
+    for engine in ("native", "levels", "dense"):
+        loss = APHingeLoss(engine=engine)
+        assert loss(scores, target).item() == pytest.approx(1 - (1 / 7 + 2 / 8) / 2, abs=1e-15)
+        assert gradient_of(loss, scores, target).tolist() == pytest.approx([-1.0] * 2 + [1 / 3] * 6, abs=1e-15)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_what_is_not_finite_stays_nan(make, bad):
+    scores, target = batch()
+    mask = torch.ones_like(target)
+    scores[1, 5], scores[2, 3], mask[2, 3] = bad, bad, False
+    values = make(reduction="none")(scores, target, mask)
+    assert values.isnan().tolist() == [False, True, False, False]
+    assert make()(scores, target, mask).isnan()
+    gradient = gradient_of(make(), scores, target, mask)
+    assert gradient[1].isnan().all()
+    assert gradient[[0, 2, 3]].isfinite().all()
+    assert gradient[2, 3] == 0.0
+    # Also in a list that does not count.
+    target[3], scores[3, 0] = True, bad
+    assert make(reduction="none")(scores, target, mask).isnan().tolist() == [False, True, False, True]
+
+
+def test_a_nan_in_the_target(make):
+    scores, target = batch()
+    graded = target.double()
+    graded[1, 5] = torch.nan
+    values = make(reduction="none")(scores, graded)
+    assert values.isnan().tolist() == [False, True, False, False]
+    assert gradient_of(make(), scores, graded)[1].isnan().all()
+
+
+@pytest.mark.parametrize("kind", [torch.bool, torch.int8, torch.uint8, torch.int64, torch.float16, torch.float64])
+def test_types_of_target(make, kind):
+    scores, target = batch()
+    assert torch.equal(make()(scores, target.to(kind)), make()(scores, target))
+
+
+def test_minus_one_is_negative_unless_it_is_ignored(make):
+    scores, target = batch()
+    signs = target.long() * 2 - 1
+    assert torch.equal(make()(scores, signs), make()(scores, target))
+    padded = torch.where(torch.arange(30) < 20, target.long(), -1)
+    expected = make()(scores[:, :20], target[:, :20])
+    torch.testing.assert_close(make(ignore_index=-1)(scores, padded), expected, rtol=1e-6, atol=1e-7)
+
+
+def test_shapes_and_strides(make):
+    scores, target = batch()
+    expected = make(reduction="none")(scores, target)
+    columns = make(reduction="none")(scores.t().contiguous(), target.t().contiguous(), dim=0)
+    strided = make(reduction="none")(scores.repeat_interleave(2, 1)[:, ::2], target.repeat_interleave(2, 1)[:, ::2])
+    assert torch.equal(columns, expected)
+    assert torch.equal(strided, expected)
+    row, mask = scores[0], target[0]
+    assert make()(row, mask).shape == ()
+    torch.testing.assert_close(make()(row, mask), expected[0])
+    repeated = make(reduction="none")(row.expand(3, 30), mask.expand(3, 30))
+    torch.testing.assert_close(repeated, expected[:1].expand(3))
+    torch.testing.assert_close(
+        gradient_of(make(), row.expand(3, 30), mask.expand(3, 30)).sum(0), gradient_of(make(), row, mask)
+    )
+
+
+def test_queries_are_lists(make):
+    scores, target = batch(dtype=torch.float64)
+    order = torch.randperm(120, generator=torch.Generator().manual_seed(3))
+    qid = torch.tensor([5, -1, 7, 2]).repeat_interleave(30)
+    rows = scores.flatten()[order], target.flatten()[order]
+    values = make(reduction="none")(*rows, qid=qid[order])
+    torch.testing.assert_close(values, make(reduction="none")(scores, target)[[1, 3, 0, 2]], rtol=1e-12, atol=1e-12)
+    gradient = gradient_of(make(), *rows, qid=qid[order])
+    expected = gradient_of(make(), scores, target).flatten()[order]
+    torch.testing.assert_close(gradient, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_lists_of_very_different_lengths(make):
+    qid = torch.cat([torch.zeros(3000, dtype=torch.int64), torch.arange(1, 400).repeat_interleave(2)])
+    generator = torch.Generator().manual_seed(3)
+    scores = torch.randn(qid.numel(), generator=generator, dtype=torch.float64)
+    target = torch.rand(qid.numel(), generator=generator) < 0.5
+    values = make(reduction="none")(scores, target, qid=qid)
+    assert values[0].item() == pytest.approx(make()(scores[:3000], target[:3000]).item(), abs=1e-12)
+    for query in (1, 200, 399):
+        rows = qid == query
+        assert values[query].item() == pytest.approx(make()(scores[rows], target[rows]).item(), abs=1e-12)
+
+
+def test_without_gradients(make):
+    scores, target = batch()
+    assert not make()(scores, target).requires_grad
+    with torch.no_grad():
+        assert not make()(scores.requires_grad_(), target).requires_grad
+
+
+def test_backward_twice(make):
+    scores, target = batch()
+    scores.requires_grad_()
+    value = make()(scores, target)
+    (first,) = torch.autograd.grad(value, scores, retain_graph=True)
+    (second,) = torch.autograd.grad(value, scores)
+    assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_derivatives_of_the_gradient(name):
+    """Hinges have a constant one, but for normalised scores; smooth losses have more."""
+    scores, target = batch(2, 8, dtype=torch.float64)
+    scores.requires_grad_()
+    loss = MAKERS[name]()
+    (gradient,) = torch.autograd.grad(loss(scores, target), scores, create_graph=True)
+    if name.startswith(("smooth", "recall", "sodeep", "rank")):
+        assert torch.autograd.gradgradcheck(lambda s: loss(s, target), scores)
+    elif name not in ("direct", "direct from below", "blackbox"):
+        (second,) = torch.autograd.grad(gradient.square().sum() + 0 * scores.sum(), scores)
+        assert not second.any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision(make, dtype):
+    scores, target = batch(dtype=dtype)
+    value = make()(scores, target)
+    assert value.dtype == torch.float32
+    torch.testing.assert_close(value, make()(scores.float(), target))
+    gradient = gradient_of(make(), scores, target)
+    assert gradient.dtype == dtype
+    torch.testing.assert_close(gradient, gradient_of(make(), scores.float(), target).to(dtype))
+
+
+def test_precision_is_that_of_the_scores(make):
+    for dtype in (torch.float32, torch.float64):
+        assert make()(*batch(dtype=dtype)).dtype == dtype
+    narrow, wide = make()(*batch()), make()(*batch(dtype=torch.float64))
+    assert narrow.item() == pytest.approx(wide.item(), abs=1e-5)
+
+
+def test_under_autocast(make):
+    layer = torch.nn.Linear(5, 1)
+    x, target = torch.randn(40, 5), torch.arange(40) % 4 == 0
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        scores = layer(x).squeeze(1)
+        value = make()(scores, target)
+    assert scores.dtype == torch.bfloat16
+    assert value.dtype == torch.float32
+    torch.testing.assert_close(value, make()(scores.detach(), target))
+    value.backward()
+    assert layer.weight.grad is not None
+    assert layer.weight.grad.any()
+
+
+def test_deterministic_algorithms_will_do(make):
+    scores, target = batch()
+    torch.use_deterministic_algorithms(True)
+    try:
+        gradient_of(make(), scores, target, qid=None)
+        gradient_of(make(), scores.flatten(), target.flatten(), qid=torch.arange(120) % 7)
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_copies_and_pickles(make):
+    loss = make(reduction="sum", ignore_index=7)
+    scores, target = batch()
+    expected = loss(scores, target)
+    for other in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
+        assert torch.equal(other(scores, target), expected)
+        assert repr(other) == repr(loss)
+    assert "reduction='sum'" in repr(loss)
+    assert not loss.state_dict()
+    assert not [*loss.parameters()]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name):
+    scores, target = batch()
+    mask = torch.rand(4, 30, generator=torch.Generator().manual_seed(0)) < 0.7
+    for arguments in ((scores, target), (scores, target, mask), (scores.t(), target.t(), mask.t(), None, 0)):
+        for options in ({}, {"reduction": "sum"}, {"reduction": "none", "ignore_index": 1}):
+            assert torch.equal(FUNCTIONS[name](*arguments, **options), MAKERS[name](**options)(*arguments))
+
+
+def test_no_such_reduction(make):
+    with pytest.raises(ValueError, match="reduction must be one of mean, sum, none, found 'max'"):
+        make(reduction="max")
+
+
+def test_scores_of_any_size(make):
+    for scale in (1e-30, 1e6, 1e30):
+        scores, target = batch(dtype=torch.float64)
+        assert make()(scores * scale, target).isfinite()
+        assert gradient_of(make(), scores * scale, target).isfinite().all()
+        torch.testing.assert_close(
+            make()((scores * 2**20).round() / 2**20 + 2**20, target),
+            make()((scores * 2**20).round() / 2**20, target),
+            rtol=1e-9,
+            atol=1e-9,
+        )
+
+
+@pytest.mark.parametrize("name", ["hinge", "hinge, levels", "ramp", "smooth, laplace", "blackbox"])
+def test_inside_a_compiled_step(name):
+    from torch._dynamo.utils import counters
+
+    loss, layer = MAKERS[name](), torch.nn.Linear(3, 1)
+
+    def step(x, target):
+        return 2 * loss(layer(x).squeeze(1) + 1, target)
+
+    torch._dynamo.reset()
+    counters.clear()
+    compiled = torch.compile(step, backend="eager")
+    graphs = []
+    with warnings.catch_warnings():
+        # Of the compiler's own, which looks at the gradients of what it is handed.
+        warnings.filterwarnings("ignore", message="The .grad attribute of a Tensor", category=UserWarning)
+        for n, n_pos in ((20, 3), (31, 4), (31, 9), (47, 2), (60, 30)):
+            x, target = torch.randn(n, 3), torch.arange(n) < n_pos
+            expected = step(x, target)
+            result = compiled(x, target)
+            assert torch.equal(result, expected)
+            (gradient,) = torch.autograd.grad(result, layer.weight)
+            torch.testing.assert_close(gradient, torch.autograd.grad(expected, layer.weight)[0])
+            graphs.append(counters["stats"]["unique_graphs"])
+    assert graphs[1] == graphs[-1]  # neither the number of rows nor that of the positives compiles anything anew
+    torch._dynamo.reset()
+
+
+MEMORY = """
+import sys, torch
+from pathlib import Path
+from apsvm.torch import APHingeLoss, SmoothAPLoss
+torch.set_num_threads(1)
+n = 100_000
+target = torch.rand(n) < 0.05
+scores = torch.randn(n).requires_grad_()
+loss = {"bce": torch.nn.BCEWithLogitsLoss(), "native": APHingeLoss(), "levels": APHingeLoss(engine="levels"),
+        "laplace": SmoothAPLoss()}[sys.argv[1]]
+few = 2000
+loss(scores[:few], target[:few].float()).backward()
+loss(scores, target.float()).backward()
+# Not ru_maxrss, which begins with what the parent had.
+print(dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())["VmHWM"].split()[0])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the peak")
+def test_memory():
+    bytes_a_row = {"native": 300, "levels": 600, "laplace": 600}
+    started = {
+        name: subprocess.Popen([sys.executable, "-c", MEMORY, name], stdout=subprocess.PIPE, text=True)
+        for name in ("bce", *bytes_a_row)
+    }
+    peaks = {name: int(process.communicate()[0]) * 1024 for name, process in started.items()}
+    for name, most in bytes_a_row.items():
+        assert peaks[name] - peaks["bce"] <= most * 100_000, name
+
+
+@pytest.mark.parametrize("name", sorted(MAKERS.keys() - {"hinge, dense"}))
+def test_training_a_linear_layer(name):
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.metrics import average_precision_score
+
+    rows, classes = load_breast_cancer(return_X_y=True)
+    x = torch.from_numpy((rows - rows.mean(0)) / rows.std(0)).float()
+    target = torch.from_numpy(classes == 0)
+    torch.manual_seed(0)
+    layer, loss = torch.nn.Linear(x.shape[1], 1), MAKERS[name]()
+    if isinstance(loss, RecallAtKLoss):  # of 212 positives
+        loss.ks, loss.tau_rank = (50, 100, 200), 20.0
+    optimizer = torch.optim.Adam(layer.parameters(), lr=0.05)
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss(layer(x).squeeze(1), target).backward()
+        optimizer.step()
+    assert average_precision_score(target.numpy(), layer(x).squeeze(1).detach().numpy()) >= 0.98
