@@ -12,6 +12,7 @@ import click
 from apsvm.cli.shared import BAD_DATA, Failure, all_given, given_by_user, reading, say
 from apsvm.cli.trainer_options import (
     ChosenLoss,
+    as_asked_for,
     options_of_trainers,
     refuse_options_of_others,
     settings_of,

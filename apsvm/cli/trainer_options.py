@@ -10,6 +10,7 @@ import typing
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -17,9 +18,10 @@ from click.shell_completion import CompletionItem
 
 from apsvm.cli.completion import MetricName, names_that_fit
 from apsvm.cli.parameters import Number, NumberList, ParamType, Several
+from apsvm.cli.shared import MISSING, Failure
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.base import AnyTrainer
-from apsvm.trainers.families import TRAINERS, known_losses, trainer_of
+from apsvm.trainers.families import TRAINERS, asked_for, known_losses, trainer_of
 from apsvm.trainers.settings import Declared, SettingsError, declared, plain_type
 from apsvm.types import JsonObject
 
@@ -157,6 +159,24 @@ def settings_of(trainer: type[AnyTrainer]) -> dict[str, str]:
     """The trainer's settings that the current command has an option for, and the option's name."""
     named = ((option.settings.get(trainer), option.name) for option in options_of_trainers())
     return {setting: key for setting, key in named if setting is not None and key is not None}
+
+
+def as_asked_for(loss: ChosenLoss, said: Collection[str]) -> ChosenLoss:
+    """The loss with the trainer that one of the options that somebody gave, ``said``, asks for; ends the command where
+    that trainer's extra is not installed."""
+    trainer = asked_for(loss.trainer, said)
+    if trainer.extra is not None and not _is_installed(trainer.extra):
+        raise Failure(
+            MISSING, f"{trainer.title} needs the package {trainer.extra}: pip install 'apsvm[{trainer.extra}]'"
+        )
+    return ChosenLoss(loss.name, trainer)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # a module without a specification
+        return False
 
 
 def refuse_options_of_others(losses: Sequence[ChosenLoss], said: Collection[str]) -> None:
