@@ -1,8 +1,8 @@
 """The models: arrays and a header (``apsvm.header``), which is all that their files hold (``apsvm.model_file``).
 
 ``LinearRanker``: a weight a feature and a constant. ``RankerSet``: one for each of several classes. ``ItemRanker``
-(``apsvm.model_items``): factors of items, for users known by what they like. The header of a file says in ``kind``
-which of them it is; without one it is a linear ranker.
+(``apsvm.model_items``): factors of items, for users known by what they like. ``NetRanker`` (``apsvm.model_net``): dense
+layers. The header of a file says in ``kind`` which of them it is; without one it is a linear ranker.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from apsvm.model_file import ModelError as ModelError
 from apsvm.model_items import ItemFactors as ItemFactors
 from apsvm.model_items import ItemRanker as ItemRanker
 from apsvm.model_map import OF_THE_MAP, arrays_of_map, columns_in, map_in, shape_of
+from apsvm.model_net import Net as Net
+from apsvm.model_net import NetRanker as NetRanker
 from apsvm.model_parts import check_shape, header_in, headers_in, shared_by_classes
 from apsvm.types import JsonObject, Matrix
 
@@ -268,10 +270,11 @@ class RankerSet:
         )
 
 
-Model: TypeAlias = LinearRanker | ItemRanker | RankerSet
-_KINDS: dict[str, type[LinearRanker] | type[ItemRanker] | type[RankerSet]] = {
-    kind.kind: kind for kind in (LinearRanker, ItemRanker, RankerSet)
-}
+#: A ranker of rows.
+Ranker: TypeAlias = LinearRanker | NetRanker
+Model: TypeAlias = Ranker | ItemRanker | RankerSet
+_Kind: TypeAlias = type[LinearRanker] | type[ItemRanker] | type[RankerSet] | type[NetRanker]
+_KINDS: dict[str, _Kind] = {kind.kind: kind for kind in (LinearRanker, ItemRanker, RankerSet, NetRanker)}
 
 
 def load_model(path: str | os.PathLike[str]) -> LinearRanker:
@@ -311,13 +314,14 @@ def _shown(path: str | os.PathLike[str]) -> str:
 def _parse(content: bytes) -> Model:
     header, arrays = unsealed(content)
     kind = _kind_of(header)
-    if [name for name in arrays if not name.startswith(OF_THE_MAP)] != list(kind.arrays):
-        expected = ", ".join(member_names(kind.arrays))
+    names = NetRanker.arrays_in(header) if issubclass(kind, NetRanker) else kind.arrays
+    if [name for name in arrays if not name.startswith(OF_THE_MAP)] != list(names):
+        expected = ", ".join(member_names(names))
         raise ModelError(f"expected the members {expected}, found {', '.join(member_names(arrays))}")
     return kind.from_parts(header, arrays)
 
 
-def _kind_of(content: Any) -> type[LinearRanker] | type[ItemRanker] | type[RankerSet]:
+def _kind_of(content: Any) -> _Kind:
     """The class of the model, which a file of schema 1 need not name where it is linear."""
     if not isinstance(content, dict):
         raise ModelError("its header is not a JSON object")

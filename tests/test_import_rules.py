@@ -21,7 +21,10 @@ PACKAGE = Path(apsvm.__file__).parent
 #: score_space is where a solver meets what it minimises).
 LEAVES = {"_native", "registry", "clock", "files", "machine", "score_space", "types"}
 #: Modules that are one part with another.
-ONE_PART = {"header_1": "header", **{f"model_{part}": "model" for part in ("bags", "file", "items", "map", "parts")}}
+ONE_PART = {
+    "header_1": "header",
+    **{f"model_{part}": "model" for part in ("bags", "file", "items", "map", "net", "parts")},
+}
 MAY_IMPORT = {
     "ranking": set(),
     "losses": {"ranking"},

@@ -16,7 +16,7 @@ from apsvm.data.read_options import ReadOptions
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.model import LinearRanker, RankerSet
+    from apsvm.model import LinearRanker, Ranker, RankerSet
 
 
 #: Features that a bare --explain lists.
@@ -113,7 +113,7 @@ def predict(
     if top is not None and not isinstance(ranker, ItemRanker):
         raise click.UsageError(f"--top is for a model of items, and {model} is {ranker.what}")
     if explain is not None and not isinstance(ranker, LinearRanker):
-        raise click.UsageError(f"--explain is for a model of one ranker, and {model} is {ranker.what}")
+        raise click.UsageError(f"--explain is for a model of one linear ranker, and {model} is {ranker.what}")
     output = BagOutput(instances=instances, which=which, boxes=boxes, detections=detections, nms=nms)
     if isinstance(ranker, ItemRanker):
         lines = list(best_items(ranker, data, read, top or TOP, ignore_unknown=ignore_unknown))
@@ -131,7 +131,7 @@ def predict(
 
 
 def _lines(
-    ranker: LinearRanker | RankerSet,
+    ranker: Ranker | RankerSet,
     data: str,
     model: str,
     read: ReadOptions,
@@ -143,16 +143,17 @@ def _lines(
 ) -> list[str]:
     """A line for each row that the model ranks, or for each bag."""
     from apsvm.data.dataset import shown_label
-    from apsvm.model import LinearRanker
+    from apsvm.model import LinearRanker, RankerSet
 
     rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
-    if not isinstance(ranker, LinearRanker):
+    if isinstance(ranker, RankerSet):
         named = ["\t".join(map(shown_label, ranker.classes.tolist()))] if header else []
         return [*named, *("\t".join(map(repr, row)) for row in scores.tolist())]
     lines = [repr(score) for score in scores.tolist()]
     if which and rows.deciding is not None:
         lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]
     if explain is not None:
+        assert isinstance(ranker, LinearRanker)  # checked
         explained = _explained(ranker, rows.X, explain, model)
         lines = ["\t".join([line, *parts]) for line, parts in zip(lines, explained, strict=True)]
     return lines

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.dataset import Dataset
-    from apsvm.model import LinearRanker, Model, RankerSet
+    from apsvm.model import LinearRanker, Model, Ranker, RankerSet
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -215,7 +215,7 @@ def rows_for(
 
 
 def score_rows(
-    model: LinearRanker | RankerSet,
+    model: Ranker | RankerSet,
     path: str,
     read: ReadOptions,
     *,

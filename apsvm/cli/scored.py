@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apsvm.data.labels import LabelOptions, Target
     from apsvm.header import Labels
     from apsvm.metrics import Metric
-    from apsvm.model import LinearRanker, RankerSet
+    from apsvm.model import Ranker, RankerSet
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _judge_alike(one: Target, other: Target) -> bool:
 
 def score_data(
     data: str,
-    models: Mapping[str, LinearRanker | RankerSet],
+    models: Mapping[str, Ranker | RankerSet],
     scores: Sequence[str],
     options: LabelOptions,
     read: ReadOptions,
@@ -94,7 +94,9 @@ def score_data(
     from apsvm.model import RankerSet
 
     rankers = {
-        path: model if options.positive_label is None else one_ranker(model, options.positive_label, path)
+        path: one_ranker(model, options.positive_label, path)
+        if isinstance(model, RankerSet) and options.positive_label is not None
+        else model
         for path, model in models.items()
     }
     dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown)
@@ -127,7 +129,7 @@ def _of_what_is_scored(dataset: Dataset, tables: Mapping[str, NDArray[np.float64
 
 
 def _scored_by_models(
-    data: str, rankers: Mapping[str, LinearRanker | RankerSet], read: ReadOptions, *, ignore_unknown: bool
+    data: str, rankers: Mapping[str, Ranker | RankerSet], read: ReadOptions, *, ignore_unknown: bool
 ) -> tuple[Dataset | None, dict[str, NDArray[np.float64]]]:
     """The rows, read once for all models of the same features, and the models' scores by path; None without models."""
     from apsvm.model_bags import ranked

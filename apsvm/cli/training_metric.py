@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.header import Labels
     from apsvm.metrics.evaluate import Evaluation
-    from apsvm.model import LinearRanker, Model, RankerSet
+    from apsvm.model import Model, Ranker, RankerSet
     from apsvm.trainers.fitting import Fit
 
 
@@ -32,7 +32,7 @@ def training_metric(fit: Fit, model: Model) -> Iterator[str]:
         yield f"training {printable(model.header.metric or 'AP')}: {error}"
 
 
-def of_training_rows(dataset: Dataset, model: LinearRanker | RankerSet) -> Evaluation:
+def of_training_rows(dataset: Dataset, model: Ranker | RankerSet) -> Evaluation:
     """The model's own metric on the rows it was trained on, and AP where they are of two classes; of a set of rankers
     the means over the classes.
 
@@ -46,12 +46,12 @@ def of_training_rows(dataset: Dataset, model: LinearRanker | RankerSet) -> Evalu
     from apsvm.metrics import trained_metric
     from apsvm.metrics.classes import evaluate_classes
     from apsvm.metrics.evaluate import evaluate
-    from apsvm.model import LinearRanker
+    from apsvm.model import RankerSet
     from apsvm.model_bags import ranked
 
     metric = trained_metric(model.header.metric)
     dataset, scores = ranked(model, dataset)
-    if not isinstance(model, LinearRanker):
+    if isinstance(model, RankerSet):
         labels = np.stack([dataset.have(label) for label in model.classes], axis=1)
         return evaluate_classes([metric, "AP"], scores, labels, model.classes, groups=dataset.groups)
     target = recall(dataset, model.header.labels)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset, shown_label
 from apsvm.metrics.evaluate import Evaluation
+from apsvm.model import NetRanker
 from apsvm.pictures.histogram import Histogram
 from apsvm.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.pictures.shapes import Shapes
@@ -162,8 +163,12 @@ def figure(value: float | None) -> str:
 
 
 def weights_of(part: JudgedRanker) -> Markup:
-    result = weights(part)
-    base, names = 0 if part.ranker.zero_based else 1, part.ranker.columns()
+    """Of a linear ranker; of a net the sizes of its layers."""
+    ranker = part.ranker
+    if isinstance(ranker, NetRanker):
+        return layers_of(ranker)
+    result = weights(ranker, part)
+    base, names = 0 if ranker.zero_based else 1, ranker.columns()
     contribution = result.contribution
     nonzero = int(np.count_nonzero(result.weight))
 
@@ -197,9 +202,21 @@ def weights_of(part: JudgedRanker) -> Markup:
     return section("Weights of the largest features", element("p", explanation), *content)
 
 
+def layers_of(ranker: NetRanker) -> Markup:
+    """How large the layers of a net are, and their weights."""
+    rows = [
+        [str(number), f"{inputs:,}", f"{outputs:,}", words.number(float(np.linalg.norm(layer.weights)))]
+        for number, layer in enumerate(ranker.net.layers, start=1)
+        for outputs, inputs in [layer.weights.shape]
+    ]
+    return section("Layers", table(["layer", "inputs", "units", "norm of the weights"], rows))
+
+
 def shapes_of(part: JudgedRanker, drawn: Drawn) -> Markup:
     """The curves that move these rows' scores the most; nothing where features have none."""
     ranker = part.ranker
+    if isinstance(ranker, NetRanker):
+        return Markup("")
     try:
         curved_map(ranker)
     except NoShapesError:

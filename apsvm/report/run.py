@@ -18,7 +18,7 @@ from apsvm.metrics import MetricError, trained_metric
 from apsvm.metrics.curves import Judged as JudgedCurve
 from apsvm.metrics.curves import judged_curve
 from apsvm.metrics.evaluate import Evaluation, evaluate
-from apsvm.model import ItemRanker, LinearRanker, Model, RankerSet
+from apsvm.model import ItemRanker, LinearRanker, Model, NetRanker, Ranker, RankerSet
 from apsvm.model_bags import ranked
 from apsvm.records import Record
 
@@ -41,9 +41,9 @@ class Finished:
     model: Model
     end: Record
 
-    def rankers(self) -> Iterator[tuple[str, LinearRanker]]:
-        """Its linear rankers and their names."""
-        if isinstance(self.model, LinearRanker):
+    def rankers(self) -> Iterator[tuple[str, Ranker]]:
+        """Its rankers of rows and their names."""
+        if isinstance(self.model, LinearRanker | NetRanker):
             yield self.name, self.model
         elif isinstance(self.model, RankerSet):
             for label in self.model.classes.tolist():
@@ -111,7 +111,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class JudgedRanker:
-    """A linear ranker on the run's rows.
+    """A ranker on the run's rows.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class JudgedRanker:
     """
 
     title: str
-    ranker: LinearRanker
+    ranker: Ranker
     dataset: Dataset
     scores: NDArray[np.float64]
     target: Target
@@ -174,7 +174,7 @@ class JudgedRanker:
             return None
 
 
-def judge(title: str, ranker: LinearRanker, dataset: Dataset) -> JudgedRanker:
+def judge(title: str, ranker: Ranker, dataset: Dataset) -> JudgedRanker:
     """The ranker on the rows, judged as it was trained. Raises DataError where the labels do not fit."""
     judged, scores = ranked(ranker, dataset)
     return JudgedRanker(title, ranker, judged, scores, recall(judged, ranker.header.labels))
@@ -200,9 +200,9 @@ class Weights:
         return np.abs(self.weight) * self.deviation
 
 
-def weights(judged: JudgedRanker) -> Weights:
+def weights(ranker: LinearRanker, judged: JudgedRanker) -> Weights:
     """Of the ranker, on the rows as it scores them."""
-    scaling = UNIT_ROWS if judged.ranker.unit_rows else NO_SCALING
-    rows = Rows(judged.dataset.X, feature_map=judged.ranker.feature_map, scaling=scaling)
+    scaling = UNIT_ROWS if ranker.unit_rows else NO_SCALING
+    rows = Rows(judged.dataset.X, feature_map=ranker.feature_map, scaling=scaling)
     moments = rows.moments(judged.groups)
-    return Weights(judged.ranker.coef, moments.mean, np.sqrt(moments.variance))
+    return Weights(ranker.coef, moments.mean, np.sqrt(moments.variance))

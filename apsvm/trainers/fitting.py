@@ -27,7 +27,7 @@ from apsvm.data.pooling import pooled
 from apsvm.data.rows import RowOperator, Rows
 from apsvm.header import Data, Features, Header, SkippedClass
 from apsvm.machine import thread_count
-from apsvm.model import ItemFactors, ItemRanker, LinearRanker, Model, ModelError, RankerSet
+from apsvm.model import ItemFactors, ItemRanker, LinearRanker, Model, ModelError, Net, NetRanker, RankerSet
 from apsvm.records import Log
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.types import Matrix
@@ -249,6 +249,8 @@ class Fit:
             return RankerSet.of(parts, self.header(outcome))
         if isinstance(outcome.w, ItemFactors):
             return ItemRanker(outcome.w, self.header(outcome))
+        if isinstance(outcome.w, Net):
+            return NetRanker(outcome.w.behind(self.scaling), self.header(outcome), self.feature_map)
         return self._linear(self, outcome)
 
     def _parts(self, outcome: Outcome) -> Iterator[tuple[Fit, Outcome]]:
@@ -335,6 +337,14 @@ def installed(package: str) -> str:
     return version(package)
 
 
+def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.float64]:
+    """What a trained ranker of rows gives them: (m,) float64."""
+    if isinstance(w, Net):
+        assert isinstance(rows, Rows)
+        return w.scores(rows)
+    return rows.scores(w)
+
+
 def _of(values: Any, selection: NDArray[np.int64] | None) -> Any:
     """The selected values; None of None."""
     return values if values is None or selection is None else values[selection]
@@ -351,7 +361,7 @@ def _ranking_checked(outcome: Outcome, rows: RowOperator) -> Outcome:
             return replace(outcome, classes=classes)
         what = f"the rankers of {len(useless)} classes rank nothing: {', '.join(useless)}"
         return replace(outcome, classes=classes, ranks=False, cautions=[*outcome.cautions, what])
-    if not isinstance(outcome.w, np.ndarray) or (outcome.w.any() and np.ptp(rows.scores(outcome.w)) > 0.0):
+    if not isinstance(outcome.w, np.ndarray | Net) or np.ptp(scores_of(outcome.w, rows)) > 0.0:
         return outcome
     return replace(outcome, ranks=False, cautions=[RANKS_NOTHING if outcome.as_asked else RANKS_NOTHING_YET])
 
