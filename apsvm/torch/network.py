@@ -1,6 +1,6 @@
 """A network of dense layers in training, as tensors; ``apsvm.model_net.Net`` is what becomes of it.
 
-    h_1 = W_1 x + b_1,     h_l = W_l max(0, h_{l−1}) + b_l,     the score is the last, one number
+h_1 = W_1 x + b_1,     h_l = W_l max(0, h_{l−1}) + b_l,     the score is the last, one number
 """
 
 from __future__ import annotations

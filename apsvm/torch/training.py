@@ -86,6 +86,13 @@ class Examples:
         """(n,) bool."""
         return self.target > 0
 
+    def at(self, batch: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Features, target and queries of some rows, (k,) int64; None: of all."""
+        if batch is None:
+            return self.X, self.target, self.qid
+        batch = batch.to(self.X.device)
+        return self.X[batch], self.target[batch], None if self.qid is None else self.qid[batch]
+
     @classmethod
     def of(cls, data: TrainingSet, X: Tensor) -> Examples:
         """Of a training set and its features. Raises NothingToRankError."""
@@ -223,8 +230,7 @@ class _Training:
             for batch in self._batches(loss):
                 if steps and break_off():
                     break
-                X, target, qid = (_rows(part, batch) for part in (examples.X, examples.target, examples.qid))
-                assert X is not None and target is not None
+                X, target, qid = examples.at(batch)
                 optimiser.zero_grad()
                 value = criterion(network(X), target, qid)
                 (value + 0.5 * asked.penalty * sum(weights.square().sum() for weights in network.weights)).backward()
@@ -270,10 +276,6 @@ class _Training:
             yield torch.cat(batch)
 
 
-def _rows(values: Tensor | None, batch: Tensor | None) -> Tensor | None:
-    return values if values is None or batch is None else values[batch.to(values.device)]
-
-
 def criterion_of(loss: NetLoss) -> Criterion:
     """What a network's scores are taken by."""
     match loss.kind:
@@ -293,9 +295,7 @@ def criterion_of(loss: NetLoss) -> Criterion:
     return lambda scores, target, qid: module(scores, target, qid=qid)  # type: ignore[operator]
 
 
-def hold_out(
-    data: TrainingSet, share: float, rng: np.random.Generator
-) -> tuple[TrainingSet, TrainingSet] | None:
+def hold_out(data: TrainingSet, share: float, rng: np.random.Generator) -> tuple[TrainingSet, TrainingSet] | None:
     """What is trained on, and what is held out: ``share`` of the rows of each class, or of the queries; None where that
     leaves one of them without."""
     relevant = data.target.relevant
@@ -323,11 +323,21 @@ def queries_to_rank(data: TrainingSet) -> list[NDArray[np.int64]]:
     return [rows for rows in np.split(order, starts) if np.ptp(worth[rows]) > 0.0]
 
 
+def count_queries(data: TrainingSet) -> tuple[int | None, int | None]:
+    """The queries that have rows to tell apart, and those that have none; None without queries."""
+    if data.queries is None:
+        return None, None
+    count = len(queries_to_rank(data))
+    return count, int(np.unique(data.queries).size) - count
+
+
 def standardised(data: TrainingSet, scaling: Scaling, device: torch.device) -> Tensor:
     """The features as the network sees them, (n, d) float32. Raises FloatingPointError."""
     matrix, rows = _in_memory(data)
     chosen = matrix[rows]
     X = np.array(chosen.toarray() if hasattr(chosen, "toarray") else chosen, dtype=np.float64)
+    assert scaling.centre is not None
+    assert scaling.divisors is not None
     with np.errstate(over="ignore", invalid="ignore"):
         X -= scaling.centre
         X /= scaling.divisors

@@ -77,7 +77,11 @@ class NetSettings(Settings):
         help="How long a step is.",
     )
     l2: float | None = setting(
-        None, label="l2", range=Range(0.0), default_text=f"{L2_WEIGHT:g}", help="Weight of ½‖weights‖² against the loss."
+        None,
+        label="l2",
+        range=Range(0.0),
+        default_text=f"{L2_WEIGHT:g}",
+        help="Weight of ½‖weights‖² against the loss.",
     )
     device: str = setting("cpu", label="device", metavar="NAME", help="Where it trains: cpu, cuda, cuda:1, mps …")
 
@@ -281,9 +285,7 @@ class NetTrainer(Trainer[NetSettings]):
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
-        import numpy as np
-
-        from apsvm.torch.training import queries_to_rank, train_net
+        from apsvm.torch.training import count_queries, train_net
 
         asked = self.settings
         watch.log.write(
@@ -300,7 +302,7 @@ class NetTrainer(Trainer[NetSettings]):
         resolved = replace(asked, learning_rate=asked.rate, l2=asked.penalty)
         if not self.net_loss.is_bce:
             resolved = replace(resolved, bce_epochs=self.bce_epochs)
-        queries = None if data.queries is None else len(queries_to_rank(data))
+        queries, skipped = count_queries(data)
         trained = train_net(data, self, watch, validation=validation)
         yield Outcome(
             w=trained.net,
@@ -308,6 +310,6 @@ class NetTrainer(Trainer[NetSettings]):
             epochs=evidence(trained, trained.held_out, self.validation_metric),
             positives=int(data.target.relevant.sum()),
             queries=queries,
-            queries_skipped=None if queries is None else np.unique(data.queries).size - queries,
+            queries_skipped=skipped,
             **ending(trained),
         )
