@@ -200,18 +200,22 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
                 text = in_python(remark, self._trainer.Settings, plan.loss_name)
                 logger.warning("%s: %s", type(self).__name__, text)
             *_, outcome = fit.outcomes(Watch(progress=_tell, remark=logger.info), start, data)
-        model = fit.model(outcome)
-        assert isinstance(model, LinearRanker)
-        constant = model.intercept
-        if fit.features.bias is None:
-            constant = self._free_constant(data, model.coef)
-        self._keep(replace(model, intercept=constant, header=self._header_of(model.header, counted)))
+        self._keep(self._model_of(fit, data, outcome, counted))
         if not outcome.as_asked:
             self._warn(outcome)
         for caution in outcome.cautions:
             text = in_python(caution, self._trainer.Settings, plan.loss_name)
             warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=3)
         return self
+
+    def _model_of(self, fit: Fit, data: TrainingSet, outcome: Outcome, counted: Counted) -> LinearRanker:
+        """The model of an outcome, with its constant, and what the estimator has to say."""
+        model = fit.model(outcome)
+        assert isinstance(model, LinearRanker)
+        constant = model.intercept
+        if fit.features.bias is None:
+            constant = self._free_constant(data, model.coef)
+        return replace(model, intercept=constant, header=self._header_of(model.header, counted))
 
     def _training(self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer) -> Fit:
         every_row_once = np.array_equal(counted.members, np.arange(X.shape[0]))
@@ -320,7 +324,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         self.n_queries_ = 1 if data.queries is None else data.queries
         self.n_queries_skipped_ = data.queries_skipped or 0
         self._recall(header)
-        self._set_weights(model.coef, model.intercept)
+        self._set_weights(model.coef.copy(), model.intercept)
 
     @classmethod
     def _of_model(cls, model: LinearRanker, parameters: JsonObject) -> Self:
@@ -335,7 +339,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         estimator.n_features_in_ = model.width // header.features.columns_of_feature
         if header.features.names is not None:
             estimator.feature_names_in_ = np.array(header.features.names, dtype=object)
-        estimator._keep(replace(model, coef=model.coef.copy()))
+        estimator._keep(model)
         return estimator
 
     @classmethod

@@ -11,6 +11,8 @@ can be watched by them. No rank loss makes a better network than binary cross-en
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 try:
     import torch  # noqa: F401
 except ModuleNotFoundError as error:
@@ -26,12 +28,17 @@ from apsvm.torch.hinge import APHingeLoss, DirectLoss, NDCGHingeLoss, RankingHin
 from apsvm.torch.smooth import RecallAtKLoss, SmoothAPLoss
 from apsvm.torch.soft_rank import SoftRank, soft_ranks
 
+if TYPE_CHECKING:
+    from apsvm.torch.nets import RankNetClassifier, RankNetRanker
+
 __all__ = [
     "APHingeLoss",
     "BlackboxAPLoss",
     "DirectLoss",
     "ListLoss",
     "NDCGHingeLoss",
+    "RankNetClassifier",
+    "RankNetRanker",
     "RankingHingeLoss",
     "RankingRampLoss",
     "RecallAtKLoss",
@@ -41,3 +48,12 @@ __all__ = [
     "functional",
     "soft_ranks",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The estimators, for which scikit-learn is loaded."""
+    if name in ("RankNetClassifier", "RankNetRanker"):
+        from apsvm.torch import nets
+
+        return getattr(nets, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -59,6 +59,10 @@ class Network:
             raise not_finite("scores")
         return scores
 
+    def squares(self) -> Tensor:
+        """‖weights‖², with its graph; biases do not count."""
+        return torch.stack([weights.square().sum() for weights in self.weights]).sum()
+
     def snapshot(self) -> list[Tensor]:
         """The parameters as they are."""
         return [parameter.detach().clone() for parameter in self.parameters]
@@ -74,3 +78,32 @@ class Network:
         arrays = [parameter.detach().cpu().numpy().astype(np.float64) for parameter in self.parameters]
         half = len(arrays) // 2
         return Net(tuple(map(Layer, arrays[:half], arrays[half:]))).behind(scaling)
+
+
+class Adam:
+    """Kingma and Ba (2015), algorithm 1, with their constants. That of PyTorch loads the compiler when it is made,
+    which takes longer than most of these trainings.
+
+    Parameters
+    ----------
+    parameters : what is moved; rate : α, how far
+    """
+
+    BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+
+    def __init__(self, parameters: Sequence[Tensor], rate: float) -> None:
+        self._parameters, self._rate, self._steps = parameters, rate, 0
+        self._means = [torch.zeros_like(one) for one in parameters]
+        self._squares = [torch.zeros_like(one) for one in parameters]
+
+    def step(self, value: Tensor) -> None:
+        """A step down ``value``, a number with its graph."""
+        slopes = torch.autograd.grad(value, self._parameters)
+        self._steps += 1
+        rate = self._rate / (1.0 - self.BETA_1**self._steps)
+        unbiased = 1.0 / math.sqrt(1.0 - self.BETA_2**self._steps)
+        with torch.no_grad():
+            for one, slope, mean, square in zip(self._parameters, slopes, self._means, self._squares, strict=True):
+                mean.lerp_(slope, 1.0 - self.BETA_1)
+                square.mul_(self.BETA_2).addcmul_(slope, slope, value=1.0 - self.BETA_2)
+                one.addcdiv_(mean, square.sqrt().mul_(unbiased).add_(self.EPSILON), value=-rate)

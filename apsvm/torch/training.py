@@ -27,7 +27,7 @@ from apsvm.solvers.sgd import Ending, Epoch, Pass, descend
 from apsvm.torch.blackbox import BlackboxAPLoss
 from apsvm.torch.data import StratifiedBatchSampler
 from apsvm.torch.hinge import DirectLoss, RankingHingeLoss, RankingRampLoss
-from apsvm.torch.network import Network
+from apsvm.torch.network import Adam, Network
 from apsvm.torch.smooth import SmoothAPLoss
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.families.epochs import validator_of_scores
@@ -223,7 +223,7 @@ class _Training:
         """An epoch of a stage, with the optimiser that the stage begins anew."""
         asked, network, examples = self._trainer.settings, self._network, self._examples
         criterion = criterion_of(loss)
-        optimiser = torch.optim.Adam(network.parameters, lr=asked.rate)
+        optimiser = Adam(network.parameters, asked.rate)
 
         def one_pass(break_off: Callable[[], bool]) -> Pass:
             steps, rows, total = 0, 0, 0.0
@@ -231,10 +231,8 @@ class _Training:
                 if steps and break_off():
                     break
                 X, target, qid = examples.at(batch)
-                optimiser.zero_grad()
                 value = criterion(network(X), target, qid)
-                (value + 0.5 * asked.penalty * sum(weights.square().sum() for weights in network.weights)).backward()
-                optimiser.step()
+                optimiser.step(value + 0.5 * asked.penalty * network.squares())
                 steps, rows, total = steps + 1, rows + int(target.numel()), total + float(value.detach())
             if not (math.isfinite(total) and all(bool(part.isfinite().all()) for part in network.parameters)):
                 raise not_finite("weights of the network")
