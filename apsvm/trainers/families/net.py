@@ -71,7 +71,7 @@ class NetSettings(Settings):
     learning_rate: float | None = setting(
         None,
         label="learning rate",
-        range=Range(0.0, open_low=True),
+        range=Range(0.0, 1e6, open_low=True),
         default_text=f"{LEARNING_RATE:g}",
         grid=(0.001, 0.003, 0.01),
         help="How long a step is.",
