@@ -13,7 +13,8 @@ from apsvm.cli import run
 from apsvm.oracles import ORACLES
 
 FOLDER = Path(__file__).parents[1] / "configs"
-CONFIGS = sorted(FOLDER.glob("*.toml"))
+#: Those of sorters need PyTorch: tests/torch trains them.
+CONFIGS = sorted(path for path in FOLDER.glob("*.toml") if not path.stem.startswith("sodeep-"))
 
 
 def likes(rng: np.random.Generator) -> list[str]:
@@ -33,8 +34,12 @@ def rows(rng: np.random.Generator) -> list[str]:
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
 def test_config_trains(config, tmp_path, rng, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    users = tomllib.loads(config.read_text()).get("rows-as-users", False)
-    Path("data.svm").write_text("\n".join(likes(rng) if users else rows(rng)))
+    options = tomllib.loads(config.read_text())
+    users = options.get("rows-as-users", False)
+    lines = likes(rng) if users else rows(rng)
+    if options.get("latent"):
+        lines = [line.replace(" ", f" bag:{bag} ", 1) for bag, line in enumerate(lines)]
+    Path("data.svm").write_text("\n".join(lines))
     assert run(["train", "-q", "--config", str(config), "data.svm", "m"]) == 0
     model = load_any_model("m")
     scores = model.score(np.eye(model.width))

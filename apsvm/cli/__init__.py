@@ -28,6 +28,7 @@ from apsvm.cli.plot import plot
 from apsvm.cli.predict import predict
 from apsvm.cli.report import report
 from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, say
+from apsvm.cli.sorter import sorter
 from apsvm.cli.train import train
 
 #: click's convention: `eval "$(_APSVM_COMPLETE=bash_source apsvm)"` switches completion on.
@@ -46,7 +47,8 @@ def commands() -> None:
     """
 
 
-for command in (train, cv, predict, evaluate, eval_detections, info, export, convert, plot, report, bench, doctor):
+_COMMANDS = (train, cv, predict, evaluate, eval_detections, info, export, convert, plot, report, bench, doctor, sorter)
+for command in _COMMANDS:
     commands.add_command(command)
 complete_files(commands)
 

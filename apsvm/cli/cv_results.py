@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from apsvm.selection.choice import Candidate
     from apsvm.selection.cross_validation import PathInFold
     from apsvm.selection.search import SettingsSearch
+    from apsvm.trainers.fitting import Fit
 
 
 def spelled(grid: Grid, name: str) -> str:
@@ -34,7 +35,7 @@ def progress_line(path: PathInFold, grids: Sequence[Grid], metric: str) -> str:
     of_loss = [grid.trainer.loss_name] if len(grids) > 1 else []
     if grid.features is not None:
         of_loss.append(grid.features.features)
-        of_loss += [] if grid.features.pool is None else [_in_words(grid.features.pool)]
+        of_loss += [] if grid.features.pool is None else [",".join(grid.features.pool)]
     of_loss += [shown(axis.values[0]) for axis in grid.axes if grid.features is not None and axis.name == "bound"]
     others = [shown(best.choice[axis.name]) for axis in _told_apart(grid) if axis is not along]
     start = f"fold {path.task.fold + 1}  " + " ".join([*of_loss, *others, ""])
@@ -51,9 +52,12 @@ def _told_apart(grid: Grid) -> list[Axis]:
     return [axis for axis in grid.axes if len(axis.values) > 1]
 
 
-def _in_words(option: str | tuple[str, ...] | None) -> str:
-    """What is done to the features."""
-    return option if isinstance(option, str) else ",".join(option or ())
+def _in_words(fit: Fit, option: str) -> str:
+    """What is done to the features, or to the rows of a bag."""
+    value = getattr(fit.features, option)
+    if value is None and fit.trainer.takes_bags:
+        return "latent"
+    return value if isinstance(value, str) else ",".join(value or ())
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,8 @@ class Results:
         grid = self.search.grids[one.grid]
         choice = {spelled(grid, name): shown(value) for name, value in one.choice.items()}
         cells = [one.loss] if self._several_losses else []
-        options = self.search.fits[one.grid].features
-        cells += [_in_words(getattr(options, name)) for name in self._of_features]
+        fit = self.search.fits[one.grid]
+        cells += [_in_words(fit, name) for name in self._of_features]
         cells += [choice.get(column, "") for column in self._columns]
         if self._has_multiples:
             cells.append(f"{one.mean_C:.4g}" if one.C else "")
@@ -138,7 +142,7 @@ class Results:
 
     def to_json(self) -> JsonDict:
         """All of it, for programs; settings by the names that a model's header has for them."""
-        search, dataset, pool = self.search, self.search.dataset, self.search.fits[0].features.pool
+        search, dataset, first = self.search, self.search.dataset, self.search.fits[0]
         return {
             "data": {
                 "file": os.path.basename(dataset.source),
@@ -149,7 +153,7 @@ class Results:
             **search.description(),
             "features": search.fits[0].features.features,
             "scale": search.fits[0].features.scale,
-            **({} if pool is None else {"pool": _in_words(pool)}),
+            **({} if first.features.pool is None else {"pool": _in_words(first, "pool")}),
             "along": {grid.trainer.loss_name: grid.along.name for grid in search.grids if grid.along is not None},
             "at_edge": search.edges(self.candidates, self.chosen),
             "settings": [self._setting(one) for one in self.candidates],
@@ -170,10 +174,10 @@ class Results:
     def _setting(self, one: Candidate) -> JsonDict:
         from apsvm.selection.search import as_json
 
-        options = self.search.fits[one.grid].features
+        fit = self.search.fits[one.grid]
         return {
             "loss": one.loss,
-            **{name: _in_words(getattr(options, name)) for name in self._of_features},
+            **{name: _in_words(fit, name) for name in self._of_features},
             **{name: as_json(value) for name, value in one.choice.items()},
             **({"C_of_folds": one.C} if one.C else {}),
             "metrics": {

@@ -16,7 +16,7 @@ from apsvm.types import JsonDict
 
 #: Packages that are needed, and what of the extras is there.
 NEEDED = ("numpy", "scipy", "scikit-learn", "click", "cvxpy", "clarabel", "joblib", "threadpoolctl")
-OPTIONAL = {"matplotlib": "plot"}
+OPTIONAL = {"matplotlib": "plot", "torch": "torch"}
 SEED = 20260712
 
 

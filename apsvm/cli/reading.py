@@ -47,10 +47,11 @@ _OPTIONS = (
     ),
     click.option(
         "--bag-label",
-        type=click.Choice(["same", "any"]),
+        type=click.Choice(["same", "any", "rows"]),
         default="same",
         show_default=True,
-        help="The label of a bag: that of all its rows; or, any, the highest of theirs.",
+        help="The label of a bag: that of all its rows; or, any, the highest of theirs; or, rows, where its rows have "
+        "different ones each is known by itself, and a bag of its own.",
     ),
 )
 #: Of commands that do not read for a model.

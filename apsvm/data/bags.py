@@ -18,8 +18,9 @@ from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, Dataset, LabelSets, shown_label
 
 #: How a bag comes by its label: its rows share it; it is the highest of theirs (all of them where rows have several);
-#: or nobody asks, and rows keep their own.
-BAG_LABELS = ("same", "any", "own")
+#: or a bag whose rows have different ones is known row by row, and each of these is a bag of its own; or nobody asks,
+#: and rows keep their own.
+BAG_LABELS = ("same", "any", "rows", "own")
 
 Integers: TypeAlias = NDArray[np.int64]
 T = TypeVar("T", np.bool_, np.float64)
@@ -149,17 +150,37 @@ def with_bags(dataset: Dataset, ids: Integers | None, places: Places, rule: str 
         raise ValueError(f"expected a rule for the labels of bags of {', '.join(BAG_LABELS)}, found {rule!r}")
     if ids is None or rule == "own":
         return replace(dataset, bags=ids)
+    if rule == "rows":
+        ids = _parted(dataset, ids)
     bags = Bags.of_rows(ids, dataset.relevance, dataset.groups)
     bag = bags.bag_of_row
     first = bags.first[bag]
     _require_alike("qid", dataset.groups, first, ids, places)
     _require_alike("cost", dataset.costs, first, ids, places)
-    if rule == "same":
+    if rule in ("same", "rows"):
         _require_one_label(dataset, first, ids, places)
         return replace(dataset, bags=ids)
     if dataset.label_sets is not None:
         return replace(dataset, bags=ids, label_sets=_united(dataset.label_sets, bags, bag))
     return replace(dataset, bags=ids, relevance=bags.best(dataset.relevance)[bag])
+
+
+def _parted(dataset: Dataset, ids: Integers) -> Integers:
+    """The bags with each row of those whose rows have different labels as a bag of its own, of a new number."""
+    bags = Bags.of_rows(ids, dataset.relevance)
+    bag = bags.bag_of_row
+    first = bags.first[bag]
+    differs = (
+        dataset.relevance != dataset.relevance[first]
+        if dataset.label_sets is None
+        else _sets_differ(dataset.label_sets, first)
+    )
+    mixed = np.zeros(bags.n_bags, dtype=np.bool_)
+    mixed[bag[differs]] = True
+    alone = np.flatnonzero(mixed[bag])
+    result = ids.copy()
+    result[alone] = np.setdiff1d(np.arange(ids.size + alone.size), ids)[: alone.size]
+    return result
 
 
 def ids_of_offsets(numbers: Integers, n: int) -> Integers | None:
@@ -193,7 +214,10 @@ def _require_one_label(dataset: Dataset, first: Integers, ids: Integers, places:
         return
     row = int(differs.argmax())
     here, there = (_labels_of(dataset, at) for at in (row, int(first[row])))
-    more = "; --bag-label any gives a bag the highest label of its rows, --bags ignore leaves bags out of account"
+    more = (
+        "; --bag-label any gives a bag the highest label of its rows, rows makes each of them a bag, --bags ignore "
+        "leaves bags out of account"
+    )
     raise _at_odds(row, int(first[row]), here, there, ids, places, more)
 
 

@@ -93,7 +93,7 @@ def read_svmlight(
     sort_features : accept features in any order within a row
     multilabel : accept rows of several labels and of none; where all have one, the result is as without it
     bag_label : how a bag comes by its label: "same", its rows must share it; "any", it is the highest of theirs, or all
-        of them where rows have several; "own", rows keep theirs
+        of them where rows have several; "rows", each row is a bag where they differ; "own", rows keep theirs
     threads : at most this many threads parse; neither the result nor an error depends on it
 
     Raises

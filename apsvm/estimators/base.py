@@ -26,6 +26,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from apsvm.data.bags import Bags
 from apsvm.data.dataset import Dataset
 from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
@@ -187,10 +188,12 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> Self:
         plan = self._plan()
         X, target = self._read(X, y, plan)
-        X, target, qid, sample_weight = self._with_bags(self._pool(), X, target, y, qid, sample_weight, bags)
+        ids = self._bags_kept(plan.loss_name, X, y, qid, sample_weight, bags) if plan.takes_bags else None
+        if ids is None:
+            X, target, qid, sample_weight = self._with_bags(self._pool(), X, target, y, qid, sample_weight, bags)
         counted = self._counted(X, qid, sample_weight, by_query=plan.uses_queries)
         self._refuse(plan, counted)
-        fit = self._training(X, target, counted, plan)
+        fit = self._training(X, target, counted, plan, ids)
         self._require_both(fit.target.of(fit.selection))
         with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
             fit = fit.prepared()
@@ -217,7 +220,9 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             constant = self._free_constant(data, model.coef)
         return replace(model, intercept=constant, header=self._header_of(model.header, counted))
 
-    def _training(self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer) -> Fit:
+    def _training(
+        self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer, bags: NDArray[np.int64] | None
+    ) -> Fit:
         every_row_once = np.array_equal(counted.members, np.arange(X.shape[0]))
         dataset = Dataset(
             X=X,
@@ -228,6 +233,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             source="",
             fingerprint="",
             unknown_features=0,
+            bags=bags,
         )
         return Fit(
             dataset,
@@ -298,7 +304,9 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
                 )
             return X, target, qid, sample_weight
         if pool is None:
-            raise ValueError("bags: say what becomes of the rows of a bag: pool='mean', pool='min,mean,max'")
+            raise ValueError(
+                "bags: say what becomes of the rows of a bag: latent=True, pool='mean', pool='min,mean,max'"
+            )
         by_bag = bags_in(bags, X.shape[0])
         of_bags("y", y, by_bag)
         return (
@@ -307,6 +315,25 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             None if qid is None else of_bags("qid", qid, by_bag),
             None if sample_weight is None else of_bags("sample_weight", sample_weight, by_bag),
         )
+
+    def _bags_kept(
+        self, loss: str, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column
+    ) -> NDArray[np.int64]:
+        """(n,) int64, the bag of each row, for a training on bags by their rows. Raises ValueError."""
+        if self._pool() is not None:
+            raise ValueError("pool makes a row of each bag, and latent=True trains on the rows of bags: give one")
+        if bags is None:
+            raise ValueError(
+                f"{type(self).__name__}(latent=True) trains on bags: pass bags, one a row. In searches and "
+                "cross-validation sklearn.set_config(enable_metadata_routing=True) takes them to each fold"
+            )
+        if sample_weight is not None and loss != "zero-one":
+            raise ValueError("sample_weight is of rows, and latent=True trains on bags: only loss 'zero-one' takes it")
+        by_bag = bags_in(bags, X.shape[0])
+        for name, values in (("y", y), ("qid", qid), ("sample_weight", sample_weight)):
+            if values is not None:
+                of_bags(name, values, by_bag)
+        return by_bag.bag_of_row
 
     def _map_name(self) -> str:
         """The parameter ``features``, checked."""
@@ -368,9 +395,17 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
 
     def _score(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> float:
         X, target = self._read_again(X, y)
-        pool = self._header.features.pool
-        X, target, qid, sample_weight = self._with_bags(pool, X, target, y, qid, sample_weight, bags)
-        plan = self._judge()
+        pool, plan = self._header.features.pool, self._judge()
+        best_of: Bags | None = None
+        if self._header.latent:
+            best_of = bags_in(self._bags_kept(self._header.loss, X, y, qid, sample_weight, bags), X.shape[0])
+            target = target.of(best_of.first)
+            qid, sample_weight = (
+                None if values is None else of_bags(name, values, best_of)
+                for name, values in (("qid", qid), ("sample_weight", sample_weight))
+            )
+        else:
+            X, target, qid, sample_weight = self._with_bags(pool, X, target, y, qid, sample_weight, bags)
         by_query = plan is None or plan.uses_queries
         if qid is None and by_query and self.n_queries_ + self.n_queries_skipped_ > 1:
             raise ValueError(
@@ -378,9 +413,12 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
                 "is to be scored without: pass qid here too (all alike for one ranking of all rows). In searches and "
                 "cross-validation sklearn.set_config(enable_metadata_routing=True) takes it to the score of each fold"
             )
-        counted = self._counted(X, qid, sample_weight, by_query=by_query)
         loss = getattr(plan, "loss", None)
-        return trained_measure(self._header.metric, loss, self._scores_of_pooled(X), target, counted)
+        scores = self._scores_of_pooled(X)
+        if best_of is not None:
+            scores = best_of.best(scores)
+        counted = self._counted(scores[:, None], qid, sample_weight, by_query=by_query)
+        return trained_measure(self._header.metric, loss, scores, target, counted)
 
     def _judge(self) -> AnyTrainer | None:
         """The plan whose loss ``score`` is about; None where the header's metric has to do."""

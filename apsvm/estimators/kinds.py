@@ -133,7 +133,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
             raise ValueError("expected rows of both classes, found one class only")
 
     def _free_constant(self, data: TrainingSet, w: NDArray[np.float64]) -> float:
-        return break_even_intercept(data.rows.scores(w), data.target.relevant) if self.fit_intercept else 0.0
+        return break_even_intercept(data.scores(w), data.target.relevant) if self.fit_intercept else 0.0
 
     def _weights(self) -> tuple[NDArray[np.float64], float]:
         coef, constant = super()._weights()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from apsvm.data.bags import deciding_rows
 from apsvm.data.pooling import pooled_rows
 from apsvm.estimators.bags import bags_in
 from apsvm.estimators.base import FEATURES, LinearEstimator
@@ -73,6 +74,15 @@ class ByQuery(LinearEstimator):
         """
         return self._score(X, y, qid)
 
+    def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
+        """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
+        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors as of ``bag_scores``."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **FEATURES)
+        if self._header.features.pool is not None:
+            raise ValueError(f"{type(self).__name__} pools the rows of a bag: none of them decides alone")
+        return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
+
     if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
 
         def set_fit_request(self, *, qid: bool | str | None = "$UNCHANGED$") -> Self: ...
@@ -117,6 +127,15 @@ class Weighted(LinearEstimator):
         ValueError : the metric is undefined for these rows; or the fit knew queries and ``qid`` is None
         """
         return self._score(X, y, qid, sample_weight)
+
+    def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
+        """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
+        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors as of ``bag_scores``."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **FEATURES)
+        if self._header.features.pool is not None:
+            raise ValueError(f"{type(self).__name__} pools the rows of a bag: none of them decides alone")
+        return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
 
     if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
 
@@ -198,9 +217,20 @@ class WeightedBags(LinearEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **FEATURES)
         by_bag, pool = bags_in(bags, X.shape[0]), self._header.features.pool
+        if self._header.latent:
+            return self._as_decided(by_bag.best(self._scores_of_pooled(X)))
         if pool is None:
             return by_bag.best(self.decision_function(X))
         return self._as_decided(self._scores_of_pooled(pooled_rows(X, by_bag, pool)))
+
+    def deciding_rows(self, X: Matrix, bags: ArrayLike) -> NDArray[np.int64]:
+        """The row of X that each bag stands at, the one of the highest score of relevance, of equal ones the first:
+        (n_bags,) int64, in the order in which the bags first appear. Parameters and errors as of ``bag_scores``."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **FEATURES)
+        if self._header.features.pool is not None:
+            raise ValueError(f"{type(self).__name__} pools the rows of a bag: none of them decides alone")
+        return deciding_rows(bags_in(bags, X.shape[0]), self._scores_of_pooled(X))
 
     if TYPE_CHECKING:  # scikit-learn makes these two from the signatures
 

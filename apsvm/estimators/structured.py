@@ -49,6 +49,8 @@ class _Structured(WeightedBags, TakesLoss):
         bound: str = "auto",
         features: str = "linear",
         pool: str | None = None,
+        latent: bool = False,
+        start: str = "anneal",
         max_iter: int = 10_000,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -69,6 +71,8 @@ class _Structured(WeightedBags, TakesLoss):
         self.bound = bound
         self.features = features
         self.pool = pool
+        self.latent = latent
+        self.start = start
         self.max_iter = max_iter
         self.time_limit = time_limit
         self.n_jobs = n_jobs
@@ -150,6 +154,9 @@ class APSVMClassifier(_Structured, TwoClasses):
     pool : what becomes of rows in bags before all else, "mean" or several of min, mean and max, "min,mean,max": each
         feature's, in a row for each bag of ``fit(X, y, bags=bags)``. coef_ has the features once for each; ``score``
         and ``bag_scores`` are of bags, ``decision_function`` and ``predict`` of rows, each a bag of its own
+    latent : train on the bags of ``fit(X, y, bags=bags)`` by their best rows: a bag stands where its row of the highest
+        score does, and the training finds out which (``trainers.latent``). ``score`` and ``bag_scores`` are of bags
+    start : where latent training begins: "anneal", "bag-means" or "random:N"
     max_iter : iterations for each stage of the training
     time_limit : seconds of training, or None
     n_jobs : threads, None: 1, -1: as many as there are cores; the result does not depend on it
@@ -249,6 +256,8 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         bound: str = "auto",
         features: str = "linear",
         pool: str | None = None,
+        latent: bool = False,
+        start: str = "anneal",
         max_iter: int = 10_000,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -269,6 +278,8 @@ class APSVMRanker(_Structured, RankerOfNumbers):
             bound=bound,
             features=features,
             pool=pool,
+            latent=latent,
+            start=start,
             max_iter=max_iter,
             time_limit=time_limit,
             n_jobs=n_jobs,

@@ -103,6 +103,12 @@ def _bounds(bounds: Bounds, C: float | None) -> list[str]:
             f"other weights lower its convex majorant by more than {off}. The convex hinge, where it began, came to "
             f"{number(bounds.hinge_objective)}. The tight bound is not convex: there may be lower points."
         )
+    elif bounds.layer is not None:
+        sentences.append(
+            f"The last convex problem, a majorant of ½‖w‖² + C·risk in the weights of layer {bounds.layer} with the "
+            f"others held, was solved to {primal}, off its optimum by at most {off}. For all layers together the "
+            "problem is not convex, and the passes ended by the rows held out: there may be lower points."
+        )
     elif bounds.stationary:
         sentences.append(
             f"It is a stationary point of ½‖w‖² + C·(risk of the bags' best rows), whose value is {primal}: no other "
@@ -129,6 +135,11 @@ def of_several(bounds: Bounds) -> str:
         return (
             "Primal is the objective ½‖w‖² + C·(tight bound on the loss) of each model, a stationary point: no other "
             "weights lower its convex majorant to less than dual."
+        )
+    if bounds.layer is not None:
+        return (
+            "Primal is the value of the last convex problem of each model, in the weights of one layer, and dual a "
+            "lower bound of its optimum."
         )
     if bounds.stationary:
         return (

@@ -23,10 +23,13 @@ except ModuleNotFoundError as error:
 from apsvm.torch import functional
 from apsvm.torch.base import ListLoss
 from apsvm.torch.blackbox import BlackboxAPLoss
+from apsvm.torch.checkpoint import load_sorter
 from apsvm.torch.data import StratifiedBatchSampler
 from apsvm.torch.hinge import APHingeLoss, DirectLoss, NDCGHingeLoss, RankingHingeLoss, RankingRampLoss
 from apsvm.torch.smooth import RecallAtKLoss, SmoothAPLoss
+from apsvm.torch.sodeep import RankRecallLoss, RankTripletLoss, SoDeepMAPLoss, SpearmanLoss
 from apsvm.torch.soft_rank import SoftRank, soft_ranks
+from apsvm.torch.sorters import make_sorter
 
 if TYPE_CHECKING:
     from apsvm.torch.nets import RankNetClassifier, RankNetRanker
@@ -39,13 +42,19 @@ __all__ = [
     "NDCGHingeLoss",
     "RankNetClassifier",
     "RankNetRanker",
+    "RankRecallLoss",
+    "RankTripletLoss",
     "RankingHingeLoss",
     "RankingRampLoss",
     "RecallAtKLoss",
     "SmoothAPLoss",
+    "SoDeepMAPLoss",
     "SoftRank",
+    "SpearmanLoss",
     "StratifiedBatchSampler",
     "functional",
+    "load_sorter",
+    "make_sorter",
     "soft_ranks",
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.utils.data import Sampler
 
@@ -17,7 +18,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
 
     Parameters
     ----------
-    target : (n,) bool or numbers, of which those above 0 are positive
+    target : (n,) bool or numbers, of which those above 0 are positive; a tensor or what makes one
     batch_size : rows of a batch
     n_pos : positives of a batch; or
     share : the positives' share of it, 0..1, rounded, at least one and not all; None for both: the share that they have
@@ -36,13 +37,14 @@ class StratifiedBatchSampler(Sampler[list[int]]):
 
     def __init__(
         self,
-        target: Tensor,
+        target: ArrayLike | Tensor,
         batch_size: int,
         *,
         n_pos: int | None = None,
         share: float | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
+        target = torch.as_tensor(target)
         if target.ndim != 1:
             raise ValueError(f"target must be (n,), found {tuple(target.shape)}")
         positive = target > 0

@@ -11,18 +11,24 @@ from apsvm.torch.blackbox import BlackboxAPLoss
 from apsvm.torch.hinge import DirectLoss, Engine, NDCGHingeLoss, RankingHingeLoss, RankingRampLoss, Update
 from apsvm.torch.lists import Reduction
 from apsvm.torch.smooth import RecallAtKLoss, SmoothAPLoss
+from apsvm.torch.sodeep import DEFAULT, MAPForm, RankRecallLoss, RankTripletLoss, SoDeepMAPLoss, SpearmanLoss
 from apsvm.torch.soft_rank import Kernel, soft_ranks
+from apsvm.torch.sorter_quality import AnySorter
 
 __all__ = [
     "ap_hinge",
     "blackbox_ap",
     "direct",
     "ndcg_hinge",
+    "rank_recall",
+    "rank_triplet",
     "ranking_hinge",
     "ranking_ramp",
     "recall_at_k",
     "smooth_ap",
+    "sodeep_map",
     "soft_ranks",
+    "spearman",
 ]
 
 
@@ -175,4 +181,75 @@ def blackbox_ap(
 ) -> Tensor:
     """See ``BlackboxAPLoss``."""
     module = BlackboxAPLoss(lam, margin, normalize=normalize, reduction=reduction, ignore_index=ignore_index)
+    return module(scores, target, mask, qid, dim)
+
+
+def spearman(
+    scores: Tensor,
+    target: Tensor,
+    mask: Tensor | None = None,
+    qid: Tensor | None = None,
+    dim: int = -1,
+    *,
+    sorter: AnySorter | str = DEFAULT,
+    l1: float = 0.0,
+    reduction: Reduction = "mean",
+    ignore_index: int | None = None,
+) -> Tensor:
+    """See ``SpearmanLoss``."""
+    module = SpearmanLoss(sorter, l1=l1, reduction=reduction, ignore_index=ignore_index)
+    return module(scores, target, mask, qid, dim)
+
+
+def sodeep_map(
+    scores: Tensor,
+    target: Tensor,
+    mask: Tensor | None = None,
+    qid: Tensor | None = None,
+    dim: int = -1,
+    *,
+    sorter: AnySorter | str = DEFAULT,
+    form: MAPForm = "ap",
+    reduction: Reduction = "mean",
+    ignore_index: int | None = None,
+) -> Tensor:
+    """See ``SoDeepMAPLoss``."""
+    module = SoDeepMAPLoss(sorter, form=form, reduction=reduction, ignore_index=ignore_index)
+    return module(scores, target, mask, qid, dim)
+
+
+def rank_triplet(
+    scores: Tensor,
+    target: Tensor | None = None,
+    mask: Tensor | None = None,
+    qid: Tensor | None = None,
+    dim: int = -1,
+    *,
+    sorter: AnySorter | str = DEFAULT,
+    margin: float | None = None,
+    both: bool = True,
+    reduction: Reduction = "mean",
+    ignore_index: int | None = None,
+) -> Tensor:
+    """See ``RankTripletLoss``."""
+    module = RankTripletLoss(sorter, margin=margin, both=both, reduction=reduction, ignore_index=ignore_index)
+    return module(scores, target, mask, qid, dim)
+
+
+def rank_recall(
+    scores: Tensor,
+    target: Tensor | None = None,
+    mask: Tensor | None = None,
+    qid: Tensor | None = None,
+    dim: int = -1,
+    *,
+    sorter: AnySorter | str = DEFAULT,
+    k: int | None = None,
+    tau: float = 1.0,
+    both: bool = True,
+    reduction: Reduction = "mean",
+    ignore_index: int | None = None,
+) -> Tensor:
+    """See ``RankRecallLoss``."""
+    module = RankRecallLoss(sorter, k=k, tau=tau, both=both, reduction=reduction, ignore_index=ignore_index)
     return module(scores, target, mask, qid, dim)

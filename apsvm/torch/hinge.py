@@ -69,26 +69,30 @@ class _InferredLoss(ListLoss):
         scores = block.scores
         if scores.dtype not in (torch.float32, torch.float64):
             scores = scores.float()
-        answer = self._answer(replace(block, scores=scores.detach()))
+        answer = self._answer(block, scores.detach())
         return Values(attached(scores, answer.values, answer.row_weights), answer.counts)
 
-    def _answer(self, block: Block) -> Answer:
+    def _answer(self, block: Block, scores: Tensor) -> Answer:
+        """Of the block's lists with these scores (b, n), float32 or float64."""
         loss = self.tables.loss
         thresholds: list[float] = []
         if takes_grades(loss) and block.target.dtype != torch.bool:
             thresholds = torch.unique(block.target[block.target > 0]).tolist()
-        answer = self._graded(block, thresholds) if len(thresholds) > 1 else self._binary(block, block.positive)
+        if len(thresholds) > 1:
+            answer = self._graded(block, scores, thresholds)
+        else:
+            answer = self._binary(scores, block.positive, block.valid)
         return _spoilt_by_target(block, answer) if block.target.is_floating_point() else answer
 
-    def _binary(self, block: Block, positive: Tensor) -> Answer:
-        on_cpu = block.scores.device.type == "cpu"
+    def _binary(self, scores: Tensor, positive: Tensor, valid: Tensor | None) -> Answer:
+        on_cpu = scores.device.type == "cpu"
         if self.engine == "native" or (self.engine == "auto" and on_cpu):
             if not on_cpu:
                 raise ValueError(f"{type(self).__name__}: the native engine is for tensors on the CPU")
-            return infer_native(block.scores, positive, block.valid, self.tables, self.form, self.algorithm)
-        return infer(block.scores, positive, block.valid, self.tables, self.form, self.engine)
+            return infer_native(scores, positive, valid, self.tables, self.form, self.algorithm)
+        return infer(scores, positive, valid, self.tables, self.form, self.engine)
 
-    def _graded(self, block: Block, thresholds: list[float]) -> Answer:
+    def _graded(self, block: Block, scores: Tensor, thresholds: list[float]) -> Answer:
         """Σ_l v_l of the binary tasks "grade ≥ l" (``apsvm.losses.graded``), at the grades of all lists: where a list
         lacks a grade, that task is the next one's, and the shares of both add up to its."""
         loss = self.tables.loss
@@ -97,14 +101,14 @@ class _InferredLoss(ListLoss):
         gains = gain_of(loss, [0.0, *finite])
         tasks = torch.stack([block.target >= threshold for threshold in finite])  # (levels, b, n)
         n_pos = tasks.sum(2)
-        n = block.scores.shape[1] if block.valid is None else block.valid.sum(1)
-        ideals = torch.from_numpy(self.tables.ideals(n_pos.cpu().numpy())).to(block.wide_scores)
+        n = scores.shape[1] if block.valid is None else block.valid.sum(1)
+        ideals = torch.from_numpy(self.tables.ideals(n_pos.cpu().numpy())).to(scores.device, block.wide_scores.dtype)
         shares = torch.from_numpy(gains[1:] - gains[:-1]).to(ideals).unsqueeze(1) * ideals
         shares = shares / shares.sum(0).clamp(min=torch.finfo(shares.dtype).tiny)
         shares = torch.where((n_pos > 0) & (n_pos < n), shares, 0.0)
-        values, row_weights = torch.zeros_like(shares[0]), torch.zeros_like(block.scores)
+        values, row_weights = torch.zeros_like(shares[0]), torch.zeros_like(scores)
         for positive, share in zip(tasks, shares, strict=True):
-            answer = self._binary(block, positive)
+            answer = self._binary(scores, positive, block.valid)
             values = values + share * answer.values
             row_weights = row_weights + share.unsqueeze(1).to(row_weights) * answer.row_weights
         return Answer(values, row_weights, (shares > 0).any(0))

@@ -103,7 +103,9 @@ def infer(
     neg = counted.gather(1, order) & usable & ~pos
     top = torch.where(pos, x, -torch.inf).amax(1, keepdim=True) if x.shape[1] else x.new_zeros((x.shape[0], 1))
     x = torch.where(pos | neg, x - top, 0.0)
-    lists = _ordered(x, pos, neg, n_pos[usable[:, 0]], n_neg[usable[:, 0]], tables)
+    at_pos, at_neg = pos.flatten().nonzero().squeeze(1), neg.flatten().nonzero().squeeze(1)
+    a, b = x.flatten().index_select(0, at_pos), x.flatten().index_select(0, at_neg)
+    lists = _ordered(a, b, n_pos[usable[:, 0]], n_neg[usable[:, 0]], tables)
     if algorithm == "auto":
         entries = lists.n_pos.numel() * int(lists.n_pos.amax()) * int(lists.n_neg.amax()) if lists.a.numel() else 0
         algorithm = "dense" if entries <= DENSE else "levels"
@@ -115,12 +117,14 @@ def infer(
     c_pos = -_mean_of_ties(above, lists.a, lists.list_of_pos)
     c_neg = _mean_of_ties(below, lists.b, lists.list_of_neg)
     if form == "ramp":
-        by_score_pos, by_score_neg = _ranking_by_score(x, pos, neg)
-        c_pos, c_neg = c_pos + by_score_pos, c_neg - by_score_neg
-    c, loss = torch.zeros_like(x), torch.zeros_like(x)
-    c[pos] = c_pos * lists.share.index_select(0, lists.list_of_pos)
-    c[neg] = c_neg * lists.share.index_select(0, lists.list_of_neg)
-    loss[pos] = lost
+        above, below = _ranking_by_score(x, pos, neg)
+        c_pos = c_pos + above.flatten().index_select(0, at_pos)
+        c_neg = c_neg - below.flatten().index_select(0, at_neg)
+    c = torch.zeros_like(x)
+    c.view(-1).index_copy_(0, at_pos, c_pos * lists.share.index_select(0, lists.list_of_pos))
+    c.view(-1).index_copy_(0, at_neg, c_neg * lists.share.index_select(0, lists.list_of_neg))
+    loss = torch.zeros_like(x)
+    loss.view(-1).index_copy_(0, at_pos, lost)
     values = (loss + c * x).sum(1)
     row_weights = torch.empty_like(c).scatter_(1, order, c)
     values = values.masked_fill(~finite, torch.nan)
@@ -128,8 +132,8 @@ def infer(
     return Answer(values, row_weights.to(scores.dtype), counts)
 
 
-def _ordered(x: Tensor, pos: Tensor, neg: Tensor, n_pos: Tensor, n_neg: Tensor, tables: Tables) -> _Ordered:
-    device, dtype = x.device, x.dtype
+def _ordered(a: Tensor, b: Tensor, n_pos: Tensor, n_neg: Tensor, tables: Tables) -> _Ordered:
+    device, dtype = a.device, a.dtype
     sizes = torch.stack([n_pos, n_neg]).cpu().numpy()
     written: ListTables = tables.of_lists(sizes[0], sizes[1])
     numbers = torch.arange(n_pos.numel(), device=device)
@@ -145,8 +149,8 @@ def _ordered(x: Tensor, pos: Tensor, neg: Tensor, n_pos: Tensor, n_neg: Tensor, 
         first_neg=torch.cumsum(n_neg, 0) - n_neg,
         list_of_pos=list_of_pos,
         list_of_neg=list_of_neg,
-        a=x[pos],
-        b=x[neg],
+        a=a,
+        b=b,
         share=2.0 / (n_pos.to(dtype) * n_neg.to(dtype)),
         weights=torch.from_numpy(written.weights).to(device, dtype).index_select(0, at),
         discount=torch.from_numpy(written.discount).to(device, dtype),
@@ -164,8 +168,7 @@ def _levels(lists: _Ordered) -> Tensor:
     """(ΣN,) int64: the number of positives above each negative."""
     ranks = torch.zeros_like(lists.list_of_neg)
     # A list's gains in units of their size: the running sum below goes over lists of any scale.
-    size = lists.share * torch.zeros_like(lists.share).scatter_reduce(0, lists.list_of_neg, lists.b.abs(), "amax")
-    size = (size + lists.share * lists.a.index_select(0, lists.first_pos + lists.n_pos - 1).abs()).clamp(min=1e-300)
+    size = _size_of_gains(lists)
     gain = lists.weights / size.index_select(0, lists.list_of_pos)
     unit = lists.share / size
     a = lists.a * unit.index_select(0, lists.list_of_pos)
@@ -193,19 +196,32 @@ def _levels(lists: _Ordered) -> Tensor:
         hits = (fall == lowest.index_select(0, node)).nonzero().squeeze(1)
         last = (begin - 1).scatter_reduce(0, node.index_select(0, hits), hits, "amax")
         rank = least + (last - begin + 1)
-        ranks[first_neg + middle] = rank
+        ranks.index_copy_(0, first_neg + middle, rank)
         # Both halves side by side: intervals stay in the order of lists and negatives.
         of = torch.stack([of, of], 1).flatten()
         low, high = torch.stack([low, middle + 1], 1).flatten(), torch.stack([middle - 1, high], 1).flatten()
         least, most = torch.stack([least, rank], 1).flatten(), torch.stack([rank, most], 1).flatten()
-        filled = low <= high
-        settled = filled & (least == most)
+        filled, is_settled = low <= high, least == most
         # The first of an interval of one rank; those behind it get theirs below, as ranks ascend.
-        ranks[lists.first_neg.index_select(0, of[settled]) + low[settled]] = least[settled]
-        open_ = filled & ~settled
-        of, low, high, least, most = (part[open_] for part in (of, low, high, least, most))
+        settled = (filled & is_settled).nonzero().squeeze(1)
+        place = lists.first_neg.index_select(0, of.index_select(0, settled)) + low.index_select(0, settled)
+        ranks.index_copy_(0, place, least.index_select(0, settled))
+        left = (filled & ~is_settled).nonzero().squeeze(1)
+        of, low, high, least, most = (part.index_select(0, left) for part in (of, low, high, least, most))
     step = lists.list_of_neg * (int(lists.n_pos.amax()) + 1 if lists.n_pos.numel() else 1)
     return torch.cummax(ranks + step, 0).values - step if ranks.numel() else ranks
+
+
+def _size_of_gains(lists: _Ordered) -> Tensor:
+    """(l,) more than 0: how large the terms of a list's g_j(k) can be, of the loss or of the scores."""
+    heaviest = torch.zeros_like(lists.share).scatter_reduce(0, lists.list_of_pos, lists.weights, "amax")
+    scores = [
+        lists.a.index_select(0, lists.first_pos + lists.n_pos - 1),  # of the lowest positive; the highest is 0
+        lists.b.index_select(0, lists.first_neg),
+        lists.b.index_select(0, lists.first_neg + lists.n_neg - 1),
+    ]
+    sizes = [heaviest * lists.drops.index_select(0, lists.places), *(lists.share * score.abs() for score in scores)]
+    return torch.stack(sizes).amax(0).clamp(min=torch.finfo(lists.a.dtype).tiny)
 
 
 def _dense(lists: _Ordered) -> Tensor:
@@ -250,12 +266,12 @@ def _mean_of_ties(numbers: Tensor, scores: Tensor, list_of: Tensor) -> Tensor:
     begin = new.nonzero().squeeze(1)
     end = torch.cat([begin[1:], begin.new_tensor([numbers.numel()])]) if begin.numel() else begin
     sums = torch.nn.functional.pad(torch.cumsum(numbers, 0), (1, 0))
-    means = (sums[end] - sums[begin]).to(scores.dtype) / (end - begin).to(scores.dtype)
+    means = (sums.index_select(0, end) - sums.index_select(0, begin)).to(scores.dtype) / (end - begin).to(scores.dtype)
     return means.index_select(0, group)
 
 
 def _ranking_by_score(x: Tensor, pos: Tensor, neg: Tensor) -> tuple[Tensor, Tensor]:
-    """How many negatives score higher than each positive, and how many positives lower than each negative."""
+    """(b, n) each: how many negatives score higher than a row, and how many positives lower."""
     n = x.shape[1]
     numbers = torch.arange(n, device=x.device).expand_as(x)
     ranked = pos | neg
@@ -267,4 +283,4 @@ def _ranking_by_score(x: Tensor, pos: Tensor, neg: Tensor) -> tuple[Tensor, Tens
     negatives, positives = torch.cumsum(neg, 1), torch.cumsum(pos, 1)
     above = (negatives - neg.long()).gather(1, begin)
     below = positives[:, -1:] - positives.gather(1, last)
-    return above[pos], below[neg]
+    return above, below

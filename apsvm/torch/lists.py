@@ -12,6 +12,7 @@ Nothing here waits for a device, but for the lengths of queries.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -176,6 +177,11 @@ def lists_of(
             scores, target = scores.t(), target.t()
             valid = None if valid is None else valid.t()
         shape = (scores.shape[0],)
+        if scores.shape[0] > 1 and scores.shape[1] == 1:
+            warnings.warn(
+                f"scores are {shape[0]} lists of one row each, and none counts: for one list, say scores.squeeze(1)",
+                stacklevel=5,
+            )
     return Lists((_block(scores, target, valid),), None, shape, dtype)
 
 
@@ -254,8 +260,8 @@ def _check(scores: Tensor, target: Tensor, mask: Tensor | None, qid: Tensor | No
             )
         if tensor.device != scores.device:
             raise ValueError(f"{name} is on {tensor.device}, scores are on {scores.device}")
-    if not scores.is_floating_point():
-        raise TypeError(f"scores must be floating point, found {scores.dtype}")
+    if not scores.is_floating_point() or scores.layout != torch.strided:
+        raise TypeError(f"scores must be dense and floating point, found {scores.dtype}, {scores.layout}")
     if target.is_complex():
         raise TypeError(f"target must be bool or real numbers, found {target.dtype}")
     if scores.ndim not in (1, 2):

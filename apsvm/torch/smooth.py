@@ -10,6 +10,7 @@ that positives hold; the paper has K, at which the K-th place counts one half.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 import torch
@@ -101,6 +102,7 @@ class RecallAtKLoss(_SoftRankLoss):
 
     Raises
     ------
+    TypeError : a K is no whole number
     ValueError : a width or a K is not positive, there is no K or no such kernel
     """
 
@@ -115,7 +117,7 @@ class RecallAtKLoss(_SoftRankLoss):
         ignore_index: int | None = None,
     ) -> None:
         super().__init__(tau, kernel, reduction=reduction, ignore_index=ignore_index)
-        self.ks = tuple(int(k) for k in ks)
+        self.ks = tuple(operator.index(k) for k in ks)
         if not self.ks or min(self.ks) < 1:
             raise ValueError(f"ks must be one or more numbers from 1 on, found {ks!r}")
         if not 0.0 < tau_rank < float("inf"):

@@ -16,6 +16,7 @@ which the gradient needs, is the same recurrence backwards.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
@@ -71,7 +72,7 @@ def soft_ranks(scores: Tensor, tau: float = 1.0, kernel: Kernel = "laplace", mas
 
     Parameters
     ----------
-    scores : (n,) or (b, n) floating point
+    scores : (…, n) floating point
     tau : > 0, in units of the scores
     kernel : ``"laplace"`` or ``"logistic"``
     mask : of the shape of scores, bool: the rows that count; None: all. The ranks of the others are 0
@@ -79,8 +80,20 @@ def soft_ranks(scores: Tensor, tau: float = 1.0, kernel: Kernel = "laplace", mas
     Returns
     -------
     of the shape and type of scores
+
+    Raises
+    ------
+    TypeError, ValueError : arguments that do not fit together; no such kernel, or a width that is not positive
     """
-    batch = scores.reshape(-1, scores.shape[-1])
+    check_kernel(tau, kernel)
+    if not scores.is_floating_point() or scores.ndim == 0:
+        raise TypeError(f"scores must be (…, n) floating point, found {scores.dtype} {tuple(scores.shape)}")
+    if mask is not None and (mask.shape != scores.shape or mask.dtype != torch.bool):
+        expected = f"bool {tuple(scores.shape)}"
+        raise ValueError(
+            f"mask must be {expected}, True for the rows that count, found {mask.dtype} {tuple(mask.shape)}"
+        )
+    batch = scores.reshape(math.prod(scores.shape[:-1]), scores.shape[-1])
     valid = None if mask is None else mask.reshape(batch.shape)
     counted = torch.ones_like(batch, dtype=torch.bool) if valid is None else valid
     if valid is not None:

@@ -253,6 +253,11 @@ class Trainer(ABC, Generic[SettingsT]):
         return True
 
     @property
+    def classes_refusal(self) -> str | None:
+        """Why ``--one-vs-rest`` makes no sense, or None if it does."""
+        return None if self.trains_classes else "it looks at all labels at once"
+
+    @property
     def uses_costs(self) -> bool:
         """Whether ``cost:`` of the rows counts."""
         return False

@@ -42,6 +42,11 @@ RANKS_NOTHING = (
     "this model ranks nothing: all training rows have the same score. Try --bound auto or --bound tight, another "
     "--loss (ap), or features that vary"
 )
+#: The same of bags by their best rows.
+RANKS_NOTHING_OF_BAGS = (
+    "this model ranks nothing: all training rows have the same score. Try another --start (random:20), a larger C, "
+    "--pool min,mean,max in the place of --latent, or features that vary"
+)
 #: The same of one whose training was cut short.
 RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before there was anything"
 
@@ -199,7 +204,7 @@ class Fit:
         data = data or self.training_set()
         log = _LogOfData(watch.log, self, len(data.rows))
         for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
-            yield _ranking_checked(outcome, data.rows)
+            yield _ranking_checked(outcome, data)
 
     def start(self, ranker: LinearRanker) -> NDArray[np.float64]:
         """The weights of a ranker, one a column of the training's rows.
@@ -350,20 +355,24 @@ def _of(values: Any, selection: NDArray[np.int64] | None) -> Any:
     return values if values is None or selection is None else values[selection]
 
 
-def _ranking_checked(outcome: Outcome, rows: RowOperator) -> Outcome:
+def _ranking_checked(outcome: Outcome, data: TrainingSet) -> Outcome:
     """The outcome, with a caution where its scores of the training rows are all alike."""
     if outcome.classes:
         from apsvm.data.dataset import shown_label
 
-        classes = [(label, _ranking_checked(part, rows)) for label, part in outcome.classes]
+        classes = [(label, _ranking_checked(part, data)) for label, part in outcome.classes]
         useless = [shown_label(label) for label, part in classes if not part.ranks]
         if not useless:
             return replace(outcome, classes=classes)
         what = f"the rankers of {len(useless)} classes rank nothing: {', '.join(useless)}"
         return replace(outcome, classes=classes, ranks=False, cautions=[*outcome.cautions, what])
-    if not isinstance(outcome.w, np.ndarray | Net) or np.ptp(scores_of(outcome.w, rows)) > 0.0:
+    if isinstance(outcome.w, ItemFactors) or outcome.w is None:
         return outcome
-    return replace(outcome, ranks=False, cautions=[RANKS_NOTHING if outcome.as_asked else RANKS_NOTHING_YET])
+    scores = data.scores(outcome.w) if isinstance(outcome.w, np.ndarray) else scores_of(outcome.w, data.rows)
+    if np.ptp(scores) > 0.0:
+        return outcome
+    nothing = RANKS_NOTHING if data.bags is None else RANKS_NOTHING_OF_BAGS
+    return replace(outcome, ranks=False, cautions=[nothing if outcome.as_asked else RANKS_NOTHING_YET])
 
 
 class _LogOfData:

@@ -250,3 +250,12 @@ def test_nested_cv_of_pools(made, here):
         "--folds", 3,
     ).stdout  # fmt: skip
     assert "nested, 3 folds: AP" in out
+
+
+def test_cv_of_pools_and_best_rows(made, here, tmp_path):
+    results = tmp_path / "results.json"
+    here(
+        "cv", "-q", made[0], "--loss", "ap", *HINGE, "-C", "1x", "--folds", 3, "--latent", "--pool", "mean",
+        "--json", results,
+    )  # fmt: skip
+    assert {one["pool"] for one in json.loads(results.read_text())["settings"]} == {"mean", "latent"}

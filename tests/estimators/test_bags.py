@@ -100,7 +100,7 @@ def test_in_searches_whole_bags(data):
     ("parameters", "change", "message"),
     [
         ({"pool": "mean"}, {"bags": None}, "pools the rows of a bag: pass bags, one a row"),
-        ({}, {}, "say what becomes of the rows of a bag: pool='mean'"),
+        ({}, {}, "say what becomes of the rows of a bag: latent=True"),
         ({"pool": "median"}, {}, "expected some of min, mean, max"),
         ({"pool": "mean"}, {"bags": [1, 2]}, r"expected bags of shape \(\d+,\), one a row, found \(2,\)"),
         (
@@ -145,3 +145,64 @@ def test_stacked():
     ):
         with pytest.raises(ValueError, match=message):
             stack_bags(wrong)
+
+
+@pytest.fixture(scope="module")
+def found():
+    """X (n, 4), y of rows, bags (n,), shuffled: in each positive bag one row stands out; and which rows do."""
+    rng = np.random.default_rng(3)
+    X, bags = stack_bags([rng.normal(size=(5, 4)) for _ in range(60)])
+    stands_out = np.zeros(300, dtype=bool)
+    stands_out[np.arange(20) * 5 + 2] = True
+    X[stands_out, 0] += 5.0
+    order = rng.permutation(300)
+    return X[order], (bags < 20).astype(int)[order], bags[order], stands_out[order]
+
+
+@pytest.mark.parametrize("pos_label", [1, 0])
+def test_latent(found, pos_label, tmp_path):
+    X, y, bags, stands_out = found
+    y = y if pos_label == 1 else 1 - y
+    model = APSVMClassifier(latent=True, C="1x", bound="hinge", pos_label=pos_label).fit(X, y, bags=bags)
+    first = list(dict.fromkeys(bags.tolist()))
+    scores = model.bag_scores(X, bags)
+    rows = model.deciding_rows(X, bags)
+    assert [bags[row] for row in rows] == first
+    assert stands_out[rows][np.array(first) < 20].mean() >= 0.9
+    relevance = scores if pos_label == 1 else -scores
+    expected = average_precision_score(np.array(first) < 20, relevance)
+    assert model.score(X, y, bags=bags) == pytest.approx(expected)
+    assert expected >= 0.95
+    assert model.certificate_.stationary
+    np.testing.assert_allclose(scores, model.decision_function(X)[rows])
+    model.to_model().save(tmp_path / "m")
+    again = APSVMClassifier.from_model(load_model(tmp_path / "m"))
+    assert again.latent
+    assert again.score(X, np.where(bags < 20, 1, 0) if pos_label == 1 else y, bags=bags) == pytest.approx(expected)
+
+
+def test_latent_rankers_and_searches(found):
+    X, y, bags, _ = found
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            APSVMRanker("ap", latent=True, bound="hinge"), {"start": ["anneal", "bag-means"]}, cv=GroupKFold(3)
+        )
+        search.fit(X, y, bags=bags, groups=bags)
+    assert search.best_score_ >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("parameters", "more", "says"),
+    [
+        ({}, {}, "pass bags"),
+        ({"pool": "mean"}, {"bags": True}, "give one"),
+        ({}, {"bags": True, "sample_weight": True}, "only loss 'zero-one' takes it"),
+        ({"start": "random"}, {"bags": True}, "random:N"),
+        ({"oracle": "appx"}, {"bags": True}, "cannot serve latent"),
+    ],
+)
+def test_latent_refusals(found, parameters, more, says):
+    X, y, bags, _ = found
+    columns = {"bags": bags, "sample_weight": np.ones(len(y))}
+    with pytest.raises(ValueError, match=says):
+        APSVMClassifier(latent=True, **parameters).fit(X, y, **{name: columns[name] for name in more})

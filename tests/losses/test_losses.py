@@ -179,7 +179,7 @@ def positions(n):
         (np.ones, lambda n: -(positions(n) ** 2), "not convex at position 1"),
         (np.ones, lambda n: np.where(positions(n) <= 2, 1.0, 1 / np.log2(np.maximum(positions(n), 2))), "position 1"),
         (lambda n: -np.ones(n), lambda n: 1 / positions(n), "weight of the 1-th positive is negative"),
-        (np.ones, lambda n: positions(n + 1), "expected 1 numbers of discount"),
+        (np.ones, lambda n: positions(n + 1), "numbers of discount"),
         (np.ones, lambda n: np.full(n, np.nan), "finite"),
     ],
 )

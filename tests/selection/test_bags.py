@@ -77,8 +77,8 @@ class BestRow(Trainer[Settings]):
 
     def train(self, data: TrainingSet, watch: Watch, **more: Any) -> Iterator[Outcome]:
         assert data.bags is not None
-        assert len(data.rows) == data.bags.offsets[-1]
-        assert data.target.relevant.size == data.bags.n_bags
+        assert len(data.rows) == data.bags[-1]
+        assert data.target.relevant.size == data.bags.size - 1
         yield Outcome(w=np.eye(data.rows.dimension)[0], settings=self.settings, state="done")
 
 

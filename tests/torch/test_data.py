@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -37,6 +38,12 @@ def test_every_batch_is_alike_and_every_row_comes_up(n_pos, n_neg, options, of_b
     for positive in (True, False):
         of_class = times[target == positive]
         assert of_class.max().item() - of_class.min().item() <= 1
+
+
+def test_targets_that_are_no_tensors():
+    for target in ([1, 0, 0, 1], np.array([0.5, -1.0, 0.0, 2.0])):
+        for batch in StratifiedBatchSampler(target, 2):
+            assert sorted(row in (0, 3) for row in batch) == [False, True]
 
 
 def test_epochs_differ_and_a_seed_repeats_them():

@@ -218,6 +218,27 @@ def test_equal_rows_have_equal_gradients(engine, form, loss):
             torch.testing.assert_close(of_permuted, gradient[order], rtol=0, atol=1e-15)
 
 
+@pytest.mark.parametrize("loss", ["ap", "ndcg", "rbp(0.99)"])
+def test_nothing_but_ties(loss):
+    target = torch.arange(4000) % 7 == 0
+    for score in (0.0, 3e7):
+        native, levels = (
+            value_and_gradient(RankingHingeLoss(loss, engine=engine), torch.full((4000,), score).double(), target)
+            for engine in ("native", "levels")
+        )
+        assert native[0] == pytest.approx(levels[0], abs=1e-12)
+        torch.testing.assert_close(native[1], levels[1], rtol=1e-12, atol=1e-15)
+
+
+def test_lists_of_very_different_scales_side_by_side():
+    generator = torch.Generator().manual_seed(4)
+    scale = 10.0 ** torch.tensor([12.0, -12.0, 0.0, 8.0, -3.0, 100.0, 1.0], dtype=torch.float64).unsqueeze(1)
+    scores = torch.randn(7, 500, generator=generator, dtype=torch.float64) * scale
+    target = torch.rand(7, 500, generator=generator) < 0.2
+    native, levels = (APHingeLoss(engine=engine, reduction="none")(scores, target) for engine in ("native", "levels"))
+    torch.testing.assert_close(native, levels, rtol=1e-12, atol=1e-12)
+
+
 def test_many_ties_at_the_edges_of_bins():
     scores, target = one_list(8, 30_000, n_pos=300, tied=True)
     _, gradient = value_and_gradient(APHingeLoss(), scores, target)

@@ -126,7 +126,12 @@ def test_nan_in_the_target():
     ("arguments", "error", "says"),
     [
         ({"scores": [1.0, 2.0]}, TypeError, "scores must be a tensor, found list"),
-        ({"scores": torch.tensor([1, 2])}, TypeError, "floating point, found torch.int64"),
+        (
+            {"scores": torch.tensor([1.0, 2.0]).to_sparse()},
+            TypeError,
+            "dense and floating point, found torch.float32, ",
+        ),
+        ({"scores": torch.tensor([1, 2])}, TypeError, "dense and floating point, found torch.int64"),
         ({"target": torch.zeros(3)}, ValueError, r"shape of scores, \(2,\), found \(3,\)"),
         ({"target": torch.zeros(2, dtype=torch.complex64)}, TypeError, "real numbers"),
         ({"target": torch.zeros(2, device="meta")}, ValueError, "target is on meta, scores are on cpu"),
@@ -145,3 +150,9 @@ def test_nan_in_the_target():
 def test_what_does_not_fit_is_refused(arguments, error, says):
     with pytest.raises(error, match=says):
         lists_of(**{"scores": torch.zeros(2), "target": torch.ones(2)} | arguments)
+
+
+def test_a_column_of_scores_is_pointed_out():
+    with pytest.warns(UserWarning, match=r"scores are 5 lists of one row each, and none counts.*squeeze\(1\)"):
+        lists_of(torch.zeros(5, 1), torch.ones(5, 1))
+    assert lists_of(torch.zeros(5, 1), torch.ones(5, 1), dim=0).shape == (1,)

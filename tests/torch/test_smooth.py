@@ -120,3 +120,8 @@ def test_recall_in_the_limit():
 def test_what_cannot_be(options, says):
     with pytest.raises(ValueError, match=says):
         RecallAtKLoss(**options)
+
+
+def test_half_a_place():
+    with pytest.raises(TypeError):
+        RecallAtKLoss((1.5,))

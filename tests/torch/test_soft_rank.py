@@ -151,3 +151,26 @@ def test_a_width_must_be_positive(tau):
 def test_no_such_kernel():
     with pytest.raises(ValueError, match="one of laplace, logistic, found 'gauss'"):
         SoftRank(1.0, "gauss")
+
+
+def test_any_number_of_dimensions():
+    scores = lists(9, 6, 7)
+    assert torch.equal(soft_ranks(scores.view(2, 3, 7)), soft_ranks(scores).view(2, 3, 7))
+    for shape in ((0,), (0, 5), (5, 0), (2, 0, 3)):
+        assert soft_ranks(torch.zeros(shape)).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "error", "says"),
+    [
+        (torch.tensor([1, 2]), {}, TypeError, r"floating point, found torch.int64 \(2,\)"),
+        (torch.tensor(1.0), {}, TypeError, r"found torch.float32 \(\)"),
+        (torch.zeros(4), {"mask": torch.ones(3, dtype=torch.bool)}, ValueError, r"mask must be bool \(4,\)"),
+        (torch.zeros(4), {"mask": torch.ones(4)}, ValueError, "found torch.float32"),
+        (torch.zeros(4), {"kernel": "box"}, ValueError, "kernel must be one of"),
+        (torch.zeros(4), {"tau": 0.0}, ValueError, "tau must be"),
+    ],
+)
+def test_what_does_not_fit(scores, options, error, says):
+    with pytest.raises(error, match=says):
+        soft_ranks(scores, **options)

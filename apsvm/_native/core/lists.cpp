@@ -63,10 +63,16 @@ private:
 struct Workspace {
     RankingSolver::Workspace solver;
     std::vector<double> positives, negatives, weights_pos, weights_neg, weight_of_rank;
-    // Of the negatives with k positives below them, at [k]: their scores, and the tie that each end is part of, or −1.
-    std::vector<double> lowest, highest;
-    std::vector<std::int32_t> tie_of_lowest, tie_of_highest;
-    std::vector<std::int64_t> tie_sums, tie_counts;
+    struct Ends {
+        double low, high;
+    };
+    struct Tie {
+        double score;
+        std::int64_t sum, count;  // of its negatives, of the numbers of positives below them
+    };
+    std::vector<Ends> ends;  // of the scores of the negatives with k positives below them, at [k]
+    std::vector<Tie> ties;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> tied;  // (negative, its tie)
     std::vector<double> ascending;
     std::vector<std::int64_t> above;
     CountBelow count_below;
@@ -149,44 +155,40 @@ void Workspace::share_ties_of_negatives(const LossView &loss) {
     const std::size_t ranks = static_cast<std::size_t>(loss.n_pos) + 1;
     const double per_scale = 1.0 / loss.scale;
     const auto positives_below = [&](double weight) { return static_cast<std::size_t>(weight * per_scale + 0.5); };
-    lowest.assign(ranks, infinity);
-    highest.assign(ranks, -infinity);
+    ends.assign(ranks, {infinity, -infinity});
     for (std::size_t j = 0; j < loss.n_neg; ++j) {
-        const std::size_t k = positives_below(weights_neg[j]);
-        lowest[k] = std::min(lowest[k], negatives[j]);
-        highest[k] = std::max(highest[k], negatives[j]);
+        Ends &of_rank = ends[positives_below(weights_neg[j])];
+        of_rank.low = std::min(of_rank.low, negatives[j]);
+        of_rank.high = std::max(of_rank.high, negatives[j]);
     }
-    std::int32_t ties = 0;
-    double tied = 0.0;  // the last tie's score
-    std::size_t previous = ranks;
-    tie_of_lowest.assign(ranks, -1);
-    tie_of_highest.assign(ranks, -1);
+    // From here on an end that is part of no tie is NaN, which equals no score.
+    ties.clear();
+    Ends no_rank{kNan, kNan}, *previous = &no_rank;
+    double low = kNan;  // of the previous rank, as it was
     for (std::size_t k = ranks; k-- > 0;) {
-        if (lowest[k] > highest[k]) continue;  // no negative has this rank
-        if (previous < ranks && lowest[previous] == highest[k]) {
-            if (ties == 0 || tied != highest[k]) ++ties;
-            tied = highest[k];
-            tie_of_lowest[previous] = tie_of_highest[k] = ties - 1;
-        }
-        previous = k;
+        if (ends[k].low > ends[k].high) continue;  // no negative has this rank
+        const bool is_tie = low == ends[k].high;
+        if (is_tie && (ties.empty() || ties.back().score != low)) ties.push_back({low, 0, 0});
+        if (!is_tie) previous->low = kNan;
+        low = ends[k].low;
+        if (!is_tie) ends[k].high = kNan;
+        previous = &ends[k];
     }
-    if (ties == 0) return;
-    tie_sums.assign(static_cast<std::size_t>(ties), 0);
-    tie_counts.assign(static_cast<std::size_t>(ties), 0);
-    const auto tie_of = [&](std::size_t j, std::size_t k) {
-        if (negatives[j] == highest[k] && tie_of_highest[k] >= 0) return tie_of_highest[k];
-        return negatives[j] == lowest[k] ? tie_of_lowest[k] : std::int32_t{-1};
-    };
+    if (ties.empty()) return;
+    previous->low = kNan;
+    tied.clear();
     for (std::size_t j = 0; j < loss.n_neg; ++j) {
+        const double score = negatives[j];
         const std::size_t k = positives_below(weights_neg[j]);
-        if (const std::int32_t tie = tie_of(j, k); tie >= 0) {
-            tie_sums[tie] += static_cast<std::int64_t>(k);
-            ++tie_counts[tie];
-        }
+        if (score != ends[k].low && score != ends[k].high) continue;
+        const auto tie = std::lower_bound(ties.begin(), ties.end(), score,
+                                          [](const Tie &other, double value) { return other.score > value; });
+        tie->sum += static_cast<std::int64_t>(k);
+        ++tie->count;
+        tied.emplace_back(static_cast<std::uint32_t>(j), static_cast<std::uint32_t>(tie - ties.begin()));
     }
-    for (std::size_t j = 0; j < loss.n_neg; ++j)
-        if (const std::int32_t tie = tie_of(j, positives_below(weights_neg[j])); tie >= 0)
-            weights_neg[j] = loss.scale * (static_cast<double>(tie_sums[tie]) / static_cast<double>(tie_counts[tie]));
+    for (const auto &[j, tie] : tied)
+        weights_neg[j] = loss.scale * (static_cast<double>(ties[tie].sum) / static_cast<double>(ties[tie].count));
 }
 
 void Workspace::share_ties(const LossView &loss) {

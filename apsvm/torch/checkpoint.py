@@ -1,0 +1,250 @@
+"""The file of a sorter: safetensors, so that it holds arrays and JSON and can run nothing, and damage is found.
+
+The format's metadata hold one text, the JSON object ``header``, whose ``sha256`` is the digest of the whole file with
+64 zeros in its place. safetensors itself loads a file in which a bit has changed; here one changed byte, of the
+tensors, of their names or of the header, is a ``CheckpointError``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from apsvm import __version__
+from apsvm.files import read_bytes, write_whole
+from apsvm.registry import UnknownNameError
+from apsvm.torch.sorters import SORTERS, Sorter, SorterError, make_sorter
+from apsvm.types import JsonDict, JsonObject
+
+#: The names of what the package comes with, and their files.
+SHIPPED = {"attention": "attention.safetensors"}
+#: What the lists were drawn from.
+DISTRIBUTION = "sodeep-2019"
+
+_DIGEST = "sha256"
+_BLANK = "0" * 64
+_LENGTH_BYTES = 8
+
+
+class CheckpointError(ValueError):
+    """A file that is no whole, undamaged sorter; the message names the file and what is wrong."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SorterHeader:
+    """What a sorter's file says of it.
+
+    architecture, arguments, length : what makes it; length None: any
+    trained_length, trained_longest : the L of the lists it was trained on, if the second is not None from the first to
+        the second
+    distribution : what they were drawn from
+    seen : how many there were
+    l1, climb : its quality on ``trained_length`` (``sorter_quality``); NaN if nobody looked
+    seed : of its first weights and of the lists
+    version : of apsvm
+    """
+
+    architecture: str
+    arguments: Mapping[str, int | float]
+    length: int | None
+    trained_length: int
+    trained_longest: int | None
+    seen: int
+    l1: float
+    climb: float
+    seed: int
+    distribution: str = DISTRIBUTION
+    version: str = __version__
+
+    def to_json(self) -> JsonDict:
+        quality = {name: value if value == value else None for name, value in (("L1", self.l1), ("climb", self.climb))}
+        return {
+            "kind": "sorter", "architecture": self.architecture, "arguments": dict(self.arguments),
+            "length": self.length, "trained_length": self.trained_length, "trained_longest": self.trained_longest,
+            "distribution": self.distribution, "seen": self.seen, **quality, "seed": self.seed, "apsvm": self.version,
+        }  # fmt: skip
+
+    @classmethod
+    def of_json(cls, content: JsonObject) -> SorterHeader:
+        """Raises CheckpointError where a field is missing or of another type."""
+        whole = {name: field(content, name, int) for name in ("trained_length", "seen", "seed")}
+        quality = {name: field(content, name, (float, int, type(None))) for name in ("L1", "climb")}
+        arguments = field(content, "arguments", dict)
+        if not all(isinstance(value, int | float) for value in arguments.values()):
+            raise CheckpointError(f"its header's 'arguments' are {arguments!r}: expected numbers")
+        return cls(
+            architecture=field(content, "architecture", str),
+            arguments=arguments,
+            length=field(content, "length", (int, type(None))),
+            trained_longest=field(content, "trained_longest", (int, type(None))),
+            l1=_or_nan(quality["L1"]),
+            climb=_or_nan(quality["climb"]),
+            distribution=field(content, "distribution", str),
+            version=field(content, "apsvm", str),
+            **whole,
+        )
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A sorter and what its file says of it; the sorter is frozen."""
+
+    sorter: Sorter
+    header: SorterHeader
+
+
+def load_sorter(name: str | os.PathLike[str]) -> Sorter:
+    """A sorter that is ready to be used: the one that the package comes with (``"attention"``), one that needs no
+    training (``"handcrafted(10)"``, ``"laplace(50)"``), or one from a file of ``apsvm sorter train``. It is frozen.
+
+    Raises
+    ------
+    SorterError : (a ValueError) an architecture that must be trained first, a bad parameter
+    CheckpointError : (a ValueError) the file is damaged or no sorter
+    OSError : it cannot be read, or there is no such name and no such file
+    """
+    text = os.fspath(name)
+    if text in SHIPPED:
+        return find_checkpoint(text).sorter
+    try:
+        form = SORTERS.spelled(text).form
+    except UnknownNameError as error:
+        if not os.path.exists(text) and os.sep not in text and not text.endswith(".safetensors"):
+            raise SorterError(f"{error}; nor is there a file of that name") from None
+        return read_checkpoint(text).sorter
+    if SORTERS[form].trained:
+        raise SorterError(f"sorter {text!r} must be trained first (apsvm sorter train): name its file")
+    return make_sorter(text).freeze()
+
+
+def find_checkpoint(name: str | os.PathLike[str]) -> Checkpoint:
+    """As ``read_checkpoint``, but ``"attention"`` is what the package comes with."""
+    text = os.fspath(name)
+    if text not in SHIPPED:
+        return read_checkpoint(text)
+    return sorter_of_bytes((files("apsvm.torch") / "sorters" / SHIPPED[text]).read_bytes(), text)
+
+
+def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
+    """Raises CheckpointError; OSError if the file cannot be read."""
+    return sorter_of_bytes(read_bytes(path), os.fspath(path))
+
+
+def write_checkpoint(path: str | os.PathLike[str], sorter: Sorter, header: SorterHeader) -> None:
+    """Writes all of the file or nothing; OSError if it cannot be written."""
+    write_whole(path, sealed(header.to_json(), sorter.state_dict()))
+
+
+def sorter_of_bytes(content: bytes, name: str) -> Checkpoint:
+    """The sorter in a file's content; ``name`` is for messages. Raises CheckpointError."""
+    try:
+        fields, tensors = unsealed(content)
+        if fields.get("kind") != "sorter":
+            raise CheckpointError(f"it holds no sorter but {fields.get('kind')!r}")
+        header = SorterHeader.of_json(fields)
+        return Checkpoint(_rebuilt(header, tensors).freeze(), header)
+    except CheckpointError as error:
+        raise CheckpointError(f"{name}: {error}") from None
+
+
+def _rebuilt(header: SorterHeader, tensors: Mapping[str, Tensor]) -> Sorter:
+    if header.architecture not in SORTERS:
+        raise CheckpointError(str(SORTERS.unknown(header.architecture)))
+    try:
+        # Without memory: what the header asks for is compared with what is there before any is taken.
+        with torch.device("meta"):
+            sorter = SORTERS[header.architecture](header.length, **header.arguments)
+    except (SorterError, TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise CheckpointError(f"its header makes no sorter: {error}") from None
+    fill(sorter, tensors)
+    return sorter
+
+
+def fill(sorter: Sorter, tensors: Mapping[str, Tensor]) -> None:
+    """Gives the sorter these parameters and buffers. Raises CheckpointError unless they are exactly its own."""
+    expected = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in sorter.state_dict().items()}
+    present = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in tensors.items()}
+    if expected != present:
+        odd = sorted(name for name in expected.keys() | present.keys() if expected.get(name) != present.get(name))
+        raise CheckpointError(
+            f"tensor {odd[0]!r} is not as its header says: expected {expected.get(odd[0])}, found {present.get(odd[0])}"
+        )
+    sorter.load_state_dict(dict(tensors), assign=True)
+
+
+def sealed(header: JsonObject, tensors: Mapping[str, Tensor]) -> bytes:
+    """The content of a file; the same header and tensors give the same bytes."""
+    require_safetensors()
+    from safetensors.torch import save
+
+    text = json.dumps({**header, _DIGEST: _BLANK}, allow_nan=False, sort_keys=True)
+    arrays = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    content: bytes = save(arrays, metadata={"header": text})
+    digest = hashlib.sha256(content).hexdigest()
+    return content.replace(_BLANK.encode(), digest.encode(), 1)
+
+
+def unsealed(content: bytes) -> tuple[JsonDict, dict[str, Tensor]]:
+    """The header, without its digest, and the tensors. Raises CheckpointError."""
+    require_safetensors()
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    header = _checked(content)
+    try:
+        return header, load(content)
+    except (SafetensorError, ValueError, RuntimeError, KeyError) as error:
+        raise CheckpointError(f"not a file of safetensors: {error}") from None
+
+
+def require_safetensors() -> None:
+    """Raises an ImportError that names the extra where safetensors is missing: the losses do without."""
+    try:
+        import safetensors  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ImportError("sorters need safetensors: pip install 'apsvm[torch]'") from error
+
+
+def _checked(content: bytes) -> JsonDict:
+    """The header, if the digest in it is the file's."""
+    size = int.from_bytes(content[:_LENGTH_BYTES], "little")
+    try:
+        if len(content) < _LENGTH_BYTES + size:
+            raise ValueError
+        metadata = json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + size])["__metadata__"]
+        header: JsonDict = json.loads(metadata["header"], parse_constant=_no_constant)
+        digest = header.pop(_DIGEST).encode()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise CheckpointError("damaged or not a sorter of apsvm: it lacks the header of one") from None
+    # Where the digest itself was changed, it is not the digest of the rest.
+    if len(digest) != len(_BLANK) or hashlib.sha256(content.replace(digest, _BLANK.encode(), 1)).hexdigest() != (
+        digest.decode()
+    ):
+        raise CheckpointError("damaged: its checksum does not match its content")
+    return header
+
+
+def field(content: JsonObject, key: str, kinds: type | tuple[type, ...]) -> Any:
+    """A field of a header. Raises CheckpointError unless it is there and of one of these types; a bool is none."""
+    if key not in content:
+        raise CheckpointError(f"its header lacks {key!r}")
+    value = content[key]
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        raise CheckpointError(f"its header's {key!r} is {value!r}")
+    return value
+
+
+def _or_nan(value: float | None) -> float:
+    return torch.nan if value is None else float(value)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} in a header")

@@ -1,0 +1,48 @@
+"""Exact ranks, which have no useful gradient, and the standardising that sorters begin with.
+
+rk(s)_i = (1 + #{j : s_j > s_i} + ½ #{j ≠ i : s_j = s_i}) / L: descending and normalised (Engilberge, Chevallier, Pérez,
+Cord 2019, §3): the largest of L scores has 1/L, the smallest 1, equal scores share the mean of their places.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def exact_ranks(scores: Tensor) -> Tensor:
+    """Descending normalised ranks along the last dimension, by a sort: O(L log L) a list, no gradient.
+
+    Parameters
+    ----------
+    scores : (…, L) of any real type
+
+    Returns
+    -------
+    ranks : (…, L) in (0, 1], of the scores' type if that is a floating one, else of torch's default type; all of a list
+        that holds a NaN is NaN
+    """
+    scores = scores.detach()
+    dtype = scores.dtype if scores.is_floating_point() else torch.get_default_dtype()
+    if scores.dtype in (torch.bool, torch.float16, torch.bfloat16):  # which cannot be searched on every device
+        scores = scores.float()
+    length = scores.shape[-1]
+    scores = scores.contiguous()
+    ascending = scores.sort(dim=-1).values
+    below = torch.searchsorted(ascending, scores, right=False)
+    not_above = torch.searchsorted(ascending, scores, right=True)
+    # Of e equal scores with a above: a + (e + 1)/2, where a = L − not_above and e = not_above − below.
+    ranks = ((length + 0.5) - 0.5 * (below + not_above).double()) / max(length, 1)
+    holds_nan = scores.isnan().any(dim=-1, keepdim=True)
+    return ranks.masked_fill(holds_nan, torch.nan).to(dtype)
+
+
+def standardized(scores: Tensor) -> Tensor:
+    """(…, L) scores minus their list's mean, divided by its standard deviation (of all L, not of L − 1); a list of
+    equal scores becomes zeros. The gradient goes through mean and deviation."""
+    centred = scores - scores.mean(dim=-1, keepdim=True)
+    # Squares neither overflow nor vanish. The quotient does not depend on this factor, so neither does its gradient.
+    largest = centred.detach().abs().amax(dim=-1, keepdim=True) if scores.shape[-1] else centred.detach()
+    centred = centred / torch.where(largest == 0, 1.0, largest)
+    variance = centred.square().mean(dim=-1, keepdim=True)
+    return centred / torch.where(variance == 0, 1.0, variance).sqrt()

@@ -1,0 +1,335 @@
+"""Losses of ranks that a sorter gives (Engilberge, Chevallier, Pérez, Cord 2019, §3.2): f is smooth, and about rk.
+
+Spearman (4)     6 L²/(L² − 1) · mean_i (f(y)_i − rk(y*)_i)²                 1 − ρ, if f were rk and no scores tie
+mAP (7)          Σ_{i positive} f(y)_i                                       the seed's, with f = rk the ROC area
+                 1 − mean_{i positive} r⁺_i / r_i,   r = L f(y)              average precision
+triplets (9, 10) mean_{i positive} max(0, margin + f(y)_i − min_{j negative} f(y)_j)
+recall (8)       mean_{i positive} f(y)_i, or 1 − σ((k + ½ − r_i)/τ)
+
+where L is a list's length and ranks are normalised, 1/L for the largest score. A sorter is any callable from (B, L)
+scores to (B, L) ranks: a module, ``apsvm.torch.ranks.exact_ranks``, or the name of one that ``load_sorter`` knows.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from apsvm.torch.base import ListLoss, Values
+from apsvm.torch.checkpoint import load_sorter
+from apsvm.torch.lists import Block, Reduction, compute_dtype
+from apsvm.torch.ranks import exact_ranks
+from apsvm.torch.sorter_quality import AnySorter
+from apsvm.torch.sorters import Sorter
+
+MAPForm: TypeAlias = Literal["ap", "seed"]
+
+#: The sorter where none is named: any length, O(L log L), and a gradient that leads further than a trained one's.
+DEFAULT = "laplace(10)"
+
+
+class SorterLoss(ListLoss):
+    """A loss of the ranks that a sorter gives; what the losses below share.
+
+    Parameters
+    ----------
+    sorter : a callable (B, L) → (B, L), or a name of ``load_sorter``: ``"laplace(10)"``, ``"handcrafted(10)"``,
+        ``"attention"``, a file of ``apsvm sorter train``. One that takes lists of one length refuses others with a
+        SorterError (a ValueError)
+    reduction, ignore_index : see ``ListLoss``
+
+    Raises
+    ------
+    ValueError : no such reduction, or no such sorter
+    """
+
+    def __init__(
+        self, sorter: AnySorter | str = DEFAULT, *, reduction: Reduction = "mean", ignore_index: int | None = None
+    ) -> None:
+        super().__init__(reduction=reduction, ignore_index=ignore_index)
+        self.sorter: AnySorter = load_sorter(sorter) if isinstance(sorter, str) else sorter
+
+    def ranks_of(self, scores: Tensor, valid: Tensor | None) -> Tensor:
+        """(b, n) the sorter's normalised ranks of each list among the rows that count; 0 where one does not."""
+        return _ranks_of(self.sorter, scores, valid)
+
+    def extra_repr(self) -> str:
+        sorter = "" if isinstance(self.sorter, nn.Module) else f"sorter={self.sorter!r}, "
+        return f"{sorter}{super().extra_repr()}"
+
+
+class SpearmanLoss(SorterLoss):
+    """One minus Spearman's correlation of scores and targets, the scores' ranks by the sorter.
+
+    Targets are numbers, equal ones share their mean rank; lists of one row or of one target value do not count. The
+    paper's loss is this one times (L² − 1)/(6 L²).
+
+    Parameters
+    ----------
+    sorter, reduction, ignore_index : see ``SorterLoss``
+    l1 : weight of mean |score − target| beside it, which the paper's authors switch on for the first epochs (their 1 is
+        about 6 here)
+    """
+
+    def __init__(
+        self,
+        sorter: AnySorter | str = DEFAULT,
+        *,
+        l1: float = 0.0,
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(sorter, reduction=reduction, ignore_index=ignore_index)
+        self.l1 = l1
+
+    def values_of(self, block: Block) -> Values:
+        counts, lengths = _differ(block), _lengths(block)
+        wanted = _ranks_of(exact_ranks, block.target.to(compute_dtype(block.scores.device)), block.valid)
+        squares = (self.ranks_of(block.scores, block.valid).to(wanted.dtype) - wanted).square().sum(1)
+        values: Tensor = 6 * lengths / (lengths.square() - 1).clamp(min=1) * squares
+        if self.l1:
+            values = values + self.l1 * (block.wide_scores - block.target).abs().sum(1) / lengths.clamp(min=1)
+        factor = torch.ones_like(values).masked_fill(~block.finite, torch.nan)
+        return Values(torch.where(counts | ~block.finite, values, 0.0) * factor, counts)
+
+
+class SoDeepMAPLoss(SorterLoss):
+    """Average precision, or the sum of the positives' ranks, by the sorter's ranks.
+
+    Lists are classes in the paper: with scores (rows, classes) say ``dim=0``.
+
+    Parameters
+    ----------
+    sorter, reduction, ignore_index : see ``SorterLoss``
+    form : ``"seed"``, equation (7), is Σ f over the positives, which with exact ranks is (P(P+1)/2 + PN (1 − AUC))/L:
+        the ROC area, not average precision; ``"ap"`` is 1 − mean r⁺/r, 0 to 1, where r⁺ are ranks among the positives:
+        those of the same list with the negatives moved below
+
+    Raises
+    ------
+    ValueError : no such form
+    """
+
+    def __init__(
+        self,
+        sorter: AnySorter | str = DEFAULT,
+        *,
+        form: MAPForm = "ap",
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(sorter, reduction=reduction, ignore_index=ignore_index)
+        if form not in ("ap", "seed"):
+            raise ValueError(f"form must be 'ap' or 'seed', found {form!r}")
+        self.form: MAPForm = form
+
+    def values_of(self, block: Block) -> Values:
+        # Once: gradients of half precision would be added up in it.
+        scores = block.scores.to(torch.promote_types(block.scores.dtype, torch.float32))
+        ranks = self.ranks_of(scores, block.valid)
+        if self.form == "seed":
+            return _settled(block, _sum_over(block.positive, ranks))
+        lengths = _lengths(block).unsqueeze(1)
+        # A sorter's ranks are only about right: no row is above the first place, or below itself among fewer.
+        among_all = (lengths * ranks).clamp(min=1)
+        among_positives = (lengths * self.ranks_of(_negatives_below(block, scores), block.valid)).clamp(min=1)
+        precision = torch.minimum(among_positives, among_all) / among_all
+        return _settled(block, 1 - _mean_over(block.positive, precision))
+
+    def extra_repr(self) -> str:
+        return f"form={self.form!r}, {super().extra_repr()}"
+
+
+class _MatrixLoss(SorterLoss):
+    """Of queries and candidates: each row of a matrix is a list, and each column one more."""
+
+    def __init__(
+        self,
+        sorter: AnySorter | str = DEFAULT,
+        *,
+        both: bool = True,
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(sorter, reduction=reduction, ignore_index=ignore_index)
+        self.both = both
+
+    def forward(
+        self,
+        scores: Tensor,
+        target: Tensor | None = None,
+        mask: Tensor | None = None,
+        qid: Tensor | None = None,
+        dim: int = -1,
+    ) -> Tensor:
+        """As ``ListLoss.forward``; without a target, of a square matrix, the diagonal is positive. Where ``both`` says
+        so, the lists of a matrix are its rows, then its columns, whatever ``dim``."""
+        if target is None:
+            if scores.ndim != 2 or scores.shape[0] != scores.shape[1]:
+                raise ValueError(f"without a target scores must be a square matrix, found {tuple(scores.shape)}")
+            target = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+        if self.both and scores.ndim == 2 and qid is None and scores.shape == target.shape:
+            if mask is None and scores.shape[0] != scores.shape[1]:
+                mask = torch.ones_like(target, dtype=torch.bool)
+            scores, target = _rows_and_columns(scores), _rows_and_columns(target)
+            mask, dim = None if mask is None else _rows_and_columns(mask), -1
+        return super().forward(scores, target, mask, qid, dim)
+
+
+class RankTripletLoss(_MatrixLoss):
+    """Each positive shall be ahead, in rank, of the first of the negatives by a margin: the triplet loss on ranks.
+
+    Parameters
+    ----------
+    sorter, reduction, ignore_index : see ``SorterLoss``
+    margin : in normalised ranks; None: 1/L, one place, with which exact ranks of positives that are all first have no
+        loss
+    both : of a matrix, rows and columns are lists (text to image and image to text); False: only those along ``dim``
+    """
+
+    def __init__(
+        self,
+        sorter: AnySorter | str = DEFAULT,
+        *,
+        margin: float | None = None,
+        both: bool = True,
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(sorter, both=both, reduction=reduction, ignore_index=ignore_index)
+        self.margin = margin
+
+    def values_of(self, block: Block) -> Values:
+        ranks = self.ranks_of(block.scores, block.valid)
+        if not ranks.numel():
+            return _settled(block, ranks.sum(1))
+        first = torch.where(block.negative, ranks, torch.inf).amin(1, keepdim=True)
+        first = torch.where(block.counts.unsqueeze(1), first, 0.0)
+        margin = 1 / _lengths(block).clamp(min=1).unsqueeze(1) if self.margin is None else self.margin
+        return _settled(block, _mean_over(block.positive, (margin + ranks - first).relu()))
+
+
+class RankRecallLoss(_MatrixLoss):
+    """The mean normalised rank of the positives, or with ``k`` one minus a smooth recall: the share of them among the
+    first k.
+
+    Parameters
+    ----------
+    sorter, reduction, ignore_index : see ``SorterLoss``
+    k : positives of rank k or better are recalled; None: their ranks themselves are the loss
+    tau : > 0, the width of the step at k, in places
+    both : as ``RankTripletLoss``
+
+    Raises
+    ------
+    ValueError : ``k`` is below 1, or ``tau`` is not a positive number
+    """
+
+    def __init__(
+        self,
+        sorter: AnySorter | str = DEFAULT,
+        *,
+        k: int | None = None,
+        tau: float = 1.0,
+        both: bool = True,
+        reduction: Reduction = "mean",
+        ignore_index: int | None = None,
+    ) -> None:
+        super().__init__(sorter, both=both, reduction=reduction, ignore_index=ignore_index)
+        if k is not None and k < 1:
+            raise ValueError(f"k must be 1 or more, found {k!r}")
+        if not 0.0 < tau < float("inf"):
+            raise ValueError(f"tau must be a positive number, found {tau!r}")
+        self.k = k
+        self.tau = tau
+
+    def values_of(self, block: Block) -> Values:
+        ranks = self.ranks_of(block.scores, block.valid)
+        if self.k is None:
+            return _settled(block, _mean_over(block.positive, ranks))
+        places = _lengths(block).unsqueeze(1) * ranks
+        return _settled(block, _mean_over(block.positive, ((places - self.k - 0.5) / self.tau).sigmoid()))
+
+
+def _settled(block: Block, values: Tensor) -> Values:
+    return Values(block.settle(values), block.counts)
+
+
+def _differ(block: Block) -> Tensor:
+    """(b,) bool: the lists of two rows or more, of which not all have the same target."""
+    if not block.target.numel():
+        return torch.zeros(len(block.target), dtype=torch.bool, device=block.target.device)
+    valid = torch.ones_like(block.target, dtype=torch.bool) if block.valid is None else block.valid
+    target = block.target.to(compute_dtype(block.target.device))
+    return target.masked_fill(~valid, -torch.inf).amax(1) > target.masked_fill(~valid, torch.inf).amin(1)
+
+
+def _lengths(block: Block) -> Tensor:
+    """(b,) rows that count, in the type that is computed in."""
+    dtype = compute_dtype(block.scores.device)
+    if block.valid is None:
+        return torch.full((len(block.scores),), block.scores.shape[1], dtype=dtype, device=block.scores.device)
+    return block.valid.sum(1).to(dtype)
+
+
+def _ranks_of(sorter: AnySorter, scores: Tensor, valid: Tensor | None) -> Tensor:
+    """(b, n) the sorter's normalised ranks of each list among its own rows; 0 where a row does not count.
+
+    A sorter sees whole lists: those of equal length go through it together.
+    """
+    scores = scores.to(_dtype_of(sorter, scores))
+    if valid is None:
+        return sorter(scores)
+    ranks = scores * 0.0
+    rows_first = torch.argsort(~valid, dim=1, stable=True)
+    lengths = valid.sum(1)
+    for length in lengths.unique().tolist():
+        if length:
+            lists = (lengths == length).nonzero()
+            places = rows_first[lists.squeeze(1), :length]
+            ranks = ranks.index_put((lists, places), sorter(scores[lists, places]).to(ranks.dtype))
+    return ranks
+
+
+def _dtype_of(sorter: AnySorter, scores: Tensor) -> torch.dtype:
+    """What the sorter computes in: its parameters' type; one of ours without any in float64, where there is one; in
+    others' float64 stays and all else becomes float32."""
+    if isinstance(sorter, Sorter) and not sorter.trained:
+        return compute_dtype(scores.device)
+    if isinstance(sorter, nn.Module):
+        for parameter in sorter.parameters():
+            if parameter.is_floating_point():
+                return parameter.dtype
+    return scores.dtype if scores.dtype == torch.float64 else torch.float32
+
+
+def _negatives_below(block: Block, scores: Tensor) -> Tensor:
+    """(b, n) the scores, the negatives' lowered until all positives are ahead, by a mean distance at least."""
+    if not scores.numel():
+        return scores
+    lowest_positive = scores.masked_fill(~block.positive, torch.inf).amin(1)
+    highest_negative = scores.masked_fill(~block.negative, -torch.inf).amax(1)
+    valid = block.positive | block.negative
+    spread = scores.masked_fill(~valid, -torch.inf).amax(1) - scores.masked_fill(~valid, torch.inf).amin(1)
+    distance = spread / _lengths(block).clamp(min=1).to(scores.dtype)
+    shift = (highest_negative - lowest_positive + distance).clamp(min=0)
+    shift = torch.where(block.counts, shift, 0.0)
+    return torch.where(block.negative, scores - shift.unsqueeze(1), scores)
+
+
+def _sum_over(rows: Tensor, values: Tensor) -> Tensor:
+    return torch.where(rows, values, 0.0).sum(1)
+
+
+def _mean_over(rows: Tensor, values: Tensor) -> Tensor:
+    return _sum_over(rows, values) / rows.sum(1).clamp(min=1)
+
+
+def _rows_and_columns(matrix: Tensor) -> Tensor:
+    """(R, C) → (R + C, max(R, C)): its rows, then its columns, with zeros at the end of the shorter ones."""
+    rows, columns = matrix.shape
+    longest = max(rows, columns)
+    return torch.cat([pad(matrix, (0, longest - columns)), pad(matrix.t(), (0, longest - rows))])

@@ -1,0 +1,57 @@
+"""Differentiable stand-ins for sorting: one file an architecture, one line here."""
+
+from __future__ import annotations
+
+from apsvm.registry import Registry
+from apsvm.torch.sorters.base import Sorter, SorterError
+
+__all__ = ["SORTERS", "Sorter", "SorterError", "make_sorter"]
+
+SORTERS: Registry[Sorter] = Registry(
+    "sorter",
+    {
+        "lstm": "apsvm.torch.sorters.lstm:LSTMSorter",
+        "lstm-large": "apsvm.torch.sorters.lstm:LargeLSTMSorter",
+        "gru-constrained": "apsvm.torch.sorters.gru:ConstrainedGRUSorter",
+        "gru-proj": "apsvm.torch.sorters.gru:ProjectedGRUSorter",
+        "gru-sum": "apsvm.torch.sorters.gru:SumGRUSorter",
+        "cnn": "apsvm.torch.sorters.cnn:CNNSorter",
+        "cnn(depth)": "apsvm.torch.sorters.cnn:CNNSorter",
+        "mlp": "apsvm.torch.sorters.mlp:MLPSorter",
+        "attention": "apsvm.torch.sorters.attention:AttentionSorter",
+        "handcrafted": "apsvm.torch.sorters.handcrafted:HandcraftedSorter",
+        "handcrafted(lam)": "apsvm.torch.sorters.handcrafted:HandcraftedSorter",
+        "handcrafted-raw": "apsvm.torch.sorters.handcrafted:RawHandcraftedSorter",
+        "handcrafted-raw(lam)": "apsvm.torch.sorters.handcrafted:RawHandcraftedSorter",
+        "laplace": "apsvm.torch.sorters.laplace:LaplaceSorter",
+        "laplace(lam)": "apsvm.torch.sorters.laplace:LaplaceSorter",
+    },
+)
+"""The form of a name → its class."""
+
+
+def make_sorter(name: str, length: int | None = None) -> Sorter:
+    """The sorter called ``name`` (``"lstm"``, ``"cnn(8)"``, ``"laplace(50)"``), untrained.
+
+    Parameters
+    ----------
+    length : the L of the lists that it will take; needed by those made for one length, ignored by the others
+
+    Raises
+    ------
+    UnknownNameError : (a ValueError) no such sorter; lists those there are, and the nearest
+    SorterError : (a ValueError) a bad parameter or length
+    """
+    if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 1):
+        raise SorterError(f"expected a length of 1 or more, found {length!r}")
+    form, text = SORTERS.spelled(name)
+    kind = SORTERS[form]
+    if text is None:
+        return kind(length)
+    assert kind.parameter is not None
+    try:
+        value = kind.parameter(text)
+    except ValueError:
+        expected = "a whole number" if kind.parameter is int else "a number"
+        raise SorterError(f"bad parameter in sorter {name!r}: {form} takes {expected}, found {text!r}") from None
+    return kind(length, value)  # type: ignore[call-arg]

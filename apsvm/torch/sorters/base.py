@@ -1,0 +1,92 @@
+"""What every sorter is: a module that maps the scores of lists to approximate ranks, with a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+from torch import Tensor, nn
+
+
+class SorterError(ValueError):
+    """A sorter that cannot be made, or lists that it cannot take; the message says what it takes."""
+
+
+class Sorter(nn.Module):
+    """Approximates ``apsvm.torch.ranks.exact_ranks``: a callable (B, L) → (B, L).
+
+    Subclasses write ``ranks``; what they are made with, but for the length, is their ``arguments``.
+
+    Attributes
+    ----------
+    length : the L of the lists it takes, None if any
+    """
+
+    #: The name in the registry, without a parameter.
+    architecture: ClassVar[str]
+    #: What the name's parameter is: ``int`` of ``cnn(8)``, ``float`` of ``laplace(50)``; None where it has none.
+    parameter: ClassVar[type[int] | type[float] | None] = None
+    #: Whether it is made for lists of one length.
+    fixed_length: ClassVar[bool] = True
+    #: Whether there is anything to train.
+    trained: ClassVar[bool] = True
+
+    def __init__(self, length: int | None = None) -> None:
+        super().__init__()
+        if self.fixed_length and length is None:
+            raise SorterError(f"sorter {self.architecture!r} takes lists of one length: give it")
+        self.length = length if self.fixed_length else None
+        self._is_frozen = False
+
+    def freeze(self) -> Self:
+        """From now on it is evaluated, never trained: batch normalisation keeps to its statistics whatever ``train``
+        says, and the parameters have no gradient (the scores still do)."""
+        self._is_frozen = True
+        self.requires_grad_(False)
+        self.eval()
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        super().train(mode and not self._is_frozen)
+        for module in self.modules():
+            if isinstance(module, nn.RNNBase):
+                # cuDNN has their gradient in training mode only; without dropout nothing else depends on it.
+                module.training = True
+        return self
+
+    def arguments(self) -> Mapping[str, int | float]:
+        """What makes such a sorter again, beside its length: JSON numbers by name."""
+        return {}
+
+    @property
+    def name(self) -> str:
+        """As ``make_sorter`` takes it."""
+        values = [f"{value:.17g}" for value in self.arguments().values()]
+        return self.architecture + (f"({values[0]})" if values else "")
+
+    def ranks(self, scores: Tensor) -> Tensor:
+        """(B, L) scores → (B, L) approximate ranks."""
+        raise NotImplementedError
+
+    def forward(self, scores: Tensor) -> Tensor:
+        """Approximate normalised ranks of each row: about 1/L at the largest score, about 1 at the smallest.
+
+        Parameters
+        ----------
+        scores : (B, L) floating
+
+        Raises
+        ------
+        SorterError : not of two dimensions, or of another length than the sorter was made for
+        """
+        if scores.ndim != 2 or not scores.is_floating_point():
+            raise SorterError(
+                f"sorter {self.architecture!r} takes floating scores (B, L), found {tuple(scores.shape)} {scores.dtype}"
+            )
+        if self.length is not None and scores.shape[1] != self.length:
+            raise SorterError(
+                f"sorter {self.architecture!r} was made for lists of {self.length}, found {scores.shape[1]}"
+            )
+        if not scores.numel():
+            return scores * 1.0
+        return self.ranks(scores)

@@ -1,0 +1,26 @@
+"""The README's lines for networks run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import torch
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_lines_run():
+    (lines,) = re.findall(r"^```py\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+    torch.manual_seed(0)
+    names = {
+        "network": torch.nn.Linear(3, 1),
+        "features": torch.randn(200, 3),
+        "target": torch.arange(200) % 10 == 0,
+        "grades": torch.arange(200) % 4,
+        "qid": torch.arange(200) // 20,
+    }
+    exec(compile(lines, "README.md", "exec"), names)
+    assert 0.0 < names["loss"].item() < 3.0
+    assert names["network"].weight.grad.any()
+    assert len(names["batches"]) == 4

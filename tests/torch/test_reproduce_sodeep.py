@@ -1,0 +1,65 @@
+"""The paper's experiments run to their end, at settings that mean nothing: tables whole, figures drawn."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_diabetes
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "reproduce_sodeep.py"
+
+
+def reproduce(*options):
+    command = [sys.executable, SCRIPT, "--quick", *map(str, options)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    tables = [
+        [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()]
+        for block in re.findall(r"(?:^\|.*\n)+", done.stdout, flags=re.MULTILINE)
+    ]
+    for heading, _, *rows in tables:
+        assert rows
+        assert {len(row) for row in rows} == {len(heading)}
+    return [{row[0]: dict(zip(heading[1:], row[1:], strict=True)) for row in rows} for heading, _, *rows in tables]
+
+
+def test_sorters(tmp_path):
+    table, _, sweep = reproduce("--parts", "table-1,figure-5", "--output", tmp_path)
+    assert table["lstm"]["the paper's L1"] == ".0033"
+    assert float(table["handcrafted-raw(10)"]["L1"]) == pytest.approx(0.035, abs=0.02)
+    assert set(sweep) == {"handcrafted-raw(10)", "handcrafted(10)", "laplace(10)", "cnn", "lstm", "attention"}
+    assert float(sweep["laplace(10)"]["mean error"]) < 0.02
+    assert [path.name for path in tmp_path.iterdir()] == ["figure-5.svg"]
+
+
+def test_tasks(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    dump_svmlight_file(X, y, str(tmp_path / "targets.svm"), zero_based=False)
+    rng = np.random.default_rng(0)
+    views, labels = rng.normal(size=(300, 8)), rng.random((300, 4)) < 0.3
+    np.savez(
+        tmp_path / "coco.npz", train_images=views[:200], train_captions=views[:200, ::-1], test_images=views[200:],
+        test_captions=views[200:, ::-1],
+    )  # fmt: skip
+    np.savez(
+        tmp_path / "voc.npz", train_features=views[:200], train_labels=labels[:200], test_features=views[200:],
+        test_labels=labels[200:],
+    )  # fmt: skip
+    data = ("--regression", tmp_path / "targets.svm", "--coco", tmp_path / "coco.npz", "--voc", tmp_path / "voc.npz")
+    spearman, recall, precision = reproduce("--parts", "table-2,table-3,table-4", *data)
+    assert set(spearman) == {"squares", "L1", "SoDeep handcrafted", "SoDeep Laplace", "SoDeep attention"}
+    assert all(0 <= float(value) <= 100 for row in recall.values() for value in row.values())
+    assert precision["soft margin"]["minus the first"] == "+0.00"
+
+
+def test_figure_6_and_unknown_parts(tmp_path):
+    (table,) = reproduce("--parts", "figure-6", "--output", tmp_path)
+    assert {"AP hinge", "SoDeep lstm, AP", "SoDeep lstm, eq. 7", "SoDeep handcrafted, AP"} <= set(table)
+    done = subprocess.run([sys.executable, SCRIPT, "--parts", "table-9"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "parts are table-1" in done.stderr

@@ -1,0 +1,340 @@
+"""The losses over sorters: against their definitions with exact ranks, their conventions, and that they train."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import spearmanr
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from apsvm.torch import functional
+from apsvm.torch.ranks import exact_ranks
+from apsvm.torch.score_lists import seeded
+from apsvm.torch.sodeep import RankRecallLoss, RankTripletLoss, SoDeepMAPLoss, SorterLoss, SpearmanLoss
+from apsvm.torch.sorters import SorterError, make_sorter
+
+
+def make(kind, sorter="laplace(5)", **options):
+    """A loss by the name of a test's parameter."""
+    classes = {
+        "spearman": SpearmanLoss,
+        "spearman + l1": SpearmanLoss,
+        "ap": SoDeepMAPLoss,
+        "seed": SoDeepMAPLoss,
+        "triplet": RankTripletLoss,
+        "rank": RankRecallLoss,
+        "recall": RankRecallLoss,
+    }
+    special = {
+        "spearman + l1": {"l1": 0.5},
+        "seed": {"form": "seed"},
+        "triplet": {"both": False},
+        "rank": {"both": False},
+        "recall": {"both": False, "k": 3},
+    }
+    return classes[kind](sorter, **{**special.get(kind, {}), **options})
+
+
+LOSSES = ("spearman", "spearman + l1", "ap", "seed", "triplet", "rank", "recall")
+
+
+def random_lists(lists=4, length=12, seed=0, dtype=torch.float64):
+    generator = seeded("sodeep", seed)
+    scores = torch.randn(lists, length, generator=generator, dtype=dtype)
+    target = torch.rand(lists, length, generator=generator) < 0.4
+    target[:, 0], target[:, 1] = True, False
+    return scores, target
+
+
+def test_spearman_with_exact_ranks_is_one_minus_rho():
+    scores, _ = random_lists()
+    wanted, _ = random_lists(seed=1)
+    loss = SpearmanLoss(exact_ranks, reduction="none")(scores, wanted)
+    expected = [1 - spearmanr(*rows).statistic for rows in zip(scores, wanted, strict=True)]
+    np.testing.assert_allclose(loss.numpy(), expected, atol=1e-12)
+
+
+def test_spearman_l1():
+    scores, _ = random_lists()
+    wanted, _ = random_lists(seed=1)
+    added = make("spearman + l1", exact_ranks)(scores, wanted) - make("spearman", exact_ranks)(scores, wanted)
+    assert float(added) == pytest.approx(0.5 * float((scores - wanted).abs().mean()), abs=1e-12)
+
+
+def test_the_seeds_map_loss_is_the_roc_area():
+    scores, target = random_lists()
+    loss = make("seed", exact_ranks, reduction="none")(scores, target)
+    for value, s, y in zip(loss.tolist(), scores.numpy(), target.numpy(), strict=True):
+        P, N = y.sum(), (~y).sum()
+        assert value == pytest.approx((P * (P + 1) / 2 + P * N * (1 - roc_auc_score(y, s))) / y.size, abs=1e-12)
+
+
+def test_the_ap_form_is_average_precision():
+    scores, target = random_lists()
+    loss = make("ap", exact_ranks, reduction="none")(scores, target)
+    expected = [1 - average_precision_score(y, s) for s, y in zip(scores.numpy(), target.numpy(), strict=True)]
+    np.testing.assert_allclose(loss.numpy(), expected, atol=1e-12)
+    sharp = make("ap", "laplace(1e7)", reduction="none")(scores, target)
+    np.testing.assert_allclose(sharp.numpy(), expected, atol=1e-5)
+
+
+def test_triplets_with_exact_ranks():
+    scores = torch.tensor([[3.0, 2.0, 1.0, 0.0]])
+    target = torch.tensor([[False, True, True, False]])
+    # Ranks ¼ ½ ¾ 1; the first negative has ¼: (¼ + ½ − ¼ + ¼ + ¾ − ¼)/2.
+    assert float(make("triplet", exact_ranks)(scores, target)) == pytest.approx(0.625)
+    assert float(make("triplet", exact_ranks, margin=0.0)(scores, target)) == pytest.approx(0.375)
+    first = torch.tensor([[True, True, False, False]])
+    assert float(make("triplet", exact_ranks)(scores, first)) == 0.0
+
+
+def test_a_matrix_has_rows_and_columns():
+    scores = torch.tensor([[5.0, 4.0, 0.0], [1.0, 2.0, 3.0], [0.0, 6.0, 7.0]])
+    # The diagonal's ranks: rows 1, 2, 1; columns 1, 3, 1.
+    assert float(RankRecallLoss(exact_ranks, both=False)(scores)) == pytest.approx(4 / 9)
+    assert float(RankRecallLoss(exact_ranks, both=False)(scores, dim=0)) == pytest.approx(5 / 9)
+    assert float(RankRecallLoss(exact_ranks)(scores)) == pytest.approx(9 / 18)
+    assert RankRecallLoss(exact_ranks, reduction="none")(scores).tolist() == pytest.approx(
+        [1 / 3, 2 / 3, 1 / 3, 1 / 3, 1.0, 1 / 3]
+    )
+    eye = torch.eye(3, dtype=torch.bool)
+    for loss in (RankTripletLoss(exact_ranks), RankRecallLoss(exact_ranks, k=1)):
+        assert torch.equal(loss(scores), loss(scores, eye))
+    with pytest.raises(ValueError, match="square"):
+        RankTripletLoss(exact_ranks)(scores[:2])
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_matrix_that_is_not_square(masked):
+    scores, target = random_lists(3, 5)
+    target[:, 3:] = torch.tensor([[True, False], [False, True], [True, False]])
+    mask = torch.ones(3, 5, dtype=torch.bool)
+    if masked:
+        mask[1, 2] = False
+    for make_loss in (RankTripletLoss, RankRecallLoss):
+        loss = make_loss("laplace(5)", both=False, reduction="none")
+        expected = torch.cat([loss(scores, target, mask), loss(scores, target, mask, dim=0)])
+        both = make_loss("laplace(5)", reduction="none")(scores, target, mask if masked else None)
+        torch.testing.assert_close(both, expected)
+        counts = (target & mask).any(1) & (~target & mask).any(1), (target & mask).any(0) & (~target & mask).any(0)
+        mean = make_loss("laplace(5)")(scores, target, mask)
+        assert float(mean) == pytest.approx(float(expected.sum()) / int(torch.cat(counts).sum()), abs=1e-12)
+
+
+def test_recall_at_k():
+    scores = torch.tensor([[3.0, 2.0, 1.0, 0.0]]).double()
+    target = torch.tensor([[False, True, False, True]])  # at 2 and 4
+    loss = RankRecallLoss(exact_ranks, k=2, tau=1e-3, both=False)(scores, target)
+    assert float(loss) == pytest.approx(0.5, abs=1e-9)
+    soft = RankRecallLoss(exact_ranks, k=2, tau=2.0, both=False)(scores, target)
+    expected = 1 - np.mean([1 / (1 + np.exp(-(2.5 - rank) / 2.0)) for rank in (2, 4)])
+    assert float(soft) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_gradient(kind):
+    scores, target = random_lists(2, 6)
+    if kind.startswith("spearman"):
+        target = random_lists(2, 6, seed=3)[0]
+    scores.requires_grad_()
+    assert torch.autograd.gradcheck(lambda s: make(kind, "handcrafted(3)")(s, target), (scores,), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_padding_and_queries_are_lists_of_their_own(kind):
+    scores, target = random_lists(3, 9)
+    target = target.double() if kind.startswith("spearman") else target
+    if kind.startswith("spearman"):
+        target += random_lists(3, 9, seed=5)[0]
+    mask = torch.ones(3, 9, dtype=torch.bool)
+    mask[0, 6:] = False
+    mask[1, 3] = False
+    scores[0, 7] = torch.nan  # does not count
+    loss = make(kind, reduction="none")
+    one_by_one = [float(loss(s[m], t[m])) for s, t, m in zip(scores, target, mask, strict=True)]
+    np.testing.assert_allclose(loss(scores, target, mask).numpy(), one_by_one, atol=1e-12)
+    qid = torch.arange(3)[:, None].expand(3, 9)[mask]
+    order = torch.randperm(len(qid), generator=seeded("order"))
+    by_query = loss(scores[mask][order], target[mask][order], qid=qid[order])
+    np.testing.assert_allclose(by_query.numpy(), one_by_one, atol=1e-12)
+    mean = make(kind)(scores, target, mask)
+    assert float(mean) == pytest.approx(np.mean(one_by_one), abs=1e-12)
+    assert float(make(kind, reduction="sum")(scores, target, mask)) == pytest.approx(np.sum(one_by_one), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_dim_and_ignore_index(kind):
+    scores, target = random_lists(3, 7)
+    target = target.double()
+    if kind.startswith("spearman"):
+        target += 0.1 * torch.arange(7)
+    expected = make(kind)(scores, target)
+    assert float(make(kind)(scores.t(), target.t(), dim=0)) == pytest.approx(float(expected), abs=1e-12)
+    padded = torch.nn.functional.pad(scores, (0, 2), value=100.0), torch.nn.functional.pad(target, (0, 2), value=-1.0)
+    assert float(make(kind, ignore_index=-1)(*padded)) == pytest.approx(float(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_lists_that_do_not_count(kind):
+    scores, target = random_lists(3, 8)
+    target = target.double()
+    target[1] = 1.0  # all positive; of equal targets
+    expected = make(kind, reduction="none")(scores, target)
+    assert float(expected[1]) == 0.0
+    assert float(make(kind)(scores, target)) == pytest.approx(float(expected.sum()) / 2, abs=1e-12)
+    scores.requires_grad_()
+    make(kind)(scores, target).backward()
+    assert (scores.grad[1] == 0).all()
+    assert (scores.grad[0] != 0).any()
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("shape", [(0,), (1,), (0, 5), (3, 0), (0, 0), (2, 1), (4,), (2, 4)], ids=str)
+def test_nothing_to_rank_is_zero_with_a_graph(kind, shape):
+    scores = torch.zeros(shape).add(1.0).requires_grad_()
+    for mask in (None, torch.zeros(shape, dtype=torch.bool)):
+        loss = make(kind)(scores, torch.ones(shape), mask)
+        assert float(loss.detach()) == 0.0
+        (gradient,) = torch.autograd.grad(loss, [scores])
+        assert (gradient == 0).all()
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+def test_what_is_not_finite_stays_nan_in_its_list(kind, bad):
+    scores, target = random_lists(3, 8)
+    target = target.double()
+    target[0, 2] += 0.5
+    expected = make(kind, reduction="none")(scores, target)
+    scores[1, 4] = bad
+    scores.requires_grad_()
+    values = make(kind, reduction="none")(scores, target)
+    assert values[1].isnan()
+    torch.testing.assert_close(values[[0, 2]], expected[[0, 2]])
+    values.sum().backward()
+    assert scores.grad[1].isnan().all()
+    assert torch.isfinite(scores.grad[[0, 2]]).all()
+    assert make(kind)(scores, target).isnan()
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("sorter", ["laplace(5)", "handcrafted(5)", "untrained attention"])
+def test_half_precision_and_autocast(kind, sorter):
+    if sorter.startswith("untrained"):
+        sorter = make_sorter("attention").freeze()
+    scores, target = random_lists(dtype=torch.float32)
+    target = target.float() + 0.01 * torch.arange(12) * kind.startswith("spearman")
+    expected = make(kind, sorter)(scores, target)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(make(kind, sorter)(scores, target), expected)
+    for dtype in (torch.float16, torch.bfloat16):
+        half = scores.to(dtype).requires_grad_()
+        loss = make(kind, sorter)(half, target)
+        loss.backward()
+        assert loss.dtype == torch.float32
+        assert half.grad.dtype == dtype
+        assert torch.isfinite(half.grad).all()
+        assert float(loss.detach()) == pytest.approx(float(make(kind, sorter)(half.detach().float(), target)), rel=1e-2)
+
+
+def test_the_ap_form_is_between_0_and_1_for_any_sorter():
+    wild = torch.nn.Linear(12, 12)  # ranks that are none
+    for seed in range(20):
+        scores, target = random_lists(seed=seed, dtype=torch.float32)
+        with torch.no_grad():
+            values = make("ap", lambda s: 5 * wild(s), reduction="none")(scores, target)
+        assert ((values >= 0) & (values <= 1)).all()
+
+
+def test_sorters_of_one_length():
+    sorter = make_sorter("mlp", 10).freeze()
+    scores, target = random_lists(2, 10, dtype=torch.float32)
+    assert torch.isfinite(SoDeepMAPLoss(sorter)(scores, target))
+    mask = torch.ones(2, 10, dtype=torch.bool)
+    mask[1, 4] = False
+    with pytest.raises(SorterError, match="lists of 10, found 9"):
+        SoDeepMAPLoss(sorter)(scores, target, mask)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: SpearmanLoss("laplce"), "unknown sorter"),
+        (lambda: SpearmanLoss("lstm"), "must be trained first"),
+        (lambda: SpearmanLoss("laplace", reduction="max"), "reduction must be"),
+        (lambda: SoDeepMAPLoss("laplace", form="auc"), "form must be"),
+        (lambda: RankRecallLoss("laplace", k=0), "k must be"),
+        (lambda: RankRecallLoss("laplace", tau=0.0), "tau must be"),
+        (lambda: SpearmanLoss("laplace")(torch.zeros(3), torch.zeros(4)), "shape of scores"),
+        (lambda: RankRecallLoss("laplace")(torch.zeros(3)), "square matrix"),
+    ],
+)
+def test_refusals(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_functions():
+    scores, target = random_lists()
+    graded = target.double() + scores.flip(1)
+    for function, module, wanted in (
+        (functional.spearman, SpearmanLoss, graded),
+        (functional.sodeep_map, SoDeepMAPLoss, target),
+        (functional.rank_triplet, RankTripletLoss, target),
+        (functional.rank_recall, RankRecallLoss, target),
+    ):
+        assert torch.equal(function(scores, wanted), module()(scores, wanted))
+        blunt = function(scores, wanted, sorter="handcrafted(2)", reduction="none")
+        assert torch.equal(blunt, module("handcrafted(2)", reduction="none")(scores, wanted))
+    assert torch.equal(functional.sodeep_map(scores, target, form="seed"), SoDeepMAPLoss(form="seed")(scores, target))
+
+
+def test_modules():
+    loss = SpearmanLoss("laplace(5)")
+    scores, target = random_lists()
+    for again in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss))):
+        assert torch.equal(again(scores, target.double()), loss(scores, target.double()))
+    assert loss.state_dict() == {}
+    assert "LaplaceSorter" in repr(loss)
+    assert isinstance(loss, SorterLoss)
+    trained = SoDeepMAPLoss(make_sorter("gru-sum"))
+    assert len(list(trained.parameters())) == len(list(make_sorter("gru-sum").parameters()))  # to fine-tune
+
+
+@pytest.mark.parametrize("sorter", ["laplace(5)", "handcrafted(5)"])
+@pytest.mark.parametrize("kind", ["ap", "seed", "triplet", "recall"])
+def test_they_train(kind, sorter):
+    """A linear layer on breast_cancer; the four see one list of all its rows."""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.preprocessing import scale
+
+    X, y = load_breast_cancer(return_X_y=True)
+    X, relevant = torch.tensor(scale(X)).float(), torch.tensor(y == 0)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        layer = torch.nn.Linear(X.shape[1], 1)
+    loss = make(kind, sorter, **({"k": int(relevant.sum())} if kind == "recall" else {}))
+    optimizer = torch.optim.Adam(layer.parameters(), lr=0.05)
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss(layer(X).squeeze(1), relevant).backward()
+        optimizer.step()
+    reached = average_precision_score(relevant, layer(X).squeeze(1).detach())
+    assert reached >= 0.98
+
+
+def test_spearman_trains():
+    generator = seeded("regression")
+    X = torch.randn(300, 5, generator=generator)
+    target = torch.exp(X @ torch.tensor([1.0, -2.0, 0.5, 0.0, 1.5]))  # far from linear, but of the same order
+    weights = torch.zeros(5).add(0.1).requires_grad_()
+    optimizer = torch.optim.Adam([weights], lr=0.1)
+    for _ in range(80):
+        optimizer.zero_grad()
+        SpearmanLoss("laplace(10)")(X @ weights, target).backward()
+        optimizer.step()
+    assert float(SpearmanLoss(exact_ranks)((X @ weights).detach(), target)) < 0.01
