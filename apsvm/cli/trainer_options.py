@@ -183,7 +183,9 @@ def refuse_options_of_others(losses: Sequence[ChosenLoss], said: Collection[str]
     """Of the options that somebody gave, ``said``, one that none of the chosen losses has a use for is a mistake."""
     for option in options_of_trainers():
         if option.name in said and not any(loss.trainer in option.settings for loss in losses):
-            raise click.UsageError(f"{option.opts[-1]} is not for --loss {losses[0]}, but for {option.titles}")
+            chosen_by = losses[0].trainer.chosen_by
+            what = f"--{chosen_by}" if chosen_by in said else f"--loss {losses[0]}"
+            raise click.UsageError(f"{option.opts[-1]} is not for {what}, but for {option.titles}")
 
 
 def planned(loss: ChosenLoss, given: JsonObject, said: Collection[str], **more: Any) -> AnyTrainer:
