@@ -12,6 +12,7 @@ import click
 from apsvm.cli.shared import BAD_DATA, Failure, all_given, given_by_user, reading, say
 from apsvm.cli.trainer_options import (
     ChosenLoss,
+    as_asked_for,
     options_of_trainers,
     refuse_options_of_others,
     settings_of,
@@ -68,7 +69,8 @@ class CvRequest:
         check_bag_options(read, given)
         said = all_given()
         tried = ("loss", "features", *(option.name for option in options_of_trainers()))
-        refuse_options_of_others(given["loss"], said)
+        losses = [as_asked_for(loss, said) for loss in given["loss"]]
+        refuse_options_of_others(losses, said)
         try:
             metrics = parse_metrics(given["metric"])
         except MetricError as error:
@@ -78,7 +80,7 @@ class CvRequest:
             replace(read, threads=given["jobs"]),
             given,
             metrics,
-            [_grid(loss, given, said, pool) for loss in given["loss"] for pool in _ways_with_bags(given)],
+            [_grid(loss, given, said, pool) for loss in losses for pool in _ways_with_bags(given)],
             tries_all=said.isdisjoint(tried) and len(given["pool"]) < 2,
         )
         request._check()

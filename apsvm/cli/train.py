@@ -32,6 +32,7 @@ from apsvm.cli.shared import (
 from apsvm.cli.trainer_options import (
     LossName,
     TrainerOption,
+    as_asked_for,
     planned,
     refuse_options_of_others,
     trainer_options,
@@ -328,7 +329,8 @@ class _Run:
 
 
 def _plan(given: JsonObject) -> AnyTrainer:
-    loss, said = given["loss"], all_given()
+    said = all_given()
+    loss = as_asked_for(given["loss"], said)
     common = {name: given[name] for name in ("time_limit", "seed", "threads")}
     refuse_options_of_others([loss], said)
     trainer = planned(loss, given, said, **common)

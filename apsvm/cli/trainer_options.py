@@ -10,6 +10,7 @@ import typing
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -17,9 +18,10 @@ from click.shell_completion import CompletionItem
 
 from apsvm.cli.completion import MetricName, names_that_fit
 from apsvm.cli.parameters import Number, NumberList, ParamType, Several
+from apsvm.cli.shared import MISSING, Failure
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.base import AnyTrainer
-from apsvm.trainers.families import TRAINERS, known_losses, trainer_of
+from apsvm.trainers.families import TRAINERS, asked_for, known_losses, trainer_of
 from apsvm.trainers.settings import Declared, SettingsError, declared, plain_type
 from apsvm.types import JsonObject
 
@@ -159,11 +161,31 @@ def settings_of(trainer: type[AnyTrainer]) -> dict[str, str]:
     return {setting: key for setting, key in named if setting is not None and key is not None}
 
 
+def as_asked_for(loss: ChosenLoss, said: Collection[str]) -> ChosenLoss:
+    """The loss with the trainer that one of the options that somebody gave, ``said``, asks for; ends the command where
+    that trainer's extra is not installed."""
+    trainer = asked_for(loss.trainer, said)
+    if trainer.extra is not None and not _is_installed(trainer.extra):
+        raise Failure(
+            MISSING, f"{trainer.title} needs the package {trainer.extra}: pip install 'apsvm[{trainer.extra}]'"
+        )
+    return ChosenLoss(loss.name, trainer)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # a module without a specification
+        return False
+
+
 def refuse_options_of_others(losses: Sequence[ChosenLoss], said: Collection[str]) -> None:
     """Of the options that somebody gave, ``said``, one that none of the chosen losses has a use for is a mistake."""
     for option in options_of_trainers():
         if option.name in said and not any(loss.trainer in option.settings for loss in losses):
-            raise click.UsageError(f"{option.opts[-1]} is not for --loss {losses[0]}, but for {option.titles}")
+            chosen_by = losses[0].trainer.chosen_by
+            what = f"--{chosen_by}" if chosen_by in said else f"--loss {losses[0]}"
+            raise click.UsageError(f"{option.opts[-1]} is not for {what}, but for {option.titles}")
 
 
 def planned(loss: ChosenLoss, given: JsonObject, said: Collection[str], **more: Any) -> AnyTrainer:

@@ -38,7 +38,7 @@ from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.header import Header, parse_pool
-from apsvm.model import ComponentRanker, LinearRanker, ModelError, WeightedRanker
+from apsvm.model import ComponentRanker, LinearRanker, ModelError, Ranker, WeightedRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit, installed
 from apsvm.trainers.settings import Settings
@@ -207,19 +207,23 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
                 text = in_python(remark, self._trainer.Settings, plan.loss_name)
                 logger.warning("%s: %s", type(self).__name__, text)
             *_, outcome = fit.outcomes(Watch(progress=_tell, remark=logger.info), start, data)
-        model = fit.model(outcome)
-        assert isinstance(model, WeightedRanker)
-        assert isinstance(outcome.w, np.ndarray)
-        if fit.features.bias is None:
-            scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of(data.rows, outcome.w)
-            model = at_level(model, self._free_constant(data, scores))
-        self._keep(replace(model, header=self._header_of(model.header, counted)))
+        self._keep(self._model_of(fit, data, outcome, counted))
         if not outcome.as_asked:
             self._warn(outcome)
         for caution in outcome.cautions:
             text = in_python(caution, self._trainer.Settings, plan.loss_name)
             warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=3)
         return self
+
+    def _model_of(self, fit: Fit, data: TrainingSet, outcome: Outcome, counted: Counted) -> WeightedRanker:
+        """The model of an outcome, with its constant, and what the estimator has to say."""
+        model = fit.model(outcome)
+        assert isinstance(model, WeightedRanker)
+        assert isinstance(outcome.w, np.ndarray)
+        if fit.features.bias is None:
+            scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of(data.rows, outcome.w)
+            model = at_level(model, self._free_constant(data, scores))
+        return replace(model, header=self._header_of(model.header, counted))
 
     def _training(
         self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer, bags: NDArray[np.int64] | None
@@ -355,9 +359,9 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         self.n_queries_skipped_ = data.queries_skipped or 0
         self._recall(header)
         if isinstance(model, ComponentRanker):
-            self.coef_, self.intercept_ = model.coef, model.intercepts
+            self.coef_, self.intercept_ = model.coef.copy(), model.intercepts
         else:
-            self._set_weights(model.coef, model.intercept)
+            self._set_weights(model.coef.copy(), model.intercept)
 
     @classmethod
     def _of_model(cls, model: WeightedRanker, parameters: JsonObject) -> Self:
@@ -372,7 +376,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         estimator.n_features_in_ = model.width // header.features.columns_of_feature
         if header.features.names is not None:
             estimator.feature_names_in_ = np.array(header.features.names, dtype=object)
-        estimator._keep(replace(model, coef=model.coef.copy()))
+        estimator._keep(model)
         return estimator
 
     @classmethod
@@ -386,7 +390,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return parameters_of(header.settings, cls._trainer.Settings, cls._renamed)
 
     @classmethod
-    def _parameters(cls, model: WeightedRanker) -> JsonDict:
+    def _parameters(cls, model: Ranker) -> JsonDict:
         """The parameters that a model tells, and others perhaps."""
         header = model.header
         parameters = cls._parameters_trained(header)

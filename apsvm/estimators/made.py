@@ -24,6 +24,7 @@ from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
 from apsvm.estimators.warp import WARPRanker
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families import TRAINERS, trainer_of
+from apsvm.trainers.families.net import NetTrainer
 from apsvm.trainers.settings import Declared, declared
 
 #: Parameters of every estimator: the default, and what is said of them.
@@ -91,8 +92,9 @@ def _estimator(trainer: type[AnyTrainer], loss: str) -> type[LinearEstimator]:
     for written in (RankNCG, WARPRanker):
         if trainer is written._trainer:
             return written
-    if trainer is APSVMClassifier._trainer:
-        base: type[LinearEstimator] = APSVMRanker if ranks else APSVMClassifier
+    pair = _written(trainer)
+    if pair is not None:
+        base = pair[ranks]
         signature = inspect.signature(base).parameters
         if signature["loss"].default == loss:
             return base
@@ -116,6 +118,17 @@ def _estimator(trainer: type[AnyTrainer], loss: str) -> type[LinearEstimator]:
     bases = (_Pickled, _signature_for(plan), TakesLoss, kind)
     documentation = _documentation(trainer, ranks, documented)
     return _made(name, bases, parameters, documentation, _made_for=(trainer, loss), _trainer=trainer, _draws=True)
+
+
+def _written(trainer: type[AnyTrainer]) -> tuple[type[LinearEstimator], type[LinearEstimator]] | None:
+    """The classifier and the ranker of a trainer of many losses, where they were written."""
+    if trainer is APSVMClassifier._trainer:
+        return APSVMClassifier, APSVMRanker
+    if trainer is NetTrainer:
+        from apsvm.torch import RankNetClassifier, RankNetRanker
+
+        return RankNetClassifier, RankNetRanker
+    return None
 
 
 def _named(kind: str, loss: str) -> str:

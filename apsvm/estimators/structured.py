@@ -12,7 +12,7 @@ from apsvm.estimators.parameters import check_number
 from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import WeightedBags
 from apsvm.header import Bounds, Header
-from apsvm.model import WeightedRanker
+from apsvm.model import Ranker, WeightedRanker
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.settings import Range
@@ -93,7 +93,7 @@ class _Structured(WeightedBags, TakesLoss):
         return value if self.fit_intercept and not _level_is_free(plan) else None
 
     @classmethod
-    def _parameters(cls, model: WeightedRanker) -> JsonDict:
+    def _parameters(cls, model: Ranker) -> JsonDict:
         header = model.header
         parameters = super()._parameters(model)
         if header.C is not None:
@@ -101,9 +101,8 @@ class _Structured(WeightedBags, TakesLoss):
         bias = header.features.bias
         if bias is not None:
             parameters["intercept_scaling"] = bias
-        parameters["fit_intercept"] = bool(
-            header.details.get("fit_intercept", bias is not None or level_of(model) != 0.0)
-        )
+        has_level = isinstance(model, WeightedRanker) and level_of(model) != 0.0
+        parameters["fit_intercept"] = bool(header.details.get("fit_intercept", bias is not None or has_level))
         return parameters
 
     def _described(self, header: Header) -> Header:

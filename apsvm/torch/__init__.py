@@ -11,6 +11,8 @@ can be watched by them. No rank loss makes a better network than binary cross-en
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 try:
     import torch  # noqa: F401
 except ModuleNotFoundError as error:
@@ -29,12 +31,17 @@ from apsvm.torch.sodeep import RankRecallLoss, RankTripletLoss, SoDeepMAPLoss, S
 from apsvm.torch.soft_rank import SoftRank, soft_ranks
 from apsvm.torch.sorters import make_sorter
 
+if TYPE_CHECKING:
+    from apsvm.torch.nets import RankNetClassifier, RankNetRanker
+
 __all__ = [
     "APHingeLoss",
     "BlackboxAPLoss",
     "DirectLoss",
     "ListLoss",
     "NDCGHingeLoss",
+    "RankNetClassifier",
+    "RankNetRanker",
     "RankRecallLoss",
     "RankTripletLoss",
     "RankingHingeLoss",
@@ -50,3 +57,12 @@ __all__ = [
     "make_sorter",
     "soft_ranks",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The estimators, for which scikit-learn is loaded."""
+    if name in ("RankNetClassifier", "RankNetRanker"):
+        from apsvm.torch import nets
+
+        return getattr(nets, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

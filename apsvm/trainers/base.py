@@ -212,6 +212,10 @@ class Trainer(ABC, Generic[SettingsT]):
     losses: ClassVar[Sequence[str]]
     #: The loss of an estimator that names none; by default the first of ``losses``.
     default_loss: ClassVar[str | None] = None
+    #: The setting that asks for it where the loss is another trainer's too: ``--net`` of ``--loss ap --net 32``.
+    chosen_by: ClassVar[str | None] = None
+    #: The extra of apsvm that it needs to train, which is called as the package in it is.
+    extra: ClassVar[str | None] = None
 
     #: Whether rows of a second file can tell it which epoch is best (``--validation``).
     takes_validation: ClassVar[bool] = False

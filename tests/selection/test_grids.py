@@ -8,7 +8,7 @@ from apsvm.selection.grids import Axis
 from apsvm.trainers.families import TRAINERS
 from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError, declared
 
-LOSSES = {"structured-svm": "ap", "rank-ncg": "wmw", "warp": "warp", "direct-loss": "direct(ap)"}
+LOSSES = {"structured-svm": "ap", "rank-ncg": "wmw", "warp": "warp", "direct-loss": "direct(ap)", "net": "bce"}
 
 
 def multiples(*factors):

@@ -26,7 +26,7 @@ class EpochSettings(Settings):
         None,
         label="learning rate",
         range=Range(0.0, open_low=True),
-        default_text="warp 0.05, with adadelta a factor of 1; direct 0.03 deviations of the scores",
+        default_text="warp 0.05, with adadelta a factor of 1; direct 0.03 deviations of the scores; a network 0.003",
         grid=(0.005, 0.05, 0.5),
         help="How long a step is.",
     )
@@ -34,7 +34,7 @@ class EpochSettings(Settings):
         None,
         label="l2",
         range=Range(0.0),
-        default_text="0; of direct 1",
+        default_text="0; of direct 1; of a network 0.0001",
         help="Weight of ½‖w‖² against the loss; of direct, of ‖w‖² against the scores' variance.",
     )
     epochs: int = setting(
@@ -75,16 +75,20 @@ def validator(validation: TrainingSet | None, metric: str) -> Callable[[NDArray[
     """
     if validation is None:
         return None
+    rows, judge = validation.rows, validator_of_scores(validation, metric)
+    return lambda w: judge(rows.scores(w))
+
+
+def validator_of_scores(validation: TrainingSet, metric: str) -> Callable[[NDArray[np.float64]], float]:
+    """The metric of scores (n,) of the rows of ``validation``; TrainingError where it is not defined there."""
     from apsvm.metrics import MetricError
     from apsvm.metrics.evaluate import evaluate
 
-    rows, target, queries = validation.rows, validation.target, validation.queries
+    target, queries = validation.target, validation.queries
 
-    def validate(w: NDArray[np.float64]) -> float:
+    def validate(scores: NDArray[np.float64]) -> float:
         try:
-            result = evaluate(
-                [metric], rows.scores(w), target.judgements, queries, relevant_from=target.lowest_relevant
-            )
+            result = evaluate([metric], scores, target.judgements, queries, relevant_from=target.lowest_relevant)
         except MetricError as error:
             raise TrainingError(f"{validation.source}: {error}") from None
         return next(iter(result.values.values()))
