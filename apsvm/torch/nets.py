@@ -116,7 +116,7 @@ def _as_text(hidden: object) -> str:
     units = [hidden] if isinstance(hidden, Integral) else hidden
     if isinstance(units, str) or not isinstance(units, Sequence | np.ndarray):
         raise TypeError(f"hidden is a number of units, or several, one a layer, found {hidden!r}")
-    if not all(isinstance(number, Integral) and int(number) > 0 for number in units):
+    if not all(isinstance(number, Integral) and not isinstance(number, bool) and int(number) > 0 for number in units):
         raise ValueError(f"hidden: the units of a layer are whole numbers above 0, found {hidden!r}")
     return ",".join(map(str, units)) or "0"
 
