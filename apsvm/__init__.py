@@ -2,10 +2,10 @@
 
 >>> import apsvm
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
-['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'DataError', 'Dataset',
-'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker', 'ModelError', 'RankNCG', 'RankerSet', 'WARPRanker',
-'WeakRankerWarning', 'estimator_for', 'load_any_model', 'load_model', 'most_violated_ranking', 'read_svmlight',
- 'stack_bags']
+['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'ComponentRanker', 'ComponentRankerSet',
+'DataError', 'Dataset', 'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker', 'ModelError', 'RankNCG',
+'RankerSet', 'WARPRanker', 'WeakRankerWarning', 'estimator_for', 'load_any_model', 'load_model',
+'most_violated_ranking', 'read_svmlight', 'stack_bags']
 """
 
 from __future__ import annotations
@@ -29,7 +29,15 @@ if TYPE_CHECKING:
         estimator_for,
         stack_bags,
     )
-    from apsvm.model import LinearRanker, ModelError, RankerSet, load_any_model, load_model
+    from apsvm.model import (
+        ComponentRanker,
+        ComponentRankerSet,
+        LinearRanker,
+        ModelError,
+        RankerSet,
+        load_any_model,
+        load_model,
+    )
     from apsvm.oracles.inference import most_violated_ranking
 
 __version__ = "0.1.0"
@@ -39,6 +47,8 @@ __all__ = [
     "APSVMClassifierCV",
     "APSVMRanker",
     "APSVMRankerCV",
+    "ComponentRanker",
+    "ComponentRankerSet",
     "DataError",
     "Dataset",
     "DirectLossClassifier",
@@ -62,6 +72,8 @@ _HOMES = {
     "APSVMClassifierCV": "apsvm.estimators",
     "APSVMRanker": "apsvm.estimators",
     "APSVMRankerCV": "apsvm.estimators",
+    "ComponentRanker": "apsvm.model",
+    "ComponentRankerSet": "apsvm.model",
     "DataError": "apsvm.data.dataset",
     "Dataset": "apsvm.data.dataset",
     "DirectLossClassifier": "apsvm.estimators",

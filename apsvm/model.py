@@ -1,8 +1,10 @@
 """The models: arrays and a header (``apsvm.header``), which is all that their files hold (``apsvm.model_file``).
 
-``LinearRanker``: a weight a feature and a constant. ``RankerSet``: one for each of several classes. ``ItemRanker``
-(``apsvm.model_items``): factors of items, for users known by what they like. ``NetRanker`` (``apsvm.model_net``): dense
-layers. The header of a file says in ``kind`` which of them it is; without one it is a linear ranker.
+``LinearRanker``: a weight a feature and a constant. ``RankerSet``: one for each of several classes.
+``ComponentRanker`` and ``ComponentRankerSet`` (``apsvm.model_components``): the best of several weight vectors.
+``ItemRanker`` (``apsvm.model_items``): factors of items, for users known by what they like. ``NetRanker``
+(``apsvm.model_net``): dense layers. The header of a file says in ``kind`` which of them it is; without one it is a
+linear ranker.
 """
 
 from __future__ import annotations
@@ -14,16 +16,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from apsvm.data.features.additive import Contributions
-from apsvm.data.features.base import AdditiveMap
-from apsvm.data.features.linear import Linear
-from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
+from apsvm.data.features.scaling import UNIT_ROWS
 from apsvm.data.rows import Rows
 from apsvm.files import standard_input, write_whole
 from apsvm.header import SCHEMA, Header, is_finite_number
+from apsvm.model_components import ComponentRanker as ComponentRanker
+from apsvm.model_components import ComponentRankerSet as ComponentRankerSet
 from apsvm.model_file import MAGIC, check_field, member_names, sealed, unsealed
 from apsvm.model_file import ModelError as ModelError
 from apsvm.model_items import ItemFactors as ItemFactors
@@ -31,17 +32,21 @@ from apsvm.model_items import ItemRanker as ItemRanker
 from apsvm.model_map import OF_THE_MAP, arrays_of_map, columns_in, map_in, shape_of
 from apsvm.model_net import Net as Net
 from apsvm.model_net import NetRanker as NetRanker
-from apsvm.model_parts import check_shape, header_in, headers_in, shared_by_classes
+from apsvm.model_parts import (
+    check_labels,
+    check_shape,
+    contributions_of,
+    header_in,
+    headers_in,
+    names_of_features,
+    scaling_in,
+    shared_by_classes,
+)
 from apsvm.types import JsonObject, Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
     from apsvm.types import AnyArray
-
-
-def _scaling_in(header: Header) -> Scaling:
-    """Of rows to be scored: other scalings are in the weights."""
-    return UNIT_ROWS if header.features.scale == UNIT_ROWS.name else NO_SCALING
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +80,7 @@ class LinearRanker:
 
     def features(self) -> list[str]:
         """What the features are called: their names, or their numbers in the file; of pooled ones max(7) … (width,)"""
-        features, first = self.header.features, 0 if self.zero_based else 1
-        names, width = features.names, self.width // features.columns_of_feature
-        if names is None or len(names) != width:
-            names = tuple(map(str, range(first, first + width)))
-        if features.pool is None:
-            return list(names)
-        return [f"{pool}({name})" for pool in features.pool for name in names]
+        return names_of_features(self.header, self.width)
 
     def columns(self) -> list[str]:
         """What the columns that are weighed are called, by the features they are made of."""
@@ -97,16 +96,12 @@ class LinearRanker:
         ValueError : X is not (n, width); the map makes columns of several features at once
         """
         check_shape(X, self.width)
-        feature_map = Linear(self.width) if self.feature_map is None else self.feature_map
-        if not isinstance(feature_map, AdditiveMap):
-            raise ValueError(f"the feature map {feature_map.name} makes columns of several features at once")
-        stored = X if sp.issparse(X) else np.asarray(X)
-        return Contributions(stored, feature_map, self.coef, unit_rows=self.unit_rows)
+        return contributions_of(X, self.feature_map, self.coef, unit_rows=self.unit_rows)
 
     @property
     def unit_rows(self) -> bool:
         """Whether rows are divided by their Euclidean length before they are scored (``--scale l2``)."""
-        return _scaling_in(self.header) is UNIT_ROWS
+        return scaling_in(self.header) is UNIT_ROWS
 
     def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
         """Scores of the rows of X, (n, width) CSR or dense, as they are in the file: (n,) float64.
@@ -116,7 +111,7 @@ class LinearRanker:
         ValueError : X is not (n, width)
         """
         check_shape(X, self.width)
-        rows = Rows(X, threads=threads, feature_map=self.feature_map, scaling=_scaling_in(self.header))
+        rows = Rows(X, threads=threads, feature_map=self.feature_map, scaling=scaling_in(self.header))
         return rows.scores(self.coef) + self.intercept
 
     def to_bytes(self) -> bytes:
@@ -221,7 +216,7 @@ class RankerSet:
         ValueError : X is not (n, width)
         """
         check_shape(X, self.width)
-        rows = Rows(X, threads=threads, feature_map=self.feature_map, scaling=_scaling_in(self.header))
+        rows = Rows(X, threads=threads, feature_map=self.feature_map, scaling=scaling_in(self.header))
         return rows.scores_of_all(self.coef) + self.intercepts
 
     def to_bytes(self) -> bytes:
@@ -258,9 +253,7 @@ class RankerSet:
             _linear_ranker(row, difference, header, columns, feature_map)
             for row, difference, header in zip(coef, classes, headers, strict=True)
         ]
-        labels = np.array([difference.labels.positive for difference in headers], dtype=np.float64)
-        if not (np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()):
-            raise ModelError("its classes are not finite labels that increase")
+        check_labels(headers)
         return cls(
             np.stack([ranker.coef for ranker in rankers]),
             np.array([ranker.intercept for ranker in rankers]),
@@ -270,11 +263,22 @@ class RankerSet:
         )
 
 
-#: A ranker of rows.
-Ranker: TypeAlias = LinearRanker | NetRanker
-Model: TypeAlias = Ranker | ItemRanker | RankerSet
-_Kind: TypeAlias = type[LinearRanker] | type[ItemRanker] | type[RankerSet] | type[NetRanker]
-_KINDS: dict[str, _Kind] = {kind.kind: kind for kind in (LinearRanker, ItemRanker, RankerSet, NetRanker)}
+#: A ranker of weights of columns; any ranker of rows; and a set of such, one a class.
+WeightedRanker: TypeAlias = LinearRanker | ComponentRanker
+Ranker: TypeAlias = WeightedRanker | NetRanker
+AnyRankerSet: TypeAlias = RankerSet | ComponentRankerSet
+Model: TypeAlias = Ranker | AnyRankerSet | ItemRanker
+_Kind: TypeAlias = (
+    type[LinearRanker]
+    | type[ComponentRanker]
+    | type[NetRanker]
+    | type[RankerSet]
+    | type[ComponentRankerSet]
+    | type[ItemRanker]
+)
+_KINDS: dict[str, _Kind] = {
+    kind.kind: kind for kind in (LinearRanker, ItemRanker, RankerSet, ComponentRanker, ComponentRankerSet, NetRanker)
+}
 
 
 def load_model(path: str | os.PathLike[str]) -> LinearRanker:

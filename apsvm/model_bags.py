@@ -15,11 +15,11 @@ from apsvm.data.pooling import pooled
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
-    from apsvm.model import Ranker, RankerSet
+    from apsvm.model import AnyRankerSet, Ranker
 
 
 def ranked(
-    model: Ranker | RankerSet, dataset: Dataset, *, by_rows: bool = False
+    model: Ranker | AnyRankerSet, dataset: Dataset, *, by_rows: bool = False
 ) -> tuple[Dataset, NDArray[np.float64]]:
     """What the model ranks, and its scores: (n,) float64, or (n, k) by a set of k rankers.
 

@@ -7,13 +7,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from apsvm.data.features.additive import Contributions
+from apsvm.data.features.base import AdditiveMap, FeatureMap
+from apsvm.data.features.linear import Linear
+from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
 from apsvm.header import Header, HeaderError, LabelKind, Labels
 from apsvm.model_file import ModelError
 from apsvm.types import JsonDict, JsonObject, Matrix
 
 #: What stands in a file's header beside the fields of ``apsvm.header.Header``: the shape of the model itself.
-_OF_THE_MODEL = ("kind", "width", "columns", "intercept", "factors", "units")
+_OF_THE_MODEL = ("kind", "width", "columns", "intercept", "factors", "components", "units")
 
 
 def header_in(content: JsonObject) -> Header:
@@ -58,6 +64,41 @@ def _header_errors() -> Iterator[None]:
         yield
     except HeaderError as error:
         raise ModelError(f"its header is not a model's: {error}") from None
+
+
+def names_of_features(header: Header, width: int) -> list[str]:
+    """The features' names, or their numbers in the file; of pooled ones max(7) … (width,)"""
+    features, first = header.features, 0 if header.features.zero_based else 1
+    names, width = features.names, width // features.columns_of_feature
+    if names is None or len(names) != width:
+        names = tuple(map(str, range(first, first + width)))
+    if features.pool is None:
+        return list(names)
+    return [f"{pool}({name})" for pool in features.pool for name in names]
+
+
+def contributions_of(
+    X: Matrix, feature_map: FeatureMap | None, coef: NDArray[np.float64], *, unit_rows: bool
+) -> Contributions:
+    """What each feature gives to the scores coef·φ(x) of the rows of X; ValueError where the map makes columns of
+    several features at once."""
+    if feature_map is None:
+        feature_map = Linear(int(coef.size))
+    if not isinstance(feature_map, AdditiveMap):
+        raise ValueError(f"the feature map {feature_map.name} makes columns of several features at once")
+    return Contributions(X if sp.issparse(X) else np.asarray(X), feature_map, coef, unit_rows=unit_rows)
+
+
+def scaling_in(header: Header) -> Scaling:
+    """Of rows to be scored: other scalings are in the weights."""
+    return UNIT_ROWS if header.features.scale == UNIT_ROWS.name else NO_SCALING
+
+
+def check_labels(headers: Sequence[Header]) -> None:
+    """Raises ModelError unless the headers of a set's classes name labels that increase."""
+    labels = np.array([header.labels.positive for header in headers], dtype=np.float64)
+    if not (np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()):
+        raise ModelError("its classes are not finite labels that increase")
 
 
 def check_shape(X: Matrix, width: int) -> None:

@@ -20,7 +20,8 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -48,7 +49,7 @@ LENGTH = 100
 #: Batch and first step length that suit a budget of a minute.
 QUICK_SETTINGS = {"lstm": (32, 1e-3), "lstm-large": (32, 1e-3), "cnn": (32, 1e-3), "attention": (16, 2e-3)}
 FAMILIES = ("cnn", "lstm", "attention")
-HALVINGS = 6
+PARTS_OF_BUDGET = 6
 UNTRAINED = ("handcrafted-raw(10)", "handcrafted(10)", "laplace(10)", "laplace(50)")
 PAPER_L1 = {"handcrafted-raw(10)": ".0350", "cnn": ".0120", "lstm": ".0033"}
 DEPTHS = (2, 4, 6, 8, 10)
@@ -95,24 +96,24 @@ class Trained:
 
 
 def train(architecture: str, seconds: float) -> Trained:
-    """A budget of processor time, over which the step length is halved six times."""
+    """A budget of processor time; after each sixth of it the step length is halved."""
     batch, rate = QUICK_SETTINGS[architecture.partition("(")[0]]
+    training = SorterTraining(SorterSettings(architecture=architecture, length=LENGTH, batch=batch, learning_rate=rate))
+    curve: list[tuple[float, float]] = []
     began = time.process_time()
-    trial = SorterTraining(SorterSettings(architecture=architecture, length=LENGTH, batch=batch, learning_rate=rate))
-    for _ in range(3):
-        trial.step()
-    lists = max(batch, int(3 * batch * seconds / (time.process_time() - began)))
-    settings = SorterSettings(
-        architecture=architecture, length=LENGTH, batch=batch, learning_rate=rate,
-        halve_every=max(batch, lists // HALVINGS),
-    )  # fmt: skip
-    training, curve, began = SorterTraining(settings), [], time.process_time()
 
     def note(progress: SorterProgress) -> None:
         curve.append((time.process_time() - began, progress.l1))
 
-    training.run(progress=note, should_stop=lambda: time.process_time() - began >= seconds)
+    for part in range(PARTS_OF_BUDGET):
+        end = began + seconds * (part + 1) / PARTS_OF_BUDGET
+        training.settings = replace(training.settings, learning_rate=rate * 0.5**part)
+        training.run(progress=note, should_stop=partial(_is_past, end))
     return Trained(training.sorter.freeze(), training.seen, time.process_time() - began, curve)
+
+
+def _is_past(end: float) -> bool:
+    return time.process_time() >= end
 
 
 def quality_row(name: str, sorter: Sorter, seen: int, seconds: float, given: argparse.Namespace) -> list[str]:

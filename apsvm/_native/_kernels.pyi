@@ -17,7 +17,7 @@ def scores_csr(
     indices: _Index,
     values: _Values,
     rows: NDArray[int64],
-    w: NDArray[float64],
+    W: NDArray[float64],
     out: NDArray[float64],
     threads: int,
 ) -> None: ...
@@ -26,15 +26,15 @@ def combine_csr(
     indices: _Index,
     values: _Values,
     rows: NDArray[int64],
-    c: NDArray[float64],
+    C: NDArray[float64],
     out: NDArray[float64],
     threads: int,
 ) -> None: ...
 def scores_dense(
-    X: _Values, rows: NDArray[int64], w: NDArray[float64], out: NDArray[float64], threads: int
+    X: _Values, rows: NDArray[int64], W: NDArray[float64], out: NDArray[float64], threads: int
 ) -> None: ...
 def combine_dense(
-    X: _Values, rows: NDArray[int64], c: NDArray[float64], out: NDArray[float64], threads: int
+    X: _Values, rows: NDArray[int64], C: NDArray[float64], out: NDArray[float64], threads: int
 ) -> None: ...
 def active_set(
     gram: NDArray[float64],

@@ -20,7 +20,7 @@ from apsvm.metrics import TIE_RULES
 if TYPE_CHECKING:
     from apsvm.cli.systems import Entry
     from apsvm.metrics import Metric
-    from apsvm.model import ItemRanker, Model, Ranker, RankerSet
+    from apsvm.model import AnyRankerSet, ItemRanker, Model, Ranker
 
 AP_NAMES = {"ap": "AP", "voc2007": "AP(voc2007)", "voc2010": "AP(voc2010)"}
 CUTOFFS = (5, 10)
@@ -212,7 +212,7 @@ class _Asked:
             return of_runs(metrics, self.qrels, self.runs, ties, relevant_from, complete=self.complete)
         assert self.data is not None
         options = LabelOptions(positive_label=self.positive_label, relevant_from=self.relevant_from)
-        rankers: dict[str, Ranker | RankerSet] = {
+        rankers: dict[str, Ranker | AnyRankerSet] = {
             path: model for path, model in models.items() if not isinstance(model, ItemRanker)
         }
         scored = score_data(self.data, rankers, self.scores, options, self.read, ignore_unknown=self.ignore_unknown)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.parameters import Number
-from apsvm.cli.reading import one_ranker, read_any_model
+from apsvm.cli.reading import one_linear_ranker, one_ranker, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
+from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
-    from apsvm.model import LinearRanker, Model, RankerSet
+    from apsvm.model import LinearRanker, Model, RankerSet, WeightedRanker
 
 
 @click.command()
@@ -44,6 +45,9 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
     products   z = (x − centre) / deviation, then z_i·z_j for i = 0, 1 … and j = i, i+1 …
     nystroem   normalisation·k, k_i = exp(−gamma·‖z − landmarks[i]‖²)
 
+    A ranker of several components (--components) has a list "components" of such "coef" and "intercept", and the
+    highest of their scores.
+
     "ranges", where they are, are for pictures: each feature's lowest value in training, its mean, and its highest.
 
     Of a model of bags (train --pool) the features are those of a bag: "pool" says of what, and their names which.
@@ -51,7 +55,7 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
     The other formats know no features but linear.
     """
     from apsvm.files import write_whole
-    from apsvm.model import RankerSet
+    from apsvm.model import ComponentRanker, ComponentRankerSet, RankerSet
 
     refuse_same_file(out, model=model)
     stored = read_any_model(model)
@@ -66,6 +70,10 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
             f"{model}: its features are mapped ({stored.header.features.map}), which {layout} knows nothing of: "
             "--format json",
         )
+    if isinstance(stored, ComponentRanker | ComponentRankerSet):
+        raise Failure(
+            BAD_DATA, f"{model}: its rankers have several components, which {layout} knows nothing of: --format json"
+        )
     if stored.zero_based:
         say("warning: the model counts features from 0; the exported one counts the same features from 1")
     if stored.header.features.scale == "l2":
@@ -77,7 +85,7 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
     if isinstance(stored, RankerSet) and whole and stored.classes.size > 2:
         text = _liblinear_classes(stored, model)
     else:
-        ranker = one_ranker(stored, positive_label, model)
+        ranker = one_linear_ranker(stored, positive_label, model)
         text = _liblinear(ranker) if layout == "liblinear" else _svmlight(ranker)
     with writing(out):
         write_whole(out, text.encode())
@@ -87,9 +95,9 @@ def _json(stored: Model, positive_label: float | None, name: str) -> str:
     """One JSON object, see ``export``."""
     import json
 
-    from apsvm.model import RankerSet
+    from apsvm.model import AnyRankerSet
 
-    if isinstance(stored, RankerSet) and positive_label is None:
+    if isinstance(stored, AnyRankerSet) and positive_label is None:
         rankers = [stored.ranker(label) for label in stored.classes.tolist()]
     else:
         rankers = [one_ranker(stored, positive_label, name)]
@@ -104,13 +112,20 @@ def _json(stored: Model, positive_label: float | None, name: str) -> str:
         "features": {"name": first.header.features.map, **{key: array.tolist() for key, array in arrays.items()}},
         **({} if first.header.features.pool is None else {"pool": list(first.header.features.pool)}),
         "columns": first.columns(),
-        "rankers": [
-            {"label": ranker.header.labels.positive, "intercept": ranker.intercept, "coef": ranker.coef.tolist()}
-            for ranker in rankers
-        ],
+        "rankers": [{"label": ranker.header.labels.positive, **_weights(ranker)} for ranker in rankers],
         "header": stored.header.to_json(),
     }
     return json.dumps(content, allow_nan=False, indent=1, ensure_ascii=False) + "\n"
+
+
+def _weights(ranker: WeightedRanker) -> JsonDict:
+    """What the columns are weighed by."""
+    from apsvm.model import ComponentRanker
+
+    if not isinstance(ranker, ComponentRanker):
+        return {"intercept": ranker.intercept, "coef": ranker.coef.tolist()}
+    parts = zip(ranker.intercepts.tolist(), ranker.coef.tolist(), strict=True)
+    return {"components": [{"intercept": intercept, "coef": coef} for intercept, coef in parts]}
 
 
 def _liblinear(ranker: LinearRanker) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.header import Data, Features, Header
-    from apsvm.model import LinearRanker, Model, NetRanker, RankerSet
+    from apsvm.model import AnyRankerSet, Model, NetRanker
 
 #: The width of the names at the left, and of the lines.
 LEFT, WIDTH = 13, 100
@@ -30,7 +30,7 @@ LEFT, WIDTH = 13, 100
 def info(model: str, as_json: bool) -> None:
     """Print how MODEL was trained, on what, how that ended, and its certificate; of a model of several classes, a line
     for each."""
-    from apsvm.model import RankerSet
+    from apsvm.model import AnyRankerSet
 
     ranker = read_any_model(model)
     if as_json:
@@ -39,22 +39,26 @@ def info(model: str, as_json: bool) -> None:
     for name, text in _described(ranker):
         if text:
             _put(name, text)
-    if isinstance(ranker, RankerSet):
+    if isinstance(ranker, AnyRankerSet):
         put("")
         _put_classes(ranker)
 
 
 def _as_json(model: Model) -> JsonDict:
-    from apsvm.model import ItemRanker, LinearRanker, NetRanker, RankerSet
+    from apsvm.model import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, NetRanker
 
     content: JsonDict = {**model.header.to_json(), "kind": model.kind, "width": model.width}
     if not isinstance(model, ItemRanker) and model.feature_map is not None:
         content["columns"] = model.feature_map.n_out
-    if isinstance(model, RankerSet):
+    if isinstance(model, AnyRankerSet):
+        constants = "intercept" if model.intercepts.ndim == 1 else "intercepts"
         content["classes"] = [
-            {**header.to_json(), "intercept": intercept, "weights": _weights(coef)}
+            {**header.to_json(), constants: intercept, "weights": _weights(coef)}
             for header, intercept, coef in zip(model.headers, model.intercepts.tolist(), model.coef, strict=True)
         ]
+    elif isinstance(model, ComponentRanker):
+        parts = zip(model.intercepts.tolist(), model.coef, strict=True)
+        content["components"] = [{"intercept": constant, "weights": _weights(coef)} for constant, coef in parts]
     elif isinstance(model, LinearRanker):
         content |= {"intercept": model.intercept, "weights": _weights(model.coef)}
     elif isinstance(model, NetRanker):
@@ -75,11 +79,11 @@ def _weights(*arrays: NDArray[np.floating]) -> JsonDict:
 
 def _described(model: Model) -> Iterator[tuple[str, str]]:
     """Names and texts, grouped: what it is, what it was trained for, how that ended, of what."""
-    from apsvm.model import ItemRanker, LinearRanker, NetRanker, RankerSet
+    from apsvm.model import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, NetRanker
     from apsvm.report.words import certificate, meaning
 
     header = model.header
-    yield "model", model.what + (f": {len(model.headers)} classes" if isinstance(model, RankerSet) else "")
+    yield "model", model.what + (f": {len(model.headers)} classes" if isinstance(model, AnyRankerSet) else "")
     yield "loss", header.loss
     yield "trainer", header.family
     yield "metric", header.metric or ""
@@ -93,10 +97,13 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     else:
         yield "features", _features(header.features, model.width, model.coef.shape[-1])
     if isinstance(model, LinearRanker):
-        yield "weights", _weights_in_words(model)
+        yield "weights", _weights_in_words(model.coef, model.intercept)
+    if isinstance(model, ComponentRanker):
+        for h, (coef, constant) in enumerate(zip(model.coef, model.intercepts.tolist(), strict=True), start=1):
+            yield f"component {h}", _weights_in_words(coef, constant)
     yield from _settings(header)
     yield "bound", _choice_of_bound(header)
-    if isinstance(model, RankerSet):
+    if isinstance(model, AnyRankerSet):
         yield "ended", "every class as asked" if header.as_asked else f"not every class as asked ({header.state})"
     else:
         yield "ended", " ".join(certificate(header))
@@ -138,9 +145,9 @@ def _layers_in_words(ranker: NetRanker) -> str:
     return f"{units}{weights['nonzero']:,} weights are not zero, norm {weights['norm']:.6g}"
 
 
-def _weights_in_words(ranker: LinearRanker) -> str:
-    weights = _weights(ranker.coef)
-    constant = f", constant {ranker.intercept:.6g}" if ranker.intercept else ""
+def _weights_in_words(coef: NDArray[np.float64], intercept: float) -> str:
+    weights = _weights(coef)
+    constant = f", constant {intercept:.6g}" if intercept else ""
     return f"{weights['nonzero']:,} are not zero, norm {weights['norm']:.6g}{constant}"
 
 
@@ -192,7 +199,7 @@ def _data(data: Data) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _put_classes(model: RankerSet) -> None:
+def _put_classes(model: AnyRankerSet) -> None:
     """A line for each class, with the columns that any of them fills."""
     from apsvm.data.dataset import shown_label
 

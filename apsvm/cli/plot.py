@@ -13,7 +13,7 @@ import click
 
 from apsvm.cli.completion import MetricName
 from apsvm.cli.parameters import Number
-from apsvm.cli.reading import how_to_read, one_ranker, read_any_model
+from apsvm.cli.reading import how_to_read, one_linear_ranker, read_any_model
 from apsvm.cli.scored import Scored, score_data
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -216,7 +216,7 @@ def shapes(model: str, label: float | None, most: int, output: str, size: str, t
     from apsvm.report.shapes import NoShapesError, widest
 
     check_picture(output, [model])
-    ranker = one_ranker(read_any_model(model), label, model)
+    ranker = one_linear_ranker(read_any_model(model), label, model)
     with drawing(model):
         try:
             curves = widest(ranker, most)

@@ -16,7 +16,8 @@ from apsvm.data.read_options import ReadOptions
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.model import LinearRanker, Ranker, RankerSet
+    from apsvm.data.features.additive import Contributions
+    from apsvm.model import AnyRankerSet, Ranker, WeightedRanker
 
 
 #: Features that a bare --explain lists.
@@ -91,7 +92,8 @@ def predict(
     these first, a tab before each: 1.25 <tab> 7=+0.8 <tab> 3=-0.2. Names are those of the columns, or their numbers in
     the file. A value is what the feature's own curve has there, relative to its mean in the training rows (--features
     piecewise or spline), or its weight times its value (linear), divided by the row's length with --scale l2. Those of
-    all features add up to the score but for a constant.
+    all features add up to the score but for a constant. Of a model of several components (--components) they are those
+    of the component that gave the score, and component=h stands before them.
 
     Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent),
     or of what was made of its rows (train --pool).
@@ -100,7 +102,7 @@ def predict(
     as item:score, best first.
     """
     from apsvm.files import check_writable, write_whole
-    from apsvm.model import ItemRanker, LinearRanker, RankerSet
+    from apsvm.model import AnyRankerSet, ItemRanker, WeightedRanker
 
     if data == "-" and model == "-":
         raise click.UsageError("DATA and MODEL cannot both be standard input")
@@ -108,11 +110,11 @@ def predict(
     with writing(out):
         check_writable(out)
     ranker = read_any_model(model)
-    if header and not isinstance(ranker, RankerSet):
+    if header and not isinstance(ranker, AnyRankerSet):
         raise click.UsageError(f"--header names the classes, and {model} is {ranker.what}")
     if top is not None and not isinstance(ranker, ItemRanker):
         raise click.UsageError(f"--top is for a model of items, and {model} is {ranker.what}")
-    if explain is not None and not isinstance(ranker, LinearRanker):
+    if explain is not None and not isinstance(ranker, WeightedRanker):
         raise click.UsageError(f"--explain is for a model of one linear ranker, and {model} is {ranker.what}")
     output = BagOutput(instances=instances, which=which, boxes=boxes, detections=detections, nms=nms)
     if isinstance(ranker, ItemRanker):
@@ -131,7 +133,7 @@ def predict(
 
 
 def _lines(
-    ranker: Ranker | RankerSet,
+    ranker: Ranker | AnyRankerSet,
     data: str,
     model: str,
     read: ReadOptions,
@@ -143,32 +145,48 @@ def _lines(
 ) -> list[str]:
     """A line for each row that the model ranks, or for each bag."""
     from apsvm.data.dataset import shown_label
-    from apsvm.model import LinearRanker, RankerSet
+    from apsvm.model import AnyRankerSet, WeightedRanker
 
     rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
-    if isinstance(ranker, RankerSet):
+    if isinstance(ranker, AnyRankerSet):
         named = ["\t".join(map(shown_label, ranker.classes.tolist()))] if header else []
         return [*named, *("\t".join(map(repr, row)) for row in scores.tolist())]
     lines = [repr(score) for score in scores.tolist()]
     if which and rows.deciding is not None:
         lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]
     if explain is not None:
-        assert isinstance(ranker, LinearRanker)  # checked
+        assert isinstance(ranker, WeightedRanker)  # checked
         explained = _explained(ranker, rows.X, explain, model)
         lines = ["\t".join([line, *parts]) for line, parts in zip(lines, explained, strict=True)]
     return lines
 
 
-def _explained(ranker: LinearRanker, X: Matrix, most: int, model: str) -> Iterator[list[str]]:
+def _explained(ranker: WeightedRanker, X: Matrix, most: int, model: str) -> Iterator[list[str]]:
     """For each row what the features gave to its score, as name=value, at most so many; those that gave nothing are
-    left out."""
+    left out. Of several components the leading one's, and first which that is, as component=h, h from 1."""
     import numpy as np
 
+    from apsvm.model import ComponentRanker
+
+    names = [printable(name) for name in ranker.features()]
     try:
-        contributions = ranker.contributions(X)
+        if not isinstance(ranker, ComponentRanker):
+            yield from _largest(ranker.contributions(X), most, names)
+            return
+        leading = ranker.leading(X)
+        by_component = [
+            _largest(ranker.contributions(X[leading == h], h), most, names) for h in range(ranker.components)
+        ]
     except ValueError as error:
         raise Failure(BAD_DATA, f"{model}: nobody can say what each feature gave: {error}") from None
-    names = [printable(name) for name in ranker.features()]
+    for h in np.asarray(leading).tolist():
+        yield [f"component={h + 1}", *next(by_component[h])]
+
+
+def _largest(contributions: Contributions, most: int, names: list[str]) -> Iterator[list[str]]:
+    """For each row its largest contributions, as name=value."""
+    import numpy as np
+
     for block in contributions.blocks():
         first = min(most, block.shape[1])
         some = np.sort(np.argpartition(-np.abs(block), first - 1, axis=1)[:, :first], axis=1)

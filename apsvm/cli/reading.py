@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.dataset import Dataset
-    from apsvm.model import LinearRanker, Model, Ranker, RankerSet
+    from apsvm.model import AnyRankerSet, LinearRanker, Model, Ranker, WeightedRanker
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -164,14 +164,14 @@ def read_any_model(path: str) -> Model:
         return load_any_model(path)
 
 
-def one_ranker(model: Model, label: float | None, path: str) -> LinearRanker:
-    """The linear ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
+def one_ranker(model: Model, label: float | None, path: str) -> WeightedRanker:
+    """The ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
     from apsvm.data.dataset import shown_label
-    from apsvm.model import LinearRanker, RankerSet
+    from apsvm.model import AnyRankerSet, LinearRanker, WeightedRanker
 
-    if isinstance(model, LinearRanker):
+    if isinstance(model, WeightedRanker):
         return model
-    if not isinstance(model, RankerSet):
+    if not isinstance(model, AnyRankerSet):
         raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {model.what}")
     if label in model.classes:
         assert label is not None
@@ -179,6 +179,16 @@ def one_ranker(model: Model, label: float | None, path: str) -> LinearRanker:
     known = ", ".join(shown_label(known) for known in model.classes)
     wanted = "choose one by --positive-label" if label is None else f"none of them is {shown_label(label)}"
     raise Failure(BAD_DATA, f"{path}: it has a ranker for each of the classes {known}: {wanted}")
+
+
+def one_linear_ranker(model: Model, label: float | None, path: str) -> LinearRanker:
+    """``one_ranker`` of a single component; else the command ends."""
+    from apsvm.model import LinearRanker
+
+    ranker = one_ranker(model, label, path)
+    if not isinstance(ranker, LinearRanker):
+        raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {ranker.what}")
+    return ranker
 
 
 def rows_for(
@@ -216,7 +226,7 @@ def rows_for(
 
 
 def score_rows(
-    model: Ranker | RankerSet,
+    model: Ranker | AnyRankerSet,
     path: str,
     read: ReadOptions,
     *,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from apsvm.data.labels import LabelOptions, Target
     from apsvm.header import Labels
     from apsvm.metrics import Metric
-    from apsvm.model import Ranker, RankerSet
+    from apsvm.model import AnyRankerSet, Ranker
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _judge_alike(one: Target, other: Target) -> bool:
 
 def score_data(
     data: str,
-    models: Mapping[str, Ranker | RankerSet],
+    models: Mapping[str, Ranker | AnyRankerSet],
     scores: Sequence[str],
     options: LabelOptions,
     read: ReadOptions,
@@ -91,16 +91,16 @@ def score_data(
     ignore_unknown: bool,
 ) -> Scored:
     """DATA read and scored by every model and file; failures end the command."""
-    from apsvm.model import RankerSet
+    from apsvm.model import AnyRankerSet
 
     rankers = {
         path: one_ranker(model, options.positive_label, path)
-        if isinstance(model, RankerSet) and options.positive_label is not None
+        if isinstance(model, AnyRankerSet) and options.positive_label is not None
         else model
         for path, model in models.items()
     }
     dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown)
-    classes = {path: ranker.classes for path, ranker in rankers.items() if isinstance(ranker, RankerSet)}
+    classes = {path: ranker.classes for path, ranker in rankers.items() if isinstance(ranker, AnyRankerSet)}
     tables = {path: _read_scores(path) for path in scores}
     if dataset is None:
         several = any(table.shape[1] > 1 for table in tables.values())
@@ -129,7 +129,7 @@ def _of_what_is_scored(dataset: Dataset, tables: Mapping[str, NDArray[np.float64
 
 
 def _scored_by_models(
-    data: str, rankers: Mapping[str, Ranker | RankerSet], read: ReadOptions, *, ignore_unknown: bool
+    data: str, rankers: Mapping[str, Ranker | AnyRankerSet], read: ReadOptions, *, ignore_unknown: bool
 ) -> tuple[Dataset | None, dict[str, NDArray[np.float64]]]:
     """The rows, read once for all models of the same features, and the models' scores by path; None without models."""
     from apsvm.model_bags import ranked

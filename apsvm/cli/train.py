@@ -106,8 +106,8 @@ class TrainCommand(click.Command):
 )  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True,
-    help="Seed of what is random: of --loss warp and direct(…). The exact trainers draw nothing; it is written into "
-    "the model.",
+    help="Seed of what is random: of --loss warp and direct(…), and where --components begin. Exact trainers draw "
+    "nothing else; it is written into the model.",
 )  # fmt: skip
 @click.option("--warm-start", metavar="MODEL", help="Start from the weights of this model.")
 @click.option("--log", metavar="FILE", help="Write a JSON line for each oracle call and iteration.")
@@ -315,13 +315,13 @@ class _Run:
 
     def _started(self, fit: Fit) -> tuple[Fit, Any]:
         """The training, and where it begins; of several classes each where its own ranker stands."""
-        from apsvm.model import RankerSet
+        from apsvm.model import AnyRankerSet
 
         path = self.given["warm_start"]
         if path is None:
             return fit, None
         model = read_any_model(path)
-        if isinstance(self.trainer, OneVsRestTrainer) and isinstance(model, RankerSet):
+        if isinstance(self.trainer, OneVsRestTrainer) and isinstance(model, AnyRankerSet):
             labels = [label for label in fit.dataset.classes().tolist() if label in model.classes]
             starts = {label: fit.start(model.ranker(label)) for label in labels}
             return replace(fit, trainer=self.trainer.starting_from(starts)), None

@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.header import Labels
     from apsvm.metrics.evaluate import Evaluation
-    from apsvm.model import Model, Ranker, RankerSet
+    from apsvm.model import AnyRankerSet, Model, Ranker
     from apsvm.trainers.fitting import Fit
 
 
 def training_metric(fit: Fit, model: Model) -> Iterator[str]:
     """A line on what the model was trained for, as ``apsvm eval`` would give it; none for a model of items."""
     from apsvm.metrics import MetricError
-    from apsvm.model import ItemRanker, RankerSet
+    from apsvm.model import AnyRankerSet, ItemRanker
 
     if isinstance(model, ItemRanker):
         return
     try:
-        if isinstance(model, RankerSet):
+        if isinstance(model, AnyRankerSet):
             yield f"mean training {_figures(of_training_rows(fit.dataset, model))}"
         else:
             yield _of_one(of_training_rows(fit.dataset, model), model.header.labels)
@@ -32,7 +32,7 @@ def training_metric(fit: Fit, model: Model) -> Iterator[str]:
         yield f"training {printable(model.header.metric or 'AP')}: {error}"
 
 
-def of_training_rows(dataset: Dataset, model: Ranker | RankerSet) -> Evaluation:
+def of_training_rows(dataset: Dataset, model: Ranker | AnyRankerSet) -> Evaluation:
     """The model's own metric on the rows it was trained on, and AP where they are of two classes; of a set of rankers
     the means over the classes.
 
@@ -46,12 +46,12 @@ def of_training_rows(dataset: Dataset, model: Ranker | RankerSet) -> Evaluation:
     from apsvm.metrics import trained_metric
     from apsvm.metrics.classes import evaluate_classes
     from apsvm.metrics.evaluate import evaluate
-    from apsvm.model import RankerSet
+    from apsvm.model import AnyRankerSet
     from apsvm.model_bags import ranked
 
     metric = trained_metric(model.header.metric)
     dataset, scores = ranked(model, dataset)
-    if isinstance(model, RankerSet):
+    if isinstance(model, AnyRankerSet):
         labels = np.stack([dataset.have(label) for label in model.classes], axis=1)
         return evaluate_classes([metric, "AP"], scores, labels, model.classes, groups=dataset.groups)
     target = recall(dataset, model.header.labels)

@@ -32,8 +32,8 @@ from apsvm.types import Matrix
 VALUES_OF_A_BLOCK = 1 << 20
 
 
-class RowOperator(Protocol):
-    """Rows, wherever they are, with whatever map and constant feature stands between them and w."""
+class ScoredRows(Protocol):
+    """Rows as a risk needs them: as what weights become scores by, and slopes gradients."""
 
     @property
     def threads(self) -> int:
@@ -50,10 +50,6 @@ class RowOperator(Protocol):
     def features(self) -> int:
         """Number of features as mapped, without the bias."""
 
-    @property
-    def n_values(self) -> int:
-        """About how many feature values a pass over the rows touches."""
-
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """w·x of every row: (m,) float64, for w (dimension,) float64; written to ``out`` if given."""
 
@@ -62,6 +58,23 @@ class RowOperator(Protocol):
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
         """Of the features; ``groups``: (m,) int64, the rows' queries, within which they are taken."""
+
+    def select(self, which: NDArray[np.int64]) -> ScoredRows:
+        """The rows ``which`` (k,) int64, in that order."""
+
+
+class RowOperator(ScoredRows, Protocol):
+    """Rows, wherever they are, with whatever map and constant feature stands between them and w."""
+
+    @property
+    def n_values(self) -> int:
+        """About how many feature values a pass over the rows touches."""
+
+    def scores_of_all(self, W: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """``scores`` of each w in W (k, dimension): (m, k) float64, in one pass; written to ``out`` if given."""
+
+    def combine_all(self, C: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``combine`` of each column of C (m, k): (k, dimension) float64, in one pass."""
 
     def select(self, which: NDArray[np.int64]) -> RowOperator:
         """The rows ``which`` (k,) int64, in that order."""
@@ -242,7 +255,8 @@ class Rows:
         if self._bias is not None:
             return self
         rows = copy.copy(self)
-        rows._bias, rows._for_many_passes = bias, None
+        rows._bias, stored = bias, self._for_many_passes
+        rows._for_many_passes = None if stored is None or stored is self else stored.with_bias(bias)
         return rows
 
     def with_threads(self, threads: int) -> Rows:
@@ -284,55 +298,61 @@ class Rows:
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """w·x of every selected row: (m,) float64, for w (dimension,) float64; written to ``out`` if given."""
-        d = self.features
         if out is None:
             out = np.empty(len(self))
+        self.scores_of_all(w[None], out.reshape(-1, 1))
+        return out
+
+    def scores_of_all(self, W: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """``scores`` of each w in W (k, dimension): (m, k) float64, to the same bits; each row is mapped, and read from
+        memory, once. Written to ``out`` (m, k), C-contiguous, if given."""
+        d = self.features
+        if out is None:
+            out = np.empty((len(self), len(W)))
         scaling = self._scaling
-        features = np.ascontiguousarray(w[:d] if scaling.divisors is None else w[:d] / scaling.divisors)
+        features = np.ascontiguousarray(W[:, :d] if scaling.divisors is None else W[:, :d] / scaling.divisors)
         for place, X, which in _in_memory(self._X, self._selection):
             if sp.issparse(X):
                 _kernels.scores_csr(X.indptr, X.indices, X.data, which, features, out[place], self._threads)
             else:
                 _kernels.scores_dense(X, which, features, out[place], self._threads)
         if self._factors is not None:
-            out *= self._factors[self._selection]
+            out *= self._factors[self._selection, None]
         if scaling.centre is not None:
-            out -= scaling.centre @ features
+            out -= np.array([scaling.centre @ of_features for of_features in features])
         if self._bias is not None:
-            out += self._bias * w[d]
+            out += self._bias * W[:, d]
         return out
-
-    def scores_of_all(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``scores`` of each w in W (k, dimension): (m, k) float64, to the same bits; each row is mapped once."""
-        if not isinstance(self._X, MappedMatrix):
-            return np.stack([self.scores(w) for w in W], axis=1)
-        blocks = (self.select(np.arange(place.start, place.stop)) for place in self._X.blocks(len(self)))
-        scores = [rows._materialised(np.inf).scores_of_all(W) for rows in blocks]
-        return np.concatenate([np.empty((0, len(W))), *scores])
 
     def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
         """Xᵀc: (dimension,) float64, for c (m,) float64. Only rows with a non-zero weight are touched."""
+        combined: NDArray[np.float64] = self.combine_all(c.reshape(-1, 1))[0]
+        return combined
+
+    def combine_all(self, C: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``combine`` of each column of C (m, k), C-contiguous: (k, dimension) float64, in one pass."""
         d = self.features
-        out = np.zeros(self.dimension)
-        of_row = c if self._factors is None else c * self._factors[self._selection]
+        out = np.zeros((C.shape[1], self.dimension))
+        of_row = C if self._factors is None else C * self._factors[self._selection, None]
         selection = self._selection
         if isinstance(self._X, MappedMatrix):  # a row that is mapped is touched
-            weighted = np.flatnonzero(of_row)
+            weighted = np.flatnonzero(of_row.any(axis=1))
             selection, of_row = selection[weighted], of_row[weighted]
         for place, X, which in _in_memory(self._X, selection):
-            part = np.empty(d)
+            part = np.empty((C.shape[1], d))
             if sp.issparse(X):
                 _kernels.combine_csr(X.indptr, X.indices, X.data, which, of_row[place], part, self._threads)
             else:
                 _kernels.combine_dense(X, which, of_row[place], part, self._threads)
-            out[:d] += part
+            out[:, :d] += part
         scaling = self._scaling
+        sums = [column.sum() for column in np.ascontiguousarray(C.T)]
         if scaling.centre is not None:
-            out[:d] -= c.sum() * scaling.centre
+            out[:, :d] -= np.array([total * scaling.centre for total in sums]).reshape(len(sums), d)
         if scaling.divisors is not None:
-            out[:d] /= scaling.divisors
+            out[:, :d] /= scaling.divisors
         if self._bias is not None:
-            out[d] = self._bias * c.sum()
+            out[:, d] = [self._bias * total for total in sums]
         return out
 
 

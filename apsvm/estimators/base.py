@@ -27,6 +27,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from threadpoolctl import threadpool_limits
 
 from apsvm.data.bags import Bags
+from apsvm.data.component_rows import scores_of
 from apsvm.data.dataset import Dataset
 from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
@@ -37,7 +38,7 @@ from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.header import Header, parse_pool
-from apsvm.model import LinearRanker, ModelError
+from apsvm.model import ComponentRanker, LinearRanker, ModelError, WeightedRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit, installed
 from apsvm.trainers.settings import Settings
@@ -54,7 +55,7 @@ class WeakRankerWarning(UserWarning):
 
 
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """score(x) = coef·φ(x) + intercept."""
+    """score(x) = coef·φ(x) + intercept, or the highest of several such."""
 
     #: Who trains, and parameters whose settings have other names.
     _trainer: ClassVar[type[AnyTrainer]]
@@ -87,14 +88,17 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         check_is_fitted(self)
         return self._as_decided(self._scores(validate_data(self, X, reset=False, **FEATURES)))
 
-    def to_model(self) -> LinearRanker:
+    def to_model(self) -> WeightedRanker:
         """The model, to be saved (``.save(path)``) and used by ``apsvm predict`` and ``apsvm eval``."""
         check_is_fitted(self)
+        if np.size(self.intercept_) > 1:
+            intercepts = np.array(self.intercept_, dtype=np.float64)
+            return ComponentRanker(self.coef_.copy(), intercepts, self._header, self.feature_map_)
         coef, constant = self._weights()
         return LinearRanker(coef.copy(), constant, self._header, self.feature_map_)
 
     @classmethod
-    def from_model(cls, model: LinearRanker) -> Self:
+    def from_model(cls, model: WeightedRanker) -> Self:
         """An estimator that scores as ``model`` (``apsvm.load_model``) does, with its parameters as far as its header
         tells them.
 
@@ -134,8 +138,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """The value of a constant feature to be trained with the others, or None."""
         return None
 
-    def _free_constant(self, data: TrainingSet, w: NDArray[np.float64]) -> float:
-        """The constant where the loss does not depend on it; w : (features,)"""
+    def _free_constant(self, data: TrainingSet, scores: NDArray[np.float64]) -> float:
+        """The constant where the loss does not depend on it; scores : (n,) of the training rows without it"""
         return 0.0
 
     def _described(self, header: Header) -> Header:
@@ -211,14 +215,15 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=3)
         return self
 
-    def _model_of(self, fit: Fit, data: TrainingSet, outcome: Outcome, counted: Counted) -> LinearRanker:
+    def _model_of(self, fit: Fit, data: TrainingSet, outcome: Outcome, counted: Counted) -> WeightedRanker:
         """The model of an outcome, with its constant, and what the estimator has to say."""
         model = fit.model(outcome)
-        assert isinstance(model, LinearRanker)
-        constant = model.intercept
+        assert isinstance(model, WeightedRanker)
+        assert isinstance(outcome.w, np.ndarray)
         if fit.features.bias is None:
-            constant = self._free_constant(data, model.coef)
-        return replace(model, intercept=constant, header=self._header_of(model.header, counted))
+            scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of(data.rows, outcome.w)
+            model = at_level(model, self._free_constant(data, scores))
+        return replace(model, header=self._header_of(model.header, counted))
 
     def _training(
         self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer, bags: NDArray[np.int64] | None
@@ -257,6 +262,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             raise ValueError(f"warm_start: the weights are of {before.width} features, X has {width}")
         try:
             fit.check_map(before)
+            if isinstance(before, ComponentRanker):
+                return fit.start(before)
         except ModelError as error:
             raise ValueError(f"warm_start: of the fit before, {error}") from None
         constant = [] if bias is None else [before.intercept / bias]
@@ -341,7 +348,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             raise TypeError(f"features is the name of a feature map, found {self.features!r}")
         return str(parsed(self.features))
 
-    def _keep(self, model: LinearRanker) -> None:
+    def _keep(self, model: WeightedRanker) -> None:
         """The fitted attributes, of a fit or of a model."""
         self._header = header = model.header
         self.feature_map_ = model.feature_map
@@ -351,10 +358,13 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         self.n_queries_ = 1 if data.queries is None else data.queries
         self.n_queries_skipped_ = data.queries_skipped or 0
         self._recall(header)
-        self._set_weights(model.coef.copy(), model.intercept)
+        if isinstance(model, ComponentRanker):
+            self.coef_, self.intercept_ = model.coef.copy(), model.intercepts
+        else:
+            self._set_weights(model.coef.copy(), model.intercept)
 
     @classmethod
-    def _of_model(cls, model: LinearRanker, parameters: JsonObject) -> Self:
+    def _of_model(cls, model: WeightedRanker, parameters: JsonObject) -> Self:
         """``from_model``, with ``parameters`` in the place of those of the header."""
         header = model.header
         if not cls._trains(header):
@@ -380,7 +390,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return parameters_of(header.settings, cls._trainer.Settings, cls._renamed)
 
     @classmethod
-    def _parameters(cls, model: LinearRanker) -> JsonDict:
+    def _parameters(cls, model: WeightedRanker) -> JsonDict:
         """The parameters that a model tells, and others perhaps."""
         header = model.header
         parameters = cls._parameters_trained(header)
@@ -450,6 +460,18 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def level_of(ranker: WeightedRanker) -> float:
+    """What can be added to every score: a linear ranker's constant; components' are not one."""
+    return ranker.intercept if isinstance(ranker, LinearRanker) else 0.0
+
+
+def at_level(ranker: WeightedRanker, level: float) -> WeightedRanker:
+    """The ranker with another ``level_of``."""
+    if isinstance(ranker, LinearRanker):
+        return replace(ranker, intercept=level)
+    return replace(ranker, intercepts=ranker.intercepts + level)
 
 
 def _tell(progress: Progress) -> None:

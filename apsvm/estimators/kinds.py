@@ -22,7 +22,7 @@ from apsvm.data.labels import Target, again, of_numbers, of_two
 from apsvm.estimators.base import FEATURES, LinearEstimator, logger
 from apsvm.estimators.parameters import check_number
 from apsvm.header import Header, Json
-from apsvm.model import LinearRanker
+from apsvm.model import WeightedRanker
 from apsvm.trainers.base import AnyTrainer, TrainingSet
 from apsvm.trainers.settings import Range
 from apsvm.types import Column, JsonDict, Matrix
@@ -132,8 +132,8 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         if target.relevant.all() or not target.relevant.any():
             raise ValueError("expected rows of both classes, found one class only")
 
-    def _free_constant(self, data: TrainingSet, w: NDArray[np.float64]) -> float:
-        return break_even_intercept(data.scores(w), data.target.relevant) if self.fit_intercept else 0.0
+    def _free_constant(self, data: TrainingSet, scores: NDArray[np.float64]) -> float:
+        return break_even_intercept(scores, data.target.relevant) if self.fit_intercept else 0.0
 
     def _weights(self) -> tuple[NDArray[np.float64], float]:
         coef, constant = super()._weights()
@@ -155,7 +155,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         self.classes_, self.pos_label_ = np.sort(pair), pair.tolist()[1]
 
     @classmethod
-    def _parameters(cls, model: LinearRanker) -> JsonDict:
+    def _parameters(cls, model: WeightedRanker) -> JsonDict:
         negative, positive = _classes_of(model.header).tolist()
         named = {"pos_label": positive} if positive < negative else {}
         return {**super()._parameters(model), **named}

@@ -16,14 +16,14 @@ from sklearn.utils import check_scalar, column_or_1d
 
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
-from apsvm.estimators.base import WeakRankerWarning, logger, training
+from apsvm.estimators.base import WeakRankerWarning, at_level, level_of, logger, training
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses, break_even_intercept
 from apsvm.estimators.parameters import in_python
 from apsvm.estimators.signatures import ByQuery
 from apsvm.header import Header
 from apsvm.metrics.base import Metric
 from apsvm.metrics.evaluate import evaluate, parse_metrics
-from apsvm.model import LinearRanker
+from apsvm.model import WeightedRanker
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.types import Column, JsonDict, Matrix
@@ -116,11 +116,11 @@ class _Portfolio(ByQuery):
             chosen = search.choose(candidates)
             refit = search.refit(chosen, len(candidates), jobs)
         assert refit is not None  # nobody stops it
-        assert isinstance(refit.model, LinearRanker)
+        assert isinstance(refit.model, WeightedRanker)
         self.cv_results_ = [*_screened(whole), *_compared(search, candidates)]
         model = refit.model
         header = self._header_of(model.header, self._counted(X, qid, None, by_query=True))
-        self._keep(replace(model, intercept=self._constant(model, X, target), header=header))
+        self._keep(replace(at_level(model, self._constant(model, X, target)), header=header))
         if not refit.outcome.as_asked:
             self._warn(refit.outcome)
         for caution in refit.outcome.cautions:
@@ -147,7 +147,7 @@ class _Portfolio(ByQuery):
         """The labels as the trainers get them."""
         raise NotImplementedError
 
-    def _constant(self, model: LinearRanker, X: Matrix, target: Target) -> float:
+    def _constant(self, model: WeightedRanker, X: Matrix, target: Target) -> float:
         return 0.0
 
     def _score(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> float:
@@ -257,8 +257,8 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
         """Trainers got 1 and 0."""
         return replace(super()._described(header), labels=of_two(self._negative_first, self._negative_first).labels)
 
-    def _constant(self, model: LinearRanker, X: Matrix, target: Target) -> float:
-        return break_even_intercept(model.score(X) - model.intercept, target.relevant)
+    def _constant(self, model: WeightedRanker, X: Matrix, target: Target) -> float:
+        return break_even_intercept(model.score(X) - level_of(model), target.relevant)
 
 
 class APSVMRankerCV(_Portfolio, RankerOfNumbers):

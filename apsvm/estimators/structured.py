@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from apsvm.estimators.base import level_of
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.losses import TakesLoss
 from apsvm.estimators.parameters import check_number
 from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import WeightedBags
 from apsvm.header import Bounds, Header
-from apsvm.model import LinearRanker
+from apsvm.model import WeightedRanker
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.settings import Range
@@ -47,6 +48,7 @@ class _Structured(WeightedBags, TakesLoss):
         solver: str = "line-search",
         qp: str = "auto",
         bound: str = "auto",
+        components: int = 1,
         features: str = "linear",
         pool: str | None = None,
         latent: bool = False,
@@ -69,6 +71,7 @@ class _Structured(WeightedBags, TakesLoss):
         self.solver = solver
         self.qp = qp
         self.bound = bound
+        self.components = components
         self.features = features
         self.pool = pool
         self.latent = latent
@@ -90,7 +93,7 @@ class _Structured(WeightedBags, TakesLoss):
         return value if self.fit_intercept and not _level_is_free(plan) else None
 
     @classmethod
-    def _parameters(cls, model: LinearRanker) -> JsonDict:
+    def _parameters(cls, model: WeightedRanker) -> JsonDict:
         header = model.header
         parameters = super()._parameters(model)
         if header.C is not None:
@@ -99,7 +102,7 @@ class _Structured(WeightedBags, TakesLoss):
         if bias is not None:
             parameters["intercept_scaling"] = bias
         parameters["fit_intercept"] = bool(
-            header.details.get("fit_intercept", bias is not None or model.intercept != 0.0)
+            header.details.get("fit_intercept", bias is not None or level_of(model) != 0.0)
         )
         return parameters
 
@@ -148,6 +151,8 @@ class APSVMClassifier(_Structured, TwoClasses):
     bound : what bounds the loss from above: the convex "hinge" of the papers, or the "tight" ramp, from the hinge's
         minimiser to a stationary point, for losses over rankings; "auto": whichever is better on rows held out, with
         the best of a few C each where C is "auto" (``trainers.bound_choice``)
+    components : the scores are the highest of so many linear ones, for positives of several kinds
+        (``trainers.components``); by the tight bound where ``bound`` is "auto"
     features : what is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line
         each, of so many knots; "spline:5", a smooth curve each; "products", of all pairs; "nystroem:300", an RBF kernel
         by so many landmarks. coef_ then weighs the columns of feature_map_
@@ -161,14 +166,15 @@ class APSVMClassifier(_Structured, TwoClasses):
     time_limit : seconds of training, or None
     n_jobs : threads, None: 1, -1: as many as there are cores; the result does not depend on it
     warm_start : whether a fit starts from the weights of the one before
-    random_state : the exact trainers draw nothing; an integer is written into the model's file
+    random_state : where several components begin; nothing else is drawn. An integer is written into the model's file
     verbose : 1 shows each iteration on standard error (the logger "apsvm")
 
     Attributes
     ----------
     classes_ : (2,) the two values, ascending; pos_label_ : the positive one
     coef_ : (1, n_features_in_) float64, or a weight for each column of feature_map_; intercept_ : (1,) float64; as
-        ``decision_function``, of the second of classes_
+        ``decision_function``, of the second of classes_. Of several components (components, …) and (components,)
+        float64, of the positive one, whichever it is
     feature_map_ : the map that was learned, None for "linear"
     n_iter_ : iterations
     C_ : the C trained with
@@ -216,7 +222,8 @@ class APSVMRanker(_Structured, RankerOfNumbers):
 
     Attributes
     ----------
-    coef_ : (n_features_in_,) float64, or a weight for each column of feature_map_; intercept_ : float
+    coef_ : (n_features_in_,) float64, or a weight for each column of feature_map_; intercept_ : float; of several
+        components (components, …) and (components,) float64
     certificate_ … : as of ``APSVMClassifier``
 
     Examples
@@ -254,6 +261,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         solver: str = "line-search",
         qp: str = "auto",
         bound: str = "auto",
+        components: int = 1,
         features: str = "linear",
         pool: str | None = None,
         latent: bool = False,
@@ -276,6 +284,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
             solver=solver,
             qp=qp,
             bound=bound,
+            components=components,
             features=features,
             pool=pool,
             latent=latent,

@@ -13,6 +13,7 @@ from apsvm.metrics.curves import mean_curve
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.model import ItemRanker, NetRanker
 from apsvm.pictures.precision_recall import Curve, PrecisionRecall
+from apsvm.report.components import components_of
 from apsvm.report.judging import (
     MOST_FEATURES,
     evaluated,
@@ -26,7 +27,7 @@ from apsvm.report.judging import (
     worst_queries,
 )
 from apsvm.report.page import Drawn, Markup, bar, element, folded, joined, page, pictures, section, table, tiles
-from apsvm.report.run import JudgedRanker, Run, judge
+from apsvm.report.run import JudgedRanker, Run, judge, linear_parts
 from apsvm.report.training import convergence, data_of, time_by_part, what_was_trained
 from apsvm.report.words import in_seconds
 
@@ -203,7 +204,7 @@ def _alone(part: JudgedRanker, run: Run, drawn: Drawn) -> Markup:
 
 def _details(part: JudgedRanker, run: Run, drawn: Drawn) -> list[Markup]:
     queries = [] if part.groups is None else [worst_queries(part)]
-    return [most_violating(part, run.lines), *queries, shapes_of(part, drawn), weights_of(part)]
+    return [most_violating(part, run.lines), *queries, components_of(part), shapes_of(part, drawn), weights_of(part)]
 
 
 def _weights_alone(run: Run) -> Markup:
@@ -215,9 +216,11 @@ def _weights_alone(run: Run) -> Markup:
         for title, ranker in list(finished.rankers())[:MOST_PARTS]:
             if isinstance(ranker, NetRanker):
                 return layers_of(ranker)
-            order = np.argsort(-np.abs(ranker.coef), kind="stable")[:MOST_FEATURES]
-            names = ranker.columns()
-            tables += [element("h3", title)] if title else []
-            rows = [[names[j], signed(ranker.coef[j])] for j in order.tolist()]
-            tables.append(table(["feature", "weight"], rows))
+            names, parts = ranker.columns(), linear_parts(ranker)
+            for h, part in enumerate(parts, start=1):
+                heading = ", ".join([*([title] if title else []), *([f"component {h}"] if len(parts) > 1 else [])])
+                tables += [element("h3", heading)] if heading else []
+                order = np.argsort(-np.abs(part.coef), kind="stable")[:MOST_FEATURES]
+                rows = [[names[j], signed(part.coef[j])] for j in order.tolist()]
+                tables.append(table(["feature", "weight"], rows))
     return section("Weights of the largest features", *tables) if tables else Markup("")

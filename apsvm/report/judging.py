@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset, shown_label
 from apsvm.metrics.evaluate import Evaluation
-from apsvm.model import NetRanker
+from apsvm.model import LinearRanker, NetRanker
 from apsvm.pictures.histogram import Histogram
 from apsvm.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.pictures.shapes import Shapes
@@ -163,12 +163,14 @@ def figure(value: float | None) -> str:
 
 
 def weights_of(part: JudgedRanker) -> Markup:
-    """Of a linear ranker; of a net the sizes of its layers."""
-    ranker = part.ranker
-    if isinstance(ranker, NetRanker):
-        return layers_of(ranker)
-    result = weights(ranker, part)
-    base, names = 0 if ranker.zero_based else 1, ranker.columns()
+    """The largest weights; of a net the sizes of its layers, and nothing of a ranker of several components
+    (``report.components``)."""
+    if isinstance(part.ranker, NetRanker):
+        return layers_of(part.ranker)
+    if not isinstance(part.ranker, LinearRanker):
+        return Markup("")
+    (result,) = weights(part)
+    base, names = 0 if part.ranker.zero_based else 1, part.ranker.columns()
     contribution = result.contribution
     nonzero = int(np.count_nonzero(result.weight))
 
@@ -213,9 +215,10 @@ def layers_of(ranker: NetRanker) -> Markup:
 
 
 def shapes_of(part: JudgedRanker, drawn: Drawn) -> Markup:
-    """The curves that move these rows' scores the most; nothing where features have none."""
+    """The curves that move these rows' scores the most; nothing where features have none, or there are several
+    components."""
     ranker = part.ranker
-    if isinstance(ranker, NetRanker):
+    if not isinstance(ranker, LinearRanker):
         return Markup("")
     try:
         curved_map(ranker)

@@ -18,7 +18,7 @@ from apsvm.metrics import MetricError, trained_metric
 from apsvm.metrics.curves import Judged as JudgedCurve
 from apsvm.metrics.curves import judged_curve
 from apsvm.metrics.evaluate import Evaluation, evaluate
-from apsvm.model import ItemRanker, LinearRanker, Model, NetRanker, Ranker, RankerSet
+from apsvm.model import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, Model, Ranker
 from apsvm.model_bags import ranked
 from apsvm.records import Record
 
@@ -43,9 +43,9 @@ class Finished:
 
     def rankers(self) -> Iterator[tuple[str, Ranker]]:
         """Its rankers of rows and their names."""
-        if isinstance(self.model, LinearRanker | NetRanker):
+        if isinstance(self.model, Ranker):
             yield self.name, self.model
-        elif isinstance(self.model, RankerSet):
+        elif isinstance(self.model, AnyRankerSet):
             for label in self.model.classes.tolist():
                 name = ", ".join(part for part in (f"class {shown_label(label)}", self.name) if part)
                 yield name, self.model.ranker(label)
@@ -96,7 +96,7 @@ class Run:
     @property
     def of_classes(self) -> bool:
         """Whether it trained a ranker a class (--one-vs-rest)."""
-        return any(isinstance(finished.model, RankerSet) for finished in self.finished)
+        return any(isinstance(finished.model, AnyRankerSet) for finished in self.finished)
 
     def headers(self) -> list[tuple[str, Header]]:
         """Name and header of every model, of several classes one each."""
@@ -200,9 +200,20 @@ class Weights:
         return np.abs(self.weight) * self.deviation
 
 
-def weights(ranker: LinearRanker, judged: JudgedRanker) -> Weights:
-    """Of the ranker, on the rows as it scores them."""
+def linear_parts(ranker: LinearRanker | ComponentRanker) -> list[LinearRanker]:
+    """The ranker itself, or one for each of its components."""
+    if isinstance(ranker, LinearRanker):
+        return [ranker]
+    parts = zip(ranker.coef, ranker.intercepts.tolist(), strict=True)
+    return [LinearRanker(coef, intercept, ranker.header, ranker.feature_map) for coef, intercept in parts]
+
+
+def weights(judged: JudgedRanker) -> list[Weights]:
+    """Of a linear ranker, or of each of its components, on the rows as it scores them."""
+    ranker = judged.ranker
+    assert isinstance(ranker, LinearRanker | ComponentRanker)
     scaling = UNIT_ROWS if ranker.unit_rows else NO_SCALING
     rows = Rows(judged.dataset.X, feature_map=ranker.feature_map, scaling=scaling)
     moments = rows.moments(judged.groups)
-    return Weights(ranker.coef, moments.mean, np.sqrt(moments.variance))
+    deviation = np.sqrt(moments.variance)
+    return [Weights(part.coef, moments.mean, deviation) for part in linear_parts(ranker)]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from apsvm.data.dataset import Dataset, shown_label
 from apsvm.data.rows import Rows
 from apsvm.header import Header
-from apsvm.model import RankerSet
+from apsvm.model import AnyRankerSet
 from apsvm.pictures.base import PictureError
 from apsvm.pictures.convergence import Convergence, loss_of_epochs
 from apsvm.pictures.heatmap import Heatmap
@@ -202,7 +202,7 @@ def _certificates(headers: Sequence[tuple[str, Header]]) -> Markup:
         bounds = _bounds(headers)
         if len(headers) > MOST_OPEN:
             bounds = folded(f"The certificates of all {len(headers)}", bounds)
-        return joined([element("p", words.of_several(first.certificate)), bounds])
+        return joined([element("p", words.of_several(first, first.certificate)), bounds])
     columns: list[tuple[str, list[str]]] = [("state", [header.state for _, header in headers])]
     if any(header.iterations is not None for _, header in headers):
         columns.append(("iterations", [shown(header.iterations) for _, header in headers]))
@@ -245,7 +245,7 @@ def time_by_part(run: Run) -> Markup:
     ends = [finished.end.get("seconds", {}) for finished in run.finished]
     spans = run.spans()
     remark = ""
-    if any(isinstance(finished.model, RankerSet) for finished in run.finished) and spans:
+    if any(isinstance(finished.model, AnyRankerSet) for finished in run.finished) and spans:
         remark = (
             "Wall-clock seconds of the parts, added up over the classes, several of which ran at a time; the whole "
             f"took {in_seconds(sum(math.fsum(end.values()) for end in ends))}."

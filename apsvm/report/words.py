@@ -57,7 +57,7 @@ def _listed(labels: Sequence[float]) -> str:
 def certificate(header: Header) -> list[str]:
     """Sentences on how the training of a model ended, and on what shows how good it is."""
     if header.certificate is not None:
-        return [_ending(header), *_bounds(header.certificate, header.C)]
+        return [_ending(header), *_bounds(header, header.certificate)]
     if header.gradient is not None:
         return [_ending(header), *_gradient(header.gradient)]
     if header.epochs is not None:
@@ -90,30 +90,37 @@ def _counted(count: int, of: str) -> str:
     return f"{count:,} {of}" + ("" if count == 1 else "s")
 
 
-def _bounds(bounds: Bounds, C: float | None) -> list[str]:
+def _bounded(header: Header, bounds: Bounds) -> str:
+    """What of the loss stands in the objective of a stationary point."""
+    if bounds.bound == "tight":
+        return "tight bound on the loss"
+    components = header.settings.get("components", 1)
+    return "risk of the bags' best rows" if components == 1 else "risk of the best components' scores"
+
+
+def _bounds(header: Header, bounds: Bounds) -> list[str]:
+    C = header.C
     primal, dual, gap, asked = (number(value) for value in (bounds.primal, bounds.dual, bounds.gap, bounds.tolerance))
     if C is None:
         off = f"{gap}, where {asked} was asked for"
     else:
         off = f"{gap}, or {bounds.gap / C:.3g} in units of the loss, where {bounds.tolerance / C:.3g} was asked for"
     sentences = []
-    if bounds.hinge_objective is not None:
+    if bounds.stationary or bounds.hinge_objective is not None:
+        hinge = ""
+        if bounds.hinge_objective is not None:
+            hinge = f" The convex hinge, where it began, came to {number(bounds.hinge_objective)}."
+        what = "The tight bound" if bounds.bound == "tight" else "The problem"
         sentences.append(
-            f"It is a stationary point of ½‖w‖² + C·(tight bound on the loss), whose value is {primal}: no "
-            f"other weights lower its convex majorant by more than {off}. The convex hinge, where it began, came to "
-            f"{number(bounds.hinge_objective)}. The tight bound is not convex: there may be lower points."
+            f"It is a stationary point of ½‖w‖² + C·({_bounded(header, bounds)}), whose value is {primal}: no other "
+            f"weights lower its convex majorant by more than {off}.{hinge} {what} is not convex: there may be lower "
+            "points."
         )
     elif bounds.layer is not None:
         sentences.append(
             f"The last convex problem, a majorant of ½‖w‖² + C·risk in the weights of layer {bounds.layer} with the "
             f"others held, was solved to {primal}, off its optimum by at most {off}. For all layers together the "
             "problem is not convex, and the passes ended by the rows held out: there may be lower points."
-        )
-    elif bounds.stationary:
-        sentences.append(
-            f"It is a stationary point of ½‖w‖² + C·(risk of the bags' best rows), whose value is {primal}: no other "
-            f"weights lower its convex majorant by more than {off}. The problem is not convex: there may be lower "
-            "points."
         )
     else:
         sentences.append(
@@ -129,22 +136,17 @@ def _bounds(bounds: Bounds, C: float | None) -> list[str]:
     return sentences
 
 
-def of_several(bounds: Bounds) -> str:
-    """A sentence on a table of bounds of models trained as the one of ``bounds``."""
-    if bounds.hinge_objective is not None:
+def of_several(header: Header, bounds: Bounds) -> str:
+    """A sentence on a table of bounds of models trained as the one of ``header`` and ``bounds``."""
+    if bounds.stationary or bounds.hinge_objective is not None:
         return (
-            "Primal is the objective ½‖w‖² + C·(tight bound on the loss) of each model, a stationary point: no other "
-            "weights lower its convex majorant to less than dual."
+            f"Primal is the objective ½‖w‖² + C·({_bounded(header, bounds)}) of each model, a stationary point: no "
+            "other weights lower its convex majorant to less than dual."
         )
     if bounds.layer is not None:
         return (
             "Primal is the value of the last convex problem of each model, in the weights of one layer, and dual a "
             "lower bound of its optimum."
-        )
-    if bounds.stationary:
-        return (
-            "Primal is the objective ½‖w‖² + C·(risk of the bags' best rows) of each model, a stationary point: no "
-            "other weights lower its convex majorant to less than dual."
         )
     return (
         "Primal is the objective ½‖w‖² + C·risk of each model; no weights whatever have one below dual. The gap "

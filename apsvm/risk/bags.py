@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.data.rows import RowOperator
+from apsvm.data.rows import ScoredRows
 from apsvm.losses.base import Loss
 from apsvm.oracles.base import AnyOracle
 from apsvm.oracles.layout import lay_out
@@ -78,7 +78,10 @@ class BagRisk(Risk):
         of_bags = np.empty(rows.size)
         tangent = Risk.tangent(self, scores[rows], of_bags)
         slopes.fill(0.0)
-        np.add.at(slopes, rows, of_bags)
+        if self.maxima.repeats:
+            np.add.at(slopes, rows, of_bags)
+        else:
+            slopes[rows] = of_bags
         return tangent
 
     def memo(self, slopes: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -105,7 +108,7 @@ class BagRisk(Risk):
 
 
 def make_bag_risk(
-    rows: RowOperator,
+    rows: ScoredRows,
     offsets: NDArray[np.int64],
     relevant: NDArray[np.bool_],
     loss: Loss,

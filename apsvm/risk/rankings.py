@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from apsvm import ranking
 from apsvm.clock import Span, Spans
-from apsvm.data.rows import RowOperator
+from apsvm.data.rows import ScoredRows
 from apsvm.losses.base import Loss, RankingLoss
 from apsvm.oracles import ORACLES
 from apsvm.oracles.base import AnyOracle, QueriesOracle
@@ -101,7 +101,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     layout : how the rows stand
     """
 
-    rows: RowOperator
+    rows: ScoredRows
     loss: Loss
     oracle: AnyOracle
     n_pos: int
@@ -187,7 +187,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
 
 
 def make_risk(
-    rows: RowOperator,
+    rows: ScoredRows,
     relevant: NDArray[np.bool_],
     loss: Loss,
     oracle: AnyOracle,
@@ -217,7 +217,7 @@ def make_risk(
     return bind_risk(rows.select(layout.members), layout, loss, oracle, count_ranks=count_ranks)
 
 
-def bind_risk(rows: RowOperator, layout: Layout, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
+def bind_risk(rows: ScoredRows, layout: Layout, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
     """The risk of ``rows`` that stand as ``layout.queries`` says; the rest as for ``make_risk``."""
     queries = layout.queries
     n_queries = queries.n_pos.size

@@ -169,7 +169,7 @@ class Grid:
         axes = [
             Axis.of(name, values[name], about, named=name in named)
             for name, (_, about) in known.items()
-            if name in values
+            if name in named or values.get(name)
         ]
         axes.sort(key=lambda axis: (axis.path, axis.numeric))
         grid = cls(plan, settings, tuple(axes), trainer, features, labels)

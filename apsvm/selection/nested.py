@@ -12,7 +12,7 @@ import numpy as np
 
 from apsvm.data.bags import rows_of_bags
 from apsvm.data.labels import Target
-from apsvm.model import LinearRanker
+from apsvm.model import Ranker
 from apsvm.selection.bags import bags_as_rows, scores_of_bags
 from apsvm.selection.choice import Candidate
 from apsvm.selection.folds import FoldError, make_folds
@@ -73,7 +73,7 @@ def nested(
         refit = run.refit(chosen, len(candidates), jobs, should_stop)
         if refit is None:
             return
-        assert isinstance(refit.model, LinearRanker)
+        assert isinstance(refit.model, Ranker)
         of_test, fit = target.of(test), run.fits[chosen.grid]
         rows = rows_of_bags(dataset, test)
         judged = bags_settled(select(dataset, rows), fit.trainer, fit.features.pool)

@@ -5,13 +5,14 @@ are many. The best few that are near the top go on to the *final*, a search over
 for, with wider grids where the best stands at the edge.
 
 An entry costs what its trainer costs, so the portfolio is chosen for what was seen to win somewhere: ap on the features
-as they are and on broken lines (``piecewise``), by both bounds; the metric's own loss; auc, wmw and 0-1 as they are the
-best on some metrics and sets; smooth curves, products of pairs and an RBF kernel where the data is small enough.
+as they are and on broken lines (``piecewise``), by both bounds; two and three components of it; the metric's own loss;
+auc, wmw and 0-1 as they are the best on some metrics and sets; smooth curves, products of pairs and an RBF kernel where
+the data is small enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,8 @@ KERNEL_ROWS, PRODUCT_FEATURES = 60_000, 40
 #: Rows from which a kernel of a thousand landmarks is tried as well; kernels want a large C.
 LARGE_KERNEL_ROWS = 2_000
 KERNEL_MULTIPLES = (1.0, 10.0, 100.0)
+#: Components that are tried, by the tight bound, with so many positives for each.
+COMPONENTS, POSITIVES_A_COMPONENT = (2, 3), 30
 #: Of the default C, by the bound; the first is for trainers without one.
 MULTIPLES = {"hinge": (0.01, 0.1, 1.0, 10.0), "tight": (0.1, 1.0, 10.0)}
 
@@ -77,8 +80,12 @@ class Entry:
 
     def __str__(self) -> str:
         features, scale = self.features.features, self.features.scale
-        words = [self.loss, *map(str, self.settings.values()), features, *([] if scale == "none" else [scale])]
+        words = [self.loss, *self._settings_in_words(), features, *([] if scale == "none" else [scale])]
         return ", ".join(words)
+
+    def _settings_in_words(self) -> Iterator[str]:
+        for name, value in self.settings.items():
+            yield str(value) if name == "bound" else f"{value} {name}"
 
     def grid(self, common: JsonObject) -> Grid:
         """With a few values of C, or the trainer's own grid thinned out; ``common``: settings of every trainer."""
@@ -132,6 +139,12 @@ def portfolio(
         bounds = ("hinge",) if not made.over_rankings else ("tight",) if made.starts_from else ("hinge", "tight")
         for options in (*plain, piecewise) if loss == "ap" else (standard, piecewise):
             entries += [Entry(loss, {"bound": bound}, options) for bound in bounds]
+    positives = int(target.relevant.sum())
+    entries += [
+        Entry("ap", {"bound": "tight", "components": components}, standard)
+        for components in COMPONENTS
+        if positives >= components * POSITIVES_A_COMPONENT
+    ]
     if "auc" not in losses:
         entries.append(Entry("auc", {"bound": "hinge"}, standard))
     entries.append(Entry("wmw", {}, standard))

@@ -46,6 +46,8 @@ class TrainingSet:
     costs : (n,) float64 ≥ 0, weights of the rows, for losses over rows; None: all one
     query_weights : weight ≥ 0 of each query in the risk, 1 where not named; None: all one
     source, fingerprint : what messages call the rows, and the SHA-256 of their file
+    components : H, how many weight vectors the rows are scored by, of which the best counts; with more than one the
+        rows have a constant feature, and w is (H·dimension,), block by block
     """
 
     rows: RowOperator
@@ -56,6 +58,7 @@ class TrainingSet:
     source: str = "the rows"
     fingerprint: str = ""
     bags: NDArray[np.int64] | None = None
+    components: int = 1
 
     @property
     def n(self) -> int:
@@ -63,7 +66,10 @@ class TrainingSet:
         return int(self.target.relevant.size)
 
     def scores(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n,) float64: of the rows, or each bag's best row's, for w (dimension,) float64."""
+        """(n,) float64: of the rows, or each bag's best row's, for w (dimension,) float64; of components their best."""
+        if self.components > 1:
+            best: NDArray[np.float64] = self.rows.scores_of_all(w.reshape(self.components, -1)).max(axis=1)
+            return best
         scores = self.rows.scores(w)
         if self.bags is None:
             return scores
@@ -130,8 +136,9 @@ class Outcome:
 
     Attributes
     ----------
-    w : (dimension,) float64, a weight for each column of the rows, the constant feature's last if there is one; or a
-        net over those columns, or the factors of items
+    w : (dimension,) float64, a weight for each column of the rows, the constant feature's last if there is one; of H
+        components (H, features + 1), each one's weights, and its constant last; or a net over those columns, or the
+        factors of items
     state : why it stopped; as_asked : whether that is what was asked for; interrupted : by a signal
     trouble : what was not finite, where that ended it
     ranks : whether it tells any two training rows apart; of a set of rankers, whether each does

@@ -15,6 +15,7 @@ from apsvm.losses.base import Loss
 from apsvm.trainers.approximate import train_approximate
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.bound_choice import Choice, choose
+from apsvm.trainers.components import start_from, train_components
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings
 from apsvm.trainers.settings import Multiple, SettingsError, resolved
@@ -60,6 +61,11 @@ class Decided:
 
             point = None if start is None else start.w
             yield from zip(values, train_bags(data, loss, settings, values, watch, point), strict=False)
+        elif data.components > 1 and (start is None or start.loss is None):
+            point = None if start is None else start.w
+            besides = None if self.choice is None else self.choice.w
+            path = train_components(data, loss, settings, values, watch, point, besides=besides)
+            yield from zip(values, path, strict=False)
         elif self.may_fall_back and default_C and settings.oracle != "appx":
             yield train_or_start(data, loss, settings, values[0], watch)
         elif settings.oracle == "appx":
@@ -91,14 +97,19 @@ def decide(
     ValueError, FloatingPointError : as ``train_path``
     """
     began = time.perf_counter()
+    several = data.components > 1
+    if several and given_start is not None:
+        given_start = start_from(data, given_start, settings.seed)
     start = None if given_start is None else Start(None, given_start)
     choice = None
-    may_fall_back = settings.bound == "auto" and loss.ranks_like is not None and start is None
+    may_fall_back = settings.bound == "auto" and loss.ranks_like is not None and start is None and not several
     descends = loss.over_rankings and settings.oracle != "appx" and settings.bound != "hinge"
     of_bags = data.bags is not None
     if descends and loss.starts_from is not None and not of_bags:
         start = start or find_start(data, loss, settings, watch)
         choice = start.choice
+        bound = "tight"
+    elif descends and settings.bound == "auto" and several and settings.C != DEFAULT_C:
         bound = "tight"
     elif descends and settings.bound == "auto":
         choice = choose(data, loss, settings, watch)

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.rows import RowOperator
+from apsvm.data.rows import ScoredRows
 from apsvm.losses.base import Loss, LossOverRankings
 from apsvm.oracles import make_oracle
 from apsvm.oracles.against_loss import AgainstLoss
@@ -180,7 +180,7 @@ class _Batch(NamedTuple):
     """What a step may take: all of ``rows``, or where there are ``blocks`` a sample, ``taken`` rows of each block."""
 
     lists: Lists
-    rows: RowOperator
+    rows: ScoredRows
     queries: int
     blocks: list[tuple[int, int, int]]  # (first, size, taken)
 
@@ -189,7 +189,7 @@ class _Batch(NamedTuple):
         """In a pass: together they take as many rows as there are."""
         return max(1, round(len(self.rows) / sum(taken for *_, taken in self.blocks))) if self.blocks else 1
 
-    def draw(self, rng: np.random.Generator) -> RowOperator:
+    def draw(self, rng: np.random.Generator) -> ScoredRows:
         if not self.blocks:
             return self.rows
         return self.rows.select(
@@ -271,7 +271,7 @@ class _Descent:
 
 
 def _first_weights(
-    rows: RowOperator, layout: Queries, start: NDArray[np.float64] | None, varies: NDArray[np.bool_]
+    rows: ScoredRows, layout: Queries, start: NDArray[np.float64] | None, varies: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """``start``, or the difference of the classes' means, at the length that gives the scores deviation 1."""
     within = Within(layout)

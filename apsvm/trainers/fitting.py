@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.bags import Bags
+from apsvm.data.component_rows import scores_of as scores_of_weights
 from apsvm.data.dataset import DataError
 from apsvm.data.features import LINEAR, learn_map
 from apsvm.data.features.mapped import MappedMatrix
@@ -27,7 +28,20 @@ from apsvm.data.pooling import pooled
 from apsvm.data.rows import RowOperator, Rows
 from apsvm.header import Data, Features, Header, SkippedClass
 from apsvm.machine import thread_count
-from apsvm.model import ItemFactors, ItemRanker, LinearRanker, Model, ModelError, Net, NetRanker, RankerSet
+from apsvm.model import (
+    AnyRankerSet,
+    ComponentRanker,
+    ComponentRankerSet,
+    ItemFactors,
+    ItemRanker,
+    LinearRanker,
+    Model,
+    ModelError,
+    Net,
+    NetRanker,
+    RankerSet,
+    WeightedRanker,
+)
 from apsvm.records import Log
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.types import Matrix
@@ -206,21 +220,24 @@ class Fit:
         for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
             yield _ranking_checked(outcome, data)
 
-    def start(self, ranker: LinearRanker) -> NDArray[np.float64]:
-        """The weights of a ranker, one a column of the training's rows.
+    def start(self, ranker: WeightedRanker) -> NDArray[np.float64]:
+        """The weights of a ranker, one a column of the training's rows; of H components (H, columns + 1), each one's
+        constant last.
 
         Raises
         ------
-        ModelError : its features are not the data's
+        ModelError : its features are not the data's; it has other components than are to be trained
         """
         width, bias = self.n_columns, self.features.bias
         if ranker.zero_based != self.dataset.zero_based:
             raise ModelError("its features and the data's count from different bases")
         self.check_map(ranker)
-        if ranker.coef[width:].any():
+        if ranker.coef[..., width:].any():
             raise ModelError(f"it has weights for {ranker.width} features, the data has {width}")
         if ranker.unit_rows != (self.features.scale == "l2"):
             raise ModelError("of the model and this training, one divides rows by their length (l2)")
+        if isinstance(ranker, ComponentRanker):
+            return self._start_of_components(ranker)
         start = np.zeros(width + (bias is not None))
         start[: min(width, ranker.coef.size)] = ranker.coef[:width]
         constant = ranker.intercept
@@ -229,7 +246,19 @@ class Fit:
             start[width] = (constant + moved) / bias
         return start
 
-    def check_map(self, ranker: LinearRanker) -> None:
+    def _start_of_components(self, ranker: ComponentRanker) -> NDArray[np.float64]:
+        asked = getattr(self.trainer.settings, "components", 1)
+        if ranker.components != asked:
+            raise ModelError(f"it has {ranker.components} components, this training has {asked}")
+        start = np.zeros((ranker.components, self.n_columns + 1))
+        columns = min(self.n_columns, ranker.coef.shape[1])
+        for of_component, coef, constant in zip(start, ranker.coef, ranker.intercepts, strict=True):
+            of_component[:columns] = coef[:columns]
+            of_component[:-1], moved = self.scaling.scaled_weights(of_component[:-1])
+            of_component[-1] = constant + moved
+        return start
+
+    def check_map(self, ranker: WeightedRanker) -> None:
         """Raises ModelError where the ranker's weights are for columns of another map than this training's, or pool."""
         pools = [pool and ",".join(pool) for pool in (ranker.header.features.pool, self.features.pool)]
         if pools[0] != pools[1]:
@@ -250,13 +279,18 @@ class Fit:
     def model(self, outcome: Outcome) -> Model:
         """The model of an outcome, its weights for rows as they are in the file."""
         if outcome.classes:
-            parts = [self._linear(part, part_outcome) for part, part_outcome in self._parts(outcome)]
-            return RankerSet.of(parts, self.header(outcome))
+            return self._set(outcome)
         if isinstance(outcome.w, ItemFactors):
             return ItemRanker(outcome.w, self.header(outcome))
         if isinstance(outcome.w, Net):
             return NetRanker(outcome.w.behind(self.scaling), self.header(outcome), self.feature_map)
-        return self._linear(self, outcome)
+        return self._components(self, outcome) if _has_components(outcome) else self._linear(self, outcome)
+
+    def _set(self, outcome: Outcome) -> AnyRankerSet:
+        parts, header = list(self._parts(outcome)), self.header(outcome)
+        if _has_components(parts[0][1]):
+            return ComponentRankerSet.of([self._components(fit, part) for fit, part in parts], header)
+        return RankerSet.of([self._linear(fit, part) for fit, part in parts], header)
 
     def _parts(self, outcome: Outcome) -> Iterator[tuple[Fit, Outcome]]:
         """Each class's own training, and what became of it."""
@@ -269,6 +303,12 @@ class Fit:
         intercept = 0.0 if bias is None else bias * float(w[width])
         coef, constant = self.scaling.raw_weights(w[:width])
         return LinearRanker(coef, intercept + constant, fit.header(outcome), self.feature_map)
+
+    def _components(self, fit: Fit, outcome: Outcome) -> ComponentRanker:
+        assert isinstance(outcome.w, np.ndarray)
+        parts = [self.scaling.raw_weights(w) for w in outcome.w[:, :-1]]
+        intercepts = outcome.w[:, -1] + [constant for _, constant in parts]
+        return ComponentRanker(np.stack([coef for coef, _ in parts]), intercepts, fit.header(outcome), self.feature_map)
 
     def header(self, outcome: Outcome) -> Header:
         """What the model says of itself."""
@@ -343,11 +383,11 @@ def installed(package: str) -> str:
 
 
 def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.float64]:
-    """What a trained ranker of rows gives them: (m,) float64."""
+    """What a trained ranker of rows gives them, of several components the best: (m,) float64."""
     if isinstance(w, Net):
         assert isinstance(rows, Rows)
         return w.scores(rows)
-    return rows.scores(w)
+    return scores_of_weights(rows, w)
 
 
 def _of(values: Any, selection: NDArray[np.int64] | None) -> Any:
@@ -368,11 +408,14 @@ def _ranking_checked(outcome: Outcome, data: TrainingSet) -> Outcome:
         return replace(outcome, classes=classes, ranks=False, cautions=[*outcome.cautions, what])
     if isinstance(outcome.w, ItemFactors) or outcome.w is None:
         return outcome
-    scores = data.scores(outcome.w) if isinstance(outcome.w, np.ndarray) else scores_of(outcome.w, data.rows)
-    if np.ptp(scores) > 0.0:
+    if np.ptp(scores_of(outcome.w, data.rows)) > 0.0:
         return outcome
     nothing = RANKS_NOTHING if data.bags is None else RANKS_NOTHING_OF_BAGS
     return replace(outcome, ranks=False, cautions=[nothing if outcome.as_asked else RANKS_NOTHING_YET])
+
+
+def _has_components(outcome: Outcome) -> bool:
+    return isinstance(outcome.w, np.ndarray) and outcome.w.ndim == 2
 
 
 class _LogOfData:

@@ -46,7 +46,7 @@ class _Held(Majorant):
     rows: NDArray[np.int64]
 
 
-class _OfBags:
+class OfBags:
     """Rounds on bags (``rounds.Problem``) by the hinge."""
 
     name = "latent"
@@ -89,7 +89,7 @@ class _OfBags:
         return account.calls, spans
 
 
-class _TightOfBags(_OfBags):
+class TightOfBags(OfBags):
     """The same by the ramp."""
 
     name = "tight"
@@ -131,7 +131,8 @@ def train_bags(
     data : with ``bags``; its target, queries and costs are the bags'
     settings : all but ``C`` count
     values_of_C : > 0
-    start : (dimension,) float64, where to begin instead of ``settings.start``
+    start : (dimension,) float64, where to begin instead of ``settings.start``; only its order of a bag's rows may be
+        right, and not its length
 
     Raises
     ------
@@ -145,14 +146,14 @@ def train_bags(
     seconds_used = 0.0
     for C in values_of_C:
         spent = Spent(seconds_used, time.perf_counter())
-        begins = starts(data, loss, settings, C, watch) if start is None else [start]
+        begins = starts(data, loss, settings, C, watch, start)
         begins += [] if before is None else [before]
-        problem = _OfBags(solver, risk)
+        problem = OfBags(solver, risk)
         ends = [_descend(solver, problem, settings, watch, C, point, spent) for point in begins]
         report, end = min(ends, key=lambda one: one[1].certificate.primal)
         stages = [report]
         if settings.bound == "tight" and report.solution.state is State.CONVERGED:
-            tight = _TightOfBags(solver, risk)
+            tight = TightOfBags(solver, risk)
             report, end = _descend(
                 solver, tight, settings, watch, C, end.best.point, Spent(spent.in_all, time.perf_counter())
             )
@@ -207,7 +208,7 @@ def bag_risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks
 
 def _descend(
     stage: Stage,
-    problem: _OfBags,
+    problem: OfBags,
     settings: StructuredSettings,
     watch: Watch,
     C: float,

@@ -98,7 +98,8 @@ class Declared:
     multiples : it may also be a ``Multiple``
     metavar : what stands for its value in ``--help``
     default_text : what ``--help`` says of a default that depends on something
-    grid : the values that ``apsvm cv`` tries where none are named; without a grid it takes one value only
+    grid : the values that ``apsvm cv`` tries where none are named, which may be none; without a grid it takes one
+        value only
     simpler : which of its values make the simpler model, "low" or "high"; empty if it does not matter
     metric : whether it names a metric
     path : a list, whose values are trained in one go, each from those before

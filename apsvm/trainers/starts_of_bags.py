@@ -33,15 +33,24 @@ EPSILON = 1e-2
 
 
 def starts(
-    data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch
+    data: TrainingSet,
+    loss: Loss,
+    settings: StructuredSettings,
+    C: float,
+    watch: Watch,
+    given: NDArray[np.float64] | None = None,
 ) -> list[NDArray[np.float64]]:
     """Points to descend from, (dimension,) float64 each, as ``settings.start`` asks.
 
     Parameters
     ----------
     data : of bags
+    given : (dimension,) float64, a point in the place of ``settings.start``. A training on the instances that it finds
+        the best goes before: rounds from a point of another scale would gain much at first and leave them
     """
     begin = _Beginning(data, loss, settings, C, watch)
+    if given is not None:
+        return [given, begin.at_best_share(0.0, given).w] if given.any() else [given]
     count = random_starts(settings.start)
     if count is not None:
         rng = np.random.default_rng(settings.seed)

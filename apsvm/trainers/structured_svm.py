@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.component_rows import ComponentRows
 from apsvm.losses.base import Loss
 from apsvm.oracles import make_oracle
 from apsvm.oracles.base import AnyOracle
-from apsvm.risk import Risk, loss_by_order, make_risk
+from apsvm.risk import Risk, loss_by_order, make_bag_risk, make_risk
 from apsvm.solvers.cutting_plane import CuttingPlaneSolution
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
@@ -115,17 +116,18 @@ def rough_path(
 
 def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
     """The risk of a training set, its rows stored as passes over them go fastest; the rest as of ``make_risk``."""
-    return make_risk(
-        data.rows.for_many_passes(),
-        data.target.relevant,
-        loss,
-        oracle,
-        groups=data.queries,
-        costs=data.costs,
-        query_weights=data.query_weights,
-        grades=data.target.grades,
-        count_ranks=count_ranks,
-    )
+    rows, target = data.rows.for_many_passes(), data.target
+    known: dict[str, Any] = {
+        "groups": data.queries,
+        "costs": data.costs,
+        "query_weights": data.query_weights,
+        "grades": target.grades,
+        "count_ranks": count_ranks,
+    }
+    if data.components > 1:
+        instances = ComponentRows(rows, data.components)
+        return make_bag_risk(instances, instances.offsets, target.relevant, loss, oracle, **known)
+    return make_risk(rows, target.relevant, loss, oracle, **known)
 
 
 def share_of_nothing(

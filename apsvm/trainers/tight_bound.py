@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.clock import Span
-from apsvm.data.rows import RowOperator
+from apsvm.data.rows import ScoredRows
 from apsvm.risk import OracleCall, Ramp, Risk
+from apsvm.score_space import ScoreFunction
 from apsvm.solvers import quasi_newton
 from apsvm.solvers.concave_convex import Majorant
 from apsvm.solvers.cutting_plane import CuttingPlaneSolution
@@ -61,16 +62,19 @@ def majorant(ramp: Ramp, w: NDArray[np.float64], C: float) -> Majorant:
     return touching
 
 
-def at_its_best_length(ramp: Ramp, w: NDArray[np.float64], C: float) -> NDArray[np.float64]:
-    """``w`` at the length where J is lowest, of those tried: h − g is not indifferent to it."""
-    scores = ramp.scores(w)
-    scaled, slopes = ramp.vectors.empty(), ramp.vectors.empty()
+def at_its_best_length(
+    risk: ScoreFunction[NDArray[np.float64]], w: NDArray[np.float64], C: float
+) -> NDArray[np.float64]:
+    """``w`` at the length where J is lowest, of those tried: the hinge and the ramp are not indifferent to
+    it."""
+    scores = risk.scores(w)
+    scaled, slopes = risk.vectors.empty(), risk.vectors.empty()
     square = float(w @ w)
 
     def objective(length: float) -> float:
-        ramp.vectors.scale(length, scores, scaled)
+        risk.vectors.scale(length, scores, scaled)
         try:
-            value = 0.5 * length**2 * square + C * ramp.tangent(scaled, slopes).value
+            value = 0.5 * length**2 * square + C * risk.tangent(scaled, slopes).value
         except FloatingPointError:
             return np.inf
         return value if np.isfinite(value) else np.inf
@@ -101,17 +105,21 @@ class TightBound:
     """Tightens what ``stage`` has trained on ``risk``; one for a whole path of C.
 
     may_leave : False where the stage has constraints, which only its own solver keeps
+
+    Attributes
+    ----------
+    ramp : what stands beside ½‖w‖²/C
     """
 
     def __init__(
         self, stage: Stage, risk: Risk, settings: StructuredSettings, watch: Watch, *, may_leave: bool = True
     ) -> None:
         self._stage = stage
-        self._ramp = Ramp(risk)
+        self.ramp = Ramp(risk)
         self._settings = settings
         self._watch = watch
         self._may_leave = may_leave
-        self._curvature = _curvature(risk.rows) if may_leave else None
+        self._curvature = curvature_of(risk.rows) if may_leave else None
         self._at_zero: float | None = None
         self._last: NDArray[np.float64] | None = None  # the solution for the C before on the path
 
@@ -124,7 +132,7 @@ class TightBound:
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
                 lowest = self._lowest(hinge.solution, C, start, spent) if self._may_leave else hinge.w
-                rounds = Rounds(self._stage, _OfRows(self._ramp), self._settings, self._watch, C, spent)
+                rounds = Rounds(self._stage, _OfRows(self.ramp), self._settings, self._watch, C, spent)
                 end = rounds.descend(lowest)
         except FloatingPointError as error:  # J has no finite point: the hinge's solution is what there is
             solution = replace(hinge.solution, state=State.NUMERICAL_TROUBLE, trouble=str(error))
@@ -142,10 +150,10 @@ class TightBound:
         with np.errstate(over="ignore", invalid="ignore"):
             return self._lowest(hinge, C, None, Spent(0.0, time.perf_counter()))
 
-    def next(self, point: NDArray[np.float64], C: float) -> NDArray[np.float64]:
+    def next(self, point: NDArray[np.float64], C: float, spent: Spent | None = None) -> NDArray[np.float64]:
         """Where the descent from ``point`` ends, without the proof; FloatingPointError if nowhere."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._descend("tight", point, C, Spent(0.0, time.perf_counter()))
+            return self._descend("tight", point, C, spent or Spent(0.0, time.perf_counter()))
 
     def _lowest(
         self, solution: CuttingPlaneSolution, C: float, start: NDArray[np.float64] | None, spent: Spent
@@ -160,24 +168,24 @@ class TightBound:
             if point is not None and (point is hinge or point.any()):
                 try:
                     w = self._descend(f"tight, {name}", point, C, spent)
-                    ends.append((majorant(self._ramp, w, C).objective, w))
+                    ends.append((majorant(self.ramp, w, C).objective, w))
                 except FloatingPointError:
                     continue
         return min(ends, key=lambda end: end[0])[1] if ends else hinge
 
     def _risk_at_zero(self) -> float:
         if self._at_zero is None:
-            vectors = self._ramp.vectors
-            self._at_zero = self._ramp.hinge.tangent(np.zeros(self._ramp.n_scores), vectors.empty()).value
+            vectors = self.ramp.vectors
+            self._at_zero = self.ramp.hinge.tangent(np.zeros(self.ramp.n_scores), vectors.empty()).value
         return self._at_zero
 
     def _difference_of_means(self) -> NDArray[np.float64]:
         """The mean of the positives less that of the negatives, in each feature over its variance: the mean over the
         queries."""
-        layout = self._ramp.hinge.layout
+        layout = self.ramp.hinge.layout
         counts = np.column_stack([layout.n_pos, layout.n_neg]).ravel()
         shares = np.column_stack([layout.shares, -layout.shares]).ravel()
-        difference = self._ramp.combine(np.repeat(shares / np.maximum(counts, 1), counts))
+        difference = self.ramp.combine(np.repeat(shares / np.maximum(counts, 1), counts))
         assert self._curvature is not None
         return difference / self._curvature
 
@@ -186,7 +194,7 @@ class TightBound:
         began = spent.seconds
 
         def on_step(step: DescentStep) -> None:
-            calls, spans = self._ramp.account()
+            calls, spans = self.ramp.account()
             spent.add(len(calls), spans)
             spent.iterations += 1
             seconds = spent.seconds - began
@@ -195,9 +203,9 @@ class TightBound:
 
         limit = self._settings.time_limit
         return quasi_newton.descend(
-            self._ramp,
+            self.ramp,
             C,
-            at_its_best_length(self._ramp, point, C),
+            at_its_best_length(self.ramp, point, C),
             curvature=self._curvature,
             enough=LEAST_GAIN * self._settings.epsilon * C,
             max_iterations=self._settings.max_iterations,
@@ -206,7 +214,7 @@ class TightBound:
         ).w
 
 
-def _curvature(rows: RowOperator) -> NDArray[np.float64]:
+def curvature_of(rows: ScoredRows) -> NDArray[np.float64]:
     """(dimension,) float64: how much the loss curves in each weight, as the variance of its feature."""
     variance = rows.moments().variance
     known = (variance > 0.0) & np.isfinite(variance)

@@ -31,6 +31,7 @@ from apsvm.risk import Ramp, loss_by_order
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.bound_choice import Choice, choose
+from apsvm.trainers.components import train_components
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.settings import Multiple, resolved
@@ -76,13 +77,17 @@ def find_start(data: TrainingSet, loss: Loss, settings: StructuredSettings, watc
     began = time.perf_counter()
     base = make_loss(loss.starts_from)
     plan = replace(settings, oracle="auto", C=(Multiple(1.0),), log_ranks=False)
+    silent = Watch(progress=watch.progress, should_stop=watch.should_stop)
+    if data.components > 1:
+        C = default_C(data, base, "tight")
+        (trained,) = train_components(data, base, replace(plan, bound="tight"), [C], silent)
+        return Start(base, trained.w, trained, C)
     choice = choose(data, base, plan, watch)
     limit = settings.time_limit
     left = None if limit is None else max(0.0, 2.0 / 3.0 * limit - (time.perf_counter() - began))
     plan = replace(plan, bound=choice.bound, time_limit=left)
     (chosen,) = choice.C
     C = resolved(chosen, default_C(data, base, choice.bound))
-    silent = Watch(progress=watch.progress, should_stop=watch.should_stop)
     (trained,) = train_path(data, base, plan, [C], silent, tight_start=choice.w, stage=base.name)
     return Start(base, trained.w, trained, C, choice)
 
@@ -143,7 +148,10 @@ def train_from_start(
 ) -> Iterator[tuple[float, Trained]]:
     """For each C the tight bound's stationary point below ``start``, and that C."""
     settings = replace(settings, bound="tight")
-    path = train_path(data, loss, settings, values_of_C, watch, tight_start=start.w)
+    if data.components > 1:
+        path = train_components(data, loss, settings, values_of_C, watch, start.w)
+    else:
+        path = train_path(data, loss, settings, values_of_C, watch, tight_start=start.w)
     for C, trained in zip(values_of_C, path, strict=False):
         yield C, _after(start, trained)
 
@@ -199,4 +207,4 @@ def _after(start: Start, trained: Trained) -> Trained:
 
 
 def _own_loss(data: TrainingSet, loss: Loss, w: NDArray[np.float64]) -> float:
-    return loss_by_order(loss, data.rows.scores(w), data.target, data.queries, data.query_weights)
+    return loss_by_order(loss, data.scores(w), data.target, data.queries, data.query_weights)

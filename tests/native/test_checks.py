@@ -18,8 +18,8 @@ def ints(*values: int) -> np.ndarray:
     return np.array(values, dtype=np.int64)
 
 
-def zeros(n: int) -> np.ndarray:
-    return np.zeros(n)
+def zeros(*shape: int) -> np.ndarray:
+    return np.zeros(shape)
 
 
 class TestCsr:
@@ -103,34 +103,38 @@ class TestRowKernels:
     def test_rows_that_are_not_there(self, kind, rows):
         matrix = self.CSR if kind == "csr" else (self.X.toarray(),)
         with pytest.raises(ValueError, match="expected rows below 3"):
-            getattr(_kernels, f"scores_{kind}")(*matrix, rows, zeros(4), zeros(rows.size), 1)
+            getattr(_kernels, f"scores_{kind}")(*matrix, rows, zeros(1, 4), zeros(rows.size, 1), 1)
         with pytest.raises(ValueError, match="expected rows below 3"):
-            getattr(_kernels, f"combine_{kind}")(*matrix, rows, zeros(rows.size), zeros(4), 1)
+            getattr(_kernels, f"combine_{kind}")(*matrix, rows, zeros(rows.size, 1), zeros(1, 4), 1)
 
     def test_lengths(self):
         rows, dense = ints(0, 2), self.X.toarray()
-        with pytest.raises(ValueError, match="expected 2 scores"):
-            _kernels.scores_csr(*self.CSR, rows, zeros(4), zeros(3), 1)
+        with pytest.raises(ValueError, match="expected 2 rows of scores"):
+            _kernels.scores_csr(*self.CSR, rows, zeros(1, 4), zeros(3, 1), 1)
+        with pytest.raises(ValueError, match="expected 3 scores a row"):
+            _kernels.scores_csr(*self.CSR, rows, zeros(3, 4), zeros(2, 1), 1)
         with pytest.raises(ValueError, match="expected 2 row weights"):
-            _kernels.combine_csr(*self.CSR, rows, zeros(1), zeros(4), 1)
+            _kernels.combine_csr(*self.CSR, rows, zeros(1, 1), zeros(1, 4), 1)
         with pytest.raises(ValueError, match="expected 4 weights"):
-            _kernels.scores_dense(dense, rows, zeros(5), zeros(2), 1)
+            _kernels.scores_dense(dense, rows, zeros(1, 5), zeros(2, 1), 1)
         with pytest.raises(ValueError, match="expected 4 sums"):
-            _kernels.combine_dense(dense, rows, zeros(2), zeros(3), 1)
+            _kernels.combine_dense(dense, rows, zeros(2, 1), zeros(1, 3), 1)
+        with pytest.raises(ValueError, match="expected 1 rows of sums"):
+            _kernels.combine_dense(dense, rows, zeros(2, 1), zeros(2, 4), 1)
         with pytest.raises(ValueError, match="values, as there are indices"):
-            _kernels.scores_csr(self.X.indptr, self.X.indices, self.X.data[1:], rows, zeros(4), zeros(2), 1)
+            _kernels.scores_csr(self.X.indptr, self.X.indices, self.X.data[1:], rows, zeros(1, 4), zeros(2, 1), 1)
         with pytest.raises(ValueError, match="end with the indices"):
-            _kernels.scores_csr(self.X.indptr + 1, self.X.indices, self.X.data, rows, zeros(4), zeros(2), 1)
+            _kernels.scores_csr(self.X.indptr + 1, self.X.indices, self.X.data, rows, zeros(1, 4), zeros(2, 1), 1)
         with pytest.raises(ValueError, match="at least one thread"):
-            _kernels.scores_csr(*self.CSR, rows, zeros(4), zeros(2), 0)
+            _kernels.scores_csr(*self.CSR, rows, zeros(1, 4), zeros(2, 1), 0)
 
     def test_another_type_or_layout_is_a_type_error(self):
         rows = ints(0)
         for X in (self.X.toarray().astype(np.int64), np.asfortranarray(self.X.toarray())):
             with pytest.raises(TypeError):
-                _kernels.scores_dense(X, rows, zeros(4), zeros(1), 1)
+                _kernels.scores_dense(X, rows, zeros(1, 4), zeros(1, 1), 1)
         with pytest.raises(TypeError):
-            _kernels.scores_dense(self.X.toarray(), rows, zeros(8)[::2], zeros(1), 1)
+            _kernels.scores_dense(self.X.toarray(), rows, zeros(1, 8)[:, ::2], zeros(1, 1), 1)
 
 
 class TestOracles:

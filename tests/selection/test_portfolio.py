@@ -12,6 +12,7 @@ from apsvm.data.features import FeatureMapError
 from apsvm.data.labels import LabelOptions, judge
 from apsvm.losses.base import LossError
 from apsvm.metrics.evaluate import parse_metrics
+from apsvm.model import ComponentRanker
 from apsvm.selection import portfolio as module
 from apsvm.selection.choice import Candidate
 from apsvm.selection.cross_validation import Measured
@@ -94,6 +95,33 @@ def test_entries_of_two_classes(two_classes):
         "ap, hinge, nystroem, standard",
     ])  # fmt: skip
     assert all(one.labels is None for one in listed(two_classes))
+
+
+def test_components_where_there_are_positives_enough(rng, dataset):
+    X, y = rng.normal(size=(400, 4)), np.arange(400) < 90
+    X[:45, 0] += 4.0
+    X[45:90, 1] += 4.0
+    words = set(map(str, listed(dataset(X, y.astype(float)))))
+    assert {"ap, tight, 2 components, linear, standard", "ap, tight, 3 components, linear, standard"} <= words
+    fewer = np.r_[np.arange(15, 75), np.arange(90, 400)]
+    words = set(map(str, listed(dataset(X[fewer], y[fewer].astype(float)))))
+    assert [word for word in words if "components" in word] == ["ap, tight, 2 components, linear, standard"]
+
+
+def test_components_win_where_positives_are_of_two_kinds(rng, dataset, monkeypatch):
+    X, y = rng.normal(size=(400, 4)), np.arange(400) < 70
+    X[:35, 0] += 4.0
+    X[35:70, 1] += 4.0
+    rows = dataset(X, y.astype(float))
+    both = [one for one in listed(rows) if str(one).startswith("ap, tight") and str(one).endswith("linear, standard")]
+    monkeypatch.setattr(module, "portfolio", lambda *_: both)
+    whole = PortfolioSearch(rows, AP, folds=2)
+    whole.screen(1)
+    assert str(whole.screened.entries[0][0]) == "ap, tight, 2 components, linear, standard"
+    search = whole.final()
+    search.run(1)
+    model = search.refit(search.choose(search.candidates()), 1, 1).model
+    assert isinstance(model, ComponentRanker)
 
 
 def test_the_metrics_own_loss(two_classes):

@@ -196,3 +196,16 @@ def test_a_stop_gives_the_best_so_far():
     ((result),) = train_bags(data, make_loss("ap"), settings, [100.0], Watch())
     assert result.state is State.TIME_LIMIT
     assert np.isfinite(result.w).all()
+
+
+@pytest.mark.parametrize("loss", ["ap", "zero-one"])
+def test_a_start_of_another_scale_keeps_its_instances(loss):
+    data, witness = made(shift=3.0, d=4)
+    data = replace(data, rows=data.rows.with_bias(1.0))
+    settings = StructuredSettings(latent=True, bound="hinge")
+    direction = np.zeros(5)
+    direction[0] = 1.0
+    for length in (1e-3, 1.0, 1e3):
+        (result,) = train_bags(data, make_loss(loss), settings, [100.0], Watch(), start=length * direction)
+        found = data.rows.scores(result.w).reshape(-1, 12)[:40].argmax(axis=1) + np.arange(40) * 12
+        assert np.mean(found == witness) >= 0.8

@@ -31,6 +31,8 @@ using In = AsItIs<nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cp
 template <class T>
 using In2 = AsItIs<nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>>;
 template <class T>
+using Out2 = AsItIs<nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>>;
+template <class T>
 using Out = AsItIs<nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
 
 template <class T>

@@ -38,25 +38,27 @@ Csr<Value, Index> csr(const In<Index> &indptr, const In<Index> &indices, const I
 }
 
 template <class Matrix>
-void scores(const Matrix &X, std::size_t n_rows, const In<std::int64_t> &rows, const In<double> &w,
-            const Out<double> &out, std::size_t threads) {
+void scores(const Matrix &X, std::size_t n_rows, const In<std::int64_t> &rows, const In2<double> &W,
+            const Out2<double> &out, std::size_t threads) {
     expect_rows(rows, n_rows);
-    expect_size(w.size(), X.n_columns, "weights, as there are columns");
-    expect_size(out.size(), rows.size(), "scores, as there are rows");
+    expect_size(W.shape(1), X.n_columns, "weights, as there are columns");
+    expect_size(out.shape(0), rows.size(), "rows of scores, as there are rows");
+    expect_size(out.shape(1), W.shape(0), "scores a row, as there are rows of weights");
     expect_threads(threads);
     nb::gil_scoped_release unlocked;
-    scores_of_rows(X, span_of(rows), w.data(), out.data(), threads);
+    scores_of_rows(X, span_of(rows), W.data(), W.shape(0), out.data(), threads);
 }
 
 template <class Matrix>
-void combine(const Matrix &X, std::size_t n_rows, const In<std::int64_t> &rows, const In<double> &c,
-             const Out<double> &out, std::size_t threads) {
+void combine(const Matrix &X, std::size_t n_rows, const In<std::int64_t> &rows, const In2<double> &C,
+             const Out2<double> &out, std::size_t threads) {
     expect_rows(rows, n_rows);
-    expect_size(c.size(), rows.size(), "row weights, as there are rows");
-    expect_size(out.size(), X.n_columns, "sums, as there are columns");
+    expect_size(C.shape(0), rows.size(), "row weights, as there are rows");
+    expect_size(out.shape(0), C.shape(1), "rows of sums, as there are weights a row");
+    expect_size(out.shape(1), X.n_columns, "sums, as there are columns");
     expect_threads(threads);
     nb::gil_scoped_release unlocked;
-    combine_rows(X, span_of(rows), c.data(), out.data(), threads);
+    combine_rows(X, span_of(rows), C.data(), C.shape(1), out.data(), threads);
 }
 
 template <class Index>
@@ -66,24 +68,26 @@ void bind_check(nb::module_ &m) {
 
 template <class Value, class Index>
 void bind_csr(nb::module_ &m) {
-    m.def("scores_csr", [](In<Index> indptr, In<Index> indices, In<Value> values, In<std::int64_t> rows, In<double> w,
-                           Out<double> out, std::size_t threads) {
-        scores(csr(indptr, indices, values, w.size()), indptr.size() - 1, rows, w, out, threads);
+    m.def("scores_csr", [](In<Index> indptr, In<Index> indices, In<Value> values, In<std::int64_t> rows, In2<double> W,
+                           Out2<double> out, std::size_t threads) {
+        scores(csr(indptr, indices, values, W.shape(1)), indptr.size() - 1, rows, W, out, threads);
     });
-    m.def("combine_csr", [](In<Index> indptr, In<Index> indices, In<Value> values, In<std::int64_t> rows, In<double> c,
-                            Out<double> out, std::size_t threads) {
-        combine(csr(indptr, indices, values, out.size()), indptr.size() - 1, rows, c, out, threads);
+    m.def("combine_csr", [](In<Index> indptr, In<Index> indices, In<Value> values, In<std::int64_t> rows, In2<double> C,
+                            Out2<double> out, std::size_t threads) {
+        combine(csr(indptr, indices, values, out.shape(1)), indptr.size() - 1, rows, C, out, threads);
     });
 }
 
 template <class Value>
 void bind_dense(nb::module_ &m) {
-    m.def("scores_dense", [](In2<Value> X, In<std::int64_t> rows, In<double> w, Out<double> out, std::size_t threads) {
-        scores(Dense<Value>{X.data(), X.shape(1)}, X.shape(0), rows, w, out, threads);
-    });
-    m.def("combine_dense", [](In2<Value> X, In<std::int64_t> rows, In<double> c, Out<double> out, std::size_t threads) {
-        combine(Dense<Value>{X.data(), X.shape(1)}, X.shape(0), rows, c, out, threads);
-    });
+    m.def("scores_dense",
+          [](In2<Value> X, In<std::int64_t> rows, In2<double> W, Out2<double> out, std::size_t threads) {
+              scores(Dense<Value>{X.data(), X.shape(1)}, X.shape(0), rows, W, out, threads);
+          });
+    m.def("combine_dense",
+          [](In2<Value> X, In<std::int64_t> rows, In2<double> C, Out2<double> out, std::size_t threads) {
+              combine(Dense<Value>{X.data(), X.shape(1)}, X.shape(0), rows, C, out, threads);
+          });
 }
 
 }  // namespace

@@ -65,40 +65,43 @@ std::optional<std::string> find_csr_fault(std::span<const Index> indptr, std::sp
 }
 
 template <class Matrix>
-void scores_of_rows(const Matrix &X, std::span<const std::int64_t> rows, const double *w, double *out,
+void scores_of_rows(const Matrix &X, std::span<const std::int64_t> rows, const double *W, std::size_t k, double *out,
                     std::size_t threads) {
     const std::size_t n = rows.size();
     std::size_t work = 0;
-    for (std::size_t i = 0; i < n && work < threads * kWorkPerThread; ++i) work += X.work(rows[i]) + 1;
+    for (std::size_t i = 0; i < n && work < threads * kWorkPerThread; ++i) work += k * (X.work(rows[i]) + 1);
     threads = std::clamp<std::size_t>(work / kWorkPerThread, 1, threads);
     in_threads(threads, threads, [&](std::size_t t) {
         for (std::size_t i = n * t / threads; i < n * (t + 1) / threads; ++i)
-            out[i] = X.dot(static_cast<std::size_t>(rows[i]), w);
+            for (std::size_t h = 0; h < k; ++h)
+                out[i * k + h] = X.dot(static_cast<std::size_t>(rows[i]), W + h * X.n_columns);
     });
 }
 
 template <class Matrix>
-void combine_rows(const Matrix &X, std::span<const std::int64_t> rows, const double *c, double *out,
+void combine_rows(const Matrix &X, std::span<const std::int64_t> rows, const double *C, std::size_t k, double *out,
                   std::size_t threads) {
-    const std::size_t n = rows.size();
-    std::vector<std::size_t> active;
+    const std::size_t n = rows.size(), size = k * X.n_columns;
+    std::vector<std::size_t> active;  // the entries of C that are not 0
     std::size_t work = 0;
-    for (std::size_t i = 0; i < n; ++i)
-        if (c[i] != 0.0) {
-            active.push_back(i);
-            work += X.work(rows[i]);
+    for (std::size_t at = 0; at < n * k; ++at)
+        if (C[at] != 0.0) {
+            active.push_back(at);
+            work += X.work(rows[at / k]);
         }
     // A block must be worth a thread and worth adding up its accumulator.
-    const std::size_t blocks = std::clamp<std::size_t>(work / std::max(kWorkPerThread, 4 * X.n_columns), 1, kMaxBlocks);
-    std::vector<double> partial((blocks - 1) * X.n_columns, 0.0);
-    std::fill(out, out + X.n_columns, 0.0);
+    const std::size_t blocks = std::clamp<std::size_t>(work / std::max(kWorkPerThread, 4 * size), 1, kMaxBlocks);
+    std::vector<double> partial((blocks - 1) * size, 0.0);
+    std::fill(out, out + size, 0.0);
     in_threads(blocks, threads, [&](std::size_t b) {
-        double *total = b == 0 ? out : partial.data() + (b - 1) * X.n_columns;
-        for (std::size_t i = active.size() * b / blocks; i < active.size() * (b + 1) / blocks; ++i)
-            X.add(static_cast<std::size_t>(rows[active[i]]), c[active[i]], total);
+        double *total = b == 0 ? out : partial.data() + (b - 1) * size;
+        for (std::size_t j = active.size() * b / blocks; j < active.size() * (b + 1) / blocks; ++j) {
+            const std::size_t at = active[j];
+            X.add(static_cast<std::size_t>(rows[at / k]), C[at], total + at % k * X.n_columns);
+        }
     });
     for (std::size_t b = 1; b < blocks; ++b)
-        for (std::size_t at = 0; at < X.n_columns; ++at) out[at] += partial[(b - 1) * X.n_columns + at];
+        for (std::size_t at = 0; at < size; ++at) out[at] += partial[(b - 1) * size + at];
 }
 
 template std::optional<std::string> find_csr_fault(std::span<const std::int32_t>, std::span<const std::int32_t>,
@@ -107,10 +110,10 @@ template std::optional<std::string> find_csr_fault(std::span<const std::int64_t>
                                                    std::size_t, std::size_t);
 
 #define APSVM_FOR_MATRIX(...)                                                                                  \
-    template void scores_of_rows(const __VA_ARGS__ &, std::span<const std::int64_t>, const double *, double *, \
-                                 std::size_t);                                                                 \
-    template void combine_rows(const __VA_ARGS__ &, std::span<const std::int64_t>, const double *, double *,   \
-                               std::size_t);
+    template void scores_of_rows(const __VA_ARGS__ &, std::span<const std::int64_t>, const double *,           \
+                                 std::size_t, double *, std::size_t);                                          \
+    template void combine_rows(const __VA_ARGS__ &, std::span<const std::int64_t>, const double *,             \
+                               std::size_t, double *, std::size_t);
 APSVM_FOR_MATRIX(Csr<double, std::int32_t>)
 APSVM_FOR_MATRIX(Csr<double, std::int64_t>)
 APSVM_FOR_MATRIX(Csr<float, std::int32_t>)

@@ -25,14 +25,15 @@ std::optional<std::string> find_csr_fault(std::span<const Index> indptr, std::sp
 // Whether all rows are among 0 … n_rows − 1.
 bool rows_exist(std::span<const std::int64_t> rows, std::size_t n_rows);
 
-// out[i] = row rows[i] of X · w.
+// out (rows, k): out[i, h] = row rows[i] of X · row h of W (k, X.n_columns). One pass over X.
 template <class Matrix>
-void scores_of_rows(const Matrix &X, std::span<const std::int64_t> rows, const double *w, double *out,
+void scores_of_rows(const Matrix &X, std::span<const std::int64_t> rows, const double *W, std::size_t k, double *out,
                     std::size_t threads);
 
-// out (X.n_columns,) = Σ_i c[i] · row rows[i] of X; rows with c[i] = 0 are not touched.
+// out (k, X.n_columns): its row h = Σ_i C[i, h] · row rows[i] of X, for C (rows, k); rows of X whose entries in C are
+// all 0 are not touched. One pass over X.
 template <class Matrix>
-void combine_rows(const Matrix &X, std::span<const std::int64_t> rows, const double *c, double *out,
+void combine_rows(const Matrix &X, std::span<const std::int64_t> rows, const double *C, std::size_t k, double *out,
                   std::size_t threads);
 
 }  // namespace apsvm

@@ -36,6 +36,7 @@ BOUNDS = ("auto", "hinge", "tight")
 #: Where training on bags begins; ``random:N`` besides.
 STARTS = ("anneal", "bag-means")
 MOST_RANDOM_STARTS = 1000
+MOST_COMPONENTS = 64
 #: From this share of the bound at w = 0 on, a model is said to be hardly better than none.
 NEARLY_NOTHING = 0.98
 #: Of ``-C`` where nobody names any.
@@ -114,9 +115,18 @@ class StructuredSettings(Settings):
         "",
         label="hidden layers",
         metavar="HIDDEN[,HIDDEN…]",
-        grid=("",),
+        grid=(),
         help="Train a network with hidden layers of so many rectified linear units, on standardised features: from one "
         "of the log loss, a layer at a time, each by the exact solver. Passes end when rows held out do no better.",
+    )
+    components: int = setting(
+        1,
+        label="components",
+        range=Range(1, MOST_COMPONENTS),
+        grid=(),
+        simpler="low",
+        help="H linear scores with a constant each, of which a row has the highest: for positives of several kinds. To "
+        "a stationary point, from clusters of the positives; --bound auto is tight.",
     )
     log_ranks: bool = setting(
         False,
@@ -173,6 +183,9 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             raise SettingsError(f"--log-ranks is for losses over rankings, and {self.loss_name} is none")
         if asked.latent and self._approximates:
             raise SettingsError("--oracle appx cannot serve --latent: choose an exact one, or leave it out")
+        if asked.components > 1 and (asked.latent or self._approximates):
+            other = "--latent" if asked.latent else "--oracle appx"
+            raise SettingsError(f"--components {asked.components} does not go with {other}: leave one of them out")
         if "start" in given and not asked.latent:
             raise SettingsError("--start is for --latent")
         random_starts(asked.start)
@@ -278,11 +291,14 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
+        from apsvm.trainers.components import with_components
         from apsvm.trainers.decided import decide
 
         if self._hidden:
             yield from networks(self, data, watch)
             return
+        if self.settings.components > 1:
+            data = with_components(data, self.settings.components)
         decided = decide(data, self.loss, self.settings, watch, start)
         settings, values = decided.settings, decided.values_of_C
         watch.log.write(
@@ -304,14 +320,17 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     ) -> Outcome:
         from apsvm.header import Bounds
         from apsvm.solvers.state import State
+        from apsvm.trainers.components import weights_and_constants
 
+        several = data.components > 1
+        tight = trained.hinge_objective is not None or (several and settings.bound == "tight")
         bounds = trained.solution.certificate
         seconds: dict[str, float] = {}
         for stage in trained.stages:
             for part, span in stage.spans.items():
                 seconds[part] = seconds.get(part, 0.0) + span.wall_ns / 1e9
         return Outcome(
-            w=trained.w,
+            w=weights_and_constants(data, trained.w) if several else trained.w,
             state=str(trained.state),
             as_asked=trained.state is State.CONVERGED,
             interrupted=trained.state is State.INTERRUPTED,
@@ -325,10 +344,10 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
                 dual=bounds.dual,
                 gap=bounds.gap,
                 tolerance=bounds.tolerance,
-                bound="hinge" if trained.hinge_objective is None else "tight",
+                bound="tight" if tight else "hinge",
                 exact=trained.exact,
                 hinge_objective=trained.hinge_objective,
-                stationary=trained.hinge_objective is not None or data.bags is not None,
+                stationary=tight or several or data.bags is not None,
                 loss=trained.certified_loss,
             ),
             details={"oracle": " then ".join(stage.oracle for stage in trained.stages)},

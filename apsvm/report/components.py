@@ -1,0 +1,61 @@
+"""The section on the components of a ranker: which rows each of them leads, and by which features."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from apsvm.model import ComponentRanker
+from apsvm.report.judging import MOST_FEATURES, signed
+from apsvm.report.page import Markup, bar, element, section, table
+from apsvm.report.run import JudgedRanker, Weights, weights
+from apsvm.report.words import share
+
+
+def components_of(part: JudgedRanker) -> Markup:
+    """Nothing of a ranker that has one only."""
+    ranker = part.ranker
+    if not isinstance(ranker, ComponentRanker):
+        return Markup("")
+    leading, relevant = ranker.leading(part.dataset.X), part.relevant
+    # What stands at the top: as many rows as are positive.
+    top = np.zeros(relevant.size, dtype=bool)
+    top[np.argsort(-part.scores, kind="stable")[: int(relevant.sum())]] = True
+    columns = {"positives": relevant, "negatives": ~relevant, "rows at the top": top}
+    counts = {name: np.bincount(leading[rows], minlength=ranker.components) for name, rows in columns.items()}
+    rows = [
+        [str(h + 1), *(_of_all(int(of[h]), int(of.sum())) for of in counts.values()), f"{ranker.intercepts[h]:.6g}"]
+        for h in range(ranker.components)
+    ]
+    explanation = (
+        "A row has the highest score that any component gives it; that component leads it. Where the positives are of "
+        "several kinds, a component stands for one of them. At the top are as many rows as are positive."
+    )
+    content: list[object] = [element("p", explanation), table(["component", *counts, "constant"], rows)]
+    for h, result in enumerate(weights(part), start=1):
+        content += [element("h3", f"Component {h}: the largest weights, by contribution")]
+        content.append(_largest(result, ranker.columns()))
+    return section("Components", *content)
+
+
+def _of_all(count: int, of: int) -> Markup:
+    value = count / max(1, of)
+    return bar(value, f"{count:,} ({share(value)})")
+
+
+def _largest(result: Weights, names: list[str]) -> Markup:
+    contribution = result.contribution
+    order = np.argsort(-contribution, kind="stable")[:MOST_FEATURES]
+    most = float(contribution.max(initial=0.0)) or 1.0
+    return table(
+        ["feature", "weight", "mean", "deviation", "|weight| · deviation"],
+        [
+            [
+                names[j],
+                signed(result.weight[j]),
+                f"{result.mean[j]:.4g}",
+                f"{result.deviation[j]:.4g}",
+                bar(contribution[j] / most, f"{contribution[j]:.4g}"),
+            ]
+            for j in order[contribution[order] > 0.0].tolist()
+        ],
+    )

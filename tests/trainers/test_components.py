@@ -1,0 +1,234 @@
+"""Training of several components: certificates, every loss, starts, paths, and what does not go together."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+from apsvm.data.component_rows import scores_of
+from apsvm.data.labels import Target
+from apsvm.data.rows import Rows
+from apsvm.header import Labels
+from apsvm.losses import make_loss
+from apsvm.oracles import make_oracle
+from apsvm.risk import Ramp, make_risk
+from apsvm.trainers.base import Outcome, TrainingSet, Watch
+from apsvm.trainers.components import start_from, train_components, weights_and_constants, with_components
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.settings import Multiple, SettingsError
+from apsvm.trainers.structured_svm import risk_of, train_path
+
+
+def two_kinds(seed: int = 0, n: int = 800, d: int = 5, shift: float = 3.5) -> TrainingSet:
+    """Positives of two kinds, each shifted along a feature of its own."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[:20, 0] += shift
+    X[20:40, 1] += shift
+    return TrainingSet(Rows(X), Target(Labels(), np.arange(n) < 40))
+
+
+def outcome(data: TrainingSet, loss: str = "ap", components: int = 2, **more: Any) -> Outcome:
+    trainer = StructuredSVMTrainer(loss, StructuredSettings(components=components, **more))
+    (result,) = trainer.train(data, Watch())
+    return result
+
+
+def average_precision(data: TrainingSet, result: Outcome) -> float:
+    assert isinstance(result.w, np.ndarray)
+    return float(average_precision_score(data.target.relevant, scores_of(data.rows, result.w)))
+
+
+@pytest.mark.parametrize("bound", ["hinge", "tight", "auto"])
+def test_positives_of_two_kinds_want_two_components(bound):
+    data = two_kinds()
+    one, two = (outcome(data, components=components, bound=bound) for components in (1, 2))
+    assert average_precision(data, two) > average_precision(data, one) + 0.1
+    assert two.w.shape == (2, 6)
+    leading = (data.rows.scores_of_all(two.w[:, :-1].copy()) + two.w[:, -1]).argmax(axis=1)
+    # One component for each kind.
+    assert np.mean(leading[:20] == leading[0]) > 0.9
+    assert np.mean(leading[20:40] == 1 - leading[0]) > 0.9
+
+
+@pytest.mark.parametrize("loss", ["ap", "ndcg", "ndcg(linear)", "auc", "ndcg@5", "p@5", "mrr", "rbp(0.9)"])
+@pytest.mark.parametrize("bound", ["hinge", "tight"])
+def test_a_stationary_point_and_its_certificate(loss, bound):
+    data = with_components(two_kinds(n=200), 2)
+    settings = StructuredSettings(epsilon=1e-3, bound=bound, components=2)
+    ((result),) = train_components(data, make_loss(loss), settings, [50.0], Watch())
+    bounds = result.solution.certificate
+    assert bounds.reached
+    risk = risk_of(data, make_loss(loss), make_oracle("auto", make_loss(loss)))
+    function = risk if bound == "hinge" else Ramp(risk)
+    value = function.tangent(risk.scores(result.w), np.empty(risk.n_scores)).value
+    assert bounds.primal == pytest.approx(0.5 * float(result.w @ result.w) + 50.0 * value, rel=1e-10)
+    # No worse than no ranking at all.
+    at_zero = function.tangent(np.zeros(risk.n_scores), np.empty(risk.n_scores)).value
+    assert bounds.primal <= 50.0 * at_zero * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", ["zero-one", "f1", "prbep", "set-p@10"])
+def test_losses_that_are_over_no_rankings(loss):
+    data = two_kinds()
+    one, two = (outcome(data, loss, components=components) for components in (1, 2))
+    assert two.certificate.bound == "hinge"
+    assert two.certificate.stationary
+    assert average_precision(data, two) > average_precision(data, one) + 0.1
+
+
+@pytest.mark.parametrize("loss", ["p@10", "ndcg@10", "mrr", "rbp(0.9)"])
+def test_losses_of_the_top_begin_where_another_loss_ends(loss):
+    data = two_kinds()
+    for more in ({}, {"C": (1e4,)}):
+        result = outcome(data, loss, **more)
+        assert result.state == "converged"
+        assert average_precision(data, result) > 0.8
+
+
+def test_no_assignment_of_the_positives_is_much_better():
+    """The least J there is, over all ways to give each positive a component: each is a convex problem."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(14, 2))
+    X[:3, 0] += 4.0
+    X[3:6, 0] -= 4.0
+    relevant = np.arange(14) < 6
+    data = with_components(TrainingSet(Rows(X), Target(Labels(), relevant)), 2)
+    loss, C = make_loss("ap"), 5.0
+    settings = StructuredSettings(epsilon=1e-5, bound="hinge", components=2)
+    ((result),) = train_components(data, loss, settings, [C], Watch())
+    least = np.inf
+    for assignment in itertools.product((0, 1), repeat=6):
+        least = min(least, _held_at(data, np.array(assignment), C))
+    reached = result.solution.certificate.primal
+    assert reached >= least - 1e-4
+    assert reached <= least * 1.02 + 1e-4
+
+
+def _held_at(data: TrainingSet, assignment: np.ndarray, C: float) -> float:
+    """The optimum with each positive held at a component, by the plain solver on copies written out."""
+    from apsvm.solvers.cutting_plane import Solver
+    from apsvm.solvers.line_search import AfterLineSearch
+    from apsvm.solvers.qp import BACKENDS
+
+    risk = risk_of(data, make_loss("ap"), make_oracle("auto", make_loss("ap")))
+    risk.hold(2 * np.arange(6) + assignment)
+    solver = Solver(AfterLineSearch(risk), risk.rows.dimension, BACKENDS["auto"]())
+    return solver.minimise(C, epsilon=1e-5).certificate.primal
+
+
+@pytest.mark.parametrize("bound", ["hinge", "tight"])
+def test_one_component_is_the_plain_trainer(bound):
+    """The objective of components that are all alike but for one that never leads is the plain one's."""
+    data = two_kinds(n=120)
+    plain = replace(data, rows=data.rows.with_bias(1.0))
+    loss = make_loss("ap")
+    settings = StructuredSettings(epsilon=1e-6, bound=bound)
+    (alone,) = train_path(plain, loss, settings, [20.0], Watch())
+    several = with_components(plain, 2)
+    w = np.concatenate([alone.w, np.zeros(6)])
+    w[-1] = -1e3
+    risk, of_rows = (
+        risk_of(several, loss, make_oracle("auto", loss)),
+        make_risk(plain.rows, plain.target.relevant, loss, make_oracle("auto", loss)),
+    )
+    one = of_rows.tangent(of_rows.scores(alone.w), np.empty(of_rows.n_scores)).value
+    assert risk.tangent(risk.scores(w), np.empty(risk.n_scores)).value == pytest.approx(one, rel=1e-12)
+
+
+def test_grades_queries_and_weights_of_queries():
+    rng = np.random.default_rng(4)
+    grades = rng.integers(0, 4, size=240).astype(float)
+    X = rng.normal(size=(240, 4))
+    kind = rng.integers(2, size=240)
+    X[np.arange(240), kind] += 1.5 * grades
+    data = TrainingSet(
+        Rows(X),
+        Target(Labels(), grades > 0, grades),
+        queries=np.repeat(np.arange(12), 20),
+        query_weights={0: 3.0, 11: 0.0},
+    )
+    for bound in ("hinge", "tight"):
+        result = outcome(data, "ndcg", bound=bound)
+        assert (result.state, result.queries) == ("converged", 11)
+        scores = scores_of(data.rows, result.w)
+        assert np.corrcoef(scores, grades)[0, 1] > 0.6
+
+
+def test_paths_of_C_seeds_and_threads():
+    data = two_kinds()
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(components=2, C=(1.0, 10.0, Multiple(1.0)), bound="tight"))
+    path = list(trainer.train(data, Watch()))
+    assert [one.C for one in path][:2] == [1.0, 10.0]
+    again = list(trainer.train(replace(data, rows=data.rows.with_threads(2)), Watch()))
+    for one, other in zip(path, again, strict=True):
+        np.testing.assert_array_equal(one.w, other.w)
+        alone = outcome(data, C=(one.C,), bound="tight")
+        # From the C before there is one more start, and one clustering fewer.
+        assert one.certificate.primal <= alone.certificate.primal * 1.02
+
+
+def test_starts_from_models():
+    data = two_kinds()
+    trained = outcome(data, bound="tight", C=(100.0,))
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(components=2, bound="tight", C=(100.0,)))
+    (again,) = trainer.train(data, Watch(), start=trained.w)
+    assert again.certificate.primal <= trained.certificate.primal * (1.0 + 1e-9)
+    (linear,) = StructuredSVMTrainer("ap", StructuredSettings(bound="tight", C=(100.0,))).train(data, Watch())
+    (from_linear,) = trainer.train(data, Watch(), start=linear.w)
+    assert average_precision(data, from_linear) > average_precision(data, linear) + 0.1
+    # The weights of the model are those of a component, but for their length.
+    several = with_components(data, 2)
+    first = weights_and_constants(several, start_from(several, linear.w, 0))[0, :-1]
+    assert float(first @ linear.w) == pytest.approx(np.linalg.norm(first) * np.linalg.norm(linear.w))
+
+
+def test_fewer_positives_than_components():
+    data = two_kinds(n=60)
+    data = replace(data, target=Target(Labels(), np.arange(60) < 2))
+    result = outcome(data, components=5, bound="tight")
+    assert result.w.shape == (5, 6)
+    assert np.isfinite(result.w).all()
+
+
+def test_the_constant_feature_has_the_size_of_the_others():
+    data = two_kinds()
+    small = TrainingSet(Rows(1e-3 * data.rows.in_memory().matrix), data.target)
+    one, other = (outcome(one, bound="tight") for one in (data, small))
+    np.testing.assert_allclose(other.C, 1e6 * one.C)
+    np.testing.assert_allclose(scores_of(small.rows, other.w) / 1e3, scores_of(data.rows, one.w) / 1e3, rtol=1e-3)
+
+
+def test_time_runs_out():
+    result = outcome(two_kinds(), bound="tight", time_limit=0.0)
+    assert (result.state, result.as_asked) == ("time limit", False)
+    assert np.isfinite(result.w).all()
+
+
+def test_being_stopped():
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(components=2, bound="tight"))
+    (result,) = trainer.train(two_kinds(), Watch(should_stop=lambda: True))
+    assert result.interrupted
+
+
+@pytest.mark.parametrize(
+    ("loss", "settings", "message"),
+    [
+        ("ap", {"components": 2, "latent": True}, "--latent"),
+        ("ap", {"components": 2, "oracle": "appx"}, "--oracle appx"),
+    ],
+)
+def test_what_does_not_go_together(loss, settings, message):
+    with pytest.raises(SettingsError, match=message):
+        StructuredSVMTrainer(loss, StructuredSettings(**settings))
+
+
+@pytest.mark.parametrize("components", [0, 65, -1])
+def test_how_many_there_may_be(components):
+    with pytest.raises(SettingsError, match="components"):
+        StructuredSVMTrainer("ap", StructuredSettings(components=components))
