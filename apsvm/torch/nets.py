@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from apsvm.data.rows import Rows
-from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses, break_even_intercept
+from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import ByQuery
 from apsvm.model import Ranker
@@ -44,6 +42,7 @@ class _NetEstimator(ByQuery):
     features: ClassVar[str] = "linear"
     warm_start: ClassVar[bool] = False
     n_jobs: ClassVar[None] = None
+    fit_intercept: ClassVar[bool] = True
 
     net_: Net
     best_epoch_: int
@@ -79,7 +78,7 @@ class _NetEstimator(ByQuery):
         plan, rows = fit.trainer, data.rows
         assert isinstance(plan, NetTrainer)
         assert isinstance(rows, Rows)
-        constant = 0.0 if plan.net_loss.is_bce else self._free_constant_of(model.net.scores(rows), data)
+        constant = 0.0 if plan.net_loss.is_bce else self._free_constant(data, model.net.scores(rows))
         *layers, last = model.net.layers
         net = Net((*layers, Layer(last.weights, last.bias + constant)))
         return replace(model, net=net, header=self._header_of(model.header, counted))
@@ -87,10 +86,6 @@ class _NetEstimator(ByQuery):
     def _judge(self) -> AnyTrainer | None:
         """A model's header may name a module that no name makes."""
         return None if isinstance(self.loss, str) and "Loss(" in self.loss else super()._judge()
-
-    def _free_constant_of(self, scores: NDArray[np.float64], data: TrainingSet) -> float:
-        """The constant where the loss does not depend on it."""
-        return 0.0
 
     def _keep(self, model: NetRanker) -> None:  # type: ignore[override]
         self._header = header = model.header
@@ -113,10 +108,10 @@ class _NetEstimator(ByQuery):
 
 def _as_text(hidden: object) -> str:
     """The setting for the parameter ``hidden``. Raises TypeError."""
-    units = [hidden] if isinstance(hidden, Integral) else hidden
+    units = [hidden] if isinstance(hidden, int | np.integer) else hidden
     if isinstance(units, str) or not isinstance(units, Sequence | np.ndarray):
         raise TypeError(f"hidden is a number of units, or several, one a layer, found {hidden!r}")
-    if not all(isinstance(number, Integral) and int(number) > 0 for number in units):
+    if not all(isinstance(number, int | np.integer) and number is not True and number > 0 for number in units):
         raise ValueError(f"hidden: the units of a layer are whole numbers above 0, found {hidden!r}")
     return ",".join(map(str, units)) or "0"
 
@@ -199,10 +194,6 @@ class RankNetClassifier(_NetEstimator, TwoClasses):
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
-
-    def _free_constant_of(self, scores: NDArray[np.float64], data: TrainingSet) -> float:
-        """As many training rows score above 0 as are positive."""
-        return break_even_intercept(scores, data.target.relevant)
 
 
 class RankNetRanker(_NetEstimator, RankerOfNumbers):

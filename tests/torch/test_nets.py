@@ -228,6 +228,7 @@ def test_estimators_by_name(crossed):
         ({"loss": "ramp(bce)"}, UnknownNameError, "bce"),
         ({"hidden": "32"}, TypeError, "hidden is a number of units"),
         ({"hidden": (0,)}, ValueError, "above 0"),
+        ({"hidden": True}, ValueError, "whole numbers"),
         ({"hidden": (8, 2.5)}, ValueError, "whole numbers"),
         ({"hidden": 10**6}, SettingsError, "1..65536"),
         ({"epochs": 0}, ValueError, "epochs"),
