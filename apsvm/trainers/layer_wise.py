@@ -84,14 +84,16 @@ def train_layer_wise(
     hidden: Sequence[int],
     values_of_C: Sequence[float],
     watch: Watch,
+    start: Net | None = None,
 ) -> Iterator[TrainedNet]:
-    """Train for one C after another, each from the net of the log loss.
+    """Train for one C after another, each from the same net.
 
     Parameters
     ----------
     data : rows in memory, not scaled: they are standardised here
     settings : all but ``C`` count
     hidden : units of the hidden layers, ≥ 1 each
+    start : where to begin, a net of standardised rows (``NetProblem.inputs``); None: one of the log loss
 
     Raises
     ------
@@ -110,8 +112,9 @@ def train_layer_wise(
         return out_of_time() or watch.should_stop()
 
     spans = Spans()
-    with spans.time("log loss"):
-        start = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
+    if start is None:
+        with spans.time("log loss"):
+            start = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
     for C in values_of_C:
         yield _Descent(problem, settings, watch, C, began, spans.parts).run(start)
         spans = Spans()
