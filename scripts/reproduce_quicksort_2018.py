@@ -315,9 +315,7 @@ def main() -> None:
     print("against the rest:")
     print(describe([result.problem for result in results]))
     print("Section 4.2, detection by latent AP-SVM, is repeated by reproduce_latent_detection.py, on made scenes.")
-    print(
-        "The network of section 4.3 (CIFAR-10) is convolutional; ours have a hidden layer of 16 units, on these features."
-    )
+    print("The network of section 4.3 (CIFAR-10) is convolutional; ours have a hidden layer of 16 units.")
     print("ResNet18_CIFAR10_0 is a network's features of CIFAR-10, kept as they are.")
     for title, found in [
         ("Accuracies of sections 4.1 to 4.3; ours are of linear rankers.", table_of_accuracies(results)),
