@@ -10,7 +10,14 @@ network apart.
 
 Seen (16 units, the default C; mean test AP):
 
-FIGURES
+                 LR    AP-SVM   log loss's network   layer-wise   s, log loss   s, layer-wise
+    mammography  .611   .642          .602              .702          .9            1.3
+    sick         .686   .708          .737              .732         1.0             .3
+    satimage-2   .902   .907          .890              .885          .7             .1
+    pendigits    .957   .953          .983              .983          .9             .2
+
+On mammography it is better in each of the five splits. On the others the network of the log loss is mostly kept, as no
+pass is better on the rows held out, of which 11 (satimage-2) to 39 (mammography) are positive.
 """
 
 from __future__ import annotations
