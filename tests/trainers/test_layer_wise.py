@@ -255,6 +255,7 @@ def test_what_names_no_hidden_layers(text):
         ({"oracle": "appx"}, "does not go with --oracle appx"),
         ({"bound": "tight"}, "does not go with --bound tight"),
         ({"log_ranks": True}, "does not go with --log-ranks"),
+        ({"components": 2}, "does not go with --components"),
     ],
 )
 def test_what_does_not_go_with_it(settings, message):

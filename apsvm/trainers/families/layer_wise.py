@@ -58,6 +58,7 @@ def check_layer_wise(trainer: StructuredSVMTrainer) -> None:
         "--oracle appx": asked.oracle == "appx",
         "--bound tight": asked.bound == "tight",
         "--log-ranks": asked.log_ranks,
+        "--components": asked.components > 1,
     }
     for option, given in refused.items():
         if given:
