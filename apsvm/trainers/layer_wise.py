@@ -31,7 +31,7 @@ from apsvm.solvers.cutting_plane import never
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, TrainingSet, Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings
-from apsvm.trainers.net_problem import NetProblem, log_loss_net
+from apsvm.trainers.net_problem import NetProblem, log_loss_net, outputs_of
 from apsvm.trainers.stage import ConvexPart, Stage
 
 #: D, as a share of C.
@@ -49,7 +49,7 @@ class TrainedNet:
 
     Attributes
     ----------
-    net : for rows as they are
+    net : for rows as they are; C : the weight of the risk
     state : why it ended; as_asked : whether that is what was asked for
     passes : how many shaped the net; 0: it is the log loss's
     risk : of the net, on the rows trained on; started_from : that of the log loss's net
@@ -59,6 +59,7 @@ class TrainedNet:
     """
 
     net: Net
+    C: float
     state: str
     as_asked: bool
     passes: int
@@ -84,14 +85,16 @@ def train_layer_wise(
     hidden: Sequence[int],
     values_of_C: Sequence[float],
     watch: Watch,
+    start: Net | None = None,
 ) -> Iterator[TrainedNet]:
-    """Train for one C after another, each from the net of the log loss.
+    """Train for one C after another, each from the same net.
 
     Parameters
     ----------
     data : rows in memory, not scaled: they are standardised here
     settings : all but ``C`` count
     hidden : units of the hidden layers, ≥ 1 each
+    start : where to begin, a net of standardised rows (``NetProblem.inputs``); None: one of the log loss
 
     Raises
     ------
@@ -110,8 +113,9 @@ def train_layer_wise(
         return out_of_time() or watch.should_stop()
 
     spans = Spans()
-    with spans.time("log loss"):
-        start = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
+    if start is None:
+        with spans.time("log loss"):
+            start = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
     for C in values_of_C:
         yield _Descent(problem, settings, watch, C, began, spans.parts).run(start)
         spans = Spans()
@@ -164,6 +168,7 @@ class _Descent:
         as_asked = self._state is State.CONVERGED
         return TrainedNet(
             net=best.behind(problem.scaling),
+            C=self._C,
             state=ended if as_asked else str(self._state),
             as_asked=as_asked,
             passes=kept,
@@ -244,7 +249,5 @@ def _square(net: Net) -> float:
 
 def _inputs_of(net: Net, at: int, X: NDArray[np.float64]) -> NDArray[np.float64]:
     """What the layer ``at`` sees of the rows X, (n, in + 1), a constant of 1 last."""
-    h = X
-    for layer in net.layers[:at]:
-        h = np.maximum(h @ layer.weights.T + layer.bias, 0.0)
+    h = np.maximum(outputs_of(net.layers[:at], X), 0.0) if at else X
     return np.column_stack([h, np.ones(len(h))])

@@ -27,6 +27,8 @@ HELD_OUT = 0.25
 FEWEST_HELD_OUT = 3
 #: Epochs of the log loss; it ends before where so many in a row have not lowered it by the least.
 MOST_EPOCHS, EPOCHS_OF_PATIENCE, LEAST_OF_AN_EPOCH = 200, 10, 1e-4
+#: Steps of an epoch, where that leaves so many rows for each.
+STEPS_OF_AN_EPOCH, FEWEST_OF_A_STEP, MOST_OF_A_STEP = 20, 16, 200
 #: Values farther from their mean, in deviations, are beyond a net.
 LARGEST = 1e100
 
@@ -79,7 +81,8 @@ class NetProblem:
     def risk_of(self, net: Net) -> float:
         """The risk of a net on the rows to train on."""
         risk, members, _ = self.risk
-        value = risk.tangent(net.scores(Rows(self.inputs))[members], np.empty(members.size)).value
+        scores = outputs_of(net.layers, self.inputs)[:, 0]
+        value = risk.tangent(scores[members], np.empty(members.size)).value
         risk.account()  # nobody's call of the oracle
         return value
 
@@ -90,6 +93,13 @@ class NetProblem:
             return None
         assert isinstance(data.rows, Rows)
         return loss_by_order(self.judge, net.scores(data.rows), data.target, data.queries, data.query_weights)
+
+
+def outputs_of(layers: Sequence[Layer], X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of the last of the layers, (n, out), for the rows X (n, in)."""
+    for number, layer in enumerate(layers):
+        X = (np.maximum(X, 0.0) if number else X) @ layer.weights.T + layer.bias
+    return X
 
 
 def held_out_part(data: TrainingSet, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -118,7 +128,7 @@ def standardised(data: TrainingSet, training: NDArray[np.int64]) -> tuple[NDArra
     matrix, selection = data.rows.in_memory()
     n, d = selection.size, matrix.shape[1]
     if d == 0:
-        raise TrainingError("rows without features are nothing for a network")
+        raise TrainingError("rows without features: a network has nothing to learn from")
     if 4 * 8 * n * d > memory():  # the rows to train on are copied, and again with those held out
         raise TrainingError(f"a network takes rows densely, and {n:,} rows of {d:,} features are too many for that")
     X = matrix[selection]
@@ -151,7 +161,8 @@ def log_loss_net(
     """
     from sklearn.neural_network import MLPClassifier
 
-    net = MLPClassifier(tuple(hidden), random_state=seed)
+    rows_of_a_step = min(max(len(X) // STEPS_OF_AN_EPOCH, FEWEST_OF_A_STEP), MOST_OF_A_STEP)
+    net = MLPClassifier(tuple(hidden), random_state=seed, batch_size=min(rows_of_a_step, len(X)))
     lowest, since = np.inf, 0
     for _ in range(MOST_EPOCHS):
         net.partial_fit(X, relevant, classes=[False, True])

@@ -73,7 +73,12 @@ def test_quicksort_2018(digits, tmp_path):
     assert calls["AP"] == calls["AP_QS"] == calls["AP search+select"] == calls["AP bucket"]
     assert calls["NDCG"] == calls["NDCG_QS"] == calls["NDCG bucket"]
     assert all(" ± " in value for value in found["milliseconds"]["digits"].values())
-    assert len(re.findall(r"^(?:seen|NOT seen) ", text, flags=re.MULTILINE)) == 9
+    of_networks = found["networks, mean over the classes, %"]
+    assert list(of_networks["CIFAR-10 (paper)"].values()) == ["-", "84.22", "85.28", "-", "95.31", "96.14"]
+    assert all(80 < float(value) <= 100 for value in of_networks["digits"].values())
+    times = found["layer-wise training, seconds"]
+    assert all(float(times["digits: calls"][name]) > 0 for name in ("0-1", "AP", "AP_QS", "NDCG", "NDCG_QS"))
+    assert len(re.findall(r"^(?:seen|NOT seen) ", text, flags=re.MULTILINE)) == 12
     names = {path.name for path in (tmp_path / "figures").iterdir()}
     assert names == {
         f"figure-{figure}-{what}-{against}.svg"

@@ -162,6 +162,17 @@ def test_a_path_of_C_starts_each_from_the_same_net():
         np.testing.assert_array_equal(outcome.w.layers[0].weights, outcome_of(rings(0), C=(C,)).w.layers[0].weights)
 
 
+def test_C_is_chosen_by_the_rows_held_out_unless_it_is_named():
+    free = outcome_of(rings(0))
+    values = [100.0, 1000.0, 10000.0]
+    alone = {C: outcome_of(rings(0), C=(C,)).details["loss on rows held out"] for C in values}
+    assert free.details["loss on rows held out"] == min(alone.values())
+    assert alone[free.C] == min(alone.values())
+    assert len(set(alone.values())) > 1
+    assert outcome_of(rings(0), bound="hinge").C == DEFAULT_C
+    assert outcome_of(rings(0), C=(Multiple(3.0),)).C == 3.0 * DEFAULT_C
+
+
 def test_what_is_held_out():
     data = rings(0, n=400)
     training, test = held_out_part(data, 0)
@@ -198,7 +209,7 @@ def test_rows_that_cannot_be_trained_on():
     data = rings(0)
     with pytest.raises(NothingToRankError):
         outcome_of(TrainingSet(data.rows, Target(Labels(), np.zeros(400, dtype=bool))))
-    with pytest.raises(TrainingError, match="rows without features"):
+    with pytest.raises(TrainingError, match="rows without features: a network has nothing"):
         outcome_of(TrainingSet(Rows(np.empty((400, 0))), data.target))
     with pytest.raises(FloatingPointError, match="too large for a network"):
         outcome_of(TrainingSet(Rows(data.rows.in_memory().matrix * 1e200), data.target))
@@ -244,6 +255,7 @@ def test_what_names_no_hidden_layers(text):
         ({"oracle": "appx"}, "does not go with --oracle appx"),
         ({"bound": "tight"}, "does not go with --bound tight"),
         ({"log_ranks": True}, "does not go with --log-ranks"),
+        ({"components": 2}, "does not go with --components"),
     ],
 )
 def test_what_does_not_go_with_it(settings, message):

@@ -5,10 +5,12 @@ Algorithm: ``apsvm.trainers.layer_wise``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from apsvm.solvers.state import State
 from apsvm.trainers.settings import Multiple, SettingsError, resolved
 
 if TYPE_CHECKING:
@@ -18,11 +20,13 @@ if TYPE_CHECKING:
     from apsvm.trainers.layer_wise import TrainedNet
 
 MOST_UNITS, MOST_LAYERS = 4096, 8
-#: What ``-C auto`` is: features are standardised, so that no rule for their scale is needed. On mammography, sick,
-#: satimage-2 and pendigits the best or near it of five values over two decades.
+#: What multiples are of: features are standardised, so that no rule for their scale is needed.
 DEFAULT_C = 1e4
-#: Each is trained from the same net, and only the scale of J changes with C.
-GRID_OF_C = tuple(map(Multiple, (0.1, 1.0, 10.0)))
+AUTO_C: tuple[float | Multiple, ...] = (Multiple(1.0),)
+#: ``-C auto`` with ``--bound auto`` is the best of these on rows held out; where there are none, the first.
+MULTIPLES = (1.0, 0.1, 0.01)
+#: What ``apsvm cv`` tries.
+GRID_OF_C = tuple(map(Multiple, sorted(MULTIPLES)))
 
 
 def hidden_layers(text: str) -> tuple[int, ...]:
@@ -54,6 +58,7 @@ def check_layer_wise(trainer: StructuredSVMTrainer) -> None:
         "--oracle appx": asked.oracle == "appx",
         "--bound tight": asked.bound == "tight",
         "--log-ranks": asked.log_ranks,
+        "--components": asked.components > 1,
     }
     for option, given in refused.items():
         if given:
@@ -65,7 +70,8 @@ def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> 
     from apsvm.trainers.layer_wise import train_layer_wise
 
     asked = trainer.settings
-    values = [resolved(C, DEFAULT_C) for C in asked.C]
+    chooses = asked.bound == "auto" and asked.C == AUTO_C
+    values = [multiple * DEFAULT_C for multiple in MULTIPLES] if chooses else [resolved(C, DEFAULT_C) for C in asked.C]
     watch.log.write(
         "start",
         oracle=asked.oracle,
@@ -75,15 +81,44 @@ def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> 
         seed=asked.seed,
     )
     results = train_layer_wise(data, trainer.loss, asked, hidden_layers(asked.layer_wise), values, watch)
-    for given, C, name, trained in zip(asked.C, values, trainer.names, results, strict=False):
-        yield _outcome(data, trained, replace(asked, C=(given,)), C, name)
+    if chooses:
+        yield _best(data, list(_until_stopped(results)), asked)
+        return
+    for given, name, trained in zip(asked.C, trainer.names, _until_stopped(results), strict=False):
+        yield _outcome(data, trained, replace(asked, C=(given,)), name)
+
+
+def _until_stopped(results: Iterator[TrainedNet]) -> Iterator[TrainedNet]:
+    for trained in results:
+        yield trained
         if not trained.as_asked:
             return
 
 
-def _outcome(data: TrainingSet, trained: TrainedNet, settings: StructuredSettings, C: float, name: str) -> Outcome:
+def _best(data: TrainingSet, results: Sequence[TrainedNet], settings: StructuredSettings) -> Outcome:
+    """The outcome of the network of the lowest loss on the rows held out."""
+    last = results[-1]
+    best = min(results, key=lambda one: math.inf if one.held_out is None else one.held_out)
+    outcome = _outcome(data, best, settings, "")
+    figures = ", ".join(f"{one.C:g}: {one.held_out:.4g}" for one in results if one.held_out is not None)
+    how = f"C = {best.C:g}" + (f", by the loss on rows held out ({figures})" if figures else "")
+    seconds: dict[str, float] = {}
+    for one in results:
+        for part, span in one.spans.items():
+            seconds[part] = seconds.get(part, 0.0) + span.wall_ns / 1e9
+    return replace(
+        outcome,
+        state=outcome.state if last.as_asked else last.state,
+        as_asked=last.as_asked,
+        trouble=last.trouble,
+        interrupted=last.state == State.INTERRUPTED,
+        notes=[how, *outcome.notes],
+        seconds=seconds,
+    )
+
+
+def _outcome(data: TrainingSet, trained: TrainedNet, settings: StructuredSettings, name: str) -> Outcome:
     from apsvm.header import Bounds
-    from apsvm.solvers.state import State
     from apsvm.trainers.base import Outcome
 
     bounds = trained.certificate
@@ -104,7 +139,7 @@ def _outcome(data: TrainingSet, trained: TrainedNet, settings: StructuredSetting
         settings=settings,
         name=name,
         iterations=trained.iterations,
-        C=C,
+        C=trained.C,
         certificate=None
         if bounds is None
         else Bounds(

@@ -117,7 +117,8 @@ class StructuredSettings(Settings):
         metavar="HIDDEN[,HIDDEN…]",
         grid=(),
         help="Train a network with hidden layers of so many rectified linear units, on standardised features: from one "
-        "of the log loss, a layer at a time, each by the exact solver. Passes end when rows held out do no better.",
+        "of the log loss, a layer at a time, each by the exact solver. Passes end when rows held out do no better. "
+        "16x8 is 16,8 where commas part several (apsvm cv), none a linear ranker.",
     )
     components: int = setting(
         1,
@@ -222,12 +223,13 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
 
     @property
     def grid(self) -> Mapping[str, Sequence[Any]]:
-        """Both bounds where there are two."""
+        """Both bounds where there are two; networks only where somebody names their sizes."""
+        tried = {name: values for name, values in super().grid.items() if name != "layer_wise"}
         both = self.loss.over_rankings and not self._approximates
         if "layer_wise" in self.given:
-            return {**super().grid, "bound": ("hinge",), "C": GRID_OF_C}
+            return {**tried, "bound": ("hinge",), "C": GRID_OF_C}
         bounds = ("hinge", "tight") if self.loss.starts_from is None else ("tight",)
-        return {**super().grid, "bound": bounds if both else ("hinge",)}
+        return {**tried, "bound": bounds if both else ("hinge",)}
 
     @property
     def takes_bags(self) -> bool:
