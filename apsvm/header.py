@@ -120,6 +120,7 @@ class Bounds:
     stationary : the bounds are those of a convex majorant of the objective that touches it at w: training on bags and
         the tight bound end at such a point, which need not be the optimum
     loss : whose problem it is, where that is not the model's own loss
+    layer : of a network, from 1: they are those of the last convex problem, in this layer's weights, the others held
     """
 
     primal: float
@@ -131,6 +132,7 @@ class Bounds:
     hinge_objective: float | None = None
     stationary: bool = False
     loss: str | None = None
+    layer: int | None = None
 
     @property
     def reached(self) -> bool:

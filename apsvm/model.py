@@ -2,8 +2,8 @@
 
 ``LinearRanker``: a weight a feature and a constant. ``RankerSet``: one for each of several classes.
 ``ComponentRanker`` and ``ComponentRankerSet`` (``apsvm.model_components``): the best of several weight vectors.
-``ItemRanker`` (``apsvm.model_items``): factors of items, for users known by what they like. The header of a file says
-in ``kind`` which of them it is; without one it is a linear ranker.
+``NetRanker`` (``apsvm.model_net``): dense layers. ``ItemRanker`` (``apsvm.model_items``): factors of items, for users
+known by what they like. The header of a file says in ``kind`` which of them it is; without one it is a linear ranker.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from apsvm.model_file import ModelError as ModelError
 from apsvm.model_items import ItemFactors as ItemFactors
 from apsvm.model_items import ItemRanker as ItemRanker
 from apsvm.model_map import OF_THE_MAP, arrays_of_map, columns_in, map_in, shape_of
+from apsvm.model_net import Net as Net
+from apsvm.model_net import NetRanker as NetRanker
 from apsvm.model_parts import (
     check_labels,
     check_shape,
@@ -260,15 +262,21 @@ class RankerSet:
         )
 
 
-#: A ranker of rows, and a set of such, one a class.
-Ranker: TypeAlias = LinearRanker | ComponentRanker
+#: A ranker of rows that weighs features, any ranker of rows, and a set of such, one a class.
+AdditiveRanker: TypeAlias = LinearRanker | ComponentRanker
+Ranker: TypeAlias = AdditiveRanker | NetRanker
 AnyRankerSet: TypeAlias = RankerSet | ComponentRankerSet
 Model: TypeAlias = Ranker | AnyRankerSet | ItemRanker
 _Kind: TypeAlias = (
-    type[LinearRanker] | type[ComponentRanker] | type[RankerSet] | type[ComponentRankerSet] | type[ItemRanker]
+    type[LinearRanker]
+    | type[ComponentRanker]
+    | type[NetRanker]
+    | type[RankerSet]
+    | type[ComponentRankerSet]
+    | type[ItemRanker]
 )
 _KINDS: dict[str, _Kind] = {
-    kind.kind: kind for kind in (LinearRanker, ItemRanker, RankerSet, ComponentRanker, ComponentRankerSet)
+    kind.kind: kind for kind in (LinearRanker, ItemRanker, RankerSet, NetRanker, ComponentRanker, ComponentRankerSet)
 }
 
 
@@ -309,8 +317,9 @@ def _shown(path: str | os.PathLike[str]) -> str:
 def _parse(content: bytes) -> Model:
     header, arrays = unsealed(content)
     kind = _kind_of(header)
-    if [name for name in arrays if not name.startswith(OF_THE_MAP)] != list(kind.arrays):
-        expected = ", ".join(member_names(kind.arrays))
+    names = NetRanker.arrays_in(header) if issubclass(kind, NetRanker) else kind.arrays
+    if [name for name in arrays if not name.startswith(OF_THE_MAP)] != list(names):
+        expected = ", ".join(member_names(names))
         raise ModelError(f"expected the members {expected}, found {', '.join(member_names(arrays))}")
     return kind.from_parts(header, arrays)
 

@@ -19,7 +19,7 @@ from apsvm.model_file import ModelError
 from apsvm.types import JsonDict, JsonObject, Matrix
 
 #: What stands in a file's header beside the fields of ``apsvm.header.Header``: the shape of the model itself.
-_OF_THE_MODEL = ("kind", "width", "columns", "intercept", "factors", "components")
+_OF_THE_MODEL = ("kind", "width", "columns", "intercept", "factors", "units", "components")
 
 
 def header_in(content: JsonObject) -> Header:

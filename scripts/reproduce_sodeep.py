@@ -115,8 +115,8 @@ def train(architecture: str, seconds: float) -> Trained:
     return Trained(training.sorter.freeze(), training.seen, time.process_time() - began, curve)
 
 
-def quality_row(name: str, sorter: Sorter, seen: int, seconds: float, lists: int) -> list[str]:
-    quality = judge_sorter(sorter, LENGTH, lists=lists)
+def quality_row(name: str, sorter: Sorter, seen: int, seconds: float, given: argparse.Namespace) -> list[str]:
+    quality = judge_sorter(sorter, LENGTH, lists=given.lists, climb_steps=3 if given.quick else None)
     parameters = sum(parameter.numel() for parameter in sorter.parameters())
     return [
         name, f"{parameters:,}", f"{seen:,}", f"{seconds:.0f}", f"{quality.l1:.4f}", f"{quality.climb:.3f}",
@@ -124,10 +124,10 @@ def quality_row(name: str, sorter: Sorter, seen: int, seconds: float, lists: int
     ]  # fmt: skip
 
 
-def table_1(trained: Mapping[str, Trained], lists: int) -> str:
-    rows = [quality_row(name, make_sorter(name), 0, 0, lists) for name in UNTRAINED]
-    rows += [quality_row(name, one.sorter, one.seen, one.seconds, lists) for name, one in trained.items()]
-    rows.append(quality_row("attention, as shipped", load_sorter("attention"), 0, 0, lists))
+def table_1(trained: Mapping[str, Trained], given: argparse.Namespace) -> str:
+    rows = [quality_row(name, make_sorter(name), 0, 0, given) for name in UNTRAINED]
+    rows += [quality_row(name, one.sorter, one.seen, one.seconds, given) for name, one in trained.items()]
+    rows.append(quality_row("attention, as shipped", load_sorter("attention"), 0, 0, given))
     heading = ["sorter", "parameters", "lists seen", "seconds", "L1", "climb", "ms a list", "the paper's L1"]
     return f"{table(heading, rows)}\n\n{curves(trained)}"
 
@@ -142,9 +142,9 @@ def curves(trained: Mapping[str, Trained]) -> str:
     return table(["L1 in training, after", *(f"{at}/5 of it" for at in fifths)], rows)
 
 
-def figure_4(seconds: float, lists: int) -> tuple[str, dict[str, Trained]]:
-    trained = {f"cnn({depth})": train(f"cnn({depth})", seconds) for depth in DEPTHS}
-    rows = [quality_row(name, one.sorter, one.seen, one.seconds, lists) for name, one in trained.items()]
+def figure_4(given: argparse.Namespace) -> tuple[str, dict[str, Trained]]:
+    trained = {f"cnn({depth})": train(f"cnn({depth})", given.seconds / 2) for depth in DEPTHS}
+    rows = [quality_row(name, one.sorter, one.seen, one.seconds, given) for name, one in trained.items()]
     heading = ["depth", "parameters", "lists seen", "seconds", "L1", "climb", "ms a list", "the paper's L1"]
     return table(heading, rows), trained
 
@@ -231,9 +231,9 @@ def sorter_parts(given: argparse.Namespace) -> None:
     needed = {"table-1", "figure-5", "figure-6"} & set(given.parts)
     trained = {name: train(name, given.seconds) for name in FAMILIES} if needed else {}
     if "table-1" in given.parts:
-        print(f"\nTable 1: sorters of lists of {LENGTH}\n\n{table_1(trained, given.lists)}", flush=True)
+        print(f"\nTable 1: sorters of lists of {LENGTH}\n\n{table_1(trained, given)}", flush=True)
     if "figure-4" in given.parts:
-        text, by_depth = figure_4(given.seconds / 2, given.lists)
+        text, by_depth = figure_4(given)
         print(f"\nFigure 4: the depth of the CNN; the paper's levels off at 8\n\n{text}", flush=True)
         lines = {name: tuple(zip(*one.curve, strict=True)) for name, one in by_depth.items() if one.curve}
         save(given, "figure-4", Curves(lines, ("seconds", "L1 of a batch"), logarithmic=True))

@@ -12,7 +12,7 @@ from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
 from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
-    from apsvm.model import LinearRanker, Model, Ranker, RankerSet
+    from apsvm.model import AdditiveRanker, LinearRanker, Model, RankerSet
 
 
 @click.command()
@@ -118,7 +118,7 @@ def _json(stored: Model, positive_label: float | None, name: str) -> str:
     return json.dumps(content, allow_nan=False, indent=1, ensure_ascii=False) + "\n"
 
 
-def _weights(ranker: Ranker) -> JsonDict:
+def _weights(ranker: AdditiveRanker) -> JsonDict:
     """What the columns are weighed by."""
     from apsvm.model import ComponentRanker
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.header import Data, Features, Header
-    from apsvm.model import AnyRankerSet, Model
+    from apsvm.model import AnyRankerSet, Model, NetRanker
 
 #: The width of the names at the left, and of the lines.
 LEFT, WIDTH = 13, 100
@@ -45,7 +45,7 @@ def info(model: str, as_json: bool) -> None:
 
 
 def _as_json(model: Model) -> JsonDict:
-    from apsvm.model import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker
+    from apsvm.model import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, NetRanker
 
     content: JsonDict = {**model.header.to_json(), "kind": model.kind, "width": model.width}
     if not isinstance(model, ItemRanker) and model.feature_map is not None:
@@ -61,6 +61,8 @@ def _as_json(model: Model) -> JsonDict:
         content["components"] = [{"intercept": constant, "weights": _weights(coef)} for constant, coef in parts]
     elif isinstance(model, LinearRanker):
         content |= {"intercept": model.intercept, "weights": _weights(model.coef)}
+    elif isinstance(model, NetRanker):
+        content |= {"units": model.net.units, "weights": _weights(*(layer.weights for layer in model.net.layers))}
     else:
         factors = model.factors
         content["factors"] = factors.input.shape[1]
@@ -77,7 +79,7 @@ def _weights(*arrays: NDArray[np.floating]) -> JsonDict:
 
 def _described(model: Model) -> Iterator[tuple[str, str]]:
     """Names and texts, grouped: what it is, what it was trained for, how that ended, of what."""
-    from apsvm.model import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker
+    from apsvm.model import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, NetRanker
     from apsvm.report.words import certificate, meaning
 
     header = model.header
@@ -89,6 +91,9 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     if isinstance(model, ItemRanker):
         first = 0 if header.features.zero_based else 1
         yield "items", f"{model.width:,}, counted from {first}; {model.factors.input.shape[1]} factors each"
+    elif isinstance(model, NetRanker):
+        yield "features", _features(header.features, model.width, model.net.columns)
+        yield "layers", _layers_in_words(model)
     else:
         yield "features", _features(header.features, model.width, model.coef.shape[-1])
     if isinstance(model, LinearRanker):
@@ -131,6 +136,13 @@ def _features(features: Features, width: int, columns: int) -> str:
     if features.names is not None:
         text += f": {', '.join(features.names)}"
     return text
+
+
+def _layers_in_words(ranker: NetRanker) -> str:
+    *hidden, _ = ranker.net.units
+    weights = _weights(*(layer.weights for layer in ranker.net.layers))
+    units = f"hidden ones of {', '.join(map(str, hidden))} rectified linear units; " if hidden else "no hidden one; "
+    return f"{units}{weights['nonzero']:,} weights are not zero, norm {weights['norm']:.6g}"
 
 
 def _weights_in_words(coef: NDArray[np.float64], intercept: float) -> str:

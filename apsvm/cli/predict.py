@@ -17,7 +17,7 @@ from apsvm.types import Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.additive import Contributions
-    from apsvm.model import AnyRankerSet, Ranker
+    from apsvm.model import AdditiveRanker, AnyRankerSet, Ranker
 
 
 #: Features that a bare --explain lists.
@@ -102,7 +102,7 @@ def predict(
     as item:score, best first.
     """
     from apsvm.files import check_writable, write_whole
-    from apsvm.model import AnyRankerSet, ItemRanker, Ranker
+    from apsvm.model import AdditiveRanker, AnyRankerSet, ItemRanker
 
     if data == "-" and model == "-":
         raise click.UsageError("DATA and MODEL cannot both be standard input")
@@ -114,8 +114,8 @@ def predict(
         raise click.UsageError(f"--header names the classes, and {model} is {ranker.what}")
     if top is not None and not isinstance(ranker, ItemRanker):
         raise click.UsageError(f"--top is for a model of items, and {model} is {ranker.what}")
-    if explain is not None and not isinstance(ranker, Ranker):
-        raise click.UsageError(f"--explain is for a model of one ranker, and {model} is {ranker.what}")
+    if explain is not None and not isinstance(ranker, AdditiveRanker):
+        raise click.UsageError(f"--explain is for a model of one linear ranker, and {model} is {ranker.what}")
     output = BagOutput(instances=instances, which=which, boxes=boxes, detections=detections, nms=nms)
     if isinstance(ranker, ItemRanker):
         lines = list(best_items(ranker, data, read, top or TOP, ignore_unknown=ignore_unknown))
@@ -145,7 +145,7 @@ def _lines(
 ) -> list[str]:
     """A line for each row that the model ranks, or for each bag."""
     from apsvm.data.dataset import shown_label
-    from apsvm.model import AnyRankerSet
+    from apsvm.model import AdditiveRanker, AnyRankerSet
 
     rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
     if isinstance(ranker, AnyRankerSet):
@@ -155,12 +155,13 @@ def _lines(
     if which and rows.deciding is not None:
         lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]
     if explain is not None:
+        assert isinstance(ranker, AdditiveRanker)  # checked
         explained = _explained(ranker, rows.X, explain, model)
         lines = ["\t".join([line, *parts]) for line, parts in zip(lines, explained, strict=True)]
     return lines
 
 
-def _explained(ranker: Ranker, X: Matrix, most: int, model: str) -> Iterator[list[str]]:
+def _explained(ranker: AdditiveRanker, X: Matrix, most: int, model: str) -> Iterator[list[str]]:
     """For each row what the features gave to its score, as name=value, at most so many; those that gave nothing are
     left out. Of several components the leading one's, and first which that is, as component=h, h from 1."""
     import numpy as np

@@ -38,7 +38,7 @@ class BagOutput:
 
     def check(self, model: Ranker | AnyRankerSet, path: str) -> None:
         """Ends the command where the options do not go with each other or with the model of the file ``path``."""
-        from apsvm.model import Ranker
+        from apsvm.model import AnyRankerSet
 
         asked = [
             flag
@@ -47,7 +47,7 @@ class BagOutput:
         ]
         if asked and not model.header.latent:
             raise click.UsageError(f"{asked[0]} is for a model of bags by their best rows (--latent): {path} is none")
-        if self.which and not isinstance(model, Ranker):
+        if self.which and isinstance(model, AnyRankerSet):
             raise click.UsageError("--which is for a model of one ranker: of several each has its own deciding row")
         if (self.boxes is None) != (self.detections is None):
             raise click.UsageError(
@@ -121,9 +121,9 @@ def _kept(
 
 def _class_names(model: Ranker | AnyRankerSet) -> list[str]:
     from apsvm.data.dataset import shown_label
-    from apsvm.model import Ranker
+    from apsvm.model import AnyRankerSet
 
-    if not isinstance(model, Ranker):
+    if isinstance(model, AnyRankerSet):
         return [shown_label(label) for label in model.classes.tolist()]
     positive = model.header.labels.positive
     return ["1" if positive is None else shown_label(positive)]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.dataset import Dataset
-    from apsvm.model import AnyRankerSet, LinearRanker, Model, Ranker
+    from apsvm.model import AdditiveRanker, AnyRankerSet, LinearRanker, Model, Ranker
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -164,12 +164,12 @@ def read_any_model(path: str) -> Model:
         return load_any_model(path)
 
 
-def one_ranker(model: Model, label: float | None, path: str) -> Ranker:
+def one_ranker(model: Model, label: float | None, path: str) -> AdditiveRanker:
     """The ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
     from apsvm.data.dataset import shown_label
-    from apsvm.model import AnyRankerSet, LinearRanker, Ranker
+    from apsvm.model import AdditiveRanker, AnyRankerSet, LinearRanker
 
-    if isinstance(model, Ranker):
+    if isinstance(model, AdditiveRanker):
         return model
     if not isinstance(model, AnyRankerSet):
         raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {model.what}")

@@ -94,7 +94,9 @@ def score_data(
     from apsvm.model import AnyRankerSet
 
     rankers = {
-        path: model if options.positive_label is None else one_ranker(model, options.positive_label, path)
+        path: one_ranker(model, options.positive_label, path)
+        if isinstance(model, AnyRankerSet) and options.positive_label is not None
+        else model
         for path, model in models.items()
     }
     dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown)

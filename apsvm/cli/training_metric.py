@@ -46,12 +46,12 @@ def of_training_rows(dataset: Dataset, model: Ranker | AnyRankerSet) -> Evaluati
     from apsvm.metrics import trained_metric
     from apsvm.metrics.classes import evaluate_classes
     from apsvm.metrics.evaluate import evaluate
-    from apsvm.model import Ranker
+    from apsvm.model import AnyRankerSet
     from apsvm.model_bags import ranked
 
     metric = trained_metric(model.header.metric)
     dataset, scores = ranked(model, dataset)
-    if not isinstance(model, Ranker):
+    if isinstance(model, AnyRankerSet):
         labels = np.stack([dataset.have(label) for label in model.classes], axis=1)
         return evaluate_classes([metric, "AP"], scores, labels, model.classes, groups=dataset.groups)
     target = recall(dataset, model.header.labels)

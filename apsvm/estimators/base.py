@@ -27,7 +27,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from threadpoolctl import threadpool_limits
 
 from apsvm.data.bags import Bags
-from apsvm.data.component_rows import scores_of
+from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.dataset import Dataset
 from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
@@ -38,7 +38,7 @@ from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.header import Header, parse_pool
-from apsvm.model import ComponentRanker, LinearRanker, ModelError, Ranker
+from apsvm.model import AdditiveRanker, ComponentRanker, LinearRanker, ModelError
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit, installed
 from apsvm.trainers.settings import Settings
@@ -88,7 +88,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         check_is_fitted(self)
         return self._as_decided(self._scores(validate_data(self, X, reset=False, **FEATURES)))
 
-    def to_model(self) -> Ranker:
+    def to_model(self) -> AdditiveRanker:
         """The model, to be saved (``.save(path)``) and used by ``apsvm predict`` and ``apsvm eval``."""
         check_is_fitted(self)
         if np.size(self.intercept_) > 1:
@@ -98,7 +98,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return LinearRanker(coef.copy(), constant, self._header, self.feature_map_)
 
     @classmethod
-    def from_model(cls, model: Ranker) -> Self:
+    def from_model(cls, model: AdditiveRanker) -> Self:
         """An estimator that scores as ``model`` (``apsvm.load_model``) does, with its parameters as far as its header
         tells them.
 
@@ -208,10 +208,10 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
                 logger.warning("%s: %s", type(self).__name__, text)
             *_, outcome = fit.outcomes(Watch(progress=_tell, remark=logger.info), start, data)
         model = fit.model(outcome)
-        assert isinstance(model, Ranker)
+        assert isinstance(model, AdditiveRanker)
         assert isinstance(outcome.w, np.ndarray)
         if fit.features.bias is None:
-            scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of(data.rows, outcome.w)
+            scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of_weights(data.rows, outcome.w)
             model = at_level(model, self._free_constant(data, scores))
         self._keep(replace(model, header=self._header_of(model.header, counted)))
         if not outcome.as_asked:
@@ -344,7 +344,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             raise TypeError(f"features is the name of a feature map, found {self.features!r}")
         return str(parsed(self.features))
 
-    def _keep(self, model: Ranker) -> None:
+    def _keep(self, model: AdditiveRanker) -> None:
         """The fitted attributes, of a fit or of a model."""
         self._header = header = model.header
         self.feature_map_ = model.feature_map
@@ -360,7 +360,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             self._set_weights(model.coef, model.intercept)
 
     @classmethod
-    def _of_model(cls, model: Ranker, parameters: JsonObject) -> Self:
+    def _of_model(cls, model: AdditiveRanker, parameters: JsonObject) -> Self:
         """``from_model``, with ``parameters`` in the place of those of the header."""
         header = model.header
         if not cls._trains(header):
@@ -386,7 +386,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return parameters_of(header.settings, cls._trainer.Settings, cls._renamed)
 
     @classmethod
-    def _parameters(cls, model: Ranker) -> JsonDict:
+    def _parameters(cls, model: AdditiveRanker) -> JsonDict:
         """The parameters that a model tells, and others perhaps."""
         header = model.header
         parameters = cls._parameters_trained(header)
@@ -458,12 +458,12 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         )
 
 
-def level_of(ranker: Ranker) -> float:
+def level_of(ranker: AdditiveRanker) -> float:
     """What can be added to every score: a linear ranker's constant; components' are not one."""
     return ranker.intercept if isinstance(ranker, LinearRanker) else 0.0
 
 
-def at_level(ranker: Ranker, level: float) -> Ranker:
+def at_level(ranker: AdditiveRanker, level: float) -> AdditiveRanker:
     """The ranker with another ``level_of``."""
     if isinstance(ranker, LinearRanker):
         return replace(ranker, intercept=level)

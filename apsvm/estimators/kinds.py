@@ -22,7 +22,7 @@ from apsvm.data.labels import Target, again, of_numbers, of_two
 from apsvm.estimators.base import FEATURES, LinearEstimator, logger
 from apsvm.estimators.parameters import check_number
 from apsvm.header import Header, Json
-from apsvm.model import Ranker
+from apsvm.model import AdditiveRanker
 from apsvm.trainers.base import AnyTrainer, TrainingSet
 from apsvm.trainers.settings import Range
 from apsvm.types import Column, JsonDict, Matrix
@@ -155,7 +155,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         self.classes_, self.pos_label_ = np.sort(pair), pair.tolist()[1]
 
     @classmethod
-    def _parameters(cls, model: Ranker) -> JsonDict:
+    def _parameters(cls, model: AdditiveRanker) -> JsonDict:
         negative, positive = _classes_of(model.header).tolist()
         named = {"pos_label": positive} if positive < negative else {}
         return {**super()._parameters(model), **named}

@@ -23,7 +23,7 @@ from apsvm.estimators.signatures import ByQuery
 from apsvm.header import Header
 from apsvm.metrics.base import Metric
 from apsvm.metrics.evaluate import evaluate, parse_metrics
-from apsvm.model import Ranker
+from apsvm.model import AdditiveRanker
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.types import Column, JsonDict, Matrix
@@ -116,7 +116,7 @@ class _Portfolio(ByQuery):
             chosen = search.choose(candidates)
             refit = search.refit(chosen, len(candidates), jobs)
         assert refit is not None  # nobody stops it
-        assert isinstance(refit.model, Ranker)
+        assert isinstance(refit.model, AdditiveRanker)
         self.cv_results_ = [*_screened(whole), *_compared(search, candidates)]
         model = refit.model
         header = self._header_of(model.header, self._counted(X, qid, None, by_query=True))
@@ -147,7 +147,7 @@ class _Portfolio(ByQuery):
         """The labels as the trainers get them."""
         raise NotImplementedError
 
-    def _constant(self, model: Ranker, X: Matrix, target: Target) -> float:
+    def _constant(self, model: AdditiveRanker, X: Matrix, target: Target) -> float:
         return 0.0
 
     def _score(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> float:
@@ -257,7 +257,7 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
         """Trainers got 1 and 0."""
         return replace(super()._described(header), labels=of_two(self._negative_first, self._negative_first).labels)
 
-    def _constant(self, model: Ranker, X: Matrix, target: Target) -> float:
+    def _constant(self, model: AdditiveRanker, X: Matrix, target: Target) -> float:
         return break_even_intercept(model.score(X) - level_of(model), target.relevant)
 
 

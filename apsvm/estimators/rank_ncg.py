@@ -16,7 +16,7 @@ from apsvm.estimators.parameters import in_words_of_python
 from apsvm.estimators.signatures import ByQuery
 from apsvm.header import Header, Json
 from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
-from apsvm.model import Ranker
+from apsvm.model import AdditiveRanker
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.families.rank_ncg import NAMED_GRAPHS, RankNCGSettings
 from apsvm.trainers.families.rank_ncg import RankNCGTrainer as Trainer
@@ -165,7 +165,7 @@ class RankNCG(ByQuery, RankerOfNumbers):
         self.n_pairs_ = header.data.counts.get("pairs", 0)
 
     @classmethod
-    def _parameters(cls, model: Ranker) -> JsonDict:
+    def _parameters(cls, model: AdditiveRanker) -> JsonDict:
         parameters = super()._parameters(model)
         edges: Any = model.header.details.get("edges")
         if edges is not None:

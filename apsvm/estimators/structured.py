@@ -12,7 +12,7 @@ from apsvm.estimators.parameters import check_number
 from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import WeightedBags
 from apsvm.header import Bounds, Header
-from apsvm.model import Ranker
+from apsvm.model import AdditiveRanker
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.settings import Range
@@ -93,7 +93,7 @@ class _Structured(WeightedBags, TakesLoss):
         return value if self.fit_intercept and not _level_is_free(plan) else None
 
     @classmethod
-    def _parameters(cls, model: Ranker) -> JsonDict:
+    def _parameters(cls, model: AdditiveRanker) -> JsonDict:
         header = model.header
         parameters = super()._parameters(model)
         if header.C is not None:

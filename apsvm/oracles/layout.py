@@ -78,6 +78,12 @@ class Queries:
         """(q,) int64: where each query begins."""
         return np.cumsum(self.n_pos + self.n_neg) - self.n_pos - self.n_neg
 
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """(n,) bool: which of the rows are positives; with levels, of the lowest one."""
+        counts = np.column_stack([self.n_pos, self.n_neg]).ravel()
+        return np.repeat(np.tile([True, False], self.n_pos.size), counts)
+
     def of(self, which: NDArray[np.int64]) -> Queries:
         """The queries ``which`` (m,) int64, ascending, with the rows of these alone; ranking losses only."""
         levels = self.levels
@@ -111,6 +117,17 @@ class Layout:
     members: NDArray[np.int64]
     queries: Queries
     queries_skipped: int
+
+    def levels_apart(self) -> Layout:
+        """The same with each level of grades as a query of its own, in which a row between the grades is a positive of
+        one level and a negative of another."""
+        if self.queries.levels is None:
+            return self
+        tasks = self.queries.tasks
+        sizes = tasks.n_pos + tasks.n_neg
+        places = np.arange(int(sizes.sum())) + np.repeat(tasks.first - (np.cumsum(sizes) - sizes), sizes)
+        apart = Queries(tasks.n_pos, tasks.n_neg, tasks.weights)
+        return Layout(self.members[places], apart, self.queries_skipped)
 
 
 def lay_out(

@@ -11,13 +11,14 @@ from apsvm.data.dataset import DataError
 from apsvm.header import Header
 from apsvm.metrics.curves import mean_curve
 from apsvm.metrics.evaluate import Evaluation
-from apsvm.model import ItemRanker
+from apsvm.model import ItemRanker, NetRanker
 from apsvm.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.report.components import components_of
 from apsvm.report.judging import (
     MOST_FEATURES,
     evaluated,
     figure,
+    layers_of,
     metrics_of,
     most_violating,
     shapes_of,
@@ -57,7 +58,7 @@ def report(run: Run) -> str:
 
 
 def judged_rankers(run: Run) -> tuple[list[JudgedRanker], list[str]]:
-    """Every linear ranker on the rows, and why some cannot be judged."""
+    """Every ranker on the rows, and why some cannot be judged."""
     judged: list[JudgedRanker] = []
     failures: list[str] = []
     if run.dataset is None:
@@ -213,6 +214,8 @@ def _weights_alone(run: Run) -> Markup:
         if isinstance(finished.model, ItemRanker):
             continue
         for title, ranker in list(finished.rankers())[:MOST_PARTS]:
+            if isinstance(ranker, NetRanker):
+                return layers_of(ranker)
             names, parts = ranker.columns(), linear_parts(ranker)
             for h, part in enumerate(parts, start=1):
                 heading = ", ".join([*([title] if title else []), *([f"component {h}"] if len(parts) > 1 else [])])

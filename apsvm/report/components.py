@@ -31,7 +31,7 @@ def components_of(part: JudgedRanker) -> Markup:
         "several kinds, a component stands for one of them. At the top are as many rows as are positive."
     )
     content: list[object] = [element("p", explanation), table(["component", *counts, "constant"], rows)]
-    for h, result in enumerate(weights(part), start=1):
+    for h, result in enumerate(weights(ranker, part), start=1):
         content += [element("h3", f"Component {h}: the largest weights, by contribution")]
         content.append(_largest(result, ranker.columns()))
     return section("Components", *content)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset, shown_label
 from apsvm.metrics.evaluate import Evaluation
-from apsvm.model import LinearRanker
+from apsvm.model import LinearRanker, NetRanker
 from apsvm.pictures.histogram import Histogram
 from apsvm.pictures.precision_recall import Curve, PrecisionRecall
 from apsvm.pictures.shapes import Shapes
@@ -163,11 +163,14 @@ def figure(value: float | None) -> str:
 
 
 def weights_of(part: JudgedRanker) -> Markup:
-    """The largest weights; nothing of a ranker of several components (``report.components``)."""
-    if not isinstance(part.ranker, LinearRanker):
+    """Of a linear ranker; of a net the sizes of its layers; nothing of several components (``report.components``)."""
+    ranker = part.ranker
+    if isinstance(ranker, NetRanker):
+        return layers_of(ranker)
+    if not isinstance(ranker, LinearRanker):
         return Markup("")
-    (result,) = weights(part)
-    base, names = 0 if part.ranker.zero_based else 1, part.ranker.columns()
+    (result,) = weights(ranker, part)
+    base, names = 0 if ranker.zero_based else 1, ranker.columns()
     contribution = result.contribution
     nonzero = int(np.count_nonzero(result.weight))
 
@@ -199,6 +202,16 @@ def weights_of(part: JudgedRanker) -> Markup:
     if set(np.argsort(-magnitude, kind="stable")[:few]) != set(np.argsort(-contribution, kind="stable")[:few]):
         content += [element("h3", "By weight"), largest(magnitude, 1)]
     return section("Weights of the largest features", element("p", explanation), *content)
+
+
+def layers_of(ranker: NetRanker) -> Markup:
+    """How large the layers of a net are, and their weights."""
+    rows = [
+        [str(number), f"{inputs:,}", f"{outputs:,}", words.number(float(np.linalg.norm(layer.weights)))]
+        for number, layer in enumerate(ranker.net.layers, start=1)
+        for outputs, inputs in [layer.weights.shape]
+    ]
+    return section("Layers", table(["layer", "inputs", "units", "norm of the weights"], rows))
 
 
 def shapes_of(part: JudgedRanker, drawn: Drawn) -> Markup:

@@ -18,7 +18,7 @@ from apsvm.metrics import MetricError, trained_metric
 from apsvm.metrics.curves import Judged as JudgedCurve
 from apsvm.metrics.curves import judged_curve
 from apsvm.metrics.evaluate import Evaluation, evaluate
-from apsvm.model import AnyRankerSet, ItemRanker, LinearRanker, Model, Ranker
+from apsvm.model import AdditiveRanker, AnyRankerSet, ItemRanker, LinearRanker, Model, Ranker
 from apsvm.model_bags import ranked
 from apsvm.records import Record
 
@@ -42,7 +42,7 @@ class Finished:
     end: Record
 
     def rankers(self) -> Iterator[tuple[str, Ranker]]:
-        """Its rankers and their names."""
+        """Its rankers of rows and their names."""
         if isinstance(self.model, Ranker):
             yield self.name, self.model
         elif isinstance(self.model, AnyRankerSet):
@@ -200,7 +200,7 @@ class Weights:
         return np.abs(self.weight) * self.deviation
 
 
-def linear_parts(ranker: Ranker) -> list[LinearRanker]:
+def linear_parts(ranker: AdditiveRanker) -> list[LinearRanker]:
     """The ranker itself, or one for each of its components."""
     if isinstance(ranker, LinearRanker):
         return [ranker]
@@ -208,10 +208,10 @@ def linear_parts(ranker: Ranker) -> list[LinearRanker]:
     return [LinearRanker(coef, intercept, ranker.header, ranker.feature_map) for coef, intercept in parts]
 
 
-def weights(judged: JudgedRanker) -> list[Weights]:
+def weights(ranker: AdditiveRanker, judged: JudgedRanker) -> list[Weights]:
     """Of the ranker, or of each of its components, on the rows as it scores them."""
-    scaling = UNIT_ROWS if judged.ranker.unit_rows else NO_SCALING
-    rows = Rows(judged.dataset.X, feature_map=judged.ranker.feature_map, scaling=scaling)
+    scaling = UNIT_ROWS if ranker.unit_rows else NO_SCALING
+    rows = Rows(judged.dataset.X, feature_map=ranker.feature_map, scaling=scaling)
     moments = rows.moments(judged.groups)
     deviation = np.sqrt(moments.variance)
-    return [Weights(part.coef, moments.mean, deviation) for part in linear_parts(judged.ranker)]
+    return [Weights(part.coef, moments.mean, deviation) for part in linear_parts(ranker)]

@@ -106,7 +106,13 @@ def _bounds(header: Header, bounds: Bounds) -> list[str]:
     else:
         off = f"{gap}, or {bounds.gap / C:.3g} in units of the loss, where {bounds.tolerance / C:.3g} was asked for"
     sentences = []
-    if bounds.stationary or bounds.hinge_objective is not None:
+    if bounds.layer is not None:
+        sentences.append(
+            f"The last convex problem, a majorant of ½‖w‖² + C·risk in the weights of layer {bounds.layer} with the "
+            f"others held, was solved to {primal}, off its optimum by at most {off}. For all layers together the "
+            "problem is not convex, and the passes ended by the rows held out: there may be lower points."
+        )
+    elif bounds.stationary or bounds.hinge_objective is not None:
         hinge = ""
         if bounds.hinge_objective is not None:
             hinge = f" The convex hinge, where it began, came to {number(bounds.hinge_objective)}."
@@ -132,6 +138,11 @@ def _bounds(header: Header, bounds: Bounds) -> list[str]:
 
 def of_several(header: Header, bounds: Bounds) -> str:
     """A sentence on a table of bounds of models trained as the one of ``header`` and ``bounds``."""
+    if bounds.layer is not None:
+        return (
+            "Primal is the value of the last convex problem of each model, in the weights of one layer, and dual a "
+            "lower bound of its optimum."
+        )
     if bounds.stationary or bounds.hinge_objective is not None:
         return (
             f"Primal is the objective ½‖w‖² + C·({_bounded(header, bounds)}) of each model, a stationary point: no "

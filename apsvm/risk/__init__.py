@@ -3,6 +3,7 @@
 from apsvm.oracles.layout import NothingToRankError, require_pairs
 from apsvm.risk.bags import BagMaxima, BagRisk, make_bag_risk, rows_of_bags
 from apsvm.risk.by_order import loss_by_order
+from apsvm.risk.layers import LayerRisk, RiskOfScores, make_risk_of_scores
 from apsvm.risk.nothing import NoRisk
 from apsvm.risk.ramp import Ramp
 from apsvm.risk.rankings import Account, CuttingPlane, NoLoss, OracleCall, Risk, bind_risk, make_risk
@@ -12,16 +13,19 @@ __all__ = [
     "BagMaxima",
     "BagRisk",
     "CuttingPlane",
+    "LayerRisk",
     "NoLoss",
     "NoRisk",
     "NothingToRankError",
     "OracleCall",
     "Ramp",
     "Risk",
+    "RiskOfScores",
     "bind_risk",
     "loss_by_order",
     "make_bag_risk",
     "make_risk",
+    "make_risk_of_scores",
     "require_pairs",
     "rows_of_bags",
 ]

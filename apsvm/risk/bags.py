@@ -22,7 +22,7 @@ from apsvm._native import _kernels
 from apsvm.data.rows import ScoredRows
 from apsvm.losses.base import Loss
 from apsvm.oracles.base import AnyOracle
-from apsvm.oracles.layout import Layout, Queries, lay_out
+from apsvm.oracles.layout import lay_out
 from apsvm.risk.rankings import Risk, bind_risk
 from apsvm.score_space import Tangent
 
@@ -128,17 +128,14 @@ def make_bag_risk(
     offsets : (bags + 1,) int64, where the bags begin, and the end of the last
     """
     of_queries = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
-    layout = _levels_apart(of_queries)
+    layout = of_queries.levels_apart()
     counting = np.unique(layout.members)
     members = layout.members
     if counting.size < offsets.size - 1:
         which, offsets = rows_of_bags(offsets, counting)
         rows, members = rows.select(which), np.searchsorted(counting, members)
     queries = layout.queries
-    positive = np.repeat(
-        np.tile([True, False], queries.n_pos.size), np.column_stack([queries.n_pos, queries.n_neg]).ravel()
-    )
-    maxima = BagMaxima(offsets, members, positive, rows.threads)
+    maxima = BagMaxima(offsets, members, queries.positive, rows.threads)
     plain = bind_risk(rows, layout, loss, oracle, count_ranks=count_ranks)
     return BagRisk(
         rows=rows,
@@ -161,16 +158,3 @@ def rows_of_bags(offsets: NDArray[np.int64], which: NDArray[np.int64]) -> tuple[
     ends = np.cumsum(sizes)
     rows = np.arange(int(ends[-1]) if ends.size else 0) + np.repeat(offsets[which] - (ends - sizes), sizes)
     return rows, np.concatenate([[0], ends])
-
-
-def _levels_apart(layout: Layout) -> Layout:
-    """The layout with each level of grades as a query of its own: a bag between the grades is a positive of one level,
-    held there, and a negative of another, where it is not."""
-    queries = layout.queries
-    if queries.levels is None:
-        return layout
-    tasks = queries.tasks
-    sizes = tasks.n_pos + tasks.n_neg
-    places = np.arange(int(sizes.sum())) + np.repeat(tasks.first - (np.cumsum(sizes) - sizes), sizes)
-    apart = Queries(tasks.n_pos, tasks.n_neg, tasks.weights)
-    return Layout(layout.members[places], apart, layout.queries_skipped)

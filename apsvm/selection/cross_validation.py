@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.bags import rows_of_bags
-from apsvm.data.component_rows import scores_of
 from apsvm.data.features.base import SHARE_OF_MEMORY
 from apsvm.data.labels import Target
 from apsvm.machine import memory, thread_count
+from apsvm.model import Net
 from apsvm.selection.bags import scores_of_bags
 from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant
 from apsvm.trainers.base import Outcome, Watch
-from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.fitting import FeatureOptions, Fit, scores_of
 from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class Measured:
 
 @dataclass(slots=True, eq=False)
 class PathInFold:
-    """What became of a task: its settings in the path's order, fewer if it was stopped, and the weights of the last."""
+    """What became of a task: its settings in the path's order, fewer if it was stopped, and the weights of the last,
+    where there is one for each column."""
 
     task: Task
     settings: list[Measured] = field(default_factory=list)
@@ -161,12 +162,12 @@ class CrossValidation:
         for outcome in fit.outcomes(Watch(should_stop=should_stop), task.start):
             if outcome.interrupted or should_stop():
                 break
-            assert isinstance(outcome.w, np.ndarray)
+            assert isinstance(outcome.w, np.ndarray | Net)
             seconds = time.perf_counter() - began
-            scores = scores_of_bags(fit.dataset, test, scores_of(held_out, outcome.w))
+            scores = scores_of_bags(fit.dataset, test, scores_of(outcome.w, held_out))
             values = self.judged(scores, target, groups, task.fold)
             path.settings.append(_measured(task, outcome, values, seconds))
-            path.w = outcome.w
+            path.w = None if isinstance(outcome.w, Net) else outcome.w
             began = time.perf_counter()
         return path
 

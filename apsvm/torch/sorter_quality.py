@@ -47,9 +47,19 @@ class SorterQuality:
 
 
 def judge_sorter(
-    sorter: AnySorter, length: int, *, lists: int = 10_000, seed: int = 0, device: str | torch.device = "cpu"
+    sorter: AnySorter,
+    length: int,
+    *,
+    lists: int = 10_000,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+    climb_steps: int | None = None,
 ) -> SorterQuality:
-    """L1 on ``lists`` made lists, and the climb, on lists that no training draws."""
+    """L1 on ``lists`` made lists, and the climb, on lists that no training draws.
+
+    ``climb_steps`` are other than 100 only where somebody wants it quick: figures of other numbers do not compare.
+    """
+    steps = STEPS if climb_steps is None else climb_steps
     errors = torch.zeros(len(KINDS), dtype=torch.float64)  # sums, by kind
     counts = torch.zeros(len(KINDS), dtype=torch.float64)
     rows = max(1, SCORES_AT_ONCE // length)
@@ -60,13 +70,13 @@ def judge_sorter(
         errors.index_add_(0, kinds, error)
         counts += kinds.bincount(minlength=len(KINDS))
     by_kind = dict(zip(KINDS, (errors / counts).tolist(), strict=True))
-    reached, seconds = _climb(sorter, length, seed, device)
-    return SorterQuality(length, lists, float(errors.sum()) / lists, by_kind, reached, 1e3 * seconds / (CLIMBS * STEPS))
+    reached, seconds = _climb(sorter, length, seed, device, steps)
+    return SorterQuality(length, lists, float(errors.sum()) / lists, by_kind, reached, 1e3 * seconds / (CLIMBS * steps))
 
 
 def climb(sorter: AnySorter, length: int, *, seed: int = 0, device: str | torch.device = "cpu") -> float:
     """The mean Spearman correlation reached; NaN where scores have become so."""
-    return _climb(sorter, length, seed, device)[0]
+    return _climb(sorter, length, seed, device, STEPS)[0]
 
 
 def spearman(ranks: Tensor, other: Tensor) -> Tensor:
@@ -75,7 +85,7 @@ def spearman(ranks: Tensor, other: Tensor) -> Tensor:
     return 1 - 6 * length**2 / (length**2 - 1) * (ranks - other).square().mean(dim=-1)
 
 
-def _climb(sorter: AnySorter, length: int, seed: int, device: str | torch.device) -> tuple[float, float]:
+def _climb(sorter: AnySorter, length: int, seed: int, device: str | torch.device, steps: int) -> tuple[float, float]:
     """The correlation, and the seconds that it took."""
     if length < 2:
         return torch.nan, 0.0
@@ -84,7 +94,7 @@ def _climb(sorter: AnySorter, length: int, seed: int, device: str | torch.device
     scores = start.clone().requires_grad_()
     optimizer = torch.optim.Adam([scores], lr=STEP_LENGTH)
     began = time.perf_counter()
-    for _ in range(STEPS):
+    for _ in range(steps):
         # Not backward(): the sorter's own parameters shall get no gradient.
         error = (sorter(scores) - target).square().mean(dim=1).sum()
         (scores.grad,) = torch.autograd.grad(error, [scores])

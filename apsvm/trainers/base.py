@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from apsvm.data.labels import LabelOptions, Takes, Target
     from apsvm.data.rows import RowOperator
     from apsvm.header import Bounds, Epochs, Gradient, Json, Labels
-    from apsvm.model import ItemFactors
+    from apsvm.model import ItemFactors, Net
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
@@ -137,7 +137,8 @@ class Outcome:
     Attributes
     ----------
     w : (dimension,) float64, a weight for each column of the rows, the constant feature's last if there is one; of H
-        components (H, features + 1), each one's weights, and its constant last; or the factors of items
+        components (H, features + 1), each one's weights, and its constant last; or a net over those columns, or the
+        factors of items
     state : why it stopped; as_asked : whether that is what was asked for; interrupted : by a signal
     trouble : what was not finite, where that ended it
     ranks : whether it tells any two training rows apart; of a set of rankers, whether each does
@@ -153,7 +154,7 @@ class Outcome:
     skipped : for a set of rankers: label and reason of each class without one
     """
 
-    w: NDArray[np.float64] | ItemFactors | None
+    w: NDArray[np.float64] | Net | ItemFactors | None
     state: str
     settings: Settings
     as_asked: bool = True
@@ -253,6 +254,11 @@ class Trainer(ABC, Generic[SettingsT]):
     def trains_classes(self) -> bool:
         """Whether ``--one-vs-rest`` makes sense: whether it trains a linear ranker of the rows of one label."""
         return True
+
+    @property
+    def classes_refusal(self) -> str | None:
+        """Why ``--one-vs-rest`` makes no sense, or None if it does."""
+        return None if self.trains_classes else "it looks at all labels at once"
 
     @property
     def uses_costs(self) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.bags import Bags
-from apsvm.data.component_rows import scores_of
+from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.dataset import DataError
 from apsvm.data.features import LINEAR, learn_map
 from apsvm.data.features.mapped import MappedMatrix
@@ -29,6 +29,7 @@ from apsvm.data.rows import RowOperator, Rows
 from apsvm.header import Data, Features, Header, SkippedClass
 from apsvm.machine import thread_count
 from apsvm.model import (
+    AdditiveRanker,
     AnyRankerSet,
     ComponentRanker,
     ComponentRankerSet,
@@ -37,7 +38,8 @@ from apsvm.model import (
     LinearRanker,
     Model,
     ModelError,
-    Ranker,
+    Net,
+    NetRanker,
     RankerSet,
 )
 from apsvm.records import Log
@@ -53,6 +55,11 @@ if TYPE_CHECKING:
 RANKS_NOTHING = (
     "this model ranks nothing: all training rows have the same score. Try --bound auto or --bound tight, another "
     "--loss (ap), or features that vary"
+)
+#: The same of bags by their best rows.
+RANKS_NOTHING_OF_BAGS = (
+    "this model ranks nothing: all training rows have the same score. Try another --start (random:20), a larger C, "
+    "--pool min,mean,max in the place of --latent, or features that vary"
 )
 #: The same of one whose training was cut short.
 RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before there was anything"
@@ -211,9 +218,9 @@ class Fit:
         data = data or self.training_set()
         log = _LogOfData(watch.log, self, len(data.rows))
         for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
-            yield _ranking_checked(outcome, data.rows)
+            yield _ranking_checked(outcome, data)
 
-    def start(self, ranker: Ranker) -> NDArray[np.float64]:
+    def start(self, ranker: AdditiveRanker) -> NDArray[np.float64]:
         """The weights of a ranker, one a column of the training's rows; of H components (H, columns + 1), each one's
         constant last.
 
@@ -251,7 +258,7 @@ class Fit:
             of_component[-1] = constant + moved
         return start
 
-    def check_map(self, ranker: Ranker) -> None:
+    def check_map(self, ranker: AdditiveRanker) -> None:
         """Raises ModelError where the ranker's weights are for columns of another map than this training's, or pool."""
         pools = [pool and ",".join(pool) for pool in (ranker.header.features.pool, self.features.pool)]
         if pools[0] != pools[1]:
@@ -275,6 +282,8 @@ class Fit:
             return self._set(outcome)
         if isinstance(outcome.w, ItemFactors):
             return ItemRanker(outcome.w, self.header(outcome))
+        if isinstance(outcome.w, Net):
+            return NetRanker(outcome.w.behind(self.scaling), self.header(outcome), self.feature_map)
         return self._components(self, outcome) if _has_components(outcome) else self._linear(self, outcome)
 
     def _set(self, outcome: Outcome) -> AnyRankerSet:
@@ -373,25 +382,40 @@ def installed(package: str) -> str:
     return version(package)
 
 
+def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.float64]:
+    """What a trained ranker of rows gives them: (m,) float64."""
+    if isinstance(w, Net):
+        assert isinstance(rows, Rows)
+        return w.scores(rows)
+    return scores_of_weights(rows, w)
+
+
 def _of(values: Any, selection: NDArray[np.int64] | None) -> Any:
     """The selected values; None of None."""
     return values if values is None or selection is None else values[selection]
 
 
-def _ranking_checked(outcome: Outcome, rows: RowOperator) -> Outcome:
+def _ranking_checked(outcome: Outcome, data: TrainingSet) -> Outcome:
     """The outcome, with a caution where its scores of the training rows are all alike."""
     if outcome.classes:
         from apsvm.data.dataset import shown_label
 
-        classes = [(label, _ranking_checked(part, rows)) for label, part in outcome.classes]
+        classes = [(label, _ranking_checked(part, data)) for label, part in outcome.classes]
         useless = [shown_label(label) for label, part in classes if not part.ranks]
         if not useless:
             return replace(outcome, classes=classes)
         what = f"the rankers of {len(useless)} classes rank nothing: {', '.join(useless)}"
         return replace(outcome, classes=classes, ranks=False, cautions=[*outcome.cautions, what])
-    if not isinstance(outcome.w, np.ndarray) or (outcome.w.any() and np.ptp(scores_of(rows, outcome.w)) > 0.0):
+    if isinstance(outcome.w, ItemFactors) or outcome.w is None:
         return outcome
-    return replace(outcome, ranks=False, cautions=[RANKS_NOTHING if outcome.as_asked else RANKS_NOTHING_YET])
+    if isinstance(outcome.w, Net) or _has_components(outcome):
+        scores = scores_of(outcome.w, data.rows)
+    else:
+        scores = data.scores(outcome.w)
+    if np.ptp(scores) > 0.0:
+        return outcome
+    nothing = RANKS_NOTHING if data.bags is None else RANKS_NOTHING_OF_BAGS
+    return replace(outcome, ranks=False, cautions=[nothing if outcome.as_asked else RANKS_NOTHING_YET])
 
 
 def _has_components(outcome: Outcome) -> bool:

@@ -49,7 +49,13 @@ def _kept(epochs: Epochs) -> str:
 def _bounds(bounds: Bounds) -> Iterator[str]:
     sign = "≤" if bounds.reached else ">"
     kind = "exact" if bounds.exact else "approximate: a bound for the difficult rows' problem, not for the whole loss"
-    if bounds.hinge_objective is None and not bounds.stationary:
+    if bounds.layer is not None:
+        yield (
+            f"certificate: the last convex majorant, in the weights of layer {bounds.layer}: primal "
+            f"{bounds.primal:.6g}, dual {bounds.dual:.6g}, gap {bounds.gap:.3g} {sign} {bounds.tolerance:.3g} asked "
+            f"for ({kind})"
+        )
+    elif bounds.hinge_objective is None and not bounds.stationary:
         yield (
             f"certificate: primal {bounds.primal:.6g}, dual {bounds.dual:.6g}, gap {bounds.gap:.3g} {sign} "
             f"{bounds.tolerance:.3g} asked for ({kind})"

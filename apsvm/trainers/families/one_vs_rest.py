@@ -37,10 +37,8 @@ class OneVsRestTrainer(Trainer[Settings]):
 
     def __init__(self, trainer: AnyTrainer, starts: Mapping[float, NDArray[np.float64]] | None = None) -> None:
         super().__init__(trainer.loss_name, trainer.settings, trainer.given)
-        if not trainer.trains_classes:
-            raise SettingsError(
-                f"--one-vs-rest is not for this --loss {trainer.loss_name}: it looks at all labels at once"
-            )
+        if trainer.classes_refusal is not None:
+            raise SettingsError(f"--one-vs-rest is not for this --loss {trainer.loss_name}: {trainer.classes_refusal}")
         self.trainer = trainer
         self.starts = {} if starts is None else starts
         self.family = trainer.family  # type: ignore[misc]  # a property of the instance here

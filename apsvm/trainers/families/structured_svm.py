@@ -15,6 +15,7 @@ from apsvm.oracles import ORACLES
 from apsvm.registry import spelled
 from apsvm.solvers.qp import BACKENDS
 from apsvm.trainers.base import Outcome, Trainer, TrainingError, TrainingSet, Watch
+from apsvm.trainers.families.layer_wise import GRID_OF_C, check_layer_wise, hidden_layers, networks
 from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError, setting
 
 if TYPE_CHECKING:
@@ -119,6 +120,14 @@ class StructuredSettings(Settings):
         help="H linear scores with a constant each, of which a row has the highest: for positives of several kinds. To "
         "a stationary point, from clusters of the positives; --bound auto is tight.",
     )
+    layer_wise: str = setting(
+        "",
+        label="hidden layers",
+        metavar="HIDDEN[,HIDDEN…]",
+        grid=("",),
+        help="Train a network with hidden layers of so many rectified linear units, on standardised features: from one "
+        "of the log loss, a layer at a time, each by the exact solver. Passes end when rows held out do no better.",
+    )
     log_ranks: bool = setting(
         False,
         in_header=False,
@@ -174,12 +183,20 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             raise SettingsError(f"--log-ranks is for losses over rankings, and {self.loss_name} is none")
         if asked.latent and self._approximates:
             raise SettingsError("--oracle appx cannot serve --latent: choose an exact one, or leave it out")
-        if asked.components > 1 and (asked.latent or self._approximates):
-            other = "--latent" if asked.latent else "--oracle appx"
+        others = {
+            "--latent": asked.latent,
+            "--oracle appx": self._approximates,
+            "--layer-wise": bool(asked.layer_wise),
+        }
+        if asked.components > 1 and any(others.values()):
+            other = next(name for name, given_too in others.items() if given_too)
             raise SettingsError(f"--components {asked.components} does not go with {other}: leave one of them out")
         if "start" in given and not asked.latent:
             raise SettingsError("--start is for --latent")
         random_starts(asked.start)
+        self._hidden = hidden_layers(asked.layer_wise)
+        if self._hidden:
+            check_layer_wise(self)
         names = self.names
         if len(set(names)) < len(names):
             raise SettingsError(f"values of C that give the same file name: {', '.join(names)}")
@@ -212,6 +229,8 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     def grid(self) -> Mapping[str, Sequence[Any]]:
         """Both bounds where there are two."""
         both = self.loss.over_rankings and not self._approximates
+        if "layer_wise" in self.given:
+            return {**super().grid, "bound": ("hinge",), "C": GRID_OF_C}
         bounds = ("hinge", "tight") if self.loss.starts_from is None else ("tight",)
         return {**super().grid, "bound": bounds if both else ("hinge",)}
 
@@ -220,7 +239,17 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return self.settings.latent
 
     @property
+    def classes_refusal(self) -> str | None:
+        return "--layer-wise trains one network" if self._hidden else None
+
+    @property
+    def scaling_refusal(self) -> str | None:
+        return "--scale is not for --layer-wise, which standardises the features" if self._hidden else None
+
+    @property
     def warm_start_refusal(self) -> str | None:
+        if self._hidden:
+            return "--layer-wise starts from a network of its own"
         return "--oracle appx starts from its own binary SVM" if self._approximates else None
 
     @property
@@ -237,6 +266,8 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         from apsvm.risk import require_pairs
 
         target = data.target
+        if self._hidden and data.rows.dimension > data.rows.features:
+            yield "--bias is of no use to --layer-wise, whose layers have constants"
         if self.settings.log_ranks:
             self._check_one_ranking(data)
         if self.loss.by_query and target.grades is None:
@@ -268,6 +299,9 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         from apsvm.trainers.components import with_components
         from apsvm.trainers.decided import decide
 
+        if self._hidden:
+            yield from networks(self, data, watch)
+            return
         if self.settings.components > 1:
             data = with_components(data, self.settings.components)
         decided = decide(data, self.loss, self.settings, watch, start)
@@ -282,7 +316,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             yield replace(
                 outcome,
                 settings=replace(self.settings, C=(asked,)),
-                cautions=_cautions(trained, settings.bound, decided.choice),
+                cautions=_cautions(trained, settings.bound, decided.choice, of_bags=data.bags is not None),
                 **_choice(decided, outcome),
             )
 
@@ -367,7 +401,7 @@ def _apart_from_parts(decided: Decided) -> float:
     return max(0.0, decided.seconds - parts / 1e9)
 
 
-def _cautions(trained: Trained, bound: str, choice: Choice | None) -> list[str]:
+def _cautions(trained: Trained, bound: str, choice: Choice | None, *, of_bags: bool) -> list[str]:
     """What there is to say of a model that is hardly better than none: by rows held out, or else by the bound."""
     if choice is not None and choice.candidates:
         share, what = choice.candidates[0].loss, "the loss on rows held out"
@@ -378,6 +412,8 @@ def _cautions(trained: Trained, bound: str, choice: Choice | None) -> list[str]:
     if share < NEARLY_NOTHING:
         return []
     remedies = ["--bound tight or --bound auto", "a larger C"] if bound == "hinge" else ["a larger C"]
+    if of_bags:
+        remedies = ["another --start (random:20)", "a larger C", "--pool min,mean,max in the place of --latent"]
     remedies.append("other features (--features piecewise)")
     return [f"{what} is {share:.1%}: this model may rank badly; what may help: {', '.join(remedies)}"]
 

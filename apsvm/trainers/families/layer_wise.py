@@ -1,0 +1,136 @@
+"""``--layer-wise`` of the structured SVM: a network in the place of the linear ranker, a layer at a time.
+
+Algorithm: ``apsvm.trainers.layer_wise``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from apsvm.trainers.settings import Multiple, SettingsError, resolved
+
+if TYPE_CHECKING:
+    from apsvm.header import Json
+    from apsvm.trainers.base import Outcome, TrainingSet, Watch
+    from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+    from apsvm.trainers.layer_wise import TrainedNet
+
+MOST_UNITS, MOST_LAYERS = 4096, 8
+#: What ``-C auto`` is: features are standardised, so that no rule for their scale is needed. On mammography, sick,
+#: satimage-2 and pendigits the best or near it of five values over two decades.
+DEFAULT_C = 1e4
+#: Each is trained from the same net, and only the scale of J changes with C.
+GRID_OF_C = tuple(map(Multiple, (0.1, 1.0, 10.0)))
+
+
+def hidden_layers(text: str) -> tuple[int, ...]:
+    """The units of the hidden layers: (16, 8) of ``"16,8"`` or ``"16x8"``; none, for a linear ranker, of ``""`` or
+    ``"none"``.
+
+    Raises
+    ------
+    SettingsError : they are no such numbers, or too many
+    """
+    if text.strip().lower() in ("", "none"):
+        return ()
+    words = text.lower().replace("x", ",").split(",")
+    digits = [word.strip() for word in words]
+    sizes = tuple(int(word) for word in digits if word.isascii() and word.isdecimal() and len(word) <= 6)
+    if len(sizes) < len(words) or not all(1 <= size <= MOST_UNITS for size in sizes) or len(sizes) > MOST_LAYERS:
+        raise SettingsError(
+            f"--layer-wise names the units of 1 to {MOST_LAYERS} hidden layers, from 1 to {MOST_UNITS} each, such as "
+            f"16 or 16,8 (or 16x8); found {text!r}"
+        )
+    return sizes
+
+
+def check_layer_wise(trainer: StructuredSVMTrainer) -> None:
+    """Raises SettingsError for what does not go with a network."""
+    asked = trainer.settings
+    refused = {
+        "--latent": asked.latent,
+        "--oracle appx": asked.oracle == "appx",
+        "--bound tight": asked.bound == "tight",
+        "--log-ranks": asked.log_ranks,
+    }
+    for option, given in refused.items():
+        if given:
+            raise SettingsError(f"--layer-wise does not go with {option}: leave one of them out")
+
+
+def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
+    """The trained networks, one for each C."""
+    from apsvm.trainers.layer_wise import train_layer_wise
+
+    asked = trainer.settings
+    values = [resolved(C, DEFAULT_C) for C in asked.C]
+    watch.log.write(
+        "start",
+        oracle=asked.oracle,
+        C=values[0] if len(values) == 1 else values,
+        epsilon=asked.epsilon,
+        layer_wise=asked.layer_wise,
+        seed=asked.seed,
+    )
+    results = train_layer_wise(data, trainer.loss, asked, hidden_layers(asked.layer_wise), values, watch)
+    for given, C, name, trained in zip(asked.C, values, trainer.names, results, strict=False):
+        yield _outcome(data, trained, replace(asked, C=(given,)), C, name)
+        if not trained.as_asked:
+            return
+
+
+def _outcome(data: TrainingSet, trained: TrainedNet, settings: StructuredSettings, C: float, name: str) -> Outcome:
+    from apsvm.header import Bounds
+    from apsvm.solvers.state import State
+    from apsvm.trainers.base import Outcome
+
+    bounds = trained.certificate
+    details: dict[str, Json] = {
+        "oracle": trained.oracle,
+        "passes": trained.passes,
+        "risk": trained.risk,
+        "risk of the log loss's network": trained.started_from,
+        "loss on rows held out": trained.held_out,
+    }
+    fallbacks = [f"{trained.qp_fallbacks} working-set QPs fell back to cvxpy"] if trained.qp_fallbacks else []
+    return Outcome(
+        w=trained.net,
+        state=trained.state,
+        as_asked=trained.as_asked,
+        interrupted=trained.state == State.INTERRUPTED,
+        trouble=trained.trouble,
+        settings=settings,
+        name=name,
+        iterations=trained.iterations,
+        C=C,
+        certificate=None
+        if bounds is None
+        else Bounds(
+            primal=bounds.primal,
+            dual=bounds.dual,
+            gap=bounds.gap,
+            tolerance=bounds.tolerance,
+            exact=trained.exact,
+            layer=trained.layer,
+        ),
+        details=details,
+        positives=int(data.target.relevant.sum()),
+        queries=trained.queries,
+        queries_skipped=trained.queries_skipped,
+        notes=[*_course(trained), *fallbacks],
+        seconds={part: span.wall_ns / 1e9 for part, span in trained.spans.items()},
+    )
+
+
+def _course(trained: TrainedNet) -> Sequence[str]:
+    """What the passes came to, in words."""
+    held_out = "no rows were held out" if trained.held_out is None else f"{trained.held_out:.4g} on rows held out"
+    if trained.passes == 0:
+        return [f"no pass was better on rows held out than the network of the log loss: that one is kept ({held_out})"]
+    passes = "1 pass" if trained.passes == 1 else f"{trained.passes} passes"
+    return [
+        f"kept the network after {passes} through its layers: risk {trained.risk:.4g}, of the log loss's network "
+        f"{trained.started_from:.4g}; {'' if trained.held_out is None else 'loss '}{held_out}"
+    ]

@@ -1,0 +1,194 @@
+"""Networks trained a layer at a time (--layer-wise), through every command."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+from apsvm import load_any_model
+from apsvm.cli.run_folder import MODEL
+from apsvm.model import NetRanker
+
+BAD_USE, BAD_DATA, STOPPED_EARLY = 2, 65, 3
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """300 rows of two features, positive where they lie far from the origin; a third feature is noise of another scale:
+    the file, X and the labels."""
+    rng = np.random.default_rng(5)
+    X = np.round(rng.normal(size=(300, 3)) * [1.0, 10.0, 1000.0], 4)
+    radius = np.hypot(X[:, 0], X[:, 1] / 10.0) + 0.2 * rng.normal(size=300)
+    labels = (radius > np.quantile(radius, 0.75)).astype(int)
+    path = tmp_path_factory.mktemp("rings") / "rows.svm"
+    lines = (
+        f"{y} " + " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(x)) for y, x in zip(labels, X.tolist(), strict=True)
+    )
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path, X, labels
+
+
+@pytest.fixture(scope="module")
+def model(made, tmp_path_factory, run):
+    path = tmp_path_factory.mktemp("model") / "net.model"
+    run("train", "-q", "--layer-wise", "6", made[0], path)
+    return path
+
+
+def test_train_says_what_became_of_it(made, run, tmp_path):
+    log = tmp_path / "log"
+    result = run("train", "--loss", "ap", "--layer-wise", "6,4", made[0], tmp_path / "m", "--log", log)
+    assert "the last convex majorant, in the weights of layer 1" in result.stderr
+    assert "kept the network after" in result.stderr
+    assert "log loss" in result.stderr
+    ranker = load_any_model(tmp_path / "m")
+    assert isinstance(ranker, NetRanker)
+    assert ranker.net.units == [6, 4, 1]
+    header = ranker.header
+    assert (header.family, header.loss, header.C) == ("structured-svm", "ap", 10000.0)
+    assert header.settings["layer_wise"] == "6,4"
+    assert header.certificate.layer == 1
+    assert header.certificate.reached
+    assert header.as_asked
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {"start", "iteration", "oracle", "layer", "pass", "end"} <= {record["event"] for record in records}
+    assert {record["stage"] for record in records if record["event"] == "iteration"} == {
+        f"layer {number}" for number in (1, 2, 3)
+    }
+
+
+def test_the_same_training_gives_the_same_file(made, model, run, tmp_path):
+    run("train", "-q", "--layer-wise", "6", made[0], tmp_path / "m", "--threads", "2")
+    assert (tmp_path / "m").read_bytes() == model.read_bytes()
+
+
+def test_predict_eval_and_info(made, model, run, scored):
+    path, X, labels = made
+    scores = scored(run("predict", path, model).stdout)
+    ranker = load_any_model(model)
+    np.testing.assert_array_equal(scores, ranker.score(X))
+    (first, last) = ranker.net.layers
+    np.testing.assert_allclose(
+        scores, (np.maximum(X @ first.weights.T + first.bias, 0.0) @ last.weights.T + last.bias)[:, 0], rtol=1e-9
+    )
+    figure = average_precision_score(labels, scores)
+    assert figure > 0.85
+    assert f"{figure:.6f}" in run("eval", path, "--model", model, "-m", "AP").stdout
+    assert f"{figure:.6f}" in run("eval", path, "--model", model, "-m", "AP", "--positive-label", "1").stdout
+    text = run("info", model).stdout
+    assert "hidden ones of 6 rectified linear units" in text
+    assert "a network of dense layers" in text
+    assert "the others held" in " ".join(text.split())
+    about = json.loads(run("info", "--json", model).stdout)
+    assert (about["kind"], about["units"], about["width"]) == ("net", [6, 1], 3)
+    assert about["weights"]["nonzero"] == 24
+
+
+def test_a_net_beside_a_linear_ranker(made, model, run, tmp_path):
+    run("train", "-q", "-C", "1x", "--bound", "hinge", made[0], tmp_path / "linear")
+    table = run("eval", made[0], "--model", model, "--model", tmp_path / "linear", "-m", "AP").stdout
+    values = [float(word) for word in next(line for line in table.splitlines() if line.startswith("AP")).split()[1:]]
+    assert values[0] > values[1] + 0.3
+
+
+def test_report_and_picture(made, run, tmp_path):
+    folder = tmp_path / "run"
+    run("train", "-q", "--layer-wise", "6", made[0], "--run-dir", folder)
+    run("report", folder)
+    page = (folder / "report.html").read_text()
+    assert "<h2>Layers</h2>" in page
+    assert "hidden layers" in page
+    assert "The last convex problem" in page
+    (folder / "report.html").unlink()
+    moved = made[0].with_name("moved.svm")
+    made[0].rename(moved)
+    try:
+        run("report", folder, "-q")
+    finally:
+        moved.rename(made[0])
+    assert "<h2>Layers</h2>" in (folder / "report.html").read_text()
+    run("plot", "pr", made[0], "--model", folder / MODEL, "-o", tmp_path / "pr.svg")
+    assert (tmp_path / "pr.svg").stat().st_size > 1000
+
+
+def test_cv_compares_sizes(made, run, tmp_path):
+    out = run(
+        "cv", made[0], "--layer-wise", "none,4,4x3", "-C", "1x", "--folds", "3", "-o", tmp_path / "m", "--json",
+        tmp_path / "cv.json",
+    )  # fmt: skip
+    results = json.loads((tmp_path / "cv.json").read_text())
+    assert {one["layer_wise"] for one in _settings(results)} == {"none", "4", "4x3"}
+    ranker = load_any_model(tmp_path / "m")
+    assert isinstance(ranker, NetRanker)
+    assert ranker.header.selection["layer_wise"] in ("4", "4x3")
+    assert "4x3" in out.stdout
+
+
+def _settings(results):
+    """Every object in the results that names a setting."""
+    if isinstance(results, dict):
+        if "layer_wise" in results and isinstance(results["layer_wise"], str):
+            yield results
+        results = list(results.values())
+    if isinstance(results, list):
+        for one in results:
+            yield from _settings(one)
+
+
+def test_features_queries_and_pools(made, run, tmp_path):
+    path, X, labels = made
+    run("train", "-q", "--layer-wise", "4", "--features", "products", path, tmp_path / "m")
+    mapped = load_any_model(tmp_path / "m")
+    assert (mapped.width, mapped.net.columns) == (3, 9)
+    assert average_precision_score(labels, mapped.score(X)) > 0.85
+    rows = [line.split(" ", 1) for line in path.read_text().splitlines()]
+    for token, options in (("qid", ("--loss", "ndcg")), ("bag", ("--pool", "min,max"))):
+        data = tmp_path / f"{token}.svm"
+        order = np.argsort(labels, kind="stable") if token == "bag" else np.arange(300)
+        data.write_text(
+            "".join(
+                f"{rows[row][0]} {token}:{at // (3 if token == 'bag' else 15)} {rows[row][1]}\n"
+                for at, row in enumerate(order)
+            )
+        )
+        run("train", "-q", "--layer-wise", "4", *options, data, tmp_path / token)
+        assert "AP" in run("eval", data, "--model", tmp_path / token).stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--layer-wise", "0"], "names the units of 1 to 8 hidden layers"),
+        (["--layer-wise", "four"], "names the units"),
+        (["--layer-wise", "4", "--latent"], "does not go with --latent"),
+        (["--layer-wise", "4", "--oracle", "appx"], "does not go with --oracle appx"),
+        (["--layer-wise", "4", "--bound", "tight"], "does not go with --bound tight"),
+        (["--layer-wise", "4", "--scale", "standard"], "standardises the features"),
+        (["--layer-wise", "4", "--one-vs-rest"], "--layer-wise trains one network"),
+        (["--layer-wise", "4", "--warm-start", "other"], "a network of its own"),
+        (["--layer-wise", "4", "--loss", "warp"], "--layer-wise is not for --loss warp"),
+    ],
+)
+def test_what_does_not_go_together(made, run, options, message):
+    result = run("train", *options, made[0], "m", code=BAD_USE)
+    assert message in result.stderr
+
+
+def test_what_knows_only_linear_rankers(made, model, run, tmp_path):
+    for layout in ("liblinear", "svmlight", "json"):
+        result = run("export", model, "-", "--format", layout, code=BAD_DATA)
+        assert "expected a linear ranker, found a network" in result.stderr
+    assert "--explain is for" in run("predict", "--explain=2", made[0], model, code=BAD_USE).stderr
+    assert (
+        "expected a linear ranker" in run("train", "--warm-start", model, made[0], tmp_path / "m", code=BAD_DATA).stderr
+    )
+    wider = tmp_path / "wider.svm"
+    wider.write_text("1 1:1 7:1\n0 2:1\n")
+    assert run("predict", wider, model, code=BAD_DATA).stderr
+
+
+def test_a_time_limit(made, run, tmp_path):
+    result = run("train", "--layer-wise", "64,64", "--time-limit", "0.01", made[0], tmp_path / "m", code=STOPPED_EARLY)
+    assert "time limit" in result.stderr
+    assert isinstance(load_any_model(tmp_path / "m"), NetRanker)

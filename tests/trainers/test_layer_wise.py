@@ -1,0 +1,261 @@
+"""Layer-wise training of networks: what never rises, where it ends, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import average_precision_score
+
+from apsvm.data.labels import Target
+from apsvm.data.rows import Rows
+from apsvm.header import Labels
+from apsvm.losses import make_loss
+from apsvm.model import Net
+from apsvm.risk import NothingToRankError
+from apsvm.trainers.base import Outcome, TrainingError, TrainingSet, Watch
+from apsvm.trainers.families.layer_wise import DEFAULT_C, hidden_layers
+from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.layer_wise import train_layer_wise
+from apsvm.trainers.net_problem import held_out_part, log_loss_net
+from apsvm.trainers.settings import Multiple, SettingsError
+
+
+def rings(seed: int = 0, n: int = 400, *, queries: int = 0, grades: bool = False) -> TrainingSet:
+    """Rows that are the more relevant the farther they lie from the origin, which no linear ranker tells."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=(n, 2)), 5.0 + 0.1 * rng.normal(size=n)])
+    radius = np.hypot(X[:, 0], X[:, 1]) + 0.3 * rng.normal(size=n)
+    relevant = radius > np.quantile(radius, 0.8)
+    worth = np.digitize(radius, np.quantile(radius, [0.5, 0.8, 0.95])).astype(float) if grades else None
+    target = Target(Labels(), relevant if worth is None else worth > 0, worth)
+    return TrainingSet(Rows(X), target, queries=rng.integers(queries, size=n) if queries else None)
+
+
+@pytest.fixture(autouse=True)
+def _few_epochs(monkeypatch):
+    monkeypatch.setattr("apsvm.trainers.net_problem.MOST_EPOCHS", 20)
+
+
+class Records:
+    def __init__(self) -> None:
+        self.all: list[tuple[str, dict[str, Any]]] = []
+
+    def write(self, event: str, **fields: Any) -> None:
+        self.all.append((event, fields))
+
+    def of(self, event: str) -> list[dict[str, Any]]:
+        return [fields for name, fields in self.all if name == event]
+
+
+def outcome_of(data: TrainingSet, loss: str = "ap", watch: Watch | None = None, **settings: Any) -> Outcome:
+    trainer = StructuredSVMTrainer(loss, StructuredSettings(**{"layer_wise": "8", **settings}))
+    (outcome,) = trainer.train(data, watch or Watch())
+    return outcome
+
+
+def average_precision(data: TrainingSet, net: Net) -> float:
+    assert isinstance(data.rows, Rows)
+    return float(average_precision_score(data.target.relevant, net.scores(data.rows)))
+
+
+def test_neither_the_risk_nor_the_objective_ever_rises():
+    solves = raised = 0
+    for seed in range(6):
+        for loss in ("ap", "ndcg", "zero-one"):
+            for hidden in ((6,), (5, 4)):
+                log = Records()
+                settings = StructuredSettings(seed=seed, layer_wise="x")
+                data = rings(seed, n=120 + 10 * seed)
+                (trained,) = train_layer_wise(data, make_loss(loss), settings, hidden, [300.0], Watch(log=log))
+                risk, objective = trained.started_from, np.inf
+                for record in log.of("layer"):
+                    assert record["risk"] <= record["majorant"] + 1e-9
+                    assert record["objective"] <= objective * (1.0 + 1e-9)
+                    if record["kept"]:
+                        assert record["risk"] <= risk
+                        risk, objective = record["risk"], record["objective"]
+                    raised += not record["kept"]
+                    solves += 1
+    assert solves >= 100
+    assert raised < solves / 10
+
+
+@pytest.mark.parametrize("loss", ["ap", "ndcg", "auc", "zero-one", "f1", "mrr"])
+def test_every_loss_ends_no_worse_than_it_began(loss):
+    log = Records()
+    outcome = outcome_of(rings(0), loss, Watch(log=log))
+    assert outcome.as_asked
+    assert isinstance(outcome.w, Net)
+    assert outcome.w.units == [8, 1]
+    assert log.of("layer")[-1]["risk"] < outcome.details["risk of the log loss's network"]
+    assert outcome.details["risk"] <= outcome.details["risk of the log loss's network"]
+
+
+def test_it_ranks_what_no_linear_ranker_can():
+    data, test = rings(0), rings(1, n=2000)
+    outcome = outcome_of(data)
+    linear = log_loss_net(data.rows.in_memory().matrix, data.target.relevant, (), 0)
+    start = average_precision(test, log_loss_net(data.rows.in_memory().matrix, data.target.relevant, (8,), 0))
+    assert average_precision(test, linear) < 0.5
+    assert average_precision(test, outcome.w) > max(0.8, start + 0.1)
+
+
+def test_the_certificate_is_that_of_the_last_convex_problem():
+    outcome = outcome_of(rings(0), C=(100.0,))
+    assert outcome.details["passes"] >= 1
+    bounds = outcome.certificate
+    assert bounds is not None
+    assert bounds.reached
+    assert bounds.layer == 1
+    assert bounds.tolerance == pytest.approx(1e-3 * 100.0)
+    assert 0.0 <= bounds.gap <= bounds.tolerance
+    assert outcome.details["risk"] < outcome.details["risk of the log loss's network"]
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_another_net():
+    nets = [outcome_of(rings(0), seed=seed).w for seed in (0, 0, 1)]
+    first, again, other = (np.concatenate([array.ravel() for layer in net.layers for array in layer]) for net in nets)
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_features_may_have_any_scale_and_be_sparse():
+    data = rings(0)
+    X = data.rows.in_memory().matrix
+    factors, moved = np.array([1e-3, 1e4, 7.0]), np.array([0.0, 1e5, -3.0])
+    scaled = TrainingSet(Rows(X * factors + moved), data.target)
+    expected = outcome_of(data).w.scores(data.rows)
+    np.testing.assert_allclose(outcome_of(scaled).w.scores(scaled.rows), expected, atol=1e-5)
+    sparse = TrainingSet(Rows(sp.csr_array(X)), data.target)
+    np.testing.assert_allclose(outcome_of(sparse).w.scores(sparse.rows), expected, rtol=1e-9)
+
+
+def test_queries_and_grades():
+    data, test = rings(0, queries=20, grades=True), rings(1, n=2000, grades=True)
+    outcome = outcome_of(data, "ndcg")
+    assert outcome.queries is not None
+    assert 10 <= outcome.queries < 20  # the others are held out
+    scores = outcome.w.scores(test.rows)
+    assert np.corrcoef(scores, test.target.grades)[0, 1] > 0.6
+
+
+def test_grades_that_are_all_relevant():
+    data = rings(0, queries=20, grades=True)
+    above = Target(Labels(), np.ones(data.n, dtype=bool), data.target.grades + 1.0)
+    data = TrainingSet(data.rows, above, queries=data.queries)
+    scores = outcome_of(data, "ndcg").w.scores(data.rows)
+    assert np.corrcoef(scores, above.grades)[0, 1] > 0.6
+
+
+def test_a_path_of_C_starts_each_from_the_same_net():
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(layer_wise="8", C=(Multiple(0.01), 100.0, 3000.0)))
+    outcomes = list(trainer.train(rings(0), Watch()))
+    assert [outcome.C for outcome in outcomes] == [0.01 * DEFAULT_C, 100.0, 3000.0]
+    assert [outcome.name for outcome in outcomes] == [".C0.01x", ".C100", ".C3000"]
+    starts = {outcome.details["risk of the log loss's network"] for outcome in outcomes}
+    assert len(starts) == 1
+    for outcome, C in zip(outcomes[:2], (0.01 * DEFAULT_C, 100.0), strict=True):  # the same number twice
+        np.testing.assert_array_equal(outcome.w.layers[0].weights, outcome_of(rings(0), C=(C,)).w.layers[0].weights)
+
+
+def test_what_is_held_out():
+    data = rings(0, n=400)
+    training, test = held_out_part(data, 0)
+    assert sorted([*training, *test]) == list(range(400))
+    assert data.target.relevant[test].sum() == 20
+    assert test.size == 100
+    by_query = rings(0, n=400, queries=20)
+    training, test = held_out_part(by_query, 0)
+    assert not set(by_query.queries[training]) & set(by_query.queries[test])
+    assert len(set(by_query.queries[test])) == 5
+    few = TrainingSet(data.rows, Target(Labels(), np.arange(400) < 5))
+    assert held_out_part(few, 0)[1].size == 0
+    outcome = outcome_of(few)
+    assert outcome.state == "all passes done"
+    assert outcome.details["loss on rows held out"] is None
+
+
+def test_it_stops_when_it_is_told_to():
+    asked = []
+
+    def stop() -> bool:
+        asked.append(1)
+        return len(asked) > 3
+
+    outcome = outcome_of(rings(0), watch=Watch(should_stop=stop))
+    assert outcome.interrupted
+    assert not outcome.as_asked
+    assert isinstance(outcome.w, Net)
+    late = outcome_of(rings(0, n=4000), time_limit=1e-3)
+    assert (late.state, late.as_asked) == ("time limit", False)
+
+
+def test_rows_that_cannot_be_trained_on():
+    data = rings(0)
+    with pytest.raises(NothingToRankError):
+        outcome_of(TrainingSet(data.rows, Target(Labels(), np.zeros(400, dtype=bool))))
+    with pytest.raises(TrainingError, match="rows without features"):
+        outcome_of(TrainingSet(Rows(np.empty((400, 0))), data.target))
+    with pytest.raises(FloatingPointError, match="too large for a network"):
+        outcome_of(TrainingSet(Rows(data.rows.in_memory().matrix * 1e200), data.target))
+    wide = sp.csr_array((np.ones(400), (np.arange(400), np.arange(400))), shape=(400, 2_000_000_000))
+    with pytest.raises(TrainingError, match="400 rows of 2,000,000,000 features are too many"):
+        outcome_of(TrainingSet(Rows(wide), data.target))
+
+
+def test_constant_features_are_no_trouble():
+    data = rings(0)
+    X = np.column_stack([data.rows.in_memory().matrix, np.full(400, 3.0), np.zeros(400)])
+    assert average_precision(data, outcome_of(data).w) > 0.9
+    outcome = outcome_of(TrainingSet(Rows(X), data.target))
+    assert np.isfinite(outcome.w.scores(Rows(X))).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("", ()),
+        ("none", ()),
+        ("16", (16,)),
+        ("16,8", (16, 8)),
+        ("16x8", (16, 8)),
+        (" 4 , 2 ", (4, 2)),
+        ("4096", (4096,)),
+    ],
+)
+def test_hidden_layers(text, sizes):
+    assert hidden_layers(text) == sizes
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "16,", "x", "1.5", "sixteen", "4097", "1,1,1,1,1,1,1,1,1", "٣", "9" * 30])
+def test_what_names_no_hidden_layers(text):
+    with pytest.raises(SettingsError, match="--layer-wise names the units of 1 to 8 hidden layers"):
+        hidden_layers(text)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"latent": True}, "does not go with --latent"),
+        ({"oracle": "appx"}, "does not go with --oracle appx"),
+        ({"bound": "tight"}, "does not go with --bound tight"),
+        ({"log_ranks": True}, "does not go with --log-ranks"),
+    ],
+)
+def test_what_does_not_go_with_it(settings, message):
+    with pytest.raises(SettingsError, match=message):
+        StructuredSVMTrainer("ap", StructuredSettings(layer_wise="8", **settings))
+
+
+def test_what_it_refuses_of_others():
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(layer_wise="8"))
+    assert "standardises" in trainer.scaling_refusal
+    assert "network of its own" in trainer.warm_start_refusal
+    with pytest.raises(SettingsError, match="--layer-wise trains one network"):
+        OneVsRestTrainer(trainer)
+    with_bias = TrainingSet(rings(0).rows.with_bias(1.0), rings(0).target)
+    assert list(trainer.check(with_bias)) == ["--bias is of no use to --layer-wise, whose layers have constants"]
