@@ -78,19 +78,26 @@ def best(candidates: Sequence[Candidate], metric: str) -> Candidate:
 
 
 def simplest(candidates: Sequence[Candidate], grid: Grid, of: Candidate, metric: str) -> Candidate:
-    """By the rule of one standard error: the simplest of the line that ``of`` lies on, of this grid and the best of
-    all; ``of`` itself where none is simpler than another."""
+    """By the rule of one standard error, of those of this grid that are as near to ``of``, the best of all: first the
+    best with the simplest value of each setting that tables do not follow (components), then the simplest of the line
+    on which that lies. ``of`` itself where none is simpler than another."""
     axis = grid.along
     if axis is None or not axis.simpler:
         return of
     least = of.mean(metric) - of.deviation(metric) / math.sqrt(len(of.folds))
-    near = [one for one in line(candidates, of, axis) if one.mean(metric) >= least]
+    near = [one for one in candidates if one.grid == of.grid and one.mean(metric) >= least]
+    for other in grid.axes:
+        if other.simpler and other is not axis:
+            fewest = (min if other.simpler == "low" else max)(amount(one.choice[other.name]) for one in near)
+            near = [one for one in near if amount(one.choice[other.name]) == fewest]
+            of = best(near, metric)
     name = axis.name
 
     def size(candidate: Candidate) -> float:
         return candidate.mean_C if candidate.C else amount(candidate.choice[name])
 
-    return min(near, key=size) if axis.simpler == "low" else max(near, key=size)
+    on_it = [one for one in line(candidates, of, axis) if one in near]
+    return min(on_it, key=size) if axis.simpler == "low" else max(on_it, key=size)
 
 
 def line(candidates: Sequence[Candidate], through: Candidate, axis: Axis) -> list[Candidate]:

@@ -213,6 +213,20 @@ def test_one_standard_error(loss, simpler, noisy, grid):
     assert search.description()["rule"] == "one standard error"
 
 
+def test_one_standard_error_takes_the_fewest_components_first(grid):
+    """The best has three, two are as near as its error at some C, and one is not."""
+    made = grid("ap", {"C": (1.0, 10.0), "components": (1, 2, 3)})
+    means = {(1, 1.0): 0.5, (1, 10.0): 0.6, (2, 1.0): 0.78, (2, 10.0): 0.79, (3, 1.0): 0.8, (3, 10.0): 0.7}
+    candidates = []
+    for variant in made.variants():
+        for C in (1.0, 10.0):
+            mean = means[(variant.trainer.settings.components, C)]
+            folds = [Measured({}, {"AP": mean + by}, 0.0, "", as_asked=True) for by in (-0.03, 0.03)]
+            candidates.append(Candidate(0, "ap", {**variant.choice, "C": C}, folds))
+    chosen = simplest(candidates, made, max(candidates, key=lambda one: one.mean("AP")), "AP")
+    assert (chosen.choice["components"], chosen.choice["C"]) == (2, 1.0)
+
+
 def test_one_standard_error_where_none_is_simpler(grid):
     made = grid("warp")
     folds = [Measured({}, {"AP": value}, 0.0, "", as_asked=True) for value in (0.1, 0.9)]
