@@ -82,13 +82,16 @@ template <class Matrix>
 void combine_rows(const Matrix &X, std::span<const std::int64_t> rows, const double *C, std::size_t k, double *out,
                   std::size_t threads) {
     const std::size_t n = rows.size(), size = k * X.n_columns;
-    std::vector<std::size_t> active;  // the entries of C that are not 0
+    std::vector<std::size_t> active;  // rows of C that are not all 0
     std::size_t work = 0;
-    for (std::size_t at = 0; at < n * k; ++at)
-        if (C[at] != 0.0) {
-            active.push_back(at);
-            work += X.work(rows[at / k]);
+    for (std::size_t i = 0; i < n; ++i) {
+        std::size_t entries = 0;
+        for (std::size_t h = 0; h < k; ++h) entries += C[i * k + h] != 0.0;
+        if (entries > 0) {
+            active.push_back(i);
+            work += entries * X.work(rows[i]);
         }
+    }
     // A block must be worth a thread and worth adding up its accumulator.
     const std::size_t blocks = std::clamp<std::size_t>(work / std::max(kWorkPerThread, 4 * size), 1, kMaxBlocks);
     std::vector<double> partial((blocks - 1) * size, 0.0);
@@ -96,8 +99,10 @@ void combine_rows(const Matrix &X, std::span<const std::int64_t> rows, const dou
     in_threads(blocks, threads, [&](std::size_t b) {
         double *total = b == 0 ? out : partial.data() + (b - 1) * size;
         for (std::size_t j = active.size() * b / blocks; j < active.size() * (b + 1) / blocks; ++j) {
-            const std::size_t at = active[j];
-            X.add(static_cast<std::size_t>(rows[at / k]), C[at], total + at % k * X.n_columns);
+            const std::size_t i = active[j];
+            for (std::size_t h = 0; h < k; ++h)
+                if (C[i * k + h] != 0.0)
+                    X.add(static_cast<std::size_t>(rows[i]), C[i * k + h], total + h * X.n_columns);
         }
     });
     for (std::size_t b = 1; b < blocks; ++b)
