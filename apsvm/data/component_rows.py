@@ -83,7 +83,7 @@ class ComponentRows:
         return ComponentRows(self.rows.select(of_row[:, 0] // self.components), self.components)
 
 
-def scores_of(rows: RowOperator, w: NDArray[np.float64]) -> NDArray[np.float64]:
+def scores_of_weights(rows: RowOperator, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n,) float64: the scores of n rows by weights (dimension,), or by the best of the components (H, features + 1)
     float64, each its weights and last its constant b_h."""
     if w.ndim == 1:

@@ -27,7 +27,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from threadpoolctl import threadpool_limits
 
 from apsvm.data.bags import Bags
-from apsvm.data.component_rows import scores_of
+from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.dataset import Dataset
 from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
@@ -221,7 +221,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         assert isinstance(model, WeightedRanker)
         assert isinstance(outcome.w, np.ndarray)
         if fit.features.bias is None:
-            scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of(data.rows, outcome.w)
+            scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of_weights(data.rows, outcome.w)
             model = at_level(model, self._free_constant(data, scores))
         return replace(model, header=self._header_of(model.header, counted))
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.bags import Bags
-from apsvm.data.component_rows import scores_of as scores_of_weights
+from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.dataset import DataError
 from apsvm.data.features import LINEAR, learn_map
 from apsvm.data.features.mapped import MappedMatrix

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from apsvm.data.component_rows import ComponentRows, scores_of
+from apsvm.data.component_rows import ComponentRows, scores_of_weights
 from apsvm.data.features import learn_map
 from apsvm.data.features.scaling import NO_SCALING, learn_scaling
 from apsvm.data.rows import Rows
@@ -72,5 +72,5 @@ def test_the_best_component_counts(rng):
     X, weights = rng.normal(size=(30, 4)), rng.normal(size=(H, 5))
     best = (X @ weights[:, :4].T + weights[:, 4]).max(axis=1)
     for bias in (None, 2.0):
-        np.testing.assert_allclose(scores_of(Rows(X, bias=bias), weights), best)
-    np.testing.assert_array_equal(scores_of(Rows(X), weights[0, :4]), Rows(X).scores(weights[0, :4].copy()))
+        np.testing.assert_allclose(scores_of_weights(Rows(X, bias=bias), weights), best)
+    np.testing.assert_array_equal(scores_of_weights(Rows(X), weights[0, :4]), Rows(X).scores(weights[0, :4].copy()))

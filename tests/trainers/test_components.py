@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from apsvm.data.component_rows import scores_of
+from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
 from apsvm.header import Labels
@@ -41,7 +41,7 @@ def outcome(data: TrainingSet, loss: str = "ap", components: int = 2, **more: An
 
 def average_precision(data: TrainingSet, result: Outcome) -> float:
     assert isinstance(result.w, np.ndarray)
-    return float(average_precision_score(data.target.relevant, scores_of(data.rows, result.w)))
+    return float(average_precision_score(data.target.relevant, scores_of_weights(data.rows, result.w)))
 
 
 @pytest.mark.parametrize("bound", ["hinge", "tight", "auto"])
@@ -156,7 +156,7 @@ def test_grades_queries_and_weights_of_queries():
     for bound in ("hinge", "tight"):
         result = outcome(data, "ndcg", bound=bound)
         assert (result.state, result.queries) == ("converged", 11)
-        scores = scores_of(data.rows, result.w)
+        scores = scores_of_weights(data.rows, result.w)
         assert np.corrcoef(scores, grades)[0, 1] > 0.6
 
 
@@ -201,7 +201,9 @@ def test_the_constant_feature_has_the_size_of_the_others():
     small = TrainingSet(Rows(1e-3 * data.rows.in_memory().matrix), data.target)
     one, other = (outcome(one, bound="tight") for one in (data, small))
     np.testing.assert_allclose(other.C, 1e6 * one.C)
-    np.testing.assert_allclose(scores_of(small.rows, other.w) / 1e3, scores_of(data.rows, one.w) / 1e3, rtol=1e-3)
+    np.testing.assert_allclose(
+        scores_of_weights(small.rows, other.w) / 1e3, scores_of_weights(data.rows, one.w) / 1e3, rtol=1e-3
+    )
 
 
 def test_time_runs_out():
