@@ -15,10 +15,18 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from apsvm.data.bags import Bags
+from apsvm.data.labels import Target
+from apsvm.data.pooling import pooled_rows
 from apsvm.types import Column, Matrix
 
 if TYPE_CHECKING:
     from apsvm.types import AnyArray
+
+
+_PASS_BAGS = (
+    "pass bags, one a row. In searches and cross-validation sklearn.set_config(enable_metadata_routing=True) takes "
+    "them to each fold"
+)
 
 
 class StackedBags(NamedTuple):
@@ -89,3 +97,47 @@ def of_bags(name: str, values: Column, bags: Bags) -> AnyArray:
 def each_alone(X: Matrix, pool: Sequence[str]) -> Matrix:
     """What pooling makes of rows (n, d) that are each a bag of their own: (n, k·d)."""
     return sp.csr_array(sp.hstack([X] * len(pool), format="csr")) if sp.issparse(X) else np.tile(X, (1, len(pool)))
+
+
+class Columns(NamedTuple):
+    """X and what stands beside it, (n,) each or None, as ``estimator``, a class's name, was given them."""
+
+    estimator: str
+    X: Matrix
+    y: Column
+    qid: Column
+    sample_weight: Column
+    bags: Column
+
+    def pooled(self, pool: tuple[str, ...] | None, target: Target) -> tuple[Matrix, Target, Column, Column]:
+        """X, the target, qid and sample_weight, a row a bag where bags are pooled. Raises ValueError."""
+        if self.bags is None:
+            if pool is not None:
+                raise ValueError(f"{self.estimator} pools the rows of a bag: {_PASS_BAGS}")
+            return self.X, target, self.qid, self.sample_weight
+        if pool is None:
+            raise ValueError(
+                "bags: say what becomes of the rows of a bag: latent=True, pool='mean', pool='min,mean,max'"
+            )
+        by_bag = bags_in(self.bags, self.X.shape[0])
+        of_bags("y", self.y, by_bag)
+        return (
+            pooled_rows(self.X, by_bag, pool),
+            target.of(by_bag.first),
+            None if self.qid is None else of_bags("qid", self.qid, by_bag),
+            None if self.sample_weight is None else of_bags("sample_weight", self.sample_weight, by_bag),
+        )
+
+    def kept(self, loss: str, pool: tuple[str, ...] | None) -> NDArray[np.int64]:
+        """(n,) int64, the bag of each row, for a training on bags by their rows. Raises ValueError."""
+        if pool is not None:
+            raise ValueError("pool makes a row of each bag, and latent=True trains on the rows of bags: give one")
+        if self.bags is None:
+            raise ValueError(f"{self.estimator}(latent=True) trains on bags: {_PASS_BAGS}")
+        if self.sample_weight is not None and loss != "zero-one":
+            raise ValueError("sample_weight is of rows, and latent=True trains on bags: only loss 'zero-one' takes it")
+        by_bag = bags_in(self.bags, self.X.shape[0])
+        for name, values in (("y", self.y), ("qid", self.qid), ("sample_weight", self.sample_weight)):
+            if values is not None:
+                of_bags(name, values, by_bag)
+        return by_bag.bag_of_row

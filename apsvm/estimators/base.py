@@ -8,11 +8,8 @@ a fit as after ``from_model``.
 
 from __future__ import annotations
 
-import logging
-import sys
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
 from typing import ClassVar, Self
@@ -24,7 +21,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from apsvm.data.bags import Bags
 from apsvm.data.component_rows import scores_of_weights
@@ -32,19 +28,18 @@ from apsvm.data.dataset import Dataset
 from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
 from apsvm.data.labels import Target
-from apsvm.data.pooling import pooled_rows
-from apsvm.estimators.bags import bags_in, each_alone, of_bags
+from apsvm.estimators.bags import Columns, bags_in, each_alone, of_bags
+from apsvm.estimators.following import evidence_of, logger, tell, training
+from apsvm.estimators.levels import at_level
 from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.header import Header, parse_pool
 from apsvm.model import ComponentRanker, LinearRanker, ModelError, Ranker, WeightedRanker
-from apsvm.trainers.base import AnyTrainer, Outcome, Progress, TrainingSet, Watch
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit, installed
 from apsvm.trainers.settings import Settings
 from apsvm.types import Column, JsonDict, JsonObject, Matrix
-
-logger = logging.getLogger("apsvm")
 
 #: How X is checked, in fit and after.
 FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
@@ -192,9 +187,13 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> Self:
         plan = self._plan()
         X, target = self._read(X, y, plan)
-        ids = self._bags_kept(plan.loss_name, X, y, qid, sample_weight, bags) if plan.takes_bags else None
+        ids = (
+            self._columns(X, y, qid, sample_weight, bags).kept(plan.loss_name, self._pool())
+            if plan.takes_bags
+            else None
+        )
         if ids is None:
-            X, target, qid, sample_weight = self._with_bags(self._pool(), X, target, y, qid, sample_weight, bags)
+            X, target, qid, sample_weight = self._columns(X, y, qid, sample_weight, bags).pooled(self._pool(), target)
         counted = self._counted(X, qid, sample_weight, by_query=plan.uses_queries)
         self._refuse(plan, counted)
         fit = self._training(X, target, counted, plan, ids)
@@ -206,7 +205,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             for remark in plan.check(data):
                 text = in_python(remark, self._trainer.Settings, plan.loss_name)
                 logger.warning("%s: %s", type(self).__name__, text)
-            *_, outcome = fit.outcomes(Watch(progress=_tell, remark=logger.info), start, data)
+            *_, outcome = fit.outcomes(Watch(progress=tell, remark=logger.info), start, data)
         self._keep(self._model_of(fit, data, outcome, counted))
         if not outcome.as_asked:
             self._warn(outcome)
@@ -292,55 +291,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             raise TypeError(f"pool is some of min, mean, max, with commas between them, or None, found {self.pool!r}")
         return parse_pool(self.pool)
 
-    def _with_bags(
-        self,
-        pool: tuple[str, ...] | None,
-        X: Matrix,
-        target: Target,
-        y: Column,
-        qid: Column,
-        sample_weight: Column,
-        bags: Column,
-    ) -> tuple[Matrix, Target, Column, Column]:
-        """X, the target, qid and sample_weight, a row a bag where bags are pooled. Raises ValueError."""
-        if bags is None:
-            if pool is not None:
-                raise ValueError(
-                    f"{type(self).__name__} pools the rows of a bag: pass bags, one a row. In searches and "
-                    "cross-validation sklearn.set_config(enable_metadata_routing=True) takes them to each fold"
-                )
-            return X, target, qid, sample_weight
-        if pool is None:
-            raise ValueError(
-                "bags: say what becomes of the rows of a bag: latent=True, pool='mean', pool='min,mean,max'"
-            )
-        by_bag = bags_in(bags, X.shape[0])
-        of_bags("y", y, by_bag)
-        return (
-            pooled_rows(X, by_bag, pool),
-            target.of(by_bag.first),
-            None if qid is None else of_bags("qid", qid, by_bag),
-            None if sample_weight is None else of_bags("sample_weight", sample_weight, by_bag),
-        )
-
-    def _bags_kept(
-        self, loss: str, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column
-    ) -> NDArray[np.int64]:
-        """(n,) int64, the bag of each row, for a training on bags by their rows. Raises ValueError."""
-        if self._pool() is not None:
-            raise ValueError("pool makes a row of each bag, and latent=True trains on the rows of bags: give one")
-        if bags is None:
-            raise ValueError(
-                f"{type(self).__name__}(latent=True) trains on bags: pass bags, one a row. In searches and "
-                "cross-validation sklearn.set_config(enable_metadata_routing=True) takes them to each fold"
-            )
-        if sample_weight is not None and loss != "zero-one":
-            raise ValueError("sample_weight is of rows, and latent=True trains on bags: only loss 'zero-one' takes it")
-        by_bag = bags_in(bags, X.shape[0])
-        for name, values in (("y", y), ("qid", qid), ("sample_weight", sample_weight)):
-            if values is not None:
-                of_bags(name, values, by_bag)
-        return by_bag.bag_of_row
+    def _columns(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Columns:
+        return Columns(type(self).__name__, X, y, qid, sample_weight, bags)
 
     def _map_name(self) -> str:
         """The parameter ``features``, checked."""
@@ -408,14 +360,15 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         pool, plan = self._header.features.pool, self._judge()
         best_of: Bags | None = None
         if self._header.latent:
-            best_of = bags_in(self._bags_kept(self._header.loss, X, y, qid, sample_weight, bags), X.shape[0])
+            columns = self._columns(X, y, qid, sample_weight, bags)
+            best_of = bags_in(columns.kept(self._header.loss, self._pool()), X.shape[0])
             target = target.of(best_of.first)
             qid, sample_weight = (
                 None if values is None else of_bags(name, values, best_of)
                 for name, values in (("qid", qid), ("sample_weight", sample_weight))
             )
         else:
-            X, target, qid, sample_weight = self._with_bags(pool, X, target, y, qid, sample_weight, bags)
+            X, target, qid, sample_weight = self._columns(X, y, qid, sample_weight, bags).pooled(pool, target)
         by_query = plan is None or plan.uses_queries
         if qid is None and by_query and self.n_queries_ + self.n_queries_skipped_ > 1:
             raise ValueError(
@@ -450,58 +403,5 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return self.to_model().score(X, threads=effective_n_jobs(self.n_jobs))
 
     def _warn(self, outcome: Outcome) -> None:
-        evidence = ""
-        if outcome.certificate is not None:
-            evidence = f", gap {outcome.certificate.gap:.3g} > {outcome.certificate.tolerance:.3g} asked for"
-        elif outcome.gradient is not None and outcome.gradient.asked is not None:
-            evidence = f", gradient {outcome.gradient.gradient_norm:.3g} > {outcome.gradient.asked:.3g} asked for"
-        warnings.warn(
-            f"{type(self).__name__} stopped early: {outcome.state}{evidence}; {self._remedy}",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-
-
-def level_of(ranker: WeightedRanker) -> float:
-    """What can be added to every score: a linear ranker's constant; components' are not one."""
-    return ranker.intercept if isinstance(ranker, LinearRanker) else 0.0
-
-
-def at_level(ranker: WeightedRanker, level: float) -> WeightedRanker:
-    """The ranker with another ``level_of``."""
-    if isinstance(ranker, LinearRanker):
-        return replace(ranker, intercept=level)
-    return replace(ranker, intercepts=ranker.intercepts + level)
-
-
-def _tell(progress: Progress) -> None:
-    """A line of a progress display, for the log."""
-    if not logger.isEnabledFor(logging.INFO):
-        return
-    words = {"iter": "iteration"}
-    first, *others = progress.columns
-    values = [
-        f"{name} {progress.values[name]:{progress.columns[name].lstrip('>0123456789')}}"
-        for name in others
-        if progress.values[name] is not None
-    ]
-    logger.info("%s", f"{progress.stage} {words.get(first, first)} {progress.number}: {', '.join(values)}".lstrip())
-
-
-@contextmanager
-def training(verbose: int) -> Iterator[None]:
-    """One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
-    ``verbose``: what the logger "apsvm" is told is shown on standard error, unless the program handles it itself."""
-    handler = logging.StreamHandler(sys.stderr)
-    before = logger.level
-    handled = logger.hasHandlers()
-    if verbose:
-        logger.setLevel(logging.INFO)
-        if not handled:
-            logger.addHandler(handler)
-    try:
-        with threadpool_limits(1, user_api="blas"):
-            yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
+        message = f"{type(self).__name__} stopped early: {outcome.state}{evidence_of(outcome)}; {self._remedy}"
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)

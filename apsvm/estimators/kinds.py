@@ -19,7 +19,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from apsvm.data.labels import Target, again, of_numbers, of_two
-from apsvm.estimators.base import FEATURES, LinearEstimator, logger
+from apsvm.estimators.base import FEATURES, LinearEstimator
+from apsvm.estimators.following import logger
 from apsvm.estimators.parameters import check_number
 from apsvm.header import Header, Json
 from apsvm.model import Ranker

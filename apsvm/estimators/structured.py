@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from apsvm.estimators.base import level_of
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
+from apsvm.estimators.levels import level_of
 from apsvm.estimators.losses import TakesLoss
 from apsvm.estimators.parameters import check_number
 from apsvm.estimators.rows import Counted

@@ -24,7 +24,8 @@ from apsvm.selection.bags import scores_of_bags
 from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant
 from apsvm.trainers.base import Outcome, Watch
-from apsvm.trainers.fitting import FeatureOptions, Fit, scores_of
+from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.ranking_check import scores_of
 from apsvm.types import JsonObject
 
 if TYPE_CHECKING:

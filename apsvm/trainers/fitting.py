@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.bags import Bags
-from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.dataset import DataError
 from apsvm.data.features import LINEAR, learn_map
 from apsvm.data.features.mapped import MappedMatrix
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.labels import LabelOptions, Target, decide, two_classes
 from apsvm.data.pooling import pooled
-from apsvm.data.rows import RowOperator, Rows
+from apsvm.data.rows import Rows
 from apsvm.header import Data, Features, Header, SkippedClass
 from apsvm.machine import thread_count
 from apsvm.model import (
@@ -44,25 +43,12 @@ from apsvm.model import (
 )
 from apsvm.records import Log
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
+from apsvm.trainers.ranking_check import ranking_checked
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.features.base import FeatureMap
-
-
-#: Said of a ranker whose scores of the training rows are all alike.
-RANKS_NOTHING = (
-    "this model ranks nothing: all training rows have the same score. Try --bound auto or --bound tight, another "
-    "--loss (ap), or features that vary"
-)
-#: The same of bags by their best rows.
-RANKS_NOTHING_OF_BAGS = (
-    "this model ranks nothing: all training rows have the same score. Try another --start (random:20), a larger C, "
-    "--pool min,mean,max in the place of --latent, or features that vary"
-)
-#: The same of one whose training was cut short.
-RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before there was anything"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +204,7 @@ class Fit:
         data = data or self.training_set()
         log = _LogOfData(watch.log, self, len(data.rows))
         for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
-            yield _ranking_checked(outcome, data)
+            yield ranking_checked(outcome, data)
 
     def start(self, ranker: WeightedRanker) -> NDArray[np.float64]:
         """The weights of a ranker, one a column of the training's rows; of H components (H, columns + 1), each one's
@@ -382,36 +368,9 @@ def installed(package: str) -> str:
     return version(package)
 
 
-def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.float64]:
-    """What a trained ranker of rows gives them, of several components the best: (m,) float64."""
-    if isinstance(w, Net):
-        assert isinstance(rows, Rows)
-        return w.scores(rows)
-    return scores_of_weights(rows, w)
-
-
 def _of(values: Any, selection: NDArray[np.int64] | None) -> Any:
     """The selected values; None of None."""
     return values if values is None or selection is None else values[selection]
-
-
-def _ranking_checked(outcome: Outcome, data: TrainingSet) -> Outcome:
-    """The outcome, with a caution where its scores of the training rows are all alike."""
-    if outcome.classes:
-        from apsvm.data.dataset import shown_label
-
-        classes = [(label, _ranking_checked(part, data)) for label, part in outcome.classes]
-        useless = [shown_label(label) for label, part in classes if not part.ranks]
-        if not useless:
-            return replace(outcome, classes=classes)
-        what = f"the rankers of {len(useless)} classes rank nothing: {', '.join(useless)}"
-        return replace(outcome, classes=classes, ranks=False, cautions=[*outcome.cautions, what])
-    if isinstance(outcome.w, ItemFactors) or outcome.w is None:
-        return outcome
-    if np.ptp(scores_of(outcome.w, data.rows)) > 0.0:
-        return outcome
-    nothing = RANKS_NOTHING if data.bags is None else RANKS_NOTHING_OF_BAGS
-    return replace(outcome, ranks=False, cautions=[nothing if outcome.as_asked else RANKS_NOTHING_YET])
 
 
 def _has_components(outcome: Outcome) -> bool:

@@ -23,12 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.labels import Takes
-    from apsvm.header import Json
     from apsvm.losses.base import Loss
-    from apsvm.trainers.bound_choice import Choice
-    from apsvm.trainers.decided import Decided
     from apsvm.trainers.stage import Trained
-    from apsvm.types import JsonDict
 
 #: What ``--oracle`` offers: the oracles that serve a ranking loss, and the two-stage approximation.
 ORACLE_CHOICES = ("auto", *(name for name in ORACLES if name not in ("zero-one", "brute-force")), "appx")
@@ -295,6 +291,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     ) -> Iterator[Outcome]:
         from apsvm.trainers.components import with_components
         from apsvm.trainers.decided import decide
+        from apsvm.trainers.structured_remarks import cautions_of, choice_fields
 
         if self._hidden:
             yield from networks(self, data, watch)
@@ -313,8 +310,8 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             yield replace(
                 outcome,
                 settings=replace(self.settings, C=(asked,)),
-                cautions=_cautions(trained, settings.bound, decided.choice, of_bags=data.bags is not None),
-                **_choice(decided, outcome),
+                cautions=cautions_of(trained, settings.bound, decided.choice, of_bags=data.bags is not None),
+                **choice_fields(decided, outcome),
             )
 
     def _outcome(
@@ -323,6 +320,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         from apsvm.header import Bounds
         from apsvm.solvers.state import State
         from apsvm.trainers.components import weights_and_constants
+        from apsvm.trainers.structured_remarks import fallbacks_of, how_C_was_found
 
         several = data.components > 1
         tight = trained.hinge_objective is not None or (several and settings.bound == "tight")
@@ -356,7 +354,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             positives=int(data.target.relevant.sum()),
             queries=trained.queries,
             queries_skipped=trained.queries_skipped,
-            notes=[*_how_C_was_found(C, settings.C[0]), *trained.notes, *_fallbacks(trained)],
+            notes=[*how_C_was_found(C, settings.C[0]), *trained.notes, *fallbacks_of(trained)],
             seconds=seconds,
         )
 
@@ -373,60 +371,6 @@ def random_starts(start: str) -> int | None:
     )
 
 
-def _choice(decided: Decided, outcome: Outcome) -> JsonDict:
-    """The fields of an outcome that tell how its bound was chosen."""
-    choice = decided.choice
-    if choice is None:
-        return {}
-    figures: list[Json] = [
-        {"bound": one.bound, "C": one.C if isinstance(one.C, float) else str(one.C), "loss": one.loss}
-        for one in choice.candidates
-    ]
-    about: dict[str, Json] = {"bound": choice.bound, "held_out": choice.how, "candidates": figures}
-    return {
-        "details": {**outcome.details, "choice": about},
-        "notes": [str(choice), *outcome.notes],
-        "seconds": {"choosing": _apart_from_parts(decided), **outcome.seconds},
-    }
-
-
-def _apart_from_parts(decided: Decided) -> float:
-    """The seconds of finding out that are not among the parts of the training's stages already."""
-    start = decided.start
-    stages = [] if start is None or start.trained is None else start.trained.stages
-    parts = sum(span.wall_ns for stage in stages for span in stage.spans.values())
-    return max(0.0, decided.seconds - parts / 1e9)
-
-
-def _cautions(trained: Trained, bound: str, choice: Choice | None, *, of_bags: bool) -> list[str]:
-    """What there is to say of a model that is hardly better than none: by rows held out, or else by the bound."""
-    if choice is not None and choice.candidates:
-        share, what = choice.candidates[0].loss, "the loss on rows held out"
-    elif trained.share_of_nothing is not None:
-        share, what = trained.share_of_nothing, "the bound on the loss, as a share of what it is for no ranking at all,"
-    else:
-        return []
-    if share < NEARLY_NOTHING:
-        return []
-    remedies = ["--bound tight or --bound auto", "a larger C"] if bound == "hinge" else ["a larger C"]
-    if of_bags:
-        remedies = ["another --start (random:20)", "a larger C", "--pool min,mean,max in the place of --latent"]
-    remedies.append("other features (--features piecewise)")
-    return [f"{what} is {share:.1%}: this model may rank badly; what may help: {', '.join(remedies)}"]
-
-
 def shown_C(given: float | Multiple) -> str:
     """As in names of files and in tables."""
     return f"{given:g}" if isinstance(given, float) else str(given)
-
-
-def _how_C_was_found(C: float, given: float | Multiple) -> list[str]:
-    if not isinstance(given, Multiple):
-        return []
-    times = "" if given.factor == 1.0 else f"{given.factor:g} times "
-    return [f"C = {C:.6g}, {times}what fits the scale of the features (-C auto)"]
-
-
-def _fallbacks(trained: Trained) -> list[str]:
-    count = sum(stage.qp_fallbacks for stage in trained.stages)
-    return [f"{count} working-set QPs fell back to cvxpy"] if count else []

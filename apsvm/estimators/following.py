@@ -1,0 +1,57 @@
+"""What a training of an estimator lets others see: the logger "apsvm", on standard error where that was asked for."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from threadpoolctl import threadpool_limits
+
+from apsvm.trainers.base import Outcome, Progress
+
+logger = logging.getLogger("apsvm")
+
+
+def tell(progress: Progress) -> None:
+    """A line of a progress display, for the log."""
+    if not logger.isEnabledFor(logging.INFO):
+        return
+    words = {"iter": "iteration"}
+    first, *others = progress.columns
+    values = [
+        f"{name} {progress.values[name]:{progress.columns[name].lstrip('>0123456789')}}"
+        for name in others
+        if progress.values[name] is not None
+    ]
+    logger.info("%s", f"{progress.stage} {words.get(first, first)} {progress.number}: {', '.join(values)}".lstrip())
+
+
+@contextmanager
+def training(verbose: int) -> Iterator[None]:
+    """One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
+    ``verbose``: what the logger "apsvm" is told is shown on standard error, unless the program handles it itself."""
+    handler = logging.StreamHandler(sys.stderr)
+    before = logger.level
+    handled = logger.hasHandlers()
+    if verbose:
+        logger.setLevel(logging.INFO)
+        if not handled:
+            logger.addHandler(handler)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+def evidence_of(outcome: Outcome) -> str:
+    """How far off the training was that stopped early, as the end of a clause."""
+    if outcome.certificate is not None:
+        return f", gap {outcome.certificate.gap:.3g} > {outcome.certificate.tolerance:.3g} asked for"
+    gradient = outcome.gradient
+    if gradient is not None and gradient.asked is not None:
+        return f", gradient {gradient.gradient_norm:.3g} > {gradient.asked:.3g} asked for"
+    return ""

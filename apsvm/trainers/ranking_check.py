@@ -1,0 +1,53 @@
+"""Whether a trained ranker tells its training rows apart, and what is said of one that does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.component_rows import scores_of_weights
+from apsvm.data.rows import RowOperator, Rows
+from apsvm.model import ItemFactors, Net
+from apsvm.trainers.base import Outcome, TrainingSet
+
+#: Said of a ranker whose scores of the training rows are all alike.
+RANKS_NOTHING = (
+    "this model ranks nothing: all training rows have the same score. Try --bound auto or --bound tight, another "
+    "--loss (ap), or features that vary"
+)
+#: The same of bags by their best rows.
+RANKS_NOTHING_OF_BAGS = (
+    "this model ranks nothing: all training rows have the same score. Try another --start (random:20), a larger C, "
+    "--pool min,mean,max in the place of --latent, or features that vary"
+)
+#: The same of one whose training was cut short.
+RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before there was anything"
+
+
+def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.float64]:
+    """What a trained ranker of rows gives them, of several components the best: (m,) float64."""
+    if isinstance(w, Net):
+        assert isinstance(rows, Rows)
+        return w.scores(rows)
+    return scores_of_weights(rows, w)
+
+
+def ranking_checked(outcome: Outcome, data: TrainingSet) -> Outcome:
+    """The outcome, with a caution where its scores of the training rows are all alike."""
+    if outcome.classes:
+        from apsvm.data.dataset import shown_label
+
+        classes = [(label, ranking_checked(part, data)) for label, part in outcome.classes]
+        useless = [shown_label(label) for label, part in classes if not part.ranks]
+        if not useless:
+            return replace(outcome, classes=classes)
+        what = f"the rankers of {len(useless)} classes rank nothing: {', '.join(useless)}"
+        return replace(outcome, classes=classes, ranks=False, cautions=[*outcome.cautions, what])
+    if isinstance(outcome.w, ItemFactors) or outcome.w is None:
+        return outcome
+    if np.ptp(scores_of(outcome.w, data.rows)) > 0.0:
+        return outcome
+    nothing = RANKS_NOTHING if data.bags is None else RANKS_NOTHING_OF_BAGS
+    return replace(outcome, ranks=False, cautions=[nothing if outcome.as_asked else RANKS_NOTHING_YET])
