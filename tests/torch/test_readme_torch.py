@@ -11,7 +11,7 @@ README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_lines_run():
-    (lines,) = re.findall(r"^```py\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+    lines, estimators = re.findall(r"^```py\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
     torch.manual_seed(0)
     names = {
         "network": torch.nn.Linear(3, 1),
@@ -24,3 +24,12 @@ def test_the_lines_run():
     assert 0.0 < names["loss"].item() < 3.0
     assert names["network"].weight.grad.any()
     assert len(names["batches"]) == 4
+    of_estimators = {
+        "X": names["features"].numpy(),
+        "y": names["target"].numpy(),
+        "grades": names["grades"].numpy(),
+        "qid": names["qid"].numpy(),
+    }
+    exec(compile(estimators, "README.md", "exec"), of_estimators)
+    assert of_estimators["classifier"].decision_function(of_estimators["X"]).shape == (200,)
+    assert of_estimators["ranker"].predict(of_estimators["X"]).shape == (200,)

@@ -194,6 +194,7 @@ def test_lists_that_do_not_count(kind):
 
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("shape", [(0,), (1,), (0, 5), (3, 0), (0, 0), (2, 1), (4,), (2, 4)], ids=str)
+@pytest.mark.filterwarnings("ignore:scores are 2 lists of one row each")
 def test_nothing_to_rank_is_zero_with_a_graph(kind, shape):
     scores = torch.zeros(shape).add(1.0).requires_grad_()
     for mask in (None, torch.zeros(shape, dtype=torch.bool)):
