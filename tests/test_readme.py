@@ -135,7 +135,12 @@ def test_the_first_training_says_what_is_shown(tmp_path, monkeypatch, capsys):
     said = capsys.readouterr().err.splitlines()
     shown = [line for line in TEXT.splitlines() if line.startswith("apsvm: ")]
     assert len(shown) == 3
-    assert set(shown) <= set(said)
+    assert set(map(roughly, shown)) <= set(map(roughly, said))
+
+
+def roughly(line: str) -> str:
+    """Other versions of what apsvm stands on differ in the third digit of a loss on rows held out."""
+    return re.sub(r"loss 0\.\d+|best: 0\.\d+", lambda number: number[0][:-2], line)
 
 
 @pytest.mark.usefixtures("added")
