@@ -139,8 +139,8 @@ def test_the_first_training_says_what_is_shown(tmp_path, monkeypatch, capsys):
 
 
 def roughly(line: str) -> str:
-    """Other versions of what apsvm stands on differ in the third digit of a loss on rows held out."""
-    return re.sub(r"loss 0\.\d+|best: 0\.\d+", lambda number: number[0][:-2], line)
+    """Without the other bound's best, which other versions of the libraries find at a neighbouring C."""
+    return line.partition("; tight at its best")[0]
 
 
 @pytest.mark.usefixtures("added")
