@@ -49,21 +49,9 @@ def ranked(
     if scores.ndim == 1:
         rows = deciding_rows(bags, scores)
         return stand_ins(dataset, rows), scores[rows]
-    in_order = scores if bags.order is None else scores[bags.order]
-    return pooled(dataset, ()), np.maximum.reduceat(in_order, bags.offsets[:-1], axis=0)
+    return pooled(dataset, ()), bags.best(scores)
 
 
 def stand_ins(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
     """The data set of the rows ``rows`` (n_bags,) alone, one of each bag."""
-    groups, costs, sets = dataset.groups, dataset.costs, dataset.label_sets
-    return replace(
-        dataset,
-        X=dataset.X[rows],
-        relevance=dataset.relevance[rows],
-        groups=None if groups is None else groups[rows],
-        costs=None if costs is None else costs[rows],
-        label_sets=None if sets is None else sets.of(rows),
-        bags=None,
-        instances=int(dataset.X.shape[0]),
-        deciding=rows,
-    )
+    return replace(dataset.select(rows), bags=None, instances=int(dataset.X.shape[0]), deciding=rows)

@@ -69,7 +69,8 @@ class Bags:
         return self.ids.size
 
     def best(self, values: NDArray[T]) -> NDArray[T]:
-        """The highest of ``values`` (n,), of the rows as they stand in the file, in each bag : (n_bags,)."""
+        """The highest of ``values`` (n,), of the rows as they stand in the file, in each bag : (n_bags,); of (n, k)
+        values column by column."""
         result: NDArray[T] = np.maximum.reduceat(
             values if self.order is None else values[self.order], self.offsets[:-1]
         )
@@ -116,6 +117,15 @@ def rows_of_bags(dataset: Dataset, which: Integers) -> Integers:
     chosen = np.zeros(bags.n_bags, dtype=np.bool_)
     chosen[which] = True
     return np.flatnonzero(chosen[bags.bag_of_row])
+
+
+def rows_of_runs(offsets: Integers, which: Integers) -> tuple[Integers, Integers]:
+    """The rows of the runs ``which`` (k,) int64 of rows that begin at ``offsets`` (runs + 1,), one run after the other,
+    and the (k + 1,) boundaries of these."""
+    sizes = np.diff(offsets)[which]
+    ends = np.cumsum(sizes)
+    rows = np.arange(int(ends[-1]) if ends.size else 0) + np.repeat(offsets[which] - (ends - sizes), sizes)
+    return rows, np.concatenate([[0], ends])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -114,6 +114,18 @@ class Dataset:
     def n_values(self) -> int:
         """How many values X holds: the stored ones if it is sparse, all if it is dense."""
         return int(self.X.nnz if sp.issparse(self.X) else self.X.size)
+
+    def select(self, rows: NDArray[np.int64]) -> Dataset:
+        """The rows ``rows`` (m,) int64, in that order, copied."""
+        return replace(
+            self,
+            X=self.X[rows],
+            relevance=self.relevance[rows],
+            groups=None if self.groups is None else self.groups[rows],
+            costs=None if self.costs is None else self.costs[rows],
+            label_sets=None if self.label_sets is None else self.label_sets.of(rows),
+            bags=None if self.bags is None else self.bags[rows],
+        )
 
     def classes(self, of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """The labels there are, or those of the rows `of` (n,) bool: increasing, float64."""

@@ -128,8 +128,8 @@ class Columns(NamedTuple):
             None if self.sample_weight is None else of_bags("sample_weight", self.sample_weight, by_bag),
         )
 
-    def kept(self, loss: str, pool: tuple[str, ...] | None) -> NDArray[np.int64]:
-        """(n,) int64, the bag of each row, for a training on bags by their rows. Raises ValueError."""
+    def kept(self, loss: str, pool: tuple[str, ...] | None) -> Bags:
+        """The bags, for a training on them by their rows. Raises ValueError."""
         if pool is not None:
             raise ValueError("pool makes a row of each bag, and latent=True trains on the rows of bags: give one")
         if self.bags is None:
@@ -140,4 +140,4 @@ class Columns(NamedTuple):
         for name, values in (("y", self.y), ("qid", self.qid), ("sample_weight", self.sample_weight)):
             if values is not None:
                 of_bags(name, values, by_bag)
-        return by_bag.bag_of_row
+        return by_bag

@@ -28,7 +28,7 @@ from apsvm.data.dataset import Dataset
 from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
 from apsvm.data.labels import Target
-from apsvm.estimators.bags import Columns, bags_in, each_alone, of_bags
+from apsvm.estimators.bags import Columns, each_alone, of_bags
 from apsvm.estimators.following import evidence_of, logger, tell, training
 from apsvm.estimators.levels import at_level
 from apsvm.estimators.measure import trained_measure
@@ -187,12 +187,10 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _fit(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> Self:
         plan = self._plan()
         X, target = self._read(X, y, plan)
-        ids = (
-            self._columns(X, y, qid, sample_weight, bags).kept(plan.loss_name, self._pool())
-            if plan.takes_bags
-            else None
-        )
-        if ids is None:
+        ids: NDArray[np.int64] | None = None
+        if plan.takes_bags:
+            ids = self._columns(X, y, qid, sample_weight, bags).kept(plan.loss_name, self._pool()).bag_of_row
+        else:
             X, target, qid, sample_weight = self._columns(X, y, qid, sample_weight, bags).pooled(self._pool(), target)
         counted = self._counted(X, qid, sample_weight, by_query=plan.uses_queries)
         self._refuse(plan, counted)
@@ -360,8 +358,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         pool, plan = self._header.features.pool, self._judge()
         best_of: Bags | None = None
         if self._header.latent:
-            columns = self._columns(X, y, qid, sample_weight, bags)
-            best_of = bags_in(columns.kept(self._header.loss, self._pool()), X.shape[0])
+            best_of = self._columns(X, y, qid, sample_weight, bags).kept(self._header.loss, self._pool())
             target = target.of(best_of.first)
             qid, sample_weight = (
                 None if values is None else of_bags(name, values, best_of)

@@ -1,7 +1,7 @@
 """What is minimised besides ½‖w‖²: functions of the scores, each with its value, slopes and declared lower bound."""
 
 from apsvm.oracles.layout import NothingToRankError, require_pairs
-from apsvm.risk.bags import BagMaxima, BagRisk, make_bag_risk, rows_of_bags
+from apsvm.risk.bags import BagMaxima, BagRisk, make_bag_risk
 from apsvm.risk.by_order import loss_by_order
 from apsvm.risk.layers import LayerRisk, RiskOfScores, make_risk_of_scores
 from apsvm.risk.nothing import NoRisk
@@ -27,5 +27,4 @@ __all__ = [
     "make_risk",
     "make_risk_of_scores",
     "require_pairs",
-    "rows_of_bags",
 ]

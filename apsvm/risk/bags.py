@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
+from apsvm.data.bags import rows_of_runs
 from apsvm.data.rows import ScoredRows
 from apsvm.losses.base import Loss
 from apsvm.oracles.base import AnyOracle
@@ -132,7 +133,7 @@ def make_bag_risk(
     counting = np.unique(layout.members)
     members = layout.members
     if counting.size < offsets.size - 1:
-        which, offsets = rows_of_bags(offsets, counting)
+        which, offsets = rows_of_runs(offsets, counting)
         rows, members = rows.select(which), np.searchsorted(counting, members)
     queries = layout.queries
     maxima = BagMaxima(offsets, members, queries.positive, rows.threads)
@@ -150,11 +151,3 @@ def make_bag_risk(
         _counts_ranks=plain._counts_ranks,
         maxima=maxima,
     )
-
-
-def rows_of_bags(offsets: NDArray[np.int64], which: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows of the bags ``which`` (k,), one bag after the other, and the (k + 1,) boundaries of these."""
-    sizes = np.diff(offsets)[which]
-    ends = np.cumsum(sizes)
-    rows = np.arange(int(ends[-1]) if ends.size else 0) + np.repeat(offsets[which] - (ends - sizes), sizes)
-    return rows, np.concatenate([[0], ends])

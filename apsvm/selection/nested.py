@@ -16,7 +16,6 @@ from apsvm.model import Ranker
 from apsvm.selection.bags import bags_as_rows, scores_of_bags
 from apsvm.selection.choice import Candidate
 from apsvm.selection.folds import FoldError, make_folds
-from apsvm.selection.portfolio import select
 from apsvm.selection.search import SettingsSearch, never
 from apsvm.trainers.fitting import bags_settled
 
@@ -63,7 +62,7 @@ def nested(
     outer = make_folds(target, units.groups, folds, seed, only_grades=only_grades, bags=units.bags)
     for number, (training, test) in enumerate(outer, 1):
         try:
-            run = None if should_stop() else search(select(dataset, rows_of_bags(dataset, training)))
+            run = None if should_stop() else search(dataset.select(rows_of_bags(dataset, training)))
         except FoldError as error:
             raise FoldError(f"outer fold {number}: {error}") from None
         candidates: Sequence[Candidate] = [] if run is None else run.candidates()
@@ -76,7 +75,7 @@ def nested(
         assert isinstance(refit.model, Ranker)
         of_test, fit = target.of(test), run.fits[chosen.grid]
         rows = rows_of_bags(dataset, test)
-        judged = bags_settled(select(dataset, rows), fit.trainer, fit.features.pool)
+        judged = bags_settled(dataset.select(rows), fit.trainer, fit.features.pool)
         result = evaluate(
             list(metrics.values()),
             scores_of_bags(judged, np.arange(judged.relevance.size), refit.model.score(judged.X)),

@@ -242,7 +242,7 @@ class PortfolioSearch:
         which = sample(self._dataset, self._target, self._seed)
         rows, target = self._dataset, self._target
         if which is not None:
-            rows, target = select(rows, which), target.of(which)
+            rows, target = rows.select(which), target.of(which)
         done: list[tuple[Entry, Candidate]] = []
         failure: Exception | None = None
         for entry in self.entries:
@@ -313,16 +313,3 @@ def sample(dataset: Dataset, target: Target, seed: int) -> NDArray[np.int64] | N
         count = max(round(share * rows.size), min(rows.size, SCREENED_POSITIVES))
         keep[rng.permutation(rows)[:count]] = True
     return np.flatnonzero(keep)
-
-
-def select(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
-    """The rows ``rows`` (m,) int64 of a data set, copied."""
-    return replace(
-        dataset,
-        X=dataset.X[rows],
-        relevance=dataset.relevance[rows],
-        groups=None if dataset.groups is None else dataset.groups[rows],
-        costs=None if dataset.costs is None else dataset.costs[rows],
-        label_sets=None if dataset.label_sets is None else dataset.label_sets.of(rows),
-        bags=None if dataset.bags is None else dataset.bags[rows],
-    )

@@ -81,9 +81,9 @@ class TrainingSet:
         """The rows, or the bags, ``which`` (k,) int64, in that order."""
         rows, bags = which, self.bags
         if bags is not None:
-            from apsvm.risk import rows_of_bags
+            from apsvm.data.bags import rows_of_runs
 
-            rows, bags = rows_of_bags(bags, which)
+            rows, bags = rows_of_runs(bags, which)
         return replace(
             self,
             rows=self.rows.select(rows),

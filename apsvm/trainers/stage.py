@@ -86,7 +86,6 @@ class Trained:
     hinge_objective : for the tight bound, the hinge's optimum, to thirty times ε
     certified_loss : whose problem the certificate is of, where that is another loss than was asked for
     share_of_nothing : the bound on the loss, as a share of what it is at w = 0, where the two can be compared
-    rows_of_bags : (bags,) int64, of bags: the row that stands for each; None of rows
     """
 
     w: NDArray[np.float64]
@@ -98,7 +97,6 @@ class Trained:
     hinge_objective: float | None = None
     certified_loss: str | None = None
     share_of_nothing: float | None = None
-    rows_of_bags: NDArray[np.int64] | None = None
 
     @property
     def solution(self) -> CuttingPlaneSolution:

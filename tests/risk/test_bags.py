@@ -9,10 +9,11 @@ import pytest
 from instances import loss_names
 
 from apsvm._native import _kernels
+from apsvm.data.bags import rows_of_runs
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
-from apsvm.risk import Ramp, loss_by_order, make_bag_risk, make_risk, rows_of_bags
+from apsvm.risk import Ramp, loss_by_order, make_bag_risk, make_risk
 from apsvm.trainers.base import TrainingSet
 
 RANKINGS = [name for name in loss_names() if make_loss(name).over_rankings]
@@ -164,7 +165,7 @@ def test_bags_of_queries_without_a_pair_do_not_count(rng):
     relevant[more["groups"] == 1] = True
     risk = risk_of_bags(X, offsets, relevant, "ap", **more)
     kept = np.flatnonzero(more["groups"] != 1)
-    rows, bounds = rows_of_bags(offsets, kept)
+    rows, bounds = rows_of_runs(offsets, kept)
     alone = risk_of_bags(X[rows], bounds, relevant[kept], "ap", groups=more["groups"][kept])
     assert (risk.queries, risk.queries_skipped) == (2, 1)
     w = rng.normal(size=4)

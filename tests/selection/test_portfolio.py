@@ -17,7 +17,7 @@ from apsvm.selection import portfolio as module
 from apsvm.selection.choice import Candidate
 from apsvm.selection.cross_validation import Measured
 from apsvm.selection.folds import FoldError
-from apsvm.selection.portfolio import Entry, PortfolioSearch, loss_of_metric, portfolio, sample, select
+from apsvm.selection.portfolio import Entry, PortfolioSearch, loss_of_metric, portfolio, sample
 from apsvm.selection.search import SettingsSearch
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple
@@ -228,7 +228,7 @@ def test_rows_are_selected_with_all_that_is_known_of_them(rng, dataset):
         dataset(rng.normal(size=(4, 2)), np.zeros(4), np.array([5, 6, 7, 8])), costs=np.arange(4.0), label_sets=labels
     )
     which = np.array([3, 0, 1])
-    part = select(rows, which)
+    part = rows.select(which)
     assert np.array_equal(part.X, rows.X[which])
     assert part.groups.tolist() == [8, 5, 6]
     assert part.costs.tolist() == [3.0, 0.0, 1.0]
