@@ -22,7 +22,8 @@ from apsvm.data.features.additive import Contributions
 from apsvm.data.features.scaling import UNIT_ROWS
 from apsvm.data.rows import Rows
 from apsvm.files import standard_input, write_whole
-from apsvm.header import SCHEMA, Header, is_finite_number
+from apsvm.header import SCHEMA, Header
+from apsvm.header_json import is_finite_number
 from apsvm.model_components import ComponentRanker as ComponentRanker
 from apsvm.model_components import ComponentRankerSet as ComponentRankerSet
 from apsvm.model_file import MAGIC, check_field, member_names, sealed, unsealed
