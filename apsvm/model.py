@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -326,7 +326,7 @@ def _parse(content: bytes) -> Model:
     return kind.from_parts(header, arrays)
 
 
-def _kind_of(content: Any) -> _Kind:
+def _kind_of(content: object) -> _Kind:
     """The class of the model, which a file of schema 1 need not name where it is linear."""
     if not isinstance(content, dict):
         raise ModelError("its header is not a JSON object")
