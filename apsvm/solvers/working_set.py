@@ -40,6 +40,8 @@ class WorkingSet:
         self._offsets = np.empty(8)
         self._soft = np.empty(8, dtype=bool)
         self._idle = np.zeros(8, dtype=np.int64)
+        self._names = np.empty(8, dtype=np.int64)
+        self._next_name = 0
         self._memos: list[NDArray[np.float64] | None] = []
         self.alpha = np.zeros(0)
 
@@ -82,6 +84,8 @@ class WorkingSet:
         self._from_centre[t] = offset + float(plane @ self._centre)
         self._soft[t] = soft
         self._idle[t] = 0
+        self._names[t] = self._next_name
+        self._next_name += 1
         self._size = t + 1
         self._memos.append(memo)
         self.alpha = np.append(self.alpha, 0.0)
@@ -89,7 +93,7 @@ class WorkingSet:
     def problem(self) -> Problem:
         """The QP over the planes held now; its arrays are views, good until the next change."""
         t = self._size
-        return Problem(self._gram[:t, :t], self._from_centre[:t], self._soft[:t], self.C)
+        return Problem(self._gram[:t, :t], self._from_centre[:t], self._soft[:t], self.C, self._names[:t])
 
     def accept(self, alpha: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """Takes a solution α and returns w = c − Σ α_t a_t and the dual objective at α (made feasible)."""
@@ -117,6 +121,8 @@ class WorkingSet:
         for at, memo in enumerate(self._memos):
             assert memo is not None
             self._planes[at] += change(memo)
+        self._names[:t] = np.arange(self._next_name, self._next_name + t)
+        self._next_name += t
         self._gram[:t, :t] = self._planes[:t] @ self._planes[:t].T
         self._from_centre[:t] = self._offsets[:t] + self._planes[:t] @ self._centre
 
@@ -125,7 +131,7 @@ class WorkingSet:
         n = keep.size
         self._planes[:n] = self._planes[keep]
         self._gram[:n, :n] = self._gram[np.ix_(keep, keep)]
-        for array in (self._offsets, self._from_centre, self._soft, self._idle):
+        for array in (self._offsets, self._from_centre, self._soft, self._idle, self._names):
             array[:n] = array[keep]
         self._memos = [self._memos[at] for at in keep.tolist()]
         self.alpha = self.alpha[keep]
@@ -141,3 +147,4 @@ class WorkingSet:
         self._from_centre = np.resize(self._from_centre, new)
         self._soft = np.resize(self._soft, new)
         self._idle = np.resize(self._idle, new)
+        self._names = np.resize(self._names, new)
