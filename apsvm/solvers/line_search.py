@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.score_space import ScoreFunction, Tangent, V
+from apsvm.solvers.saving import Saved, array
 from apsvm.solvers.state import not_finite
 
 #: The search stops when it can gain at most this share of the current gap.
@@ -66,6 +67,12 @@ class Cutter(Protocol):
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         """The risk at a point the cutter returned, computed afresh."""
+
+    def state(self) -> Saved:
+        """What later cuts depend on, for ``restore``."""
+
+    def restore(self, saved: Saved) -> None:
+        """Takes over what ``state`` returned in another cutter of the same risk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +126,12 @@ class AtTheQPsPoint(Generic[V]):
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         return self._know(point).risk
 
+    def state(self) -> Saved:
+        return {}
+
+    def restore(self, saved: Saved) -> None:
+        pass
+
     def _know(self, point: NDArray[np.float64]) -> _Known[V]:
         return _known(self._risk, point, self._risk.scores(point, self._scores), self._slopes)
 
@@ -158,12 +171,25 @@ class AfterLineSearch(Generic[V]):
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         fresh = self._know(point)
-        if self._best is not None and point is self._best.point:
+        if self._best is not None and np.array_equal(point, self._best.point):
             self._forget([self._best])
             self._best = fresh  # rid of what rounding has added up
         else:
             self._forget([fresh])
         return fresh.risk
+
+    def state(self) -> Saved:
+        """The best point's scores are a part of it: computed afresh they would not be the same bits."""
+        if self._best is None:
+            return {"reach": self._reach}
+        scores = self._vectors.gather(self._best.scores)
+        return {"reach": self._reach, "best": self._best.point, "scores": scores}
+
+    def restore(self, saved: Saved) -> None:
+        self.restart()
+        self._reach = float(saved["reach"])
+        if "best" in saved:
+            self._best = self._know(array(saved["best"]), self._vectors.scatter(array(saved["scores"])))
 
     def _vector(self) -> V:
         """A score vector of any content."""

@@ -1,16 +1,8 @@
-"""Why a solver stopped, and what it is saved as."""
+"""Why a solver stopped."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
-
-#: Everything the next iteration depends on, by name: arrays of numbers, and numbers.
-Saved: TypeAlias = Mapping[str, NDArray[np.generic] | float | int | bool]
 
 
 class State(StrEnum):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm.solvers.certificate import feasible
 from apsvm.solvers.qp.base import Backend, Problem, QPSolution
-from apsvm.solvers.state import Saved
+from apsvm.solvers.saving import Saved
 
 
 class ActiveSet(Backend):

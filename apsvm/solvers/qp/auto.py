@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from apsvm.solvers.qp.active_set import ActiveSet
 from apsvm.solvers.qp.base import Backend, Problem, QPSolution
 from apsvm.solvers.qp.cvxpy_clarabel import Cvxpy
-from apsvm.solvers.state import Saved
+from apsvm.solvers.saving import Saved
 
 
 class Auto(Backend):

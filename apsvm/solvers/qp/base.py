@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.solvers.state import Saved
+from apsvm.solvers.saving import Saved
 
 
 @dataclass(frozen=True, slots=True)
