@@ -56,7 +56,7 @@ NS_VALUE, NS_ROW = 2.0, 40.0
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class BoundCandidate:
     """A bound and a C, and Δ on the rows held out: the mean over the splits."""
 
     bound: str
@@ -80,7 +80,7 @@ class Choice:
 
     bound: str
     C: tuple[float | Multiple, ...]
-    candidates: Sequence[Candidate]
+    candidates: Sequence[BoundCandidate]
     how: str
     seconds: float
     w: NDArray[np.float64] | None = None
@@ -228,13 +228,13 @@ class _Comparison:
         stopped = self._quiet.should_stop() or (self._deadline is not None and time.perf_counter() >= self._deadline)
         return "there was no time to compare" if stopped else "what was not held out could not be trained on"
 
-    def candidates(self) -> list[Candidate]:
+    def candidates(self) -> list[BoundCandidate]:
         """Those that were measured on every split, the best first; of equals the hinge, and the smaller C."""
         losses: dict[tuple[str, float | Multiple], list[float]] = {}
         for one in self._measured:
             losses.setdefault((one.task.bound, one.C), []).append(one.loss)
         whole = [
-            Candidate(bound, C, math.fsum(values) / len(values))
+            BoundCandidate(bound, C, math.fsum(values) / len(values))
             for (bound, C), values in losses.items()
             if len(values) == len(self._splits)
         ]

@@ -85,7 +85,7 @@ def at_its_best_length(
 
 
 class _OfRows:
-    """Rounds of the tight bound on rows (``rounds.Problem``): the stage's risk is the convex part of every majorant."""
+    """Rounds of the tight bound on rows (a ``RoundsProblem``): the stage's risk is every majorant's convex part."""
 
     name = "tight"
 
