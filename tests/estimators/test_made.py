@@ -75,9 +75,7 @@ def test_a_newcomer_in_scikit_learn(registered, data):
     assert roc_auc_score(data.relevant, scores) > 0.8
     assert (model.predict(data.X) == "yes").sum() == data.relevant.sum()
     assert made(fit_intercept=False).fit(data.X, data.relevant).intercept_ == [0.0]
-    search = GridSearchCV(
-        make_pipeline(StandardScaler(), made()), {"perceptronclassifier__passes": [1, 30]}, cv=3, n_jobs=2
-    )
+    search = GridSearchCV(make_pipeline(StandardScaler(), made()), {"perceptronclassifier__passes": [1, 30]}, cv=3)
     search.fit(data.X, data.relevant)
     assert search.best_score_ > 0.75
     CalibratedClassifierCV(made(), cv=3).fit(data.X, data.relevant)
