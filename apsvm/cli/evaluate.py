@@ -18,7 +18,7 @@ from apsvm.data.read_options import ReadOptions
 from apsvm.metrics import TIE_RULES
 
 if TYPE_CHECKING:
-    from apsvm.cli.systems import Entry
+    from apsvm.cli.systems import EvaluatedSystem
     from apsvm.metrics import Metric
     from apsvm.model import AnyRankerSet, ItemRanker, Model, Ranker
 
@@ -199,7 +199,7 @@ class _Asked:
                 "--positive-label, --ap and -k are for DATA; of runs see --relevant-from and --metric"
             )
 
-    def entries(self, models: Mapping[str, Model], metrics: dict[str, Metric]) -> list[Entry]:
+    def entries(self, models: Mapping[str, Model], metrics: dict[str, Metric]) -> list[EvaluatedSystem]:
         """What to show side by side; failures end the command."""
         from apsvm.cli.scored import score_data
         from apsvm.cli.systems import of_data, of_runs
@@ -224,7 +224,7 @@ class _Asked:
             leave_out_undefined=not self.metrics,
         )
 
-    def show(self, entries: list[Entry], metrics: dict[str, Metric]) -> None:
+    def show(self, entries: list[EvaluatedSystem], metrics: dict[str, Metric]) -> None:
         """Prints the entries, with intervals and tests if they are asked for; failures end the command."""
         from apsvm.cli.evaluation_output import put_each, put_json, put_summary
         from apsvm.cli.systems import add_differences, add_intervals, swaps_of

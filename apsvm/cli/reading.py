@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, reading, say
-from apsvm.data.read_options import ReadOptions
+from apsvm.data.read_options import ReadOptions, bags_named
 from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
@@ -85,12 +85,12 @@ def _reading_command(command: CommandT, options: tuple[Callable[[CommandT], Comm
                 "multilabel",
                 "groups",
                 "labels",
-                "bags",
                 "bag_label",
                 "max_features",
             )
             if name in given
         }
+        said["ignores_bags"], said["bags"] = bags_named(given.pop("bags", None))
         zero_based = given.pop("zero_based", None)
         if zero_based is not None and given_by_user("zero_based"):
             said["zero_based"] = zero_based
@@ -124,8 +124,7 @@ def read_rows(
     from apsvm.data.reading import read_data
     from apsvm.machine import thread_count
 
-    bags = None if read.ignores_bags else read.bags
-    place = " and ".join(file for file in (path, read.groups, read.labels, bags) if file is not None)
+    place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)
     base = read.zero_based if zero_based is None else zero_based
     with reading(place):
         dataset = read_data(
@@ -142,7 +141,7 @@ def read_rows(
             groups=read.groups,
             labels=read.labels,
             unlabelled=unlabelled,
-            bags=bags,
+            bags=read.bags,
             bag_label="own" if read.ignores_bags else read.bag_label,
         )
     return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset

@@ -332,9 +332,8 @@ class _Run:
 def _plan(given: JsonObject) -> AnyTrainer:
     said = all_given()
     loss = as_asked_for(given["loss"], said)
-    common = {name: given[name] for name in ("time_limit", "seed", "threads")}
     refuse_options_of_others([loss], said)
-    trainer = planned(loss, given, said, **common)
+    trainer = planned(loss, given, said)
     if not given["one_vs_rest"]:
         return trainer
     with usage_errors(loss):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from apsvm.types import JsonDict, JsonObject
 
-#: What ``--bags`` says in place of a file.
+#: What ``--bags`` says, and a record of a reading, in place of a file.
 IGNORE_BAGS = "ignore"
 
 
@@ -21,7 +21,8 @@ class ReadOptions:
     sort_features : accept rows whose features are not in ascending order
     multilabel : accept rows of several labels, or of none
     groups, labels : files that belong to a matrix
-    bags : a file with the bag of each row; IGNORE_BAGS: rows stand for themselves, whatever bags they are in
+    bags : a file with the bag of each row
+    ignores_bags : rows stand for themselves, whatever bags they are in; there is no file of bags then
     bag_label : how a bag comes by its label (``apsvm.data.bags.BAG_LABELS``)
     zero_based : whether features count from 0; None: nobody said so, and text counts them from 1
     max_features : refuse a file with a feature beyond so many
@@ -34,6 +35,7 @@ class ReadOptions:
     groups: str | None = None
     labels: str | None = None
     bags: str | None = None
+    ignores_bags: bool = False
     bag_label: str = "same"
     zero_based: bool | None = None
     max_features: int | None = None
@@ -41,15 +43,11 @@ class ReadOptions:
 
     def of_a_second_file(self) -> ReadOptions:
         """For another file than the one that ``groups``, ``labels`` and ``bags`` belong to."""
-        return replace(self, groups=None, labels=None, bags=IGNORE_BAGS if self.ignores_bags else None)
-
-    @property
-    def ignores_bags(self) -> bool:
-        return self.bags == IGNORE_BAGS
+        return replace(self, groups=None, labels=None, bags=None)
 
     def ignoring_bags(self) -> ReadOptions:
         """The same with rows that stand for themselves."""
-        return replace(self, bags=IGNORE_BAGS)
+        return replace(self, bags=None, ignores_bags=True)
 
     def to_json(self) -> JsonDict:
         """What another reading of the same file needs; files by their whole names."""
@@ -58,14 +56,15 @@ class ReadOptions:
             "sort_features": self.sort_features,
             "multilabel": self.multilabel,
             "bag_label": self.bag_label,
-            **{
-                what: path if path in (None, IGNORE_BAGS) else os.path.abspath(path)
-                for what, path in (("groups", self.groups), ("labels", self.labels), ("bags", self.bags))
-            },
+            "groups": _whole(self.groups),
+            "labels": _whole(self.labels),
+            "bags": IGNORE_BAGS if self.ignores_bags else _whole(self.bags),
         }
 
     def completed(self, recorded: JsonObject) -> ReadOptions:
         """These options, and what ``to_json`` recorded where they say nothing."""
+        silent = self.bags is None and not self.ignores_bags
+        ignores, bags = bags_named(recorded.get("bags")) if silent else (self.ignores_bags, self.bags)
         return replace(
             self,
             dtype=recorded.get("dtype", self.dtype),
@@ -73,6 +72,16 @@ class ReadOptions:
             multilabel=self.multilabel or bool(recorded.get("multilabel", False)),
             groups=self.groups or recorded.get("groups"),
             labels=self.labels or recorded.get("labels"),
-            bags=self.bags or recorded.get("bags"),
+            bags=bags,
+            ignores_bags=ignores,
             bag_label=self.bag_label if self.bag_label != "same" else recorded.get("bag_label", "same"),
         )
+
+
+def bags_named(text: str | None) -> tuple[bool, str | None]:
+    """What ``--bags`` says: whether bags are ignored, and the file of them, if any."""
+    return text == IGNORE_BAGS, None if text == IGNORE_BAGS else text
+
+
+def _whole(path: str | None) -> str | None:
+    return None if path is None else os.path.abspath(path)

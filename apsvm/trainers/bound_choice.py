@@ -56,7 +56,7 @@ NS_VALUE, NS_ROW = 2.0, 40.0
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class BoundCandidate:
     """A bound and a C, and Δ on the rows held out: the mean over the splits."""
 
     bound: str
@@ -80,7 +80,7 @@ class Choice:
 
     bound: str
     C: tuple[float | Multiple, ...]
-    candidates: Sequence[Candidate]
+    candidates: Sequence[BoundCandidate]
     how: str
     seconds: float
     w: NDArray[np.float64] | None = None
@@ -172,9 +172,7 @@ class _Comparison:
     ) -> None:
         self._loss = loss
         self._threads = thread_count(settings.threads)
-        # Where the active set is not enough, cvxpy's seconds a QP are not worth it either.
-        qp = "active-set" if settings.qp == "auto" else settings.qp
-        self._settings = replace(settings, epsilon=max(settings.epsilon, EPSILON), log_ranks=False, threads=1, qp=qp)
+        self._settings = settings
         self._quiet = Watch(should_stop=watch.should_stop)
         self._deadline = None if settings.time_limit is None else began + settings.time_limit / 3.0
         self._data = replace(data, rows=data.rows.for_many_passes().with_threads(1))
@@ -197,7 +195,7 @@ class _Comparison:
         if self._quiet.should_stop() or (limit is not None and limit <= 0.0):
             return []
         training, test = map(self._data.select, self._splits[task.split])
-        settings = replace(self._settings, bound=task.bound, C=task.C, time_limit=limit)
+        settings = self._settings_of(task, limit)
         scale = default_C(training, self._loss, task.bound)
         values = [resolved(C, scale) for C in task.C]
         path: list[_Measured] = []
@@ -210,19 +208,33 @@ class _Comparison:
             pass  # a candidate that cannot be trained on a part of the rows is none
         return path
 
+    def _settings_of(self, task: _Task, time_limit: float | None) -> StructuredSettings:
+        settings = self._settings
+        return replace(
+            settings,
+            bound=task.bound,
+            C=task.C,
+            epsilon=max(settings.epsilon, EPSILON),
+            # Where the active set is not enough, cvxpy's seconds a QP are not worth it either.
+            qp="active-set" if settings.qp == "auto" else settings.qp,
+            log_ranks=False,
+            threads=1,
+            time_limit=time_limit,
+        )
+
     @property
     def why_nothing(self) -> str:
         """Why there are no candidates."""
         stopped = self._quiet.should_stop() or (self._deadline is not None and time.perf_counter() >= self._deadline)
         return "there was no time to compare" if stopped else "what was not held out could not be trained on"
 
-    def candidates(self) -> list[Candidate]:
+    def candidates(self) -> list[BoundCandidate]:
         """Those that were measured on every split, the best first; of equals the hinge, and the smaller C."""
         losses: dict[tuple[str, float | Multiple], list[float]] = {}
         for one in self._measured:
             losses.setdefault((one.task.bound, one.C), []).append(one.loss)
         whole = [
-            Candidate(bound, C, math.fsum(values) / len(values))
+            BoundCandidate(bound, C, math.fsum(values) / len(values))
             for (bound, C), values in losses.items()
             if len(values) == len(self._splits)
         ]

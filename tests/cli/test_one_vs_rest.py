@@ -288,7 +288,7 @@ def test_interrupted(number, code, digits, command, environment, tmp_path):
             "--one-vs-rest",
             str(digits.path),
             str(model),
-            *("-C", "1e6", "-e", "1e-12", "--threads", "2"),
+            *(*HINGE, "-C", "1e6", "-e", "1e-12", "--threads", "2"),
         ],
         stderr=subprocess.PIPE,
         encoding="utf-8",

@@ -317,7 +317,7 @@ def test_a_ranker_of_items(here, tmp_path, without_pictures):
 
 def test_a_run_that_was_interrupted(digits, command, environment, run, tmp_path):
     arguments = ["train", "-q", str(digits.path), "--run-dir", str(tmp_path / "run"), *digits.options]
-    slow = ["-C", "1e6", "-e", "1e-12", "--solver", "cutting-plane"]
+    slow = [*HINGE, "-C", "1e6", "-e", "1e-12", "--solver", "cutting-plane"]
     process = subprocess.Popen(
         [*command, *arguments, *slow],
         env=environment(),

@@ -19,9 +19,9 @@ class NotDeclaredUnimodal(AveragePrecisionLoss):
 
 #: Losses, and calls of each: the kernel asks nothing of a loss but its arrays and whether it is unimodal.
 LOSS_KINDS = {
-    LOSSES["ap"]: 2500,
-    NotDeclaredUnimodal: 1000,
-    **{LOSSES[name]: 400 for name in ("ndcg", "mrr", "auc", "rbp(rho)")},
+    LOSSES["ap"]: 1000,
+    NotDeclaredUnimodal: 500,
+    **{LOSSES[name]: 250 for name in ("ndcg", "mrr", "auc", "rbp(rho)")},
 }
 
 
