@@ -239,9 +239,7 @@ class Solver:
     def _resume(self, saved: Saved, C: float, centre: NDArray[np.float64] | None, limits: Limits) -> Run:
         """The run that was saved."""
         working_set = self._working_set
-        if C != working_set.C or not np.array_equal(
-            working_set.centre, 0.0 * self._start if centre is None else centre
-        ):
+        if C != working_set.C or not np.array_equal(working_set.centre, self._centre_or_zero(centre)):
             raise ValueError(f"expected the C and the centre of the run that was saved, C = {working_set.C:g}")
         self._resumed = None
         return Run.resumed(limits, saved)
