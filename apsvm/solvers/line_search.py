@@ -59,6 +59,10 @@ class Cutter(Protocol):
     def lower_bound(self) -> float:
         """A number that the risk is nowhere below."""
 
+    @property
+    def levels(self) -> bool:
+        """Whether the points it is given are better not the QP's own (``levels``)."""
+
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         """``gap``: between the bounds of ½‖w − centre‖² + C·risk so far (infinite at first)."""
 
@@ -108,6 +112,8 @@ def _plane(risk: ScoreFunction[V], known: _Known[V]) -> tuple[NDArray[np.float64
 class AtTheQPsPoint(Generic[V]):
     """The plain cutting-plane method (Joachims et al. 2009)."""
 
+    levels = False
+
     def __init__(self, risk: ScoreFunction[V]) -> None:
         self._risk = risk
         self._scores, self._slopes = risk.vectors.empty(), risk.vectors.empty()
@@ -138,6 +144,8 @@ class AtTheQPsPoint(Generic[V]):
 
 class AfterLineSearch(Generic[V]):
     """See the module. Score vectors are used again and again: fresh arrays cost more than the oracle."""
+
+    levels = True
 
     def __init__(self, risk: ScoreFunction[V]) -> None:
         self._risk = risk
