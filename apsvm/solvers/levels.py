@@ -52,8 +52,8 @@ class Heights:
         self._patience = PATIENCE
         self._left = 1  # the other λ comes next
 
-    def next(self, gap: float) -> float:
-        """λ for a step from this gap, > 0."""
+    def next(self, gap: float) -> int:
+        """Which of ``HEIGHTS`` is λ for a step from this gap, > 0."""
         if self._iterations == BLOCK:
             self._rates[self._at] = float(np.log(self._gap_before / gap)) / BLOCK
             self._iterations = 0
@@ -62,7 +62,7 @@ class Heights:
         if self._iterations == 0:
             self._gap_before = gap
         self._iterations += 1
-        return HEIGHTS[self._at]
+        return self._at
 
     def _decide(self) -> bool:
         """Whether to change to the other λ."""
@@ -103,7 +103,7 @@ class Levels:
 
     def __init__(self) -> None:
         self._heights = Heights()
-        self._ratio = 1.0  # θ/(1 − θ), where the last step ended
+        self._ratios = np.ones(len(HEIGHTS))  # θ/(1 − θ), where the last step of each height ended
         self._backend = ActiveSet()
         self._names = np.empty(0, dtype=np.int64)  # of the planes that had an α then
         self._alpha = np.empty(0)
@@ -120,15 +120,16 @@ class Levels:
         gap = primal - dual
         if not 0.0 < gap < np.inf:
             return None
-        height = self._heights.next(gap)
+        at = self._heights.next(gap)
+        height, ratio = HEIGHTS[at], float(self._ratios[at])
         plain, from_best = working_set.problem(), working_set.offsets_from(best)
         alpha = self._last_alpha(plain.names)
         lowest, highest = 0.0, np.inf
         for _ in range(MOST_QPS):
-            theta = self._ratio / (1.0 + self._ratio)
+            theta = ratio / (1.0 + ratio)
             offsets = (1.0 - theta) * from_best + theta * plain.offsets
             moved = replace(plain, offsets=offsets, C=theta * plain.C)
-            alpha = self._backend.solve(moved, alpha, QP_SHARE * tolerance).alpha
+            alpha = self._backend.maximiser(moved, alpha, QP_SHARE * tolerance)
             away = (1.0 - theta) * (best - working_set.centre) - working_set.combine(alpha)
             slack = max(0.0, float((offsets - plain.gram @ alpha)[plain.soft].max(initial=0.0)))
             model = 0.5 * float(away @ away) + plain.C * slack + working_set.dual_of_nothing
@@ -137,11 +138,9 @@ class Levels:
                 return None
             if abs(share - height) <= BAND:
                 break
-            if share < height:
-                highest = self._ratio
-            else:
-                lowest = self._ratio
-            self._ratio = _between(lowest, highest)
+            lowest, highest = (lowest, ratio) if share < height else (ratio, highest)
+            ratio = _between(lowest, highest)
+        self._ratios[at] = ratio
         used = alpha > 0.0
         self._names, self._alpha = plain.names[used], alpha[used]
         working_set.use(used)
@@ -150,14 +149,16 @@ class Levels:
     def _last_alpha(self, names: NDArray[np.int64]) -> NDArray[np.float64]:
         """The last step's α, for the planes of these names, ascending."""
         alpha = np.zeros(names.size)
-        there = np.isin(self._names, names, assume_unique=True)
-        alpha[np.searchsorted(names, self._names[there])] = self._alpha[there]
+        places = np.searchsorted(names, self._names)
+        places[places == names.size] = 0
+        there = names[places] == self._names
+        alpha[places[there]] = self._alpha[there]
         return alpha
 
     def state(self) -> Saved:
         """Everything that later steps depend on, for ``restore``."""
         return {
-            "ratio": self._ratio,
+            "ratios": self._ratios.copy(),
             "names": self._names,
             "alpha": self._alpha,
             **prefixed("heights", self._heights.state()),
@@ -166,7 +167,7 @@ class Levels:
 
     def restore(self, saved: Saved) -> None:
         """Takes over what ``state`` returned."""
-        self._ratio, self._alpha = float(saved["ratio"]), array(saved["alpha"])
+        self._ratios, self._alpha = array(saved["ratios"]), array(saved["alpha"])
         self._names = np.array(saved["names"], dtype=np.int64)
         self._heights.restore(part(saved, "heights"))
         self._backend.restore(part(saved, "qp"))
