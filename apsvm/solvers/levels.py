@@ -17,72 +17,76 @@ Which λ is best differs from problem to problem, and in the course of one (``He
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.solvers.qp.active_set import ActiveSet
+from apsvm._native import _kernels
 from apsvm.solvers.saving import Saved, array, part, prefixed
 from apsvm.solvers.working_set import WorkingSet
 
-#: Values of λ to choose from, and how far off the level m may be, as a share of the gap.
-HEIGHTS = (0.25, 0.75)
+#: Values of λ to choose from, 0 being the plain method's, and how far off the level m may be, as a share of the gap.
+HEIGHTS = (0.0, 0.25, 0.75)
 BAND = 0.15
-#: Most QPs for one step; by how much θ/(1 − θ) changes from one to the next until the level lies between two.
-MOST_QPS = 4
-FACTOR = 4.0
 #: Of the gap asked for, what one QP may leave.
 QP_SHARE = 1e-3
-#: Iterations from one decision on λ to the next, and decisions from one trial of the other λ to the next.
-BLOCK = 4
+#: Iterations from one decision on λ to the next, and to the first one.
+BLOCK, FIRST_BLOCK = 4, 8
+#: A fall of log(gap) in an iteration that leaves nothing to look for.
+FAST = 0.2
+#: Blocks from one trial of another λ to the next.
 PATIENCE = 3
 
 
 class Heights:
-    """Chooses λ by what an iteration with it has done to the gap: block by block of iterations the one that divides the
-    gap by more. The other is tried again every now and then, less and less often while it stays behind."""
+    """Chooses λ by what iterations with it have done to the gap, in blocks of a few. It begins with the plain method
+    and stays with what divides the gap fast; otherwise all are tried, and the best one goes on. The others are tried
+    again every now and then, less and less often while they stay behind."""
 
     def __init__(self) -> None:
         self._at = 0
-        self._rates = [-np.inf, -np.inf]  # of log(gap), an iteration, in the last block of each
+        self._rates = np.full(len(HEIGHTS), -np.inf)  # of log(gap), an iteration, in the last block of each
+        self._blocks = np.zeros(len(HEIGHTS), dtype=np.int64)  # the number, from 1, of that block; 0: none
         self._iterations = 0  # in this block
         self._gap_before = np.inf  # this block
         self._trial = False
         self._patience = PATIENCE
-        self._left = 1  # the other λ comes next
+        self._left = 0  # blocks to the next trial
 
     def next(self, gap: float) -> int:
         """Which of ``HEIGHTS`` is λ for a step from this gap, > 0."""
-        if self._iterations == BLOCK:
-            self._rates[self._at] = float(np.log(self._gap_before / gap)) / BLOCK
+        length = BLOCK if self._blocks.any() else FIRST_BLOCK
+        if self._iterations == length:
+            self._rates[self._at] = np.log(self._gap_before / gap) / length
+            self._blocks[self._at] = self._blocks.max() + 1
             self._iterations = 0
-            if self._decide():
-                self._at = 1 - self._at
+            self._decide()
         if self._iterations == 0:
             self._gap_before = gap
         self._iterations += 1
         return self._at
 
-    def _decide(self) -> bool:
-        """Whether to change to the other λ."""
-        behind = self._rates[self._at] < self._rates[1 - self._at]
-        if self._trial:
-            self._patience = 2 * self._patience if behind else PATIENCE
-            self._left, self._trial = self._patience, False
-            return behind
-        if behind:
-            self._left = self._patience = PATIENCE
-            return True
-        self._left -= 1
-        self._trial = self._left == 0
-        return self._trial
+    def _decide(self) -> None:
+        """Which one the next block is for."""
+        at, best, longest_ago = self._at, int(self._rates.argmax()), int(self._blocks.argmin())
+        trial, self._trial = self._trial, False
+        if self._rates[at] >= FAST:
+            return
+        if self._blocks[longest_ago] == 0:
+            self._at = longest_ago
+        elif trial or best != at:
+            self._patience = 2 * self._patience if trial and best != at else PATIENCE
+            self._left, self._at = self._patience, best
+        else:
+            self._left -= 1
+            if self._left <= 0:
+                self._trial, self._at = True, longest_ago
 
     def state(self) -> Saved:
         """Everything there is, for ``restore``."""
         return {
             "at": self._at,
-            "rates": np.array(self._rates),
+            "rates": self._rates.copy(),
+            "blocks": self._blocks.copy(),
             "iterations": self._iterations,
             "gap_before": self._gap_before,
             "trial": self._trial,
@@ -94,8 +98,8 @@ class Heights:
         """Takes over what ``state`` returned."""
         counts = ("at", "iterations", "patience", "left")
         self._at, self._iterations, self._patience, self._left = (int(saved[key]) for key in counts)
-        self._rates, self._gap_before = array(saved["rates"]).tolist(), float(saved["gap_before"])
-        self._trial = bool(saved["trial"])
+        self._rates, self._gap_before = array(saved["rates"]), float(saved["gap_before"])
+        self._blocks, self._trial = np.array(saved["blocks"], dtype=np.int64), bool(saved["trial"])
 
 
 class Levels:
@@ -104,9 +108,7 @@ class Levels:
     def __init__(self) -> None:
         self._heights = Heights()
         self._ratios = np.ones(len(HEIGHTS))  # θ/(1 − θ), where the last step of each height ended
-        self._backend = ActiveSet()
-        self._names = np.empty(0, dtype=np.int64)  # of the planes that had an α then
-        self._alpha = np.empty(0)
+        self._native = _kernels.LevelSteps()
 
     def begin(self) -> None:
         """Another problem, with another gap."""
@@ -115,66 +117,46 @@ class Levels:
     def step(
         self, working_set: WorkingSet, best: NDArray[np.float64], primal: float, dual: float, tolerance: float
     ) -> NDArray[np.float64] | None:
-        """The next point, (dimension,), for the best one so far and the bounds; None where numbers fail. The planes
-        that bear it count as in use. ``tolerance``: the gap asked for."""
+        """The next point, (dimension,), for the best one so far and the bounds; None for the minimiser of m,
+        where λ is 0 or numbers fail. The planes that bear it count as in use. ``tolerance``: the gap asked for."""
         gap = primal - dual
         if not 0.0 < gap < np.inf:
             return None
         at = self._heights.next(gap)
         height, ratio = HEIGHTS[at], float(self._ratios[at])
-        plain, from_best = working_set.problem(), working_set.offsets_from(best)
-        alpha = self._last_alpha(plain.names)
-        lowest, highest = 0.0, np.inf
-        for _ in range(MOST_QPS):
-            theta = ratio / (1.0 + ratio)
-            offsets = (1.0 - theta) * from_best + theta * plain.offsets
-            moved = replace(plain, offsets=offsets, C=theta * plain.C)
-            alpha = self._backend.maximiser(moved, alpha, QP_SHARE * tolerance)
-            away = (1.0 - theta) * (best - working_set.centre) - working_set.combine(alpha)
-            slack = max(0.0, float((offsets - plain.gram @ alpha)[plain.soft].max(initial=0.0)))
-            model = 0.5 * float(away @ away) + plain.C * slack + working_set.dual_of_nothing
-            share = (model - dual) / gap
-            if not np.isfinite(share):
-                return None
-            if abs(share - height) <= BAND:
-                break
-            lowest, highest = (lowest, ratio) if share < height else (ratio, highest)
-            ratio = _between(lowest, highest)
-        self._ratios[at] = ratio
-        used = alpha > 0.0
-        self._names, self._alpha = plain.names[used], alpha[used]
-        working_set.use(used)
-        return working_set.centre + away
-
-    def _last_alpha(self, names: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The last step's α, for the planes of these names, ascending."""
-        alpha = np.zeros(names.size)
-        places = np.searchsorted(names, self._names)
-        places[places == names.size] = 0
-        there = names[places] == self._names
-        alpha[places[there]] = self._alpha[there]
-        return alpha
+        if height == 0.0:
+            return None
+        plain, from_centre = working_set.problem(), best - working_set.centre
+        step = self._native.step(
+            plain.gram,
+            plain.offsets,
+            plain.soft,
+            plain.C,
+            plain.names,
+            working_set.offsets_from(best),
+            float(from_centre @ from_centre),
+            dual + (height - BAND) * gap - working_set.dual_of_nothing,
+            dual + (height + BAND) * gap - working_set.dual_of_nothing,
+            ratio,
+            QP_SHARE * tolerance,
+        )
+        if step is None:
+            return None
+        alpha, theta, self._ratios[at] = step
+        working_set.use(alpha > 0.0)
+        return working_set.centre + (1.0 - theta) * from_centre - working_set.combine(alpha)
 
     def state(self) -> Saved:
         """Everything that later steps depend on, for ``restore``."""
         return {
             "ratios": self._ratios.copy(),
-            "names": self._names,
-            "alpha": self._alpha,
+            **dict(zip(("names", "sigma", "factor", "alpha"), self._native.state(), strict=True)),
             **prefixed("heights", self._heights.state()),
-            **prefixed("qp", self._backend.state()),
         }
 
     def restore(self, saved: Saved) -> None:
         """Takes over what ``state`` returned."""
-        self._ratios, self._alpha = array(saved["ratios"]), array(saved["alpha"])
-        self._names = np.array(saved["names"], dtype=np.int64)
+        self._ratios = array(saved["ratios"])
         self._heights.restore(part(saved, "heights"))
-        self._backend.restore(part(saved, "qp"))
-
-
-def _between(lowest: float, highest: float) -> float:
-    """Where to look next for θ/(1 − θ), which is positive and lies between these."""
-    if lowest == 0.0:
-        return highest / FACTOR
-    return FACTOR * lowest if highest == np.inf else float(np.sqrt(lowest * highest))
+        names, sigma = np.array(saved["names"], dtype=np.int64), float(saved["sigma"])
+        self._native.restore(names, sigma, array(saved["factor"]), array(saved["alpha"]))

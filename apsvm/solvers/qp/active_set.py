@@ -38,7 +38,10 @@ class ActiveSet(Backend):
 
     def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> QPSolution:
         begin = feasible(start, problem.soft, problem.C)
-        alpha = self._maximiser(problem, begin, tolerance)
+        result = self._native.solve(
+            problem.gram, problem.offsets, problem.soft, problem.C, problem.names, begin, tolerance
+        )
+        alpha = feasible(result, problem.soft, problem.C)
         gap = problem.gap(alpha)
         if gap > tolerance:
             # The start may be the better one where the problem is at the limits of rounding.
@@ -46,17 +49,6 @@ class ActiveSet(Backend):
             if before < gap:
                 return QPSolution(begin, before, self.name)
         return QPSolution(alpha, gap, self.name)
-
-    def maximiser(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> NDArray[np.float64]:
-        """``solve`` without a certificate."""
-        return self._maximiser(problem, feasible(start, problem.soft, problem.C), tolerance)
-
-    def _maximiser(self, problem: Problem, begin: NDArray[np.float64], tolerance: float) -> NDArray[np.float64]:
-        """From a feasible point."""
-        result = self._native.solve(
-            problem.gram, problem.offsets, problem.soft, problem.C, problem.names, begin, tolerance
-        )
-        return feasible(result, problem.soft, problem.C)
 
     def state(self) -> Saved:
         names, sigma, factor = self._native.state()
