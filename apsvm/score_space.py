@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 #: A vector with one entry a score: scores themselves, their changes along a direction, or slopes.
 V = TypeVar("V")
+#: Entries of a vector that are worked at while they are in the cache.
+_BLOCK = 1 << 15
 
 
 class ScoreVectors(Protocol[V]):
@@ -25,6 +27,9 @@ class ScoreVectors(Protocol[V]):
 
     def add(self, x: V, t: float, y: V, out: V) -> None:
         """out = x + t·y"""
+
+    def move(self, x: V, t: float, y: V) -> None:
+        """x += t·y"""
 
     def subtract(self, x: V, y: V, out: V) -> None:
         """out = x − y"""
@@ -57,6 +62,11 @@ class ArrayVectors:
     def add(self, x: NDArray[np.float64], t: float, y: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         np.multiply(y, t, out=out)
         out += x
+
+    def move(self, x: NDArray[np.float64], t: float, y: NDArray[np.float64]) -> None:
+        for start in range(0, self._size, _BLOCK):  # so that t·y is never a whole vector
+            block = slice(start, start + _BLOCK)
+            x[block] += t * y[block]
 
     def subtract(self, x: NDArray[np.float64], y: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         np.subtract(x, y, out=out)
