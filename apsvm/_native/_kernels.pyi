@@ -53,6 +53,27 @@ class ActiveSet:
     def state(self) -> tuple[NDArray[int64], float, NDArray[float64]]: ...
     def restore(self, names: NDArray[int64], sigma: float, factor: NDArray[float64]) -> None: ...
 
+class LevelSteps:
+    def __init__(self) -> None: ...
+    def step(
+        self,
+        gram: NDArray[float64],
+        offsets: NDArray[float64],
+        soft: NDArray[bool_],
+        C: float,
+        names: NDArray[int64],
+        offsets_from_point: NDArray[float64],
+        distance_squared: float,
+        lowest: float,
+        highest: float,
+        ratio: float,
+        tolerance: float,
+    ) -> tuple[NDArray[float64], float, float] | None: ...
+    def state(self) -> tuple[NDArray[int64], float, NDArray[float64], NDArray[float64]]: ...
+    def restore(
+        self, names: NDArray[int64], sigma: float, factor: NDArray[float64], alpha: NDArray[float64]
+    ) -> None: ...
+
 class RankingOracle:
     def __init__(self, algorithm: str, unimodal: bool, threads: int) -> None: ...
     def add_tables(

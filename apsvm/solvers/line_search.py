@@ -58,6 +58,10 @@ class Cutter(Protocol):
     def lower_bound(self) -> float:
         """A number that the risk is nowhere below."""
 
+    @property
+    def levels(self) -> bool:
+        """Whether the points it is given are better not the QP's own (``levels``)."""
+
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         """``gap``: between the bounds of ½‖w − centre‖² + C·risk so far (infinite at first)."""
 
@@ -112,6 +116,8 @@ def _cut(risk: ScoreFunction[V], best: _Known[V], touching: _Known[V]) -> Cut:
 class AtTheQPsPoint(Generic[V]):
     """The plain cutting-plane method (Joachims et al. 2009)."""
 
+    levels = False
+
     def __init__(self, risk: ScoreFunction[V]) -> None:
         self._risk = risk
         self._scores, self._slopes = risk.vectors.empty(), risk.vectors.empty()
@@ -144,6 +150,8 @@ class AfterLineSearch(Generic[V]):
     """See the module. It holds four score vectors at most: a scores vector that is moved along the segment, the change
     from one of its ends to the other, and slopes at two points. So the best point's slopes are given up where those of
     a third point are computed; if it stays the best all the same, the oracle is asked for them once more."""
+
+    levels = True
 
     def __init__(self, risk: ScoreFunction[V]) -> None:
         self._risk = risk
