@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,7 +38,7 @@ void run_unlocked(Work work) {
     }
 }
 
-std::vector<Column> columns_of(const std::string &columns) {
+std::vector<Column> columns_of(std::string_view columns) {
     std::vector<Column> result;
     for (const char c : columns) {
         if (c != 'c' && c != 't' && c != 's') throw std::invalid_argument("expected columns of c, t and s");
@@ -95,7 +95,7 @@ void bind_table(nb::module_ &m) {
     nb::class_<CsvParser>(m, "CsvParser", "Push parser of separated values: feed() it the bytes, take() gives the cells.")
         .def(
             "__init__",
-            [](CsvParser *self, const std::string &columns, char separator, char decimal, std::int64_t first_line,
+            [](CsvParser *self, const char *columns, char separator, char decimal, std::int64_t first_line,
                std::size_t most_words, std::size_t longest_row) {
                 if (separator == decimal || separator == '"' || separator == ' ' || separator == '\n')
                     throw std::invalid_argument("expected a separator that is no decimal mark, quote, blank or line end");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "../svmlight/numbers.hpp"
@@ -234,7 +235,9 @@ std::uint64_t CsvParser::cell_of(const char *begin, const char *end, std::size_t
 }
 
 std::uint64_t CsvParser::word(std::string_view text, std::size_t at) {
-    return word_cell(dictionaries_[kept_[at]].number_of(text, options_.most_words));
+    const bool is_text = options_.columns[at] == Column::text;
+    const std::size_t most = is_text ? std::numeric_limits<std::size_t>::max() : options_.most_words;
+    return word_cell(dictionaries_[kept_[at]].number_of(text, most));
 }
 
 }  // namespace apsvm::table

@@ -34,9 +34,9 @@ public:
         char separator = ',';
         char decimal = '.';
         std::vector<Column> columns;
-        std::int64_t first_line = 1;    // of the first byte fed
-        std::size_t most_words = 0;     // of a column
-        std::size_t longest_row = 0;    // bytes
+        std::int64_t first_line = 1;  // of the first byte fed
+        std::size_t most_words = 0;   // of a column of cells: those beyond are one word, of this number
+        std::size_t longest_row = 0;  // bytes
     };
 
     explicit CsvParser(Options options);
