@@ -26,6 +26,8 @@ ONE_PART = {
     "header_1": "header",
     "header_columns": "header",
     "header_json": "header",
+    "places": "files",
+    "temporary": "files",
     **{f"model_{part}": "model" for part in ("bags", "components", "file", "items", "map", "net", "parts")},
 }
 MAY_IMPORT = {
