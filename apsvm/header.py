@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from apsvm import header_json
-from apsvm.header_columns import MISSING_RULES, Columns
+from apsvm.header_columns import MISSING_RULES, Columns, label_number
 from apsvm.header_json import HeaderError as HeaderError
 from apsvm.header_json import Json as Json
 
@@ -249,6 +249,20 @@ class Header:
             raise HeaderError(f"expected one of {expected} in 'features.columns.missing', found {columns.missing!r}")
         if columns is not None and self.features.names != columns.feature_names():
             raise HeaderError("expected the names that the columns' features have in 'features.names'")
+
+    def shown_label(self, label: float) -> str:
+        """A label as the training file had it: a word of a table, or its number."""
+        words = () if self.features.columns is None else self.features.columns.label_words
+        is_word = label.is_integer() and 0 <= label < len(words)
+        return words[int(label)] if is_word else repr(float(label)).removesuffix(".0")
+
+    def label_number(self, label: float | str) -> float | None:
+        """The number of a label as a user writes it; None where training knew none such."""
+        try:
+            columns = self.features.columns
+            return label_number(label) if columns is None else columns.label_value(label)
+        except ValueError:
+            return None
 
     def to_json(self) -> dict[str, Json]:
         """JSON values, the schema among them; ``from_json`` gives an equal header."""

@@ -201,14 +201,13 @@ def _data(data: Data) -> str:
 
 def _put_classes(model: AnyRankerSet) -> None:
     """A line for each class, with the columns that any of them fills."""
-    from apsvm.data.dataset import shown_label
 
     rows: list[dict[str, str]] = []
     for label, header, coef in zip(model.classes.tolist(), model.headers, model.coef, strict=True):
         weights, bounds, epochs, data = _weights(coef), header.certificate, header.epochs, header.data
         rows.append(
             {
-                "class": shown_label(label),
+                "class": model.header.shown_label(label),
                 "state": header.state,
                 "iterations": "" if header.iterations is None else str(header.iterations),
                 "epochs": "" if epochs is None else str(epochs.count),

@@ -18,6 +18,10 @@ class DataError(ValueError):
     """Bad content of a data file; the message starts ``source:line:column: `` or, without a place, ``source: ``."""
 
 
+class MissingPackageError(DataError):
+    """A file that only an optional package reads; the message says how to install it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelSets:
     """Any number of labels a row, none too.
@@ -206,7 +210,8 @@ class Dataset:
             positive_label = 1.0
         elif not np.isin(positive_label, labels):
             raise DataError(
-                f"{self.source}: no row has the positive label {self.shown_label(positive_label)}: found {self._listed(labels)}"
+                f"{self.source}: no row has the positive label {self.shown_label(positive_label)}: found "
+                f"{self._listed(labels)}"
             )
         return self.both_classes(self.have(positive_label))
 

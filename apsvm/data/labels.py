@@ -184,7 +184,9 @@ def two_classes(dataset: Dataset, options: LabelOptions) -> Target:
         return Target(Labels(kind=LabelKind.THRESHOLD, relevant_from=options.relevant_from), relevant)
     negative = tuple(dataset.classes(~relevant)[:MOST_LISTED].tolist())
     if positive is None:
-        return Target(Labels(kind=LabelKind.BINARY, positive=1.0, negative=negative), relevant)
+        words = () if dataset.table is None else dataset.table.columns.label_words
+        labels = Labels(kind=LabelKind.BINARY, positive=1.0, negative=negative, names=words or None)
+        return Target(labels, relevant)
     labels = Labels(kind=LabelKind.ONE_LABEL, positive=positive, negative=negative, several=several)
     return Target(labels, relevant)
 

@@ -28,6 +28,7 @@ class TableOptions:
     max_categories : words of a column that have features of their own, at most
     encoding : of text
     decimal : the decimal mark of its numbers, . or ,; None: derived from the first rows
+    positive_label : the label that is positive, where labels are two words
     """
 
     label: str | None = None
@@ -41,6 +42,11 @@ class TableOptions:
     max_categories: int = MAX_CATEGORIES
     encoding: str = "utf-8"
     decimal: str | None = None
+    positive_label: float | str | None = None
+
+
+#: Nothing said of a table.
+UNSAID = TableOptions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.data.dataset import DataError
+from apsvm.data.dataset import DataError, MissingPackageError
 from apsvm.data.tables.cells import MISSING, Cells, Places
 from apsvm.data.tables.recognising import Kind
 from apsvm.data.tables.separated import SKIPPED, TEXT, Choice
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'apsvm[table]'"
 
 _ROWS = 1 << 16
-
-
-class MissingPackageError(DataError):
-    """A file that only an extra reads."""
 
 
 def cells_of_arrow(
@@ -44,9 +40,11 @@ def cells_of_arrow(
     """
     name = os.fspath(source) if isinstance(source, str | os.PathLike) else str(getattr(source, "name", "<stream>"))
     try:
-        import pyarrow  # noqa: F401, ICN001
+        import pyarrow  # noqa: F401
     except ImportError:
-        raise MissingPackageError(f"{name}: {kind.what} is read by pyarrow, which is not installed: {INSTALL}") from None
+        raise MissingPackageError(
+            f"{name}: {kind.what} is read by pyarrow, which is not installed: {INSTALL}"
+        ) from None
     if isinstance(source, str | os.PathLike):
         with open(source, "rb") as stream:
             fingerprint = hashlib.file_digest(stream, "sha256").hexdigest()

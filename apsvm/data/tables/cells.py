@@ -148,7 +148,9 @@ def fail_not_numbers(cell: Cell, is_wrong: NDArray[np.bool_]) -> DataError:
     word = cell.words[cell.word_numbers[row]]
     count = int(np.count_nonzero(is_wrong))
     more = "" if count == 1 else f" ({count:,} such cells)"
-    return cell.fail(row, f"expected a {'finite ' * is_not_finite(word)}number, found {shown(word)}{more}{hint_of(word)}")
+    return cell.fail(
+        row, f"expected a {'finite ' * is_not_finite(word)}number, found {shown(word)}{more}{hint_of(word)}"
+    )
 
 
 def is_not_finite(word: str) -> bool:

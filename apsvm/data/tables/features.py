@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from apsvm.data.tables.cells import BLOCK, MISSING, Cell, Cells, fail_not_numbers, text_of
+from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, text_of
 from apsvm.data.tables.learning import counted
 from apsvm.header_columns import Column, ColumnKind, Columns
 from apsvm.types import Matrix

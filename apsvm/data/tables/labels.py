@@ -15,7 +15,9 @@ _POSITIVE = ("yes", "y", "t", "positive", "pos", "1", "fraud")
 _MOST_ROWS = 8
 
 
-def labels_of(cell: Cell, known: tuple[str, ...] | None) -> tuple[NDArray[np.float64], tuple[str, ...], str]:
+def labels_of(
+    cell: Cell, known: tuple[str, ...] | None, positive: float | str | None = None
+) -> tuple[NDArray[np.float64], tuple[str, ...], str]:
     """The labels (n,), the words that their numbers stand for if they are words, and what is to be said of these.
 
     Two words become 0 and 1, the second positive by custom ("yes") or because it is the rarer one; more become 0, 1 …
@@ -24,6 +26,7 @@ def labels_of(cell: Cell, known: tuple[str, ...] | None) -> tuple[NDArray[np.flo
     Parameters
     ----------
     known : the words of the labels that a model was trained on; None: of a training
+    positive : of a training, the label that the user says is positive
 
     Raises
     ------
@@ -34,11 +37,10 @@ def labels_of(cell: Cell, known: tuple[str, ...] | None) -> tuple[NDArray[np.flo
     infinite = [at for at, word in enumerate(cell.words) if is_not_finite(word)]
     if infinite:
         raise fail_not_numbers(cell, np.isin(cell.word_numbers, infinite))
-    if not known:
-        if not cell.words:
-            return cell.values, (), ""
-        if known is not None:
-            raise fail_not_numbers(cell, cell.bits > MISSING)
+    if not known and not cell.words:
+        return cell.values, (), ""
+    if known == ():
+        raise fail_not_numbers(cell, cell.bits > MISSING)
     texts, numbers = cell.texts()
     if known:
         unknown = [at for at, text in enumerate(texts) if text not in known]
@@ -48,13 +50,18 @@ def labels_of(cell: Cell, known: tuple[str, ...] | None) -> tuple[NDArray[np.flo
         return np.array([float(known.index(text)) for text in texts])[numbers], known, ""
     if len(texts) > len(cell.words) and 2 * np.count_nonzero(cell.bits < MISSING) > len(numbers):
         raise fail_not_numbers(cell, cell.bits > MISSING)
-    words, remark = _in_order(cell.name, texts, np.bincount(numbers, minlength=len(texts)))
+    words, remark = _in_order(cell.name, texts, positive, np.bincount(numbers, minlength=len(texts)))
     return np.array([float(words.index(text)) for text in texts])[numbers], words, remark
 
 
-def _in_order(name: str, texts: list[str], counts: NDArray[np.int64]) -> tuple[tuple[str, ...], str]:
+def _in_order(
+    name: str, texts: list[str], said: float | str | None, counts: NDArray[np.int64]
+) -> tuple[tuple[str, ...], str]:
     if len(texts) != 2:
         return tuple(sorted(texts)), ""
+    chosen = text_of(said) if isinstance(said, float) else said
+    if chosen in texts:
+        return (next(text for text in texts if text != chosen), chosen), ""
     positive = [text for text in texts if text.lower() in _POSITIVE]
     if len(positive) == 1:
         why = "by its name"
@@ -101,5 +108,7 @@ def _refuse_missing(cell: Cell, what: str) -> None:
     places = ", ".join(str(cell.places.number(row)) for row in rows[:_MOST_ROWS].tolist())
     more = f", … ({rows.size:,} in all)" if rows.size > _MOST_ROWS else ""
     unit = cell.places.unit + ("s" if rows.size > 1 else "")
-    raise DataError(f"{cell.places.source}: column {cell.name!r}: every row needs a value, and {unit} {places}{more} "
-                    f"{what if rows.size == 1 else what.replace('has', 'have', 1)}")
+    raise DataError(
+        f"{cell.places.source}: column {cell.name!r}: every row needs a value, and {unit} {places}{more} "
+        f"{what if rows.size == 1 else what.replace('has', 'have', 1)}"
+    )

@@ -8,7 +8,6 @@ none are refused, all columns in one message.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,7 +18,9 @@ from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, is_n
 from apsvm.data.tables.parts import Parts, listed
 from apsvm.header_columns import Column, ColumnKind, Columns
 
-_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b.*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b.*|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?")
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b.*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b.*|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
+)
 
 #: From so many different words on a column in which most cells are different is text, and no category.
 _FEWEST_TEXTS = 10
@@ -69,7 +70,9 @@ def _learn_column(cell: Cell, learned: _Learned) -> None:
     if n_missing and rule == "refuse":
         row = int(np.flatnonzero(cell.is_missing)[0])
         count = f", and in {n_missing - 1:,} more rows" if n_missing > 1 else ""
-        raise cell.fail(row, f"the cell is missing{count} (--missing median, zero or indicator says what becomes of it)")
+        raise cell.fail(
+            row, f"the cell is missing{count} (--missing median, zero or indicator says what becomes of it)"
+        )
     if n_missing == n:
         learned.empty.append(cell.name)
         return
@@ -168,5 +171,3 @@ def counted(counts: dict[str, int]) -> str:
     order = sorted(counts, key=lambda name: (-counts[name], name))
     some = ", ".join(f"{name} {counts[name]:,}" for name in order[:_MOST_NAMED])
     return some if len(order) <= _MOST_NAMED else f"{some}, … in {len(order):,} columns"
-
-

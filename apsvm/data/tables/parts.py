@@ -35,7 +35,9 @@ class Parts:
         """How each column of a file is to be parsed."""
         text = {self.qid, self.bag, self.id}
         cells = {self.label, self.cost, *self.features}
-        return [SKIPPED if not name else TEXT if name in text else CELLS if name in cells else SKIPPED for name in names]
+        return [
+            SKIPPED if not name else TEXT if name in text else CELLS if name in cells else SKIPPED for name in names
+        ]
 
 
 def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, unlabelled: bool) -> Parts:
@@ -109,7 +111,12 @@ def parts_of_model(
             )
         if label is None:
             raise DataError(f"{source}: {_no_label(names, free)}")
-    said = {"--label-column": label, "--qid-column": options.qid, "--bag-column": options.bag, "--id-column": options.id}
+    said = {
+        "--label-column": label,
+        "--qid-column": options.qid,
+        "--bag-column": options.bag,
+        "--id-column": options.id,
+    }
     for option, name in said.items():
         if name is not None:
             check_there(name, names, source, option)
@@ -120,7 +127,7 @@ def parts_of_model(
     if columns.qid is not None and qid is None and not unlabelled:
         remarks.append(f"no column is called {columns.qid!r}, as that of the queries was: all rows are one query")
     known = {label, qid, bag, key, columns.label, columns.cost, columns.qid, columns.bag, columns.id, *features}
-    extra = [name for name in free if name not in known]
+    extra = [name for name in free if name not in known] if features else []
     if extra:
         remarks.append(f"the model does not know the columns {listed(extra)}: they are not used")
     return Parts(label=label, qid=qid, bag=bag, id=key, features=features, remarks=remarks)

@@ -12,7 +12,7 @@ import numpy as np
 
 from apsvm.data import bags
 from apsvm.data.dataset import DataError, Dataset, TableRows
-from apsvm.data.read_options import TableOptions
+from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.svmlight import text_blocks
 from apsvm.data.tables.cells import Cells
 from apsvm.data.tables.features import features_of
@@ -44,10 +44,14 @@ class ForModel:
     label_words: tuple[str, ...] = ()
 
 
+#: Of whoever wants the labels of a table alone.
+NO_FEATURES = ForModel(Columns(), None, 0)
+
+
 def read_table(
     source: Source,
     kind: Kind,
-    options: TableOptions = TableOptions(),  # frozen
+    options: TableOptions = UNSAID,
     *,
     model: ForModel | None = None,
     unlabelled: bool = False,
@@ -73,7 +77,7 @@ def read_table(
     if parts.label is not None:
         known = None if model is None or columns is None else columns.label_words
         known = None if columns is not None and columns.label is None and not columns.label_words else known
-        relevance, words, remark = labels_of(cells.column(parts.label), known)
+        relevance, words, remark = labels_of(cells.column(parts.label), known, options.positive_label)
         remarks += [remark] if remark else []
     groups = None if parts.qid is None else numbered(cells.column(parts.qid), "query")
     bag_ids = None if parts.bag is None else numbered(cells.column(parts.bag), "bag")

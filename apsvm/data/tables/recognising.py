@@ -6,7 +6,7 @@ import io
 import os
 import re
 import stat
-from enum import Enum, auto
+from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS
@@ -28,12 +28,12 @@ _OF_SVMLIGHT = re.compile(rb"(qid|cost|bag|\d+):[^\s:,;|]+")
 class Kind(Enum):
     """What a file is."""
 
-    FOLDER = auto()
-    MATRIX = auto()
-    SVMLIGHT = auto()
-    CSV = auto()
-    PARQUET = auto()
-    ARROW = auto()
+    FOLDER = "folder"
+    MATRIX = "matrix"
+    SVMLIGHT = "svmlight"
+    CSV = "csv"
+    PARQUET = "parquet"
+    ARROW = "arrow"
 
     @property
     def is_table(self) -> bool:
@@ -89,11 +89,12 @@ def recognised(source: str | os.PathLike[str]) -> tuple[Kind, str | os.PathLike[
         if stat.S_ISDIR(mode):
             return Kind.FOLDER, source
         if stat.S_ISREG(mode):
-            with open(source, "rb") as stream:
-                return kind_of(stream.read(_HEAD)), source
-    stream = standard_input() if source == "-" else cast(BinaryIO, open(source, "rb"))  # closed by Rewound
+            with open(source, "rb") as file:
+                return kind_of(file.read(_HEAD)), source
+    stream: BinaryIO = standard_input() if source == "-" else open(source, "rb")  # noqa: SIM115 - closed by Rewound
     head = b""
-    while len(head) < _HEAD and (more := stream.read1(_HEAD - len(head)) if hasattr(stream, "read1") else b""):
+    read = getattr(stream, "read1", stream.read)  # a pipe may be slow: its first line is enough
+    while len(head) < _HEAD and (more := read(_HEAD - len(head))):
         head += more
         if b"\n" in more:
             break
