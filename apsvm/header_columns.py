@@ -96,18 +96,17 @@ class Columns:
         return tuple(name for column in self.features for name in column.features())
 
     def label_value(self, label: float | str) -> float:
-        """The number of a label as a user writes it: a word, or a number.
+        """The number of a label: itself, or that of a word.
 
         Raises
         ------
         ValueError : there is no such word; the message says what there is
         """
-        if not self.label_words:
+        if not self.label_words or not isinstance(label, str):
             return label_number(label)
-        text = label if isinstance(label, str) else repr(float(label)).removesuffix(".0")
-        if text not in self.label_words:
-            raise ValueError(f"no row has the label {text!r}: the labels are {', '.join(self.label_words)}")
-        return float(self.label_words.index(text))
+        if label not in self.label_words:
+            raise ValueError(f"no row has the label {label!r}: the labels are {', '.join(self.label_words)}")
+        return float(self.label_words.index(label))
 
     @classmethod
     def of_names(cls, names: tuple[str, ...]) -> Columns:

@@ -247,6 +247,15 @@ def features_wanted(model: Model) -> ForModel:
     return ForModel(features.columns, features.names, width, labels.names or ())
 
 
+def features_of_table(dataset: Dataset) -> ForModel:
+    """The features of a table that has been read, for the reading of another one."""
+    from apsvm.data.tables.reading import ForModel
+
+    assert dataset.table is not None
+    columns = dataset.table.columns
+    return ForModel(columns, columns.feature_names(), columns.width)
+
+
 def score_rows(
     model: Ranker | AnyRankerSet,
     path: str,

@@ -187,6 +187,11 @@ def two_classes(dataset: Dataset, options: LabelOptions) -> Target:
         words = () if dataset.table is None else dataset.table.columns.label_words
         labels = Labels(kind=LabelKind.BINARY, positive=1.0, negative=negative, names=words or None)
         return Target(labels, relevant)
+    words = () if dataset.table is None else dataset.table.columns.label_words
+    if words:
+        word = dataset.shown_label(positive)
+        names = (words[1 - int(positive)] if len(words) == 2 else f"not {word}", word)
+        return Target(Labels(kind=LabelKind.ONE_LABEL, positive=positive, names=names), relevant)
     labels = Labels(kind=LabelKind.ONE_LABEL, positive=positive, negative=negative, several=several)
     return Target(labels, relevant)
 

@@ -81,7 +81,8 @@ class ReadOptions:
 
     def of_a_second_file(self) -> ReadOptions:
         """For another file than the one that ``groups``, ``labels`` and ``bags`` belong to."""
-        return replace(self, groups=None, labels=None, bags=IGNORE_BAGS if self.ignores_bags else None)
+        bags = IGNORE_BAGS if self.ignores_bags else None
+        return replace(self, groups=None, labels=None, bags=bags, table=replace(self.table, drop=(), features=None))
 
     @property
     def ignores_bags(self) -> bool:

@@ -82,7 +82,11 @@ class Cells:
 
     def column(self, name: str) -> Cell:
         """The cells of a column, copied."""
-        at = self.names.index(name)
+        return self.column_at(self.names.index(name))
+
+    def column_at(self, at: int) -> Cell:
+        """The cells of the column of this number, copied."""
+        name = self.names[at]
         return Cell(name, np.ascontiguousarray(self.values[:, at]), self.words[at], self.places)
 
     def blocks(self) -> Iterator[NDArray[np.float64]]:

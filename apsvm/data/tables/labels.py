@@ -48,7 +48,7 @@ def labels_of(
             row = int(np.flatnonzero(np.isin(numbers, unknown))[0])
             raise cell.fail(row, f"expected a label of {listed(known)}, found {texts[numbers[row]]!r}")
         return np.array([float(known.index(text)) for text in texts])[numbers], known, ""
-    if len(texts) > len(cell.words) and 2 * np.count_nonzero(cell.bits < MISSING) > len(numbers):
+    if len(texts) > len(cell.words):  # words and numbers: what would --positive-label 1 mean?
         raise fail_not_numbers(cell, cell.bits > MISSING)
     words, remark = _in_order(cell.name, texts, positive, np.bincount(numbers, minlength=len(texts)))
     return np.array([float(words.index(text)) for text in texts])[numbers], words, remark
@@ -59,9 +59,8 @@ def _in_order(
 ) -> tuple[tuple[str, ...], str]:
     if len(texts) != 2:
         return tuple(sorted(texts)), ""
-    chosen = text_of(said) if isinstance(said, float) else said
-    if chosen in texts:
-        return (next(text for text in texts if text != chosen), chosen), ""
+    if isinstance(said, str) and said in texts:
+        return (next(text for text in texts if text != said), said), ""
     positive = [text for text in texts if text.lower() in _POSITIVE]
     if len(positive) == 1:
         why = "by its name"

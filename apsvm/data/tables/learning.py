@@ -47,8 +47,9 @@ def learn(cells: Cells, parts: Parts, options: TableOptions) -> tuple[Columns, l
     DataError : a cell is missing where that is refused; a column cannot be features
     """
     learned = _Learned(options)
-    for cell in map(cells.column, parts.features):
-        _learn_column(cell.with_truth(), learned)
+    place = {name: at for at, name in enumerate(cells.names)}
+    for name in parts.features:
+        _learn_column(cells.column_at(place[name]).with_truth(), learned)
     if learned.problems:
         raise DataError(f"{cells.places.source}: {'; '.join(learned.problems)}")
     if not learned.columns:

@@ -79,6 +79,7 @@ def read_table(
         known = None if columns is not None and columns.label is None and not columns.label_words else known
         relevance, words, remark = labels_of(cells.column(parts.label), known, options.positive_label)
         remarks += [remark] if remark else []
+        columns = columns and replace(columns, label_words=words)
     groups = None if parts.qid is None else numbered(cells.column(parts.qid), "query")
     bag_ids = None if parts.bag is None else numbered(cells.column(parts.bag), "bag")
     costs = None if parts.cost is None else costs_of(cells.column(parts.cost))
