@@ -8,6 +8,7 @@ import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -33,6 +34,7 @@ from apsvm.header import (
     Validation,
 )
 from apsvm.header_1 import upgraded
+from apsvm.header_columns import MISSING_RULES, Column, Columns
 from apsvm.losses import LOSSES
 from apsvm.metrics import parse_metric
 from apsvm.model import LinearRanker, RankerSet
@@ -80,7 +82,15 @@ def headers_of(kind: type) -> st.SearchStrategy[typing.Any]:
     if kind is Features:  # which has names that mean something
         pools = st.lists(st.sampled_from(POOLS), min_size=1, unique=True).map(tuple)
         fields |= {"scale": st.sampled_from(SCALES), "pool": st.none() | pools}
+        return st.builds(kind, **fields).map(_named)
+    if kind is Columns:
+        fields["missing"] = st.sampled_from(MISSING_RULES)
     return st.builds(kind, **fields)
+
+
+def _named(features: Features) -> Features:
+    """Features of a table are called as its columns say."""
+    return features if features.columns is None else replace(features, names=features.columns.feature_names())
 
 
 @given(headers_of(Header))
@@ -270,6 +280,11 @@ def test_what_cannot_be_written():
     for wrong in ((), ("mean", "mean"), ("median",)):
         with pytest.raises(HeaderError, match=r"expected some of min, mean, max in 'features.pool', found \["):
             Header(loss="ap", features=Features(pool=wrong))
+    columns = Columns(features=(Column(name="a"),))
+    with pytest.raises(HeaderError, match=r"expected the names that the columns' features have in 'features.names'"):
+        Header(loss="ap", features=Features(names=("b",), columns=columns))
+    with pytest.raises(HeaderError, match=r"expected one of median, .* in 'features.columns.missing', found 'mean'"):
+        Header(loss="ap", features=Features(names=("a",), columns=replace(columns, missing="mean")))
 
 
 # ------------------------------------------------------------------------------------- schema 1

@@ -10,7 +10,7 @@ import click
 
 from apsvm.cli.completion import MetricName
 from apsvm.cli.items import HIDE, evaluate_items
-from apsvm.cli.parameters import Number
+from apsvm.cli.parameters import LabelValue, Number
 from apsvm.cli.reading import how_to_read, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, given_by_user
 from apsvm.cli.systems import RUN_TIES, SWAPS
@@ -61,7 +61,7 @@ RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "
     "concerned), negatives first, in file order, or, of a run, by document name as trec_eval does. "
     "[default: block; of runs docno]",
 )  # fmt: skip
-@click.option("--positive-label", type=Number(), help="The label that is positive. [default: the model's]")
+@click.option("--positive-label", type=LabelValue(), help="The label that is positive. [default: the model's]")
 @click.option(
     "--relevant-from", type=Number(), metavar="GRADE",
     help="Labels are grades: rows of this grade or a higher one are relevant, and nDCG and WMW read the grades. "
@@ -144,7 +144,7 @@ class _Asked:
     ap: tuple[str, ...]
     cutoffs: tuple[int, ...]
     ties: str | None
-    positive_label: float | None
+    positive_label: float | str | None
     relevant_from: float | None
     all_queries: bool
     per_query: bool

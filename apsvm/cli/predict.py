@@ -151,12 +151,11 @@ def _lines(
     ignore_unknown: bool,
 ) -> list[str]:
     """A line for each row that the model ranks, or for each bag."""
-    from apsvm.data.dataset import shown_label
     from apsvm.model import AnyRankerSet, WeightedRanker
 
     rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
     if isinstance(ranker, AnyRankerSet):
-        named = ["\t".join(map(shown_label, ranker.classes.tolist()))] if header else []
+        named = ["\t".join(map(ranker.header.shown_label, ranker.classes.tolist()))] if header else []
         return [*named, *("\t".join(map(repr, row)) for row in scores.tolist())]
     lines = [repr(score) for score in scores.tolist()]
     if which and rows.deciding is not None:

@@ -13,7 +13,7 @@ import click
 
 from apsvm.cli.config import config_option
 from apsvm.cli.progress import Display
-from apsvm.cli.reading import one_ranker, read_any_model, read_rows
+from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows
 from apsvm.cli.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -280,6 +280,7 @@ class _Run:
             ignore_unknown=True,
             unlabelled=takes is Takes.NOTHING,
             multilabel=takes is Takes.CLASSES,
+            model=None if dataset.table is None else features_of_table(dataset),
         )
         if rows.unknown_features and not self.given["quiet"]:
             say(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")

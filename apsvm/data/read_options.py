@@ -11,6 +11,44 @@ from apsvm.types import JsonDict, JsonObject
 IGNORE_BAGS = "ignore"
 
 
+#: Words of a category that have features, at most.
+MAX_CATEGORIES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOptions:
+    """What a user says of a table, a file whose columns have names.
+
+    Attributes
+    ----------
+    label, qid, bag, cost, id : the columns with these parts; None: nobody said so
+    drop : columns that are no features
+    features : the only columns that are; None: all others
+    missing : what becomes of missing cells, one of ``apsvm.header_columns.MISSING_RULES``
+    max_categories : words of a column that have features of their own, at most
+    encoding : of text
+    decimal : the decimal mark of its numbers, . or ,; None: derived from the first rows
+    positive_label : the label that is positive, where labels are two words
+    """
+
+    label: str | None = None
+    qid: str | None = None
+    bag: str | None = None
+    cost: str | None = None
+    id: str | None = None
+    drop: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
+    missing: str = "median"
+    max_categories: int = MAX_CATEGORIES
+    encoding: str = "utf-8"
+    decimal: str | None = None
+    positive_label: float | str | None = None
+
+
+#: Nothing said of a table.
+UNSAID = TableOptions()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """What a user says of a data file.
@@ -27,6 +65,7 @@ class ReadOptions:
     zero_based : whether features count from 0; None: nobody said so, and text counts them from 1
     max_features : refuse a file with a feature beyond so many
     threads : of the parser; 0: as many as there are cores
+    table : of a file whose columns have names
     """
 
     dtype: str = "float64"
@@ -40,10 +79,12 @@ class ReadOptions:
     zero_based: bool | None = None
     max_features: int | None = None
     threads: int = 0
+    table: TableOptions = TableOptions()
 
     def of_a_second_file(self) -> ReadOptions:
         """For another file than the one that ``groups``, ``labels`` and ``bags`` belong to."""
-        return replace(self, groups=None, labels=None, bags=None)
+        table = replace(self.table, drop=(), features=None)
+        return replace(self, groups=None, labels=None, bags=None, table=table)
 
     def ignoring_bags(self) -> ReadOptions:
         """The same with rows that stand for themselves."""
@@ -56,6 +97,8 @@ class ReadOptions:
             "sort_features": self.sort_features,
             "multilabel": self.multilabel,
             "bag_label": self.bag_label,
+            "encoding": self.table.encoding,
+            "decimal": self.table.decimal,
             "groups": _whole(self.groups),
             "labels": _whole(self.labels),
             "bags": IGNORE_BAGS if self.ignores_bags else _whole(self.bags),
@@ -75,6 +118,11 @@ class ReadOptions:
             bags=bags,
             ignores_bags=ignores,
             bag_label=self.bag_label if self.bag_label != "same" else recorded.get("bag_label", "same"),
+            table=replace(
+                self.table,
+                encoding=self.table.encoding if self.table.encoding != "utf-8" else recorded.get("encoding", "utf-8"),
+                decimal=self.table.decimal or recorded.get("decimal"),
+            ),
         )
 
 

@@ -12,5 +12,6 @@ NB_MODULE(_kernels, m) {
     bind_qp(m);
     bind_rows(m);
     bind_svmlight(m);
+    bind_table(m);
     bind_warp(m);
 }
