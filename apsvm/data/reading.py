@@ -142,7 +142,7 @@ def _check_no_table(source: str | os.PathLike[str], kind: Kind, options: TableOp
     option = next((option for option, value in said.items() if value), None)
     if option is not None:
         raise DataError(f"{name}: {option} is for tables (CSV, Parquet, Arrow), and this is {kind.what}")
-    if model is not None and model.columns is not None and kind is not Kind.FOLDER:
+    if model is not None and model.columns is not None and model.columns.features and kind is not Kind.FOLDER:
         first = ", ".join(column.name for column in model.columns.features[:3])
         raise DataError(
             f"{name}: the model finds its columns by their names ({first}, …), and {kind.what} has none: give it a "

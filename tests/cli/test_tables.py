@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -177,3 +178,47 @@ def test_an_estimator_of_a_frame_is_a_model_of_names(run, tmp_path):
     np.testing.assert_allclose(result, estimator.decision_function(frame[columns]), rtol=1e-12)
     done = run("predict", PENGUINS, tmp_path / "m", code=65)
     assert "penguins.csv:5: column 'body_mass_g': the cell is missing" in done.stderr
+
+
+def test_the_best_rows_and_why(model, scores, run, tmp_path):
+    """Their numbers, or names where a column has them."""
+    values = [float(line) for line in scores.split()]
+    order = np.argsort(-np.array(values), kind="stable")[:5].tolist()
+    lines = [line.split("\t") for line in run("predict", PENGUINS, model, "--top", "5").stdout.splitlines()]
+    assert lines == [[str(row + 1), repr(values[row])] for row in order]
+    rows = PENGUINS.read_text().splitlines()
+    table = tmp_path / "named.csv"
+    table.write_text("\n".join([f"ring,{rows[0]}", *(f"R{at},{row}" for at, row in enumerate(rows[1:]))]))
+    done = run("predict", table, model, "--top", "5", "--id-column", "ring", "--explain=2")
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [line[0] for line in lines] == [f"R{row}" for row in order]
+    culmen = rows[1 + order[0]].split(",")[2]
+    assert f"culmen_length_mm={float(culmen):.4g} (+" in "\t".join(lines[0])
+    assert any("island=Dream (+" in one for one in lines[0])
+    for options in (("--top", "3", "--trec-run", "tag"), ("--trec-run", "a b"), ("--trec-run", "a", "--explain")):
+        run("predict", table, model, *options, code=2)
+
+
+def test_a_trec_run(run, tmp_path):
+    rng = np.random.default_rng(3)
+    table = tmp_path / "runs.csv"
+    lines = [f"{q},d{q}{at},{rng.integers(0, 3)},{rng.normal():.6f}" for q in (7, 3, 5) for at in range(6)]
+    table.write_text("\n".join(["topic,docno,relevance,bm25", *lines]))
+    path, out = tmp_path / "m", tmp_path / "run.txt"
+    options = ("--qid-column", "topic", "--id-column", "docno", "--loss", "ndcg")
+    run("train", table, path, *options, "-q")
+    run("predict", table, path, out, "--trec-run", "mine")
+    result = [line.split() for line in out.read_text().splitlines()]
+    assert [line[0] for line in result] == ["7"] * 6 + ["3"] * 6 + ["5"] * 6
+    assert [line[3] for line in result] == [*"123456"] * 3
+    assert {(line[1], line[5]) for line in result} == {("Q0", "mine")}
+    assert all(float(a[4]) >= float(b[4]) for a, b in itertools.pairwise(result) if a[0] == b[0])
+    qrels = tmp_path / "qrels.txt"
+    fields = [line.split(",") for line in lines]
+    qrels.write_text("".join(f"{q} 0 {doc} {grade}\n" for q, doc, grade, _ in fields))
+    of_run = json.loads(run("eval", "--qrels", qrels, "--run", out, "-m", "nDCG@3", "--json").stdout)
+    of_model = run("eval", table, "--model", path, "-m", "nDCG@3", "--all-queries", "--json").stdout
+    assert of_run["metrics"]["nDCG@3"] == pytest.approx(json.loads(of_model)["metrics"]["nDCG@3"], abs=1e-12)
+    without = tmp_path / "none.csv"
+    without.write_text("bm25\n1\n")
+    assert "a TREC run is of queries" in run("predict", without, path, "--trec-run", "t", code=65).stderr

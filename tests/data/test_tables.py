@@ -310,7 +310,15 @@ def test_what_files_are() -> None:
         b"1 1:x 2:2\n",
     ]
     assert {kind_of(text) for text in svmlight} == {Kind.SVMLIGHT}
-    tables = [b"a,b\n1,2\n", b"a\tb\n1\t2\n", b"a;b\n", b"1,2,3\n4,5,6\n", b"when,y\n10:30,1\n", b"\xef\xbb\xbfa\n"]
+    tables = [
+        b"a,b\n1,2\n",
+        b"a\tb\n1\t2\n",
+        b"a;b\n",
+        b"1,2,3\n4,5,6\n",
+        b"when,y\n10:30,1\n",
+        b"\xef\xbb\xbfa\n",
+        b"name\n1\n",
+    ]
     assert {kind_of(text) for text in tables} == {Kind.CSV}
     assert kind_of(gzip.compress(tables[0])) is Kind.CSV
     assert kind_of(gzip.compress(svmlight[0])) is Kind.SVMLIGHT

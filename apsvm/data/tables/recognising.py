@@ -22,6 +22,7 @@ _LINES_SEEN = 100
 _PARQUET, _ARROW_MAGICS = b"PAR1", (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
 _BINARY_TEXT = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 #: What every token behind the label is in svmlight text.
+_LABEL = re.compile(rb"[-+.,\deE]+|nan|inf", re.IGNORECASE)
 _OF_SVMLIGHT = re.compile(rb"(qid|cost|bag|\d+):[^\s:,;|]+")
 
 
@@ -117,7 +118,9 @@ def kind_of(head: bytes) -> Kind:
     if any(map(_is_svmlight, lines[:_LINES_SEEN])) or not lines:
         return Kind.SVMLIGHT
     first = lines[0].strip(b" ")
-    return Kind.CSV if any(separator.encode() in first for separator in SEPARATORS) else Kind.SVMLIGHT
+    # Without a separator it may be one column: its name, and something below it.
+    is_name = len(lines) > 1 and b":" not in first and _LABEL.fullmatch(first.split()[0]) is None
+    return Kind.CSV if is_name or any(one.encode() in first for one in SEPARATORS) else Kind.SVMLIGHT
 
 
 def _first_text(head: bytes) -> bytes:
