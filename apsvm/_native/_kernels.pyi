@@ -122,8 +122,9 @@ def assign_part(
 
 # Ranks of negatives whose scores are somewhere else. Cells stand in descending order of score, positions count from 1;
 # edges may be infinite. rank takes the scores cell by cell, in the order of the negatives; rank_tied those of cells of
-# one score, and returns runs of equal ranks: those of cell i are starts[i] to starts[i + 1] − 1. refine_cells cuts cells
-# into parts by score, counts them, and returns (counts, lowest, highest score of each cell); cells is overwritten.
+# one score, and returns runs of equal ranks: those of cell i are starts[i] to starts[i + 1] − 1. refine_cells cuts
+# cells into parts by score, counts them, and returns (counts, lowest, highest score of each cell); cells is
+# overwritten.
 class RankSearch:
     def __init__(
         self, positives: NDArray[float64], weights: NDArray[float64], drops: NDArray[float64], *, unimodal: bool

@@ -7,7 +7,6 @@ another worker, from the same parts (``Crew.recover``).
 
 from __future__ import annotations
 
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 #: Seconds between looks at whether a worker that does not answer is still there.
-PATIENCE = 10.0
+PATIENCE = 5.0
 #: Seconds that are waited for a worker where there is none left.
 MOST_WAITING = 120.0
 
@@ -48,10 +47,6 @@ class ActorCrew(Crew):
     client : of the cluster
     parts : in order; neighbours go to one shard. A tuple is the columns of an ``ArrayPart``, each a value or a future
     weights : (parts,) how large each is, about; None: all alike
-
-    Raises
-    ------
-    DataError, OSError : a part that cannot be read; says which, where and by which worker
     """
 
     def __init__(
@@ -63,6 +58,7 @@ class ActorCrew(Crew):
         n = min(len(parts), len(workers))
         self._parts = list(_cut(list(parts), list(weights or [1.0] * len(parts)), n))
         self._actors: list[Any] = [None] * n
+        self._futures: list[Future | None] = [None] * n  # as long as somebody has these, the actors live
         self._addresses = [""] * n
         self._make(dict(zip(range(n), list(workers), strict=False)))
 
@@ -78,7 +74,7 @@ class ActorCrew(Crew):
 
     def close(self) -> None:
         super().close()
-        self._actors = [None] * len(self._actors)
+        self._actors = self._futures = [None] * len(self._actors)
 
     def _workers(self) -> dict[str, int]:
         """Addresses of the workers there are, and the threads of each; waits for one."""
@@ -102,8 +98,8 @@ class ActorCrew(Crew):
             for shard, address in where.items()
         }
         for shard, future in futures.items():
-            with lost_where_unreachable():
-                self._actors[shard] = future.result()
+            with lost_where_unreachable(), self._client.as_current():
+                self._actors[shard], self._futures[shard] = future.result(), future
             self._addresses[shard] = where[shard]
 
     def _ask(self, call: Call, programme: Programme) -> list[Answer]:
@@ -111,21 +107,22 @@ class ActorCrew(Crew):
 
     def _ask_some(self, shards: Sequence[int], call: Call, programme: Programme) -> list[Answer]:
         asked = []
-        with lost_where_unreachable():
+        with lost_where_unreachable(), self._client.as_current():
             for shard in shards:
                 actor = self._actors[shard]
                 if actor is None:
                     raise ShardLostError(f"the shard of {self._addresses[shard]} is lost")
                 asked.append(actor.ask(programme, call.method, call.arguments(shard)))
         # All are waited for: what one raises must not leave others at work behind the next question.
-        answers, troubles = [], []
+        answers: list[Answer] = []
+        troubles: list[Exception] = []
         for shard, future in zip(shards, asked, strict=True):
             try:
                 answers.append(Answer(*self._wait(shard, future)))
-            except Exception as trouble:
-                troubles.append(trouble)
-        for trouble in sorted(troubles, key=lambda one: isinstance(one, ShardLostError)):
-            raise trouble
+            except Exception as error:
+                troubles.append(error)
+        if troubles:
+            raise min(troubles, key=lambda one: isinstance(one, ShardLostError))
         return answers
 
     def _wait(self, shard: int, future: Any) -> tuple[Any, float]:
@@ -139,13 +136,14 @@ class ActorCrew(Crew):
                     raise ShardLostError(f"worker {self._addresses[shard]} is gone") from None
 
     def _alive(self, shard: int) -> bool:
-        return self._addresses[shard] in self._client.nthreads() and self._actors[shard]._future.status == "finished"
+        future = self._futures[shard]
+        return self._addresses[shard] in self._client.nthreads() and future is not None and future.status == "finished"
 
     def _bring_back(self, set_up: Sequence[Call]) -> int:
         workers = self._workers()
         lost = [shard for shard in range(len(self)) if self._actors[shard] is None or not self._reachable(shard)]
         for shard in lost:
-            self._actors[shard] = None
+            self._actors[shard] = self._futures[shard] = None
         busy = Counter(address for shard, address in enumerate(self._addresses) if shard not in lost)
         where = {}
         for shard in lost:
@@ -226,5 +224,3 @@ def cluster_of(scheduler: str) -> Iterator[Client]:
         Client(cluster, direct_to_workers=True, set_as_default=False) as client,
     ):
         yield client
-
-

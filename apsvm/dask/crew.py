@@ -1,7 +1,7 @@
 """All shards together: a round asks each of them the same, and waits for all answers.
 
-A shard is the rows of some parts, kept where it was made; a crew knows how to reach them (``LocalCrew`` in this process,
-``actors.ActorCrew`` on a cluster). Rounds, bytes and times are counted: they are what a cluster costs.
+A shard is the rows of some parts, kept where it was made; a crew knows how to reach them (``LocalCrew`` in this
+process, ``actors.ActorCrew`` on a cluster). Rounds, bytes and times are counted: they are what a cluster costs.
 """
 
 from __future__ import annotations

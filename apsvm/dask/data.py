@@ -65,6 +65,7 @@ class ShardedData:
         ------
         DataError : parts that do not go together, a query whose rows are on two workers, no rows
         """
+        crew.set_up("read")
         about: list[About] = crew.set_up("about")
         if not sum(one.rows for one in about):
             raise DataError(f"{source}: there are no rows")
@@ -84,8 +85,8 @@ class ShardedData:
 
     def _require_whole_queries(self) -> None:
         of_shards = self.crew.ask("queries")
-        ids, first, counts = np.unique(np.concatenate(of_shards), return_index=True, return_counts=True)
-        if (counts < 2).all():
+        ids, counts = np.unique(np.concatenate(of_shards), return_counts=True)
+        if not (counts > 1).any():
             return
         split = ids[counts > 1]
         where = [name for name, of_shard in zip(self.crew.names(), of_shards, strict=True) if split[0] in of_shard]
@@ -126,7 +127,7 @@ class ShardedData:
 
     def several_queries(self) -> bool:
         """Whether rows are in more than one query."""
-        return sum(of_shard.size for of_shard in self.crew.ask("queries_joined")) > 1
+        return bool(sum(of_shard.size for of_shard in self.crew.ask("queries_joined")) > 1)
 
     def understand(self, takes: Takes, options: LabelOptions) -> Target:
         """What the labels mean, here and in the shards; the target is of one row for each label.

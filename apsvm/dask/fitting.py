@@ -95,10 +95,9 @@ class ShardedFit:
         if isinstance(trainer, RankNCGTrainer):
             from apsvm.dask.pairs import train_pairs_on_shards
 
-            yield from train_pairs_on_shards(
-                trainer, self.data, target, watch, start=start, dimension=self.dimension
-            )
+            yield from train_pairs_on_shards(trainer, self.data, target, watch, start=start, dimension=self.dimension)
             return
+        assert isinstance(trainer, StructuredSVMTrainer)
         yield from train_on_shards(
             trainer,
             self.data,
@@ -114,4 +113,3 @@ class ShardedFit:
         model = self.fit.model(outcome)
         assert isinstance(model, LinearRanker)
         return model
-

@@ -10,8 +10,8 @@
     assign   ranks, as runs over the cells, and the counts above each positive: each shard writes its slopes
 
 Exact, ties included, and independent of how rows are cut into shards but for the rounding of sums, which are added in
-the shards' order. A round moves O(B + open cells + P) numbers, whatever the number of negatives. On the driver stand the
-P positives' scores and the loss's two tables, 16 bytes a row.
+the shards' order. A round moves O(B + open cells + P) numbers, whatever the number of negatives. On the driver stand
+the P positives' scores and the loss's two tables, 16 bytes a row.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Cells(NamedTuple):
 
     Attributes
     ----------
-    first, count : (c,) int64, positions from 1
+    first, counts : (c,) int64, positions from 1, and how many
     upper, lower : (c,) float64, edges
     low, high : (c,) int32, bounds on the ranks in the cell
     tied : (c,) bool, whether all its scores are known to be ``upper``
     """
 
     first: NDArray[np.int64]
-    count: NDArray[np.int64]
+    counts: NDArray[np.int64]
     upper: NDArray[np.float64]
     lower: NDArray[np.float64]
     low: NDArray[np.int32]
@@ -67,7 +67,15 @@ class Cells(NamedTuple):
     tied: NDArray[np.bool_]
 
     def of(self, which: NDArray[np.bool_]) -> Cells:
-        return Cells(*(column[which] for column in self))
+        return Cells(
+            self.first[which],
+            self.counts[which],
+            self.upper[which],
+            self.lower[which],
+            self.low[which],
+            self.high[which],
+            self.tied[which],
+        )
 
 
 class ShardedRisk(ScoreFunction[Handle]):
@@ -227,7 +235,7 @@ class _Call:
     @property
     def untied(self) -> int:
         """Negatives whose rank is open and does not go by position alone."""
-        return int(self._open.count[~self._open.tied].sum())
+        return int(self._open.counts[~self._open.tied].sum())
 
     def survey(self, sample_size: int, bins: NDArray[np.float64] | None) -> None:
         surveys: list[Survey] = self._ask("survey", self._scores.number, sample_size, bins)
@@ -244,7 +252,7 @@ class _Call:
         self._search = _kernels.RankSearch(self._descending, weights, drops, unimodal=self._risk.loss.unimodal)
         self._bins, self._counts = bins, None
         if bins is not None:
-            self._counts = _added([survey.counts for survey in surveys])
+            self._counts = _added([survey.counts for survey in surveys if survey.counts is not None])
 
     def count(self, enough: int) -> None:
         """Bounds by bins; those of the call before, unless they leave more than ``enough`` open."""
@@ -269,7 +277,11 @@ class _Call:
 
     def _bound_bins(self, sample: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
         lower, upper = _kernels.ScoreBins(sample, self._risk.n_neg, self._risk.n_pos).edges()
-        counts, lower, upper = counts[::-1], np.maximum(lower[::-1], self._lowest), np.minimum(upper[::-1], self._highest)
+        counts, lower, upper = (
+            counts[::-1],
+            np.maximum(lower[::-1], self._lowest),
+            np.minimum(upper[::-1], self._highest),
+        )
         ranks = np.ones(counts.size, dtype=np.int32)
         first = np.cumsum(counts) - counts + 1
         cells = Cells(
@@ -277,19 +289,26 @@ class _Call:
         )
         self.rank_counts[:] = 0
         self._settle(cells, binned=True)
-        self.open_scores = int(self._open.count.sum())
+        self.open_scores = int(self._open.counts.sum())
 
     def _bounded(self, cells: Cells) -> Cells:
-        low, high = self._search.bound(*(np.ascontiguousarray(column) for column in cells[:6]))
+        low, high = self._search.bound(
+            np.ascontiguousarray(cells.first),
+            np.ascontiguousarray(cells.counts),
+            np.ascontiguousarray(cells.upper),
+            np.ascontiguousarray(cells.lower),
+            np.ascontiguousarray(cells.low),
+            np.ascontiguousarray(cells.high),
+        )
         return cells._replace(low=low, high=high)
 
     def _settle(self, cells: Cells, *, binned: bool) -> None:
         """Bounds the cells that hold something; tells the settled from the open, what to tell the shards among them."""
-        filled = cells.count > 0
+        filled = cells.counts > 0
         bounded = self._bounded(cells.of(filled))
         is_open = bounded.low != bounded.high
         ranks = np.where(is_open, 0, bounded.low).astype(np.int32)
-        np.add.at(self.rank_counts, ranks[~is_open], bounded.count[~is_open])
+        np.add.at(self.rank_counts, ranks[~is_open], bounded.counts[~is_open])
         # An empty cell has the rank of one before it: runs are fewer so.
         of_all = np.full(filled.size, self._risk.n_pos + 1, dtype=np.int32)
         of_all[filled] = ranks
@@ -307,9 +326,7 @@ class _Call:
         bits = np.frexp(span.astype(np.float64))[1]  # 2^bits ≥ span, perhaps one too many
         shifts = np.clip(bits - (PARTS.bit_length() - 1), 0, 63).astype(np.uint8)
         shifts[cells.tied] = 63
-        answers = self._ask(
-            "refine", *self._where, self._settled, low_keys, shifts, PARTS, self._binned
-        )
+        answers = self._ask("refine", *self._where, self._settled, low_keys, shifts, PARTS, self._binned)
         counts = _added([answer[0] for answer in answers]).reshape(-1, PARTS)[:, ::-1]
         lowest = np.min([answer[1] for answer in answers], axis=0)[:, None]
         highest = np.max([answer[2] for answer in answers], axis=0)[:, None]
@@ -339,7 +356,7 @@ class _Call:
         cells = self._open
         self._gathered: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)] * len(self._sizes)
         self._ties: list[Ties | None] = [None] * len(self._sizes)
-        self._gathered_any = cells.count.size > 0
+        self._gathered_any = cells.counts.size > 0
         if not self._gathered_any:
             return 0
         answers = self._ask("gather", *self._where, self._settled, cells.tied, self._binned)
@@ -348,16 +365,16 @@ class _Call:
         scores = np.concatenate([answer[1] for answer in answers])[order]
         apart, tied = cells.of(~cells.tied), cells.of(cells.tied)
         ranks = np.empty(names.size, dtype=np.int32)
-        ranks[order] = self._search.rank(apart.first, apart.count, scores, apart.low, apart.high)
+        ranks[order] = self._search.rank(apart.first, apart.counts, scores, apart.low, apart.high)
         np.add.at(self.rank_counts, ranks, 1)
         self._gathered = np.split(ranks, np.cumsum([answer[0].size for answer in answers])[:-1])
-        if tied.count.size:
-            _, values, lengths = self._search.rank_tied(tied.first, tied.count, tied.upper, tied.low, tied.high)
+        if tied.counts.size:
+            _, values, lengths = self._search.rank_tied(tied.first, tied.counts, tied.upper, tied.low, tied.high)
             np.add.at(self.rank_counts, values, lengths)
             of_shards = np.array([answer[2] for answer in answers], dtype=np.int64)
             offsets = np.cumsum(of_shards, axis=0) - of_shards
             runs = Runs(values, lengths)
-            self._ties = [Ties(cells.tied, of_shard, tied.count, runs) for of_shard in offsets]
+            self._ties = [Ties(cells.tied, of_shard, tied.counts, runs) for of_shard in offsets]
         return names.size
 
     def assign(self, above: NDArray[np.int64]) -> float:
@@ -380,7 +397,7 @@ class _Call:
         )
         if foreseen is not None:
             vectors.keep_product(self._slopes, foreseen, sum(product for _, product in sums))
-        return sum(value for value, _ in sums)
+        return float(sum(value for value, _ in sums))
 
 
 def negatives_from(
@@ -410,6 +427,5 @@ def scores_of(low_keys: NDArray[np.int64], steps: NDArray[np.uint64]) -> NDArray
 
 def _added(counts: list[AnyArray]) -> NDArray[np.int64]:
     """The sums of the shards' counts."""
-    return np.sum([of_shard.astype(np.int64) for of_shard in counts], axis=0)
-
-
+    total: NDArray[np.int64] = np.sum([of_shard.astype(np.int64) for of_shard in counts], axis=0)
+    return total

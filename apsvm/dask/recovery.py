@@ -1,5 +1,5 @@
-"""A cutter that survives lost workers: planes, QP and bounds are the solver's and on the driver, so that all there is to
-do again is the iteration. Score vectors are computed anew from the best point."""
+"""A cutter that survives lost workers: planes, QP and bounds are the solver's and on the driver, so that all there is
+to do again is the iteration. Score vectors are computed anew from the best point."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A shard: rows in the memory of one worker, the score vectors over them, and what the driver asks of them.
 
-The driver never sees rows. It sends w, or weights by cells of scores, and is answered with sums over the rows, counts of
-scores, and the few scores whose ranks nothing else settles (``apsvm.dask.long_list`` has the protocol). Rows stand in
-the order of the parts, and of the rows in a part; of equal scores the earlier row comes first, as on one machine.
+The driver never sees rows. It sends w, or weights by cells of scores, and is answered with sums over the rows, counts
+of scores, and the few scores whose ranks nothing else settles (``apsvm.dask.long_list`` has the protocol). Rows stand
+in the order of the parts, and of the rows in a part; of equal scores the earlier row comes first, as on one machine.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.dask.messages import Runs, narrow
+from apsvm.dask.node_sums import Moments as NodeMoments
+from apsvm.dask.node_sums import moments_of, pair_sums
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.features.scaling import NO_SCALING, Scaling
 from apsvm.data.labels import Target
@@ -28,6 +30,10 @@ from apsvm.oracles.base import QueriesOracle, Violation
 if TYPE_CHECKING:
     from apsvm.dask.sources import Source
     from apsvm.losses.base import Loss
+    from apsvm.metrics.base import Metric
+    from apsvm.model import Ranker
+    from apsvm.trainers.pair_loss import PairLoss
+    from apsvm.trainers.preferences import PreferenceGraph
     from apsvm.types import AnyArray, Matrix
 
 #: Labels that a shard tells apart at most: a target that is a measurement has one a row.
@@ -97,7 +103,7 @@ class _Open:
 
 
 class Shard:
-    """See the module. Raises what reading a part raises; a DataError names the worker.
+    """See the module. Nothing is read before ``read``.
 
     Parameters
     ----------
@@ -109,13 +115,15 @@ class Shard:
     def __init__(self, sources: Sequence[Source], threads: int = 1, worker: str = "") -> None:
         self._threads = threads
         self._worker = worker
-        self._parts = [self._read(source, threads) for source in sources]
+        self._sources = list(sources)
+        self._parts: list[Dataset] = []
         self._vectors: dict[int, NDArray[np.float64]] = {}
         self._names: NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
         self._open = _Open(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0, dtype=np.int32))
         self._n_pos = self._n_neg = 0
         self._most_violated: QueriesOracle
         self._bind: Callable[[float], None]
+        self._pairs: PairLoss | None = None
 
     def call(self, programme: Sequence[tuple[Any, ...]], method: str, *arguments: Any) -> tuple[Any, float]:
         """What ``method`` returns, once the operations of the programme are done, and the seconds that took."""
@@ -126,10 +134,17 @@ class Shard:
             result = getattr(self, method)(*arguments)
         return result, time.perf_counter() - began
 
-    def _read(self, source: Source, threads: int) -> Dataset:
+    def ping(self) -> None:
+        """It is there."""
+
+    def read(self) -> None:
+        """Reads its parts. Raises DataError and OSError, which name the part, perhaps the line, and the worker."""
+        self._parts = [self._part(source) for source in self._sources]
+
+    def _part(self, source: Source) -> Dataset:
         where = f" (on {self._worker})" if self._worker else ""
         try:
-            part = source.read(threads)
+            part = source.read(self._threads)
         except DataError as error:
             raise DataError(f"{error}{where}") from None
         except OSError as error:
@@ -139,9 +154,6 @@ class Shard:
         if part.bags is not None:
             raise DataError(f"{source.name}: rows in bags are not trained on a cluster; --bags ignore{where}")
         return part
-
-    def ping(self) -> None:
-        """It is there."""
 
     # What the rows are.
 
@@ -227,7 +239,7 @@ class Shard:
         order = np.argsort(~self._target.relevant, kind="stable")
         self._order(order, int(self._target.relevant.sum()))
         self._all = (n_pos, n_neg)
-        self._scale = 2.0 / (n_pos * n_neg)
+        self._scale = 2.0 / (max(n_pos, 1) * max(n_neg, 1))
 
     def take_queries(self, loss: Loss, oracle: str, query_weights: dict[int, float] | None) -> tuple[float, int, int]:
         """Each query, or for a loss over rows each row, for itself. Returns what this shard weighs, and its numbers of
@@ -288,7 +300,7 @@ class Shard:
 
     def _order(self, order: NDArray[np.int64], n_pos: int) -> None:
         """The rows that count, positives first where there are classes."""
-        self._rows = self._all_rows.select(order)
+        self._rows, self._order_of_rows = self._all_rows.select(order), order
         self._vectors.clear()
         self._n_pos, self._n_neg = n_pos, order.size - n_pos
 
@@ -339,7 +351,8 @@ class Shard:
     # One long list (``long_list``).
 
     def survey(self, scores: int, sample_size: int, bins: NDArray[np.float64] | None) -> Survey:
-        """``sample_size`` : of all shards' sample together; ``bins`` : the sample that bins are made of, to count in."""
+        """``sample_size`` : of all shards' sample together; ``bins`` : the sample that bins are made of, to count
+        in."""
         values = self._vector(scores)
         positives, negatives = values[: self._n_pos], values[self._n_pos :]
         finite = bool(np.isfinite(values.sum()) or np.isfinite(values).all())
@@ -372,8 +385,8 @@ class Shard:
         parts: int,
         binned: bool,
     ) -> tuple[AnyArray, NDArray[np.float64], NDArray[np.float64]]:
-        """Settles what is settled, and cuts the cells that are not: counts of the parts (cells · parts,), and the lowest
-        and highest score of each cell."""
+        """Settles what is settled, and cuts the cells that are not: counts of the parts (cells · parts,), and the
+        lowest and highest score of each cell."""
         self._settle(scores, slopes, settled, binned)
         counts, lowest, highest = _kernels.refine_cells(self._open.scores, self._open.cells, lowest_keys, shifts, parts)
         self._parts_of_cell = parts
@@ -402,8 +415,8 @@ class Shard:
         ties: Ties | None,
         above: AnyArray,
     ) -> tuple[float, float]:
-        """The last step: all slopes, from ranks. ``settled``: where nothing had to be gathered; ``above`` (p,): how many
-        negatives stand above each positive.
+        """The last step: all slopes, from ranks. ``settled``: where nothing had to be gathered; ``above`` (p,): how
+        many negatives stand above each positive.
 
         Returns c·(s − reference) and c·foreseen, over the shard's rows."""
         values, to = self._vector(scores), self._vector(slopes)
@@ -447,11 +460,122 @@ class Shard:
         weights[self._open.places[done]] = self._weight_of(of_cell[done])
         left = ~done
         numbered = numbers.reshape(-1, parts)[:, ::-1].ravel()
-        self._open = _Open(
-            self._open.places[left], self._open.scores[left], numbered[self._open.cells[left]]
-        )
+        self._open = _Open(self._open.places[left], self._open.scores[left], numbered[self._open.cells[left]])
+
+    # Pairs of classes (``pairs``).
+
+    def take_classes(self, names: NDArray[np.float64], objective: str) -> None:
+        """All rows of all shards are one list of the classes ``names`` (k,), ascending."""
+        of_row = np.searchsorted(names, self._labels)
+        self._order(np.argsort(of_row, kind="stable"), 0)
+        self._starts = np.concatenate([[0], np.cumsum(np.bincount(of_row, minlength=names.size))])
+        self._objective = objective
+
+    def pair_moments(self, scores: int) -> NodeMoments | None:
+        """Weights at nodes of the rows, class by class; None where a score is not finite."""
+        return moments_of(self._vector(scores), self._starts)
+
+    def pair_slopes(
+        self,
+        scores: int,
+        slopes: int,
+        cells: NDArray[np.int64],
+        below: NDArray[np.float64],
+        above: NDArray[np.float64],
+        scale: float,
+    ) -> float:
+        """Σ of ℓ over the pairs whose preferred row is here, not scaled; writes the slopes, scaled."""
+        to = self._vector(slopes)
+        total = pair_sums(self._objective, self._vector(scores), self._starts, cells, below, above, to, self._threads)
+        to *= scale
+        return total
+
+    def take_pairs_of_queries(
+        self, names: NDArray[np.float64], graph: PreferenceGraph, objective: str, summation: str, accuracy: float
+    ) -> tuple[int, int, int]:
+        """Each query for itself; its numbers of pairs, of queries with some and without. ``weigh_pairs`` has to
+        follow."""
+        from apsvm.trainers.pair_loss import NoPairsError, arrange, make_pair_loss
+        from apsvm.trainers.preferences import Classes
+
+        self._pairs = None
+        if self._groups is None:
+            self._order(np.empty(0, dtype=np.int64), 0)
+            return 0, 0, 0
+        classes = Classes(np.searchsorted(names, self._labels), names)
+        try:
+            self._pairs = make_pair_loss(
+                self._all_rows,
+                classes,
+                graph,
+                self._groups,
+                objective=objective,
+                summation=summation,
+                accuracy=accuracy,
+                normalize="none",
+            )
+        except NoPairsError:
+            self._order(np.empty(0, dtype=np.int64), 0)
+            return 0, 0, np.unique(self._groups).size
+        self._order(arrange(classes, self._groups).order, 0)
+        return self._pairs.pairs, self._pairs.queries, self._pairs.queries_skipped
+
+    def weigh_pairs(self, scale: float) -> None:
+        """What the sum over all pairs is multiplied by."""
+        if self._pairs is not None:
+            self._pairs.scale = scale
+
+    def pairs_tangent(self, scores: int, slopes: int) -> tuple[bool, float]:
+        """Of queries: whether the scores are finite, and the loss; writes the slopes."""
+        values, to = self._vector(scores), self._vector(slopes)
+        if self._pairs is None:
+            return True, 0.0
+        if not np.isfinite(values).all():
+            return False, 0.0
+        return True, self._pairs.tangent(values, to).value
 
     # Scores themselves.
+
+    def do_model_scores(self, model: Ranker, out: int) -> None:
+        """The scores that a model gives the rows, which are as they were read."""
+        self._vector(out)[:] = model.score(self._X, threads=self._threads)[self._order_of_rows]
+
+    def count_keys(self, scores: int, low: int, shift: int, parts: int) -> AnyArray:
+        """How many scores have keys in each of ``parts`` ranges of 2^shift keys, the first from ``low`` on."""
+        bits = (self._vector(scores) + 0.0).view(np.int64)
+        keys = np.where(bits >= 0, bits, bits ^ np.int64(np.iinfo(np.int64).max)).view(np.uint64)
+        # An offset to numbers that ascend as the keys do, without a sign.
+        sign = np.uint64(1 << 63)
+        steps = ((keys ^ sign) - np.uint64(low + (1 << 63))) >> np.uint64(shift)
+        return np.bincount(steps[steps < np.uint64(parts)].astype(np.int64), minlength=parts)
+
+    def evaluate(
+        self, model: Ranker, metrics: dict[str, Metric], lowest_relevant: float | None, all_queries: bool
+    ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.float64] | None], tuple[int, int, int]]:
+        """Each query's figures: ids, ascending; by metric (q,), NaN where it is left out, or None where it is
+        undefined; and how many queries are skipped, how many tied blocks there are, and rows in them."""
+        from apsvm.metrics.base import MetricError
+        from apsvm.metrics.evaluate import Judgements, number_groups
+
+        nothing = np.empty(0)
+        if self._groups is None:
+            return np.empty(0, dtype=np.int64), dict.fromkeys(metrics, nothing), (0, 0, 0)
+        scores = model.score(self._X, threads=self._threads)
+        if not np.isfinite(scores).all():
+            raise FloatingPointError("scores are not finite: the feature values are too large, scale them down")
+        ids, codes = number_groups(self._groups, scores.size)
+        table = Judgements(self._target.judgements, lowest_relevant, codes, ids).table(scores, "block")
+        figures: dict[str, NDArray[np.float64] | None] = {}
+        for name, metric in metrics.items():
+            try:
+                values = metric.each(table)
+            except MetricError:
+                figures[name] = None
+                continue
+            figures[name] = np.nan_to_num(values) if all_queries else np.where(metric.telling(table), values, np.nan)
+        both = (table.n_positives > 0) & (table.n_negatives > 0)
+        counted = int((~both).sum()), int(table.tied_blocks.sum()), int(table.tied_rows.sum())
+        return ids, figures, counted
 
     def extremes(self, w: NDArray[np.float64]) -> tuple[float, float]:
         """The lowest and the highest score of its rows."""
@@ -493,7 +617,8 @@ class Ties(NamedTuple):
         within[order] = np.arange(number.size) - np.repeat(np.cumsum(counts) - counts, counts)
         before = np.cumsum(self.sizes) - self.sizes
         position = (before + self.offsets)[number] + within
-        return self.runs.values[np.searchsorted(np.cumsum(self.runs.lengths), position, side="right")]
+        ranks: AnyArray = self.runs.values[np.searchsorted(np.cumsum(self.runs.lengths), position, side="right")]
+        return ranks
 
 
 def product(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,7 +39,7 @@ class FilePart:
     """
 
     path: str
-    options: ReadOptions = ReadOptions()  # frozen
+    options: ReadOptions = field(default_factory=ReadOptions)
     n_features: int | None = None
     ignore_unknown: bool = False
     unlabelled: bool = False
@@ -225,9 +225,12 @@ def _read_parquet(path: str, options: ReadOptions, n_features: int | None) -> Da
         raise DataError(f"{path}: not a Parquet file that can be read: {error}") from None
     known = {what: next((name for name in names if name in table.column_names), None) for what, names in _COLUMNS}
     features = [name for name in table.column_names if name not in known.values()]
+    columns = {what: None if name is None else table[name].to_numpy() for what, name in known.items()}
     part = ArrayPart(
         np.column_stack([table[name].to_numpy() for name in features]) if features else np.empty((table.num_rows, 0)),
-        *(None if known[what] is None else table[known[what]].to_numpy() for what in ("label", "qid", "cost")),
+        columns["label"],
+        columns["qid"],
+        columns["cost"],
     )
     with open(path, "rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()

@@ -34,12 +34,16 @@ class SummedRisk(ShardedRisk):
         foreseen = vectors.foreseen
         with spans.time("oracle"):
             vectors.overwritten(slopes)
-            answers = vectors.ask("tangent", scores.number, slopes.number, None if foreseen is None else foreseen.number)
+            answers = vectors.ask(
+                "tangent", scores.number, slopes.number, None if foreseen is None else foreseen.number
+            )
         if not all(finite for finite, _, _ in answers):
             raise FloatingPointError(NOT_FINITE)
         if foreseen is not None:
             vectors.keep_product(slopes, foreseen, sum(product for _, _, product in answers))
-        value, loss, evaluated, violating = (sum(column) for column in zip(*(sums for _, sums, _ in answers), strict=True))
+        value, loss, evaluated, violating = (
+            sum(column) for column in zip(*(sums for _, sums, _ in answers), strict=True)
+        )
         self._account.calls.append(
             OracleCall(
                 self._oracle,

@@ -226,7 +226,7 @@ def tells_apart(data: ShardedData, w: NDArray[np.float64]) -> bool:
         return data.crew.ask("extremes", w)
 
     lows, highs = zip(*repeated(data.vectors, ends), strict=True)
-    return max(highs) > min(lows)
+    return bool(max(highs) > min(lows))
 
 
 def _share_of_nothing(data: ShardedData, risk: ListRisk | SummedRisk, trained: Trained, C: float) -> float | None:

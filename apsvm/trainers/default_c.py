@@ -63,7 +63,13 @@ def default_C(data: TrainingSet, loss: Loss, bound: str = "hinge") -> float:
 
 
 def C_by_rule(
-    variance: NDArray[np.float64], n: int, loss: Loss, bound: str = "hinge", *, several: bool = False, bags: bool = False
+    variance: NDArray[np.float64],
+    n: int,
+    loss: Loss,
+    bound: str = "hinge",
+    *,
+    several: bool = False,
+    bags: bool = False,
 ) -> float:
     """The rule's C by the features' variances (d,), of ``n`` rows or bags; ``several``: in more than one query."""
     variance = variance[variance > 0.0]
