@@ -121,7 +121,7 @@ def _coded(part: Any, positive: object, negative: object) -> AnyArray:
     if values.dtype.kind == "O":
         values = values.astype(str)
     values = values.reshape(values.shape[0])
-    is_positive = values == positive
+    is_positive: AnyArray = values == positive
     other = ~is_positive & (values != negative)
     if other.any():
         raise DataError(f"expected labels {negative!r} and {positive!r}, found {values[other][0]!r}")

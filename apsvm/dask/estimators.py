@@ -25,8 +25,8 @@ from apsvm.dask.data import ShardedData
 from apsvm.dask.evaluation import evaluate_on_shards, order_statistic, scored
 from apsvm.dask.fitting import ShardedFit
 from apsvm.data.labels import LabelOptions, Target, again, of_numbers, of_two
-from apsvm.estimators.base import LinearEstimator, WeakRankerWarning
-from apsvm.estimators.following import logger, tell, training
+from apsvm.estimators.base import LinearEstimator
+from apsvm.estimators.following import WeakRankerWarning, logger, tell, training
 from apsvm.estimators.levels import at_level
 from apsvm.estimators.parameters import in_python, in_words_of_python
 from apsvm.estimators.rank_ncg import RankNCG

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from apsvm.dask.crew import ShardLostError
 from apsvm.dask.vectors import HandleVectors
 from apsvm.solvers.line_search import Cut, Cutter
+from apsvm.solvers.saving import Saved, array
 
 T = TypeVar("T")
 
@@ -61,6 +62,13 @@ class Recovering:
             return self._cutter.verified_risk(point)
 
         return repeated(self._vectors, attempt, self._on_loss)
+
+    def state(self) -> Saved:
+        """The best point: its scores are computed anew."""
+        return {} if self._best is None else {"best": self._best}
+
+    def restore(self, saved: Saved) -> None:
+        self._best, self._lost = (array(saved["best"]), True) if "best" in saved else (None, False)
 
     def _on_loss(self) -> None:
         self._lost = True

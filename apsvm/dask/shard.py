@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 #: Labels that a shard tells apart at most: a target that is a measurement has one a row.
 MOST_LABELS = 100_000
+#: Entries of a vector that are worked at while they are in the cache.
+BLOCK = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -320,9 +322,11 @@ class Shard:
         self._rows.scores(w, self._vector(out))
 
     def do_add(self, x: int, t: float, y: int, out: int) -> None:
-        to = self._vector(out)
-        np.multiply(self._vector(y), t, out=to)
-        to += self._vector(x)
+        """``out`` may be any of the operands."""
+        one, other, to = self._vector(x), self._vector(y), self._vector(out)
+        for start in range(0, to.size, BLOCK):  # so that t·y is never a whole vector
+            block = slice(start, start + BLOCK)
+            np.add(one[block], t * other[block], out=to[block])
 
     def do_subtract(self, x: int, y: int, out: int) -> None:
         np.subtract(self._vector(x), self._vector(y), out=self._vector(out))
@@ -332,6 +336,16 @@ class Shard:
 
     def do_absolute(self, x: int, out: int) -> None:
         np.abs(self._vector(x), out=self._vector(out))
+
+    def length(self) -> int:
+        """Of its vectors."""
+        return len(self._rows)
+
+    def vector(self, x: int) -> NDArray[np.float64]:
+        return self._vector(x).copy()
+
+    def take_vector(self, x: int, entries: NDArray[np.float64]) -> None:
+        self._vector(x)[:] = entries
 
     def dot(self, x: int, y: int) -> float:
         return product(self._vector(x), self._vector(y))

@@ -8,6 +8,9 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from apsvm.dask.crew import Crew
 
 
@@ -43,6 +46,9 @@ class HandleVectors:
     def add(self, x: Handle, t: float, y: Handle, out: Handle) -> None:
         self.later(out, "add", x.number, t, y.number, out.number)
 
+    def move(self, x: Handle, t: float, y: Handle) -> None:
+        self.later(x, "add", x.number, t, y.number, x.number)
+
     def subtract(self, x: Handle, y: Handle, out: Handle) -> None:
         self.later(out, "subtract", x.number, y.number, out.number)
 
@@ -59,6 +65,17 @@ class HandleVectors:
             self._products[x.number, y.number] = known
         self._partner = weakref.ref(y)
         return known
+
+    def gather(self, x: Handle) -> NDArray[np.float64]:
+        """Through the driver: for what is small enough for that."""
+        return np.concatenate(self.ask("vector", x.number))
+
+    def scatter(self, entries: NDArray[np.float64]) -> Handle:
+        """Likewise."""
+        handle = self.empty()
+        ends = np.cumsum(self.ask("length"))
+        self.ask("take_vector", handle.number, each=[(part,) for part in np.split(entries, ends[:-1])])
+        return handle
 
     # For score functions.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from apsvm.dask.crew import LocalCrew
@@ -16,7 +18,7 @@ def crew_of(X, y, cuts, *, qid=None, weights=None):
     bounds = [0, *sorted(cuts), X.shape[0]]
     columns = [
         [None if column is None else column[begin:end] for column in (X, y, qid, weights)]
-        for begin, end in zip(bounds[:-1], bounds[1:], strict=True)
+        for begin, end in itertools.pairwise(bounds)
     ]
     return LocalCrew([[ArrayPart(*part, number)] for number, part in enumerate(columns)])
 
