@@ -197,27 +197,36 @@ def _cut(parts: list[Any], weights: list[float], n: int) -> Iterator[list[Any]]:
         begin, before = end, weight
 
 
+class ClusterError(OSError):
+    """There is no such cluster, or no workers in it."""
+
+
 @contextmanager
 def cluster_of(scheduler: str) -> Iterator[Client]:
     """A client of the scheduler at an address; or of ``local:N``, N processes of one thread each on this machine.
 
     Raises
     ------
-    ValueError : neither; OSError : nobody answers at the address
+    ValueError : neither; ClusterError : nobody answers at the address
     """
     from dask import config
     from distributed import Client, LocalCluster
 
     kind, _, count = scheduler.partition(":")
     if kind != "local":
-        with Client(scheduler, timeout=30, direct_to_workers=True, set_as_default=False) as client:
+        try:
+            client = Client(scheduler, timeout=10, direct_to_workers=True, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise ClusterError(f"no scheduler answers at {scheduler}: {error}") from None
+        with client:
+            if not client.nthreads():
+                raise ClusterError(f"the scheduler at {scheduler} has no workers")
             yield client
         return
     if not (count.isascii() and count.isdecimal() and 1 <= int(count) <= 1024):
         raise ValueError(f"expected local:N with N workers, from 1 to 1024, found {scheduler!r}")
-    quiet = {"distributed.worker.daemon": True, "distributed.admin.tick.limit": "1h"}
     with (
-        config.set(quiet),
+        config.set({"distributed.admin.tick.limit": "1h"}),
         LocalCluster(
             n_workers=int(count), threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
         ) as cluster,

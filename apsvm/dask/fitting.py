@@ -13,8 +13,9 @@ from apsvm.dask.data import ShardedData
 from apsvm.dask.training import ON_A_CLUSTER, refusal, train_on_shards
 from apsvm.data.features import LINEAR
 from apsvm.data.labels import LabelOptions, Target
+from apsvm.data.rows import Rows
 from apsvm.model import LinearRanker
-from apsvm.trainers.base import AnyTrainer, Outcome, Watch
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.families.rank_ncg import RankNCGTrainer
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions, Fit, LogOfData
@@ -87,6 +88,11 @@ class ShardedFit:
     def dimension(self) -> int:
         """Number of weights."""
         return self.data.width + (self.fit.features.bias is not None)
+
+    def of_labels(self) -> TrainingSet:
+        """A row for each label there is, without features: what a trainer checks."""
+        target = self.fit.target
+        return TrainingSet(Rows(np.empty((target.relevant.size, 0))), target, source=self.data.source)
 
     def outcomes(self, watch: Watch, start: NDArray[np.float64] | None = None) -> Iterator[Outcome]:
         """The trained rankers, as ``Fit.outcomes`` gives them."""
