@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from apsvm.dask.crew import ShardLostError
 from apsvm.dask.vectors import HandleVectors
-from apsvm.solvers.line_search import Cut, Cutter
+from apsvm.solvers.line_search import AfterLineSearch, Cut, Cutter
 from apsvm.solvers.saving import Saved, array
 
 T = TypeVar("T")
@@ -78,7 +78,10 @@ class Recovering:
         """The cutter knows the best point again."""
         if not self._lost:
             return
+        reach = self._cutter.reach if isinstance(self._cutter, AfterLineSearch) else 1.0
         self._cutter.restart()
         if self._best is not None:
             self._cutter(self._best, C, gap, centre)
+        if isinstance(self._cutter, AfterLineSearch):
+            self._cutter.reach = reach
         self._lost = False
