@@ -50,6 +50,7 @@ MAY_IMPORT = {
     "cli": None,  # everything; nothing imports it
     "estimators": None,  # likewise
     "torch": None,  # likewise
+    "dask": None,  # likewise
     **{leaf: set() for leaf in LEAVES},
 }
 #: Files that load a part above them when they do their work, and not before: the algorithm of a family that needs an
@@ -117,7 +118,7 @@ def test_detection_needs_numpy_and_the_error():
 def test_help_loads_nothing_heavy():
     code = (
         "import sys, apsvm.cli; "
-        "heavy = {'numpy', 'scipy', 'sklearn', 'cvxpy', 'joblib', 'threadpoolctl', 'matplotlib', 'torch'}; "
+        "heavy = {'numpy', 'scipy', 'sklearn', 'cvxpy', 'joblib', 'threadpoolctl', 'matplotlib', 'torch', 'dask'}; "
         "heavy &= set(sys.modules); "
         "sys.exit(repr(heavy) if heavy else 0)"
     )

@@ -120,6 +120,7 @@ class ScoreBins:
     def __init__(self, sample: NDArray[float64], n_neg: int, n_pos: int) -> None: ...
     @property
     def size(self) -> int: ...
+    def edges(self) -> tuple[NDArray[float64], NDArray[float64]]: ...  # lower, upper; infinite at the ends
     def count(self, scores: NDArray[float64]) -> tuple[NDArray[uint16], NDArray[int64]]: ...
 
 class BinnedRanks:
@@ -146,6 +147,49 @@ class BinnedRanks:
 def assign_part(
     weight_of_bin: NDArray[float64], names: NDArray[uint16], scores: NDArray[float64], weights: NDArray[float64]
 ) -> NDArray[int64]: ...
+
+# Ranks of negatives whose scores are somewhere else. Cells stand in descending order of score, positions count from 1;
+# edges may be infinite. rank takes the scores cell by cell, in the order of the negatives; rank_tied those of cells of
+# one score, and returns runs of equal ranks: those of cell i are starts[i] to starts[i + 1] − 1. refine_cells cuts
+# cells into parts by score, counts them, and returns (counts, lowest, highest score of each cell); cells is
+# overwritten.
+class RankSearch:
+    def __init__(
+        self, positives: NDArray[float64], weights: NDArray[float64], drops: NDArray[float64], *, unimodal: bool
+    ) -> None: ...
+    def bound(
+        self,
+        first: NDArray[int64],
+        count: NDArray[int64],
+        upper: NDArray[float64],
+        lower: NDArray[float64],
+        low: NDArray[int32],
+        high: NDArray[int32],
+    ) -> tuple[NDArray[int32], NDArray[int32]]: ...
+    def rank(
+        self,
+        first: NDArray[int64],
+        count: NDArray[int64],
+        scores: NDArray[float64],
+        low: NDArray[int32],
+        high: NDArray[int32],
+    ) -> NDArray[int32]: ...
+    def rank_tied(
+        self,
+        first: NDArray[int64],
+        count: NDArray[int64],
+        scores: NDArray[float64],
+        low: NDArray[int32],
+        high: NDArray[int32],
+    ) -> tuple[NDArray[int64], NDArray[int32], NDArray[int64]]: ...
+
+def refine_cells(
+    scores: NDArray[float64],
+    cells: NDArray[int32],
+    lowest_keys: NDArray[int64],
+    shifts: NDArray[uint8],
+    parts: int,
+) -> tuple[NDArray[int64], NDArray[float64], NDArray[float64]]: ...
 
 class PairSums:
     def __init__(

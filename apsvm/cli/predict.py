@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.items import TOP, best_items
+from apsvm.cli.on_cluster import predict_on_cluster, scheduler_option
 from apsvm.cli.predict_bags import BagOutput, lines_of_rows, write_detections
 from apsvm.cli.predict_top import run_lines, top_lines
 from apsvm.cli.reading import how_to_read, read_any_model, score_rows
-from apsvm.cli.shared import BAD_DATA, Failure, printable, refuse_same_file, writing
+from apsvm.cli.shared import BAD_DATA, Failure, printable, refuse_if_given, refuse_same_file, writing
 from apsvm.data.read_options import ReadOptions
 from apsvm.types import Matrix
 
@@ -69,6 +70,7 @@ class PredictCommand(click.Command):
     "--nms", type=click.FloatRange(0.0, 1.0), metavar="IOU",
     help="Leave out a box whose IoU with a better one of its image and class is above.  [default: none]",
 )  # fmt: skip
+@scheduler_option
 @how_to_read
 def predict(
     data: str,
@@ -84,6 +86,7 @@ def predict(
     boxes: str | None,
     detections: str | None,
     nms: float | None,
+    scheduler: str | None,
     read: ReadOptions,
 ) -> None:
     """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
@@ -107,6 +110,9 @@ def predict(
     Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent),
     or of what was made of its rows (train --pool).
 
+    With --scheduler OUT is a folder, and each worker writes the scores of its parts there, part-1.svm.scores for
+    part-1.svm.
+
     Where MODEL ranks items for users (--rows-as-users), a line holds the row's best items, without those that it has,
     as item:score, best first.
     """
@@ -115,6 +121,11 @@ def predict(
 
     if data == "-" and model == "-":
         raise click.UsageError("DATA and MODEL cannot both be standard input")
+    if scheduler is not None:
+        others = ("header", "top", "explain", "instances", "which", "boxes", "detections", "nms")
+        refuse_if_given(others, "does not go with --scheduler")
+        predict_on_cluster(data, model, out, scheduler, read, ignore_unknown=ignore_unknown)
+        return
     refuse_same_file(out, data=data, model=model)
     with writing(out):
         check_writable(out)

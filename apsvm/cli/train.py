@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from apsvm.cli.config import config_option
+from apsvm.cli.on_cluster import scheduler_option, train_on_cluster
 from apsvm.cli.progress import Display
 from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows
 from apsvm.cli.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
@@ -118,6 +119,7 @@ class TrainCommand(click.Command):
     "makes a page of them.",
 )  # fmt: skip
 @pool_option(multiple=False)
+@scheduler_option
 @training_options
 @config_option
 def train(data: str, model: str | None, read: ReadOptions, **given: Any) -> int:
@@ -128,7 +130,11 @@ def train(data: str, model: str | None, read: ReadOptions, **given: Any) -> int:
 
     MODEL defaults to the data file's name with .model added, in the current folder.
     """
+    if given["scheduler"] is not None and model is None and given["run_dir"] is None:
+        raise click.UsageError("with --scheduler, name the MODEL to write")
     run = _Run.of_options(data, model, read, given)
+    if given["scheduler"] is not None:
+        return train_on_cluster(run)
     dataset, read_seconds = run.read()
     return run.train(dataset, read_seconds)
 

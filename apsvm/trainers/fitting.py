@@ -202,7 +202,7 @@ class Fit:
         """The trained rankers, as ``Trainer.train`` gives and raises them, those that rank nothing marked; ``data``:
         the training set, where there is one already."""
         data = data or self.training_set()
-        log = _LogOfData(watch.log, self, len(data.rows))
+        log = LogOfData(watch.log, self, len(data.rows))
         for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
             yield ranking_checked(outcome, data)
 
@@ -379,7 +379,7 @@ def _has_components(outcome: Outcome) -> bool:
     return isinstance(outcome.w, np.ndarray) and outcome.w.ndim == 2
 
 
-class _LogOfData:
+class LogOfData:
     """A log whose ``start`` record also says what is trained, and on what."""
 
     def __init__(self, log: Log, fit: Fit, n_rows: int) -> None:

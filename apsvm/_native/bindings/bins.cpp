@@ -34,6 +34,20 @@ public:
     const Bins &bins() const { return bins_; }
     std::size_t size() const { return count_of(bins_); }
 
+    // (lower, upper): the edges of each bin.
+    nb::tuple edges() const {
+        std::vector<double> lower(size()), upper(size());
+        std::visit(
+            [&](const auto &kind) {
+                for (std::size_t bin = 0; bin < lower.size(); ++bin) {
+                    lower[bin] = kind.lower_edge(bin);
+                    upper[bin] = kind.upper_edge(bin);
+                }
+            },
+            bins_);
+        return nb::make_tuple(to_numpy(std::move(lower)), to_numpy(std::move(upper)));
+    }
+
     // (names, counts): the bin of each score, and how many are in each bin.
     nb::tuple count(In<double> scores) const {
         expect_numerable(scores.size());
@@ -160,6 +174,7 @@ void bind_bins(nb::module_ &m) {
     nb::class_<ScoreBins>(m, "ScoreBins")
         .def(nb::init<In<double>, std::size_t, std::size_t>(), nb::arg("sample"), nb::arg("n_neg"), nb::arg("n_pos"))
         .def_prop_ro("size", &ScoreBins::size)
+        .def("edges", &ScoreBins::edges)
         .def("count", &ScoreBins::count, nb::arg("scores"));
 
     nb::class_<BinnedRanks>(m, "BinnedRanks")
