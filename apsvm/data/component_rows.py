@@ -70,8 +70,8 @@ class ComponentRows:
         mean, variance = (np.tile(np.concatenate([of_row, constant]), self.components) for of_row in of_rows)
         return Moments(mean, variance)
 
-    def select(self, which: NDArray[np.int64]) -> ComponentRows:
-        """The instances ``which`` (k,) int64, all H of a row side by side.
+    def select(self, which: RowNumbers) -> ComponentRows:
+        """The instances ``which`` (k,) int32 or int64, all H of a row side by side.
 
         Raises
         ------
