@@ -43,6 +43,12 @@ class ScoreVectors(Protocol[V]):
     def dot(self, x: V, y: V) -> float:
         """x·y"""
 
+    def gather(self, x: V) -> NDArray[np.float64]:
+        """A copy of its entries, an array in this process."""
+
+    def scatter(self, entries: NDArray[np.float64]) -> V:
+        """The vector of these entries, which is theirs from now on: the inverse of ``gather``."""
+
 
 class ArrayVectors:
     """Score vectors that are arrays, (size,) float64, in this process."""
@@ -73,6 +79,12 @@ class ArrayVectors:
 
     def dot(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
         return float(x @ y)
+
+    def gather(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return x.copy()
+
+    def scatter(self, entries: NDArray[np.float64]) -> NDArray[np.float64]:
+        return entries
 
 
 class Tangent(NamedTuple):

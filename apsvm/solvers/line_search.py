@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.score_space import ScoreFunction, V
+from apsvm.solvers.saving import Saved, array
 from apsvm.solvers.state import not_finite
 
 #: The search stops when it can gain at most this share of the current gap.
@@ -65,6 +66,12 @@ class Cutter(Protocol):
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         """The risk at a point the cutter returned, computed afresh."""
+
+    def state(self) -> Saved:
+        """What later cuts depend on, for ``restore``."""
+
+    def restore(self, saved: Saved) -> None:
+        """Takes over what ``state`` returned in another cutter of the same risk."""
 
 
 @dataclass(slots=True)
@@ -123,6 +130,12 @@ class AtTheQPsPoint(Generic[V]):
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         return self._know(point).risk
 
+    def state(self) -> Saved:
+        return {}
+
+    def restore(self, saved: Saved) -> None:
+        pass
+
     def _know(self, point: NDArray[np.float64]) -> _Known[V]:
         return _known(self._risk, point, self._risk.scores(point, self._scores), self._slopes)
 
@@ -165,7 +178,7 @@ class AfterLineSearch(Generic[V]):
             self._best, self._reach = None, 1.0
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
-        if self._best is not None and point is self._best.point:
+        if self._best is not None and np.array_equal(point, self._best.point):
             self._forget(self._best)
             self._best = self._know(point)  # rid of what rounding has added up
             return self._best.risk
@@ -174,6 +187,24 @@ class AfterLineSearch(Generic[V]):
         self._unused.append(scores)
         self._forget(fresh)
         return fresh.risk
+
+    def state(self) -> Saved:
+        """The best point's scores and slopes are a part of it: computed afresh they would not be the same bits."""
+        if self._best is None:
+            return {"reach": self._reach}
+        assert self._scores is not None
+        best, gather = self._best, self._vectors.gather
+        numbers = {"reach": self._reach, "risk": best.risk, "offset": best.offset}
+        slopes = {} if best.slopes is None else {"slopes": gather(best.slopes)}
+        return {**numbers, "best": best.point, "scores": gather(self._scores), **slopes}
+
+    def restore(self, saved: Saved) -> None:
+        self.restart()
+        self._reach = float(saved["reach"])
+        if "best" in saved:
+            self._scores = self._vectors.scatter(array(saved["scores"]))
+            slopes = self._vectors.scatter(array(saved["slopes"])) if "slopes" in saved else None
+            self._best = _Known(array(saved["best"]), float(saved["risk"]), float(saved["offset"]), slopes)
 
     def _vector(self) -> V:
         """A score vector of any content. (Fresh arrays cost more than the oracle.)"""
