@@ -9,11 +9,16 @@ so that whatever trains on bags trains on these. No copy is made: a pass over th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.moments import Moments
 from apsvm.data.rows import RowOperator
+
+if TYPE_CHECKING:
+    from apsvm.types import RowNumbers
 
 
 class ComponentRows:

@@ -8,7 +8,7 @@ With queries the variances are about the queries' own means, since rows are comp
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from apsvm.data.features.mapped import MappedMatrix
 from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import RowNumbers
 
 #: Values in a block of dense rows, at most; rows in one of sparse rows.
 BLOCK = 1 << 20
@@ -38,8 +41,8 @@ def column_moments(
     groups: NDArray[np.int64] | None = None,
     factors: NDArray[np.float64] | None = None,
 ) -> Moments:
-    """Of the rows ``selection`` (m,) of X, all by default; X is CSR, dense or mapped. ``groups``: (m,), their queries; ``factors``: (n,),
-    what each row of X is multiplied by. Values beyond 1e154 make infinities, no warning."""
+    """Of the rows ``selection`` (m,) of X, all by default; X is CSR, dense or mapped. ``groups``: (m,), their queries;
+    ``factors``: (n,), what each row of X is multiplied by. Values beyond 1e154 make infinities, no warning."""
     d = X.shape[1]
     total, squares, explained = np.zeros(d), np.zeros(d), np.zeros(d)
     starts = None
