@@ -25,6 +25,7 @@ from apsvm.data.features.base import SHARE_OF_MEMORY, FeatureMap
 from apsvm.data.features.linear import Linear
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling
+from apsvm.data.mapped_files import files_of
 from apsvm.data.moments import Moments, column_moments, row_norms
 from apsvm.machine import memory
 from apsvm.types import Matrix
@@ -131,7 +132,7 @@ class Rows:
     Raises
     ------
     ValueError : a CSR matrix with an entry outside its shape; says in which row and column. A map of another number of
-        features
+        features. (DataError, from any pass: the file that X is mapped from was changed, ``apsvm.data.mapped_files``)
     """
 
     def __init__(
@@ -154,6 +155,7 @@ class Rows:
             matrix = _with_plain_arrays(matrix)
             _kernels.check_csr(matrix.indptr, matrix.indices, matrix.data.size, *matrix.shape)
         self._X: Any = matrix if sparse else np.ascontiguousarray(matrix)
+        self._files = files_of(self._X)
         if feature_map is not None and not isinstance(feature_map, Linear):
             self._X = MappedMatrix(self._X, feature_map)
         self._bias = bias
@@ -213,6 +215,7 @@ class Rows:
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
         """Of the features of the selected rows, scaled; ``groups``: (m,), the rows' queries, see ``column_moments``."""
+        self._check_files()
         mean, variance = column_moments(self._X, self._selection, groups=groups, factors=self._factors)
         scaling = self._scaling
         with np.errstate(over="ignore", invalid="ignore"):  # of features too large the moments are not finite
@@ -314,6 +317,11 @@ class Rows:
         rows._X, rows._selection, rows._for_many_passes = X, selection, None
         return rows
 
+    def _check_files(self) -> None:
+        """Raises DataError where the rows are mapped from a file that was changed meanwhile."""
+        for file in self._files:
+            file.check()
+
     def _of_selected(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of values (n,) of the matrix's rows those of the selected ones."""
         return values if self._selection is None else values[self._selection]
@@ -328,6 +336,7 @@ class Rows:
     def scores_of_all(self, W: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """``scores`` of each w in W (k, dimension): (m, k) float64, to the same bits; each row is mapped, and read from
         memory, once. Written to ``out`` (m, k), C-contiguous, if given."""
+        self._check_files()
         d = self.features
         if out is None:
             out = np.empty((len(self), len(W)))
@@ -353,6 +362,7 @@ class Rows:
 
     def combine_all(self, C: NDArray[np.float64]) -> NDArray[np.float64]:
         """``combine`` of each column of C (m, k), C-contiguous: (k, dimension) float64, in one pass."""
+        self._check_files()
         d = self.features
         out = np.zeros((C.shape[1], self.dimension))
         of_row = C if self._factors is None else C * self._of_selected(self._factors)[:, None]
