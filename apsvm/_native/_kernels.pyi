@@ -216,10 +216,10 @@ class SvmlightParser:
     def feed(self, block: bytes) -> None: ...
     def wait(self) -> None: ...
     def finish(
-        self,
+        self, dense: bool = False
     ) -> tuple[
         _Index,
-        _Index,
+        _Index | None,
         _Values,
         NDArray[float64],
         NDArray[int64] | None,

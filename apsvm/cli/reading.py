@@ -144,6 +144,7 @@ def read_rows(
             unlabelled=unlabelled,
             bags=bags,
             bag_label="own" if read.ignores_bags else read.bag_label,
+            dense=True,
         )
     return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
+from apsvm import sparse as sp
 from apsvm.data.features.base import FeatureMap
 from apsvm.types import Matrix
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.data.dataset import DataError, Dataset, LabelSets
 from apsvm.data.folder.checks import all_below, all_finite, all_rise, rises_to
 from apsvm.data.folder.checksums import verify_member

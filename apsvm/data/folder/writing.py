@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike
 
+from apsvm import sparse as sp
 from apsvm.data.dataset import Dataset
 from apsvm.data.folder import checks
 from apsvm.data.folder.checksums import Checksums
