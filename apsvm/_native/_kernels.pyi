@@ -16,7 +16,7 @@ def scores_csr(
     indptr: _Index,
     indices: _Index,
     values: _Values,
-    rows: NDArray[int64],
+    rows: _Index | None,
     W: NDArray[float64],
     out: NDArray[float64],
     threads: int,
@@ -25,16 +25,14 @@ def combine_csr(
     indptr: _Index,
     indices: _Index,
     values: _Values,
-    rows: NDArray[int64],
+    rows: _Index | None,
     C: NDArray[float64],
     out: NDArray[float64],
     threads: int,
 ) -> None: ...
-def scores_dense(
-    X: _Values, rows: NDArray[int64], W: NDArray[float64], out: NDArray[float64], threads: int
-) -> None: ...
+def scores_dense(X: _Values, rows: _Index | None, W: NDArray[float64], out: NDArray[float64], threads: int) -> None: ...
 def combine_dense(
-    X: _Values, rows: NDArray[int64], C: NDArray[float64], out: NDArray[float64], threads: int
+    X: _Values, rows: _Index | None, C: NDArray[float64], out: NDArray[float64], threads: int
 ) -> None: ...
 def descending_order(scores: NDArray[float64]) -> NDArray[int64]: ...
 
@@ -283,10 +281,10 @@ class SvmlightParser:
     def feed(self, block: bytes) -> None: ...
     def wait(self) -> None: ...
     def finish(
-        self,
+        self, dense: bool = False
     ) -> tuple[
         _Index,
-        _Index,
+        _Index | None,
         _Values,
         NDArray[float64],
         NDArray[int64] | None,

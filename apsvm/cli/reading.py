@@ -151,6 +151,7 @@ def read_rows(
             bag_label="own" if read.ignores_bags else read.bag_label,
             table=read.table,
             model=model,
+            dense=True,
         )
     if dataset.table is not None and not click.get_current_context().params.get("quiet"):
         for remark in dataset.table.remarks:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm._native import _kernels
 from apsvm.dask.messages import Runs, narrow
 from apsvm.dask.node_sums import Moments as NodeMoments

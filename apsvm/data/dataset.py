@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.header_columns import Columns, label_number
 from apsvm.types import Matrix
 
 _MOST_LABELS_SHOWN = 8
+_BLOCK = 1 << 16  # values looked at at a time
+_FEW = 16  # different ones; more are sorted
 
 
 class DataError(ValueError):
@@ -162,7 +164,7 @@ class Dataset:
         """The labels there are, or those of the rows `of` (n,) bool: increasing, float64."""
         sets = self.label_sets
         if sets is None:
-            return np.unique(self.relevance if of is None else self.relevance[of])
+            return distinct(self.relevance, of)
         if of is None:
             return sets.classes
         return sets.classes[np.unique(sets.indices[np.repeat(of, np.diff(sets.indptr))])]
@@ -229,6 +231,22 @@ class Dataset:
                 "a ranking needs both"
             )
         return positive
+
+
+def distinct(values: NDArray[np.float64], of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    """``np.unique`` of ``values`` (n,), or of those ``of`` (n,) bool: without a sort or a copy where they are few."""
+    known: list[float] = []
+    for start in range(0, values.size, _BLOCK):
+        block = values[start : start + _BLOCK]
+        rest = block if of is None else block[of[start : start + _BLOCK]]
+        for value in known:
+            rest = rest[rest != value]
+        while rest.size:
+            known.append(rest[0])
+            if len(known) > _FEW:
+                return np.unique(values if of is None else values[of])
+            rest = rest[rest != rest[0]]
+    return np.sort(np.array(known, dtype=values.dtype))
 
 
 def one_or_several(

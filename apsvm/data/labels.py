@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.dataset import distinct
 from apsvm.header import LabelKind, Labels
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def judge(
     if options == LabelOptions() and labels is not None and labels.kind not in _NOT_OF_ONE_RANKING:
         return recall(dataset, labels)
     if options == LabelOptions() and graded_metrics and not several:
-        levels = np.unique(dataset.relevance)
+        levels = distinct(dataset.relevance)
         if levels.size > 2:  # nothing but the count of positives depends on it
             return ordered(dataset.relevance, relevant_from=float(levels[1]))
     return two_classes(dataset, options)
@@ -204,7 +205,7 @@ def of_relevance(relevant: NDArray[np.bool_]) -> Target:
 def graded(grades: NDArray[np.float64]) -> Target:
     """Labels (n,) as grades. Where they are +1 against −1, or +1 against 0, there are two classes."""
     relevant = grades > 0.0
-    negative = tuple(np.unique(grades[~relevant]).tolist())
+    negative = tuple(distinct(grades, ~relevant).tolist())
     if (grades[relevant] == 1.0).all() and negative in ((), (-1.0,), (0.0,)):
         return Target(Labels(kind=LabelKind.BINARY, positive=1.0, negative=negative), relevant)
     return Target(Labels(kind=LabelKind.GRADES), relevant, np.maximum(grades, 0.0))

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.data.bags import Bags, bags_of
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.types import Matrix

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from apsvm import sparse as sp
 from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset
+from apsvm.data.features.mapped import dense_pays
 from apsvm.data.matrices import read_bags, read_matrix
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.svmlight import read_svmlight
@@ -43,6 +44,7 @@ def read_data(
     bag_label: str = "same",
     table: TableOptions = UNSAID,
     model: ForModel | None = None,
+    dense: bool = False,
 ) -> Dataset:
     """Read a svmlight file, a table (CSV, Parquet, Arrow), a folder written by ``apsvm convert``, or a .npz or .npy
     matrix.
@@ -86,6 +88,7 @@ def read_data(
             sort_features=sort_features,
             multilabel=multilabel,
             bag_label=bag_label,
+            dense=dense,
             threads=threads,
         )
         return data if bags is None else _with_bags(data, bags, bag_label)
@@ -159,6 +162,12 @@ def _opened(source: str | os.PathLike[str]) -> Dataset:
     from apsvm.data.folder import open_folder  # whoever reads text has no use for six modules
 
     return open_folder(source)
+
+
+def as_passes_want_it(data: Dataset) -> Dataset:
+    """The rows as a dense array where that takes hardly more bytes than the csr_array, which is then let go."""
+    X = data.X
+    return replace(data, X=X.toarray()) if sp.issparse(X) and dense_pays(X) else data
 
 
 def _require_base(data: Dataset, kind: Kind, zero_based: bool) -> None:

@@ -13,7 +13,6 @@ parser is at one block while the next is read.
 from __future__ import annotations
 
 import bz2
-import hashlib
 import itertools
 import lzma
 import operator
@@ -26,16 +25,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from apsvm import sparse as sp
 from apsvm._native import _kernels
 from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset, one_or_several
+from apsvm.data.hashing import Hash
 from apsvm.files import standard_input
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm.types import AnyArray, Matrix
 
 _BLOCK = 2 << 20  # bytes a thread …
 _MOST_BLOCKS = 16  # … up to here: beyond, a block is more memory than the chunks need
@@ -84,6 +84,7 @@ def read_svmlight(
     sort_features: bool = False,
     multilabel: bool = False,
     bag_label: str = "same",
+    dense: bool = False,
     threads: int = 1,
 ) -> Dataset:
     """Read a svmlight file, plain or compressed by gzip, bzip2 or xz.
@@ -100,6 +101,7 @@ def read_svmlight(
     multilabel : accept rows of several labels and of none; where all have one, the result is as without it
     bag_label : how a bag comes by its label: "same", its rows must share it; "any", it is the highest of theirs, or all
         of them where rows have several; "rows", each row is a bag where they differ; "own", rows keep theirs
+    dense : give a dense array, and not a csr_array, where every row has an entry in each column
     threads : at most this many threads parse; neither the result nor an error depends on it
 
     Raises
@@ -121,17 +123,17 @@ def read_svmlight(
         multilabel=multilabel,
         threads=threads,
     )
-    name, fingerprint, content = _parsed(source, parser, _BLOCK * min(threads, _MOST_BLOCKS))
+    name, fingerprint, content = _parsed(source, parser, _BLOCK * min(threads, _MOST_BLOCKS), dense=dense)
     dataset = content.dataset(name, fingerprint, n_features, zero_based=bool(zero_based), multilabel=multilabel)
     return with_bags(dataset, content.bags, Places(name, content.row_lines), bag_label)
 
 
 class _Parsed(NamedTuple):
     """What the parser hands out; a row's labels end at ``ends``, where rows may have several; where rows have bags,
-    ``row_lines`` has the line of each, from 1."""
+    ``row_lines`` has the line of each, from 1. ``indices`` is None where the values are a dense matrix."""
 
     indptr: AnyArray
-    indices: AnyArray
+    indices: AnyArray | None
     values: AnyArray
     relevance: NDArray[np.float64]
     groups: NDArray[np.int64] | None
@@ -160,25 +162,30 @@ class _Parsed(NamedTuple):
             label_sets=sets,
         )
 
-    def matrix(self, n_features: int | None) -> sp.csr_array:
+    def matrix(self, n_features: int | None) -> Matrix:
         """The rows, of ``n_features`` columns; None: as many as the file names."""
-        shape = (self.relevance.size, self.n_columns if n_features is None else operator.index(n_features))
-        X = sp.csr_array((self.values, self.indices, self.indptr), shape=shape)
+        n, columns = self.relevance.size, self.n_columns
+        shape = (n, columns if n_features is None else operator.index(n_features))
+        indices = self.indices
+        if indices is None:
+            if shape[1] == columns:
+                return self.values.reshape(shape)
+            indices = np.tile(np.arange(columns, dtype=self.indptr.dtype), n)
+        X = sp.csr_array((self.values, indices, self.indptr), shape=shape)
         X.has_canonical_format = True  # the parser saw to it; this spares scipy the finding out
         return X
 
 
 def _parsed(
-    source: str | os.PathLike[str] | BinaryIO, parser: _kernels.SvmlightParser, size: int
+    source: str | os.PathLike[str] | BinaryIO, parser: _kernels.SvmlightParser, size: int, *, dense: bool
 ) -> tuple[str, str, _Parsed]:
     """The name for messages, the sha256 of the stored bytes and the content, read in blocks of at most ``size`` bytes.
 
     Raises DataError, OSError.
     """
-    digest = hashlib.sha256()
     name, opened = _open(source)
     head = b""
-    with opened as stream:
+    with opened as stream, Hash() as digest:
         try:
             try:
                 for block in _decompressed(_blocks(stream, size, digest.update), size, name):
@@ -187,7 +194,7 @@ def _parsed(
             except Exception:
                 parser.wait()  # what the parser is still at stands before that in the file, and so do its errors
                 raise
-            content = _Parsed(*parser.finish())
+            content = _Parsed(*parser.finish(dense))
         except _kernels.SvmlightError as error:
             line, column, message = error.args
             raise DataError(f"{name}:{line}:{column}: {_of_a_table(head) or message}") from None

@@ -192,6 +192,7 @@ class AfterLineSearch(Generic[V]):
         if self._best is not None and np.array_equal(point, self._best.point):
             self._forget(self._best)
             self._best = self._know(point)  # rid of what rounding has added up
+            self._unused.clear()  # mostly the run ends here
             return self._best.risk
         scores = self._risk.scores(point, self._vector())
         fresh = _known(self._risk, point, scores, self._vector())

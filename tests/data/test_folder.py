@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apsvm.data import DataError, Dataset, open_folder, read_svmlight, write_folder
-from apsvm.data.folder import checks, replacing
+from apsvm.data.folder import checks, checksums, replacing
 from apsvm.data.folder.header import checksum
 from apsvm.data.rows import Rows
 
@@ -138,9 +138,11 @@ def test_every_member_truncated_longer_or_missing(made: Path) -> None:
     open_folder(made, verify=True)
 
 
-def test_every_byte_flipped(made: Path, rng: np.random.Generator) -> None:
-    """A check tells; an opening without one may not notice, but what it gives cannot lead a kernel astray."""
+def test_every_byte_flipped(made: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check tells, and so does an opening of small members; one of large members may not notice, but what it gives
+    cannot lead a kernel astray, and its labels are right."""
     n_unnoticed = 0
+    labels = open_folder(made).relevance.copy()
     for path in sorted(made.iterdir()):
         content = path.read_bytes()
         for at in range(len(content)):
@@ -152,11 +154,17 @@ def test_every_byte_flipped(made: Path, rng: np.random.Generator) -> None:
                 assert str(error).startswith(str(made))  # noqa: PT017
             else:
                 assert path.name == "header.json", (path.name, at)  # only blanks between its words may change
+            if path.name != "header.json":
+                with pytest.raises(DataError, match="damaged"):
+                    open_folder(made)
             try:
-                data = open_folder(made)
+                with monkeypatch.context() as context:
+                    context.setattr(checksums, "SMALL", -1)
+                    data = open_folder(made)
             except DataError:
                 continue
             n_unnoticed += 1
+            np.testing.assert_array_equal(data.relevance, labels)
             rows = Rows(data.X)
             with np.errstate(all="ignore"):
                 rows.scores(np.ones(rows.dimension))
@@ -413,3 +421,70 @@ def test_all_of_it_is_synced_before_it_is_there(
     inodes = [inode for inode, _ in synced]
     assert inodes[-2:] == [out.stat().st_ino, tmp_path.stat().st_ino]
     assert not any(unsynced_name), "it had its name before it was synced"
+
+
+@pytest.fixture
+def blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder whose members are all large, of blocks of 64 bytes."""
+    monkeypatch.setattr(checksums, "SMALL", 0)
+    monkeypatch.setattr(checksums, "BLOCK", 64)
+    write_folder(read(TEXT * 40), tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_blocks_of_large_members(blocks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    header = json.loads((blocks / "header.json").read_text())
+    assert header["version"] == 4
+    values = blocks / "values.npy"
+    assert len(header["members"]["values.npy"]["blocks"]) == 8 * -(-values.stat().st_size // 64)
+    assert_same(open_folder(blocks), open_folder(blocks, verify=True))
+    content = bytearray(values.read_bytes())
+    content[1000] ^= 1
+    values.write_bytes(content)
+    noticed = 0
+    for _ in range(300):  # 8 of some 40 blocks are looked at each time
+        try:
+            open_folder(blocks)
+        except DataError as error:
+            noticed += 1
+            assert str(error) == f"{values}: damaged: bytes 960 to 1023 are not what was written"  # noqa: PT017
+    assert 10 < noticed < 200
+    monkeypatch.setattr(checksums, "_BLOCKS_LOOKED_AT", 10**6)
+    with pytest.raises(DataError, match="damaged: bytes 960 to 1023"):
+        open_folder(blocks)
+
+
+@pytest.mark.parametrize("text", ["", "0", "0" * 8, "z" * 8])
+def test_checksums_of_blocks_that_are_none(text: str, blocks: Path) -> None:
+    content = json.loads((blocks / "header.json").read_text())
+    content["members"]["values.npy"]["blocks"] = text
+    del content["sha256"]
+    (blocks / "header.json").write_text(json.dumps({**content, "sha256": checksum(content)}))
+    with pytest.raises(DataError, match="damaged"):
+        open_folder(blocks)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_file_that_changes_while_it_is_mapped(dense: bool, tmp_path: Path) -> None:
+    """An error before the next pass, where it would have been SIGBUS; a folder that is replaced is no change."""
+
+    def rows() -> Rows:
+        write_folder(read(TEXT), tmp_path / "out", dense=dense)
+        return Rows(open_folder(tmp_path / "out").X)
+
+    w, c = np.ones(4), np.ones(4)
+    member = tmp_path / "out" / ("X.npy" if dense else "values.npy")
+    before = rows()
+    expected = before.scores(w)
+    after = rows()  # the folder is another one now
+    np.testing.assert_array_equal(before.scores(w), expected)
+    content = member.read_bytes()
+    member.write_bytes(content[:-8])
+    for call in (lambda: after.scores(w), lambda: after.combine(c), after.moments):
+        with pytest.raises(DataError, match=f"{member.name}: cut off while it was in use: {len(content) - 8} bytes"):
+            call()
+    np.testing.assert_array_equal(before.scores(w), expected)
+    changed = rows().select(np.array([0, 2]))
+    os.utime(member, ns=(0, 12345))
+    with pytest.raises(DataError, match="changed while it was in use"):
+        changed.scores(w)

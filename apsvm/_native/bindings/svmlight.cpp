@@ -88,16 +88,19 @@ public:
         run_unlocked([&] { parser_.feed(begin, end); });
     }
 
-    nb::tuple finish() {
+    nb::tuple finish(bool dense) {
         Rows rows;
         Buffer indptr;
         run_unlocked([&] {
             parser_.wait();
             rows = parser_.finish();
+            if (!dense) rows.store_indices();
             indptr = rows.wide ? to_indptr<std::int64_t>(rows.row_ends) : to_indptr<std::int32_t>(rows.row_ends);
         });
-        return nb::make_tuple(rows.wide ? to_array<std::int64_t>(indptr) : to_array<std::int32_t>(indptr),
-                              rows.wide ? to_array<std::int64_t>(rows.indices) : to_array<std::int32_t>(rows.indices),
+        const auto index_array = [&](Buffer &buffer) {
+            return rows.wide ? to_array<std::int64_t>(buffer) : to_array<std::int32_t>(buffer);
+        };
+        return nb::make_tuple(index_array(indptr), rows.full ? nb::none() : index_array(rows.indices),
                               parser_.options().float32 ? to_array<float>(rows.values) : to_array<double>(rows.values),
                               to_array<double>(rows.relevance), to_array_or_none<std::int64_t>(rows.qids),
                               to_array_or_none<double>(rows.costs), rows.n_columns, rows.unknown,
@@ -140,8 +143,9 @@ void bind_svmlight(nb::module_ &m) {
              "Parses the next bytes; raises SvmlightError(line, column, message).\n\n"
              "With several threads the parsing may go on behind it; its errors are raised by the next call.")
         .def("wait", &SvmlightParser::wait, "Until all that was fed is parsed; raises SvmlightError.")
-        .def("finish", &SvmlightParser::finish,
+        .def("finish", &SvmlightParser::finish, nb::arg("dense") = false,
              "The arrays (indptr, indices, values, relevance, qids | None, costs | None, n_columns, n_unknown, labels, "
              "label_ends, bags | None, row_lines).\n\n"
-             "row_lines is empty without bags. n_columns is one more than the largest column stored. The parser is spent afterwards.");
+             "indices is None where `dense` was asked for and each row has all columns: values is then the dense "
+             "matrix. row_lines is empty without bags. n_columns is one more than the largest column stored. The parser is spent afterwards.");
 }

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, text_of
 from apsvm.data.tables.learning import counted
 from apsvm.header_columns import Column, ColumnKind, Columns

@@ -23,7 +23,13 @@ bool append_rows(Rows &rows, Rows &chunk, const Options &options) {
     if (n_before > 0 && n > 0 && (unlike(rows.qids, chunk.qids) || unlike(rows.bags, chunk.bags))) return false;
     if (chunk.wide && !rows.wide) rows.widen();
     if (rows.wide && !chunk.wide) chunk.widen();
-    rows.indices.append<char>(chunk.indices);
+    if (n_before == 0) {
+        rows.full = chunk.full;
+    } else if (n > 0 && !(rows.full && chunk.full && rows.width() == chunk.width())) {
+        rows.store_indices();
+        chunk.store_indices();
+    }
+    if (!rows.full && n > 0) rows.indices.append<char>(chunk.indices);
     rows.values.append<Value>(chunk.values);
     rows.row_ends.reserve_more<std::int64_t>(n);
     const auto *const ends = chunk.row_ends.as<std::int64_t>();
