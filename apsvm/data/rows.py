@@ -24,6 +24,7 @@ from apsvm.data.features.base import SHARE_OF_MEMORY, FeatureMap
 from apsvm.data.features.linear import Linear
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling
+from apsvm.data.lockstep import RowKernels
 from apsvm.data.moments import Moments, column_moments, row_norms
 from apsvm.machine import memory
 from apsvm.types import Matrix
@@ -92,6 +93,13 @@ class RowOperator(ScoredRows, Protocol):
     def with_threads(self, threads: int) -> RowOperator:
         """The same rows, for kernels of at most ``threads`` threads."""
 
+    @property
+    def bytes_shared(self) -> int:
+        """Of what a pass reads from memory, and another could make use of: the matrix's; 0 if there is none."""
+
+    def with_kernels(self, kernels: RowKernels) -> RowOperator:
+        """The same rows, whose passes these kernels do."""
+
 
 class RowsInMemory(NamedTuple):
     """What ``Rows`` stand for, for whoever goes through single rows at random (WARP).
@@ -124,6 +132,8 @@ class Rows:
     ValueError : a CSR matrix with an entry outside its shape; says in which row and column. A map of another number of
         features
     """
+
+    _kernels: RowKernels = _kernels
 
     def __init__(
         self,
@@ -266,6 +276,21 @@ class Rows:
         rows._for_many_passes = None if stored is None or stored is self else stored.with_threads(threads)
         return rows
 
+    def with_kernels(self, kernels: RowKernels) -> Rows:
+        """The same rows, whose passes these kernels do."""
+        rows = copy.copy(self)
+        rows._kernels, stored = kernels, self._for_many_passes
+        rows._for_many_passes = None if stored is None or stored is self else stored.with_kernels(kernels)
+        return rows
+
+    @property
+    def bytes_shared(self) -> int:
+        """Of the matrix; 0 of rows that each pass maps anew."""
+        X = self._X
+        if isinstance(X, MappedMatrix):
+            return 0
+        return int(X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)
+
     def with_memory(self, n_bytes: float) -> Rows:
         """The same rows, of which a mapped copy may take so many bytes."""
         rows = copy.copy(self)
@@ -313,9 +338,9 @@ class Rows:
         features = np.ascontiguousarray(W[:, :d] if scaling.divisors is None else W[:, :d] / scaling.divisors)
         for place, X, which in _in_memory(self._X, self._selection):
             if sp.issparse(X):
-                _kernels.scores_csr(X.indptr, X.indices, X.data, which, features, out[place], self._threads)
+                self._kernels.scores_csr(X.indptr, X.indices, X.data, which, features, out[place], self._threads)
             else:
-                _kernels.scores_dense(X, which, features, out[place], self._threads)
+                self._kernels.scores_dense(X, which, features, out[place], self._threads)
         if self._factors is not None:
             out *= self._factors[self._selection, None]
         if scaling.centre is not None:
@@ -341,9 +366,9 @@ class Rows:
         for place, X, which in _in_memory(self._X, selection):
             part = np.empty((C.shape[1], d))
             if sp.issparse(X):
-                _kernels.combine_csr(X.indptr, X.indices, X.data, which, of_row[place], part, self._threads)
+                self._kernels.combine_csr(X.indptr, X.indices, X.data, which, of_row[place], part, self._threads)
             else:
-                _kernels.combine_dense(X, which, of_row[place], part, self._threads)
+                self._kernels.combine_dense(X, which, of_row[place], part, self._threads)
             out[:, :d] += part
         scaling = self._scaling
         sums = [column.sum() for column in np.ascontiguousarray(C.T)]
