@@ -12,6 +12,7 @@ alone, whoever else was in the walk.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
+from apsvm.clock import add_waiting
 from apsvm.machine import memory
 
 if TYPE_CHECKING:
@@ -99,7 +101,7 @@ class _Pass(NamedTuple):
 
     kernel: str
     matrix: tuple[AnyArray, ...]
-    arguments: tuple[AnyArray, ...]
+    arguments: tuple[AnyArray, NDArray[np.float64], NDArray[np.float64]]
 
 
 class Lockstep:
@@ -133,12 +135,14 @@ class Lockstep:
 
     def wait_for_pass(self, member: _Member) -> None:
         """Returns when what ``member`` asks for is done, or has failed, and it is its turn."""
+        began = time.perf_counter_ns()
         with self._lock:
             self._at_work -= 1
             self._asked.append(member)
             walk = self._next()
         self._do(walk)
         member.turn.acquire()
+        add_waiting(time.perf_counter_ns() - began - member.share_ns)
 
     def _next(self) -> Sequence[_Member]:
         """Lets go on whoever may. Where nobody can all have asked: those whose passes the caller is to do. Under the
@@ -161,12 +165,14 @@ class Lockstep:
             together.setdefault(tuple(map(id, member.asked.matrix)), []).append(member)
         for members in together.values():
             error: Exception | None = None
+            began = time.perf_counter_ns()
             try:
                 _walk([member.asked for member in members], self._at_once)
             except Exception as raised:
                 error = raised
+            share = (time.perf_counter_ns() - began) // len(members)
             for member in members:
-                member.error = error
+                member.error, member.share_ns = error, share
         with self._lock:
             self._at_work = 0
             self._ready.extend(walk)
@@ -183,12 +189,13 @@ class _Member:
     """A thread's place in a lock-step: kernels (``RowKernels``) that ask for their passes.
 
     turn : released when it may go on
-    asked : the last pass it has asked for; error : what that has failed with
+    asked : the last pass it has asked for; error : what that has failed with; share_ns : of the time it took
     has_left : its passes are its own affair again
     """
 
     asked: _Pass
     error: Exception | None = None
+    share_ns = 0
     has_left = False
 
     def __init__(self, lockstep: Lockstep) -> None:

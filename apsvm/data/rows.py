@@ -161,6 +161,7 @@ class Rows:
         self._threads = threads
         self._selection = np.arange(matrix.shape[0], dtype=np.int64) if selection is None else selection
         self._for_many_passes: Rows | None = None
+        self._known_moments: list[Moments] = []
         self._bytes_for_copies: float | None = None  # a share of the machine's
         self._scaling = scaling
         self._factors: NDArray[np.float64] | None = None
@@ -204,7 +205,15 @@ class Rows:
         return RowsInMemory(rows._X, rows._selection)
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
-        """Of the features of the selected rows, scaled; ``groups``: (m,), the rows' queries, see ``column_moments``."""
+        """Of the features of the selected rows, scaled; ``groups``: (m,), the rows' queries, see ``column_moments``.
+        Those without queries are computed once, also for the same rows with other threads or kernels."""
+        if groups is not None:
+            return self._moments(groups)
+        if not self._known_moments:
+            self._known_moments.append(self._moments(None))
+        return self._known_moments[0]
+
+    def _moments(self, groups: NDArray[np.int64] | None) -> Moments:
         mean, variance = column_moments(self._X, self._selection, groups=groups, factors=self._factors)
         scaling = self._scaling
         with np.errstate(over="ignore", invalid="ignore"):  # of features too large the moments are not finite
@@ -319,6 +328,7 @@ class Rows:
         """Other rows of X, or of its copy."""
         rows = copy.copy(self)
         rows._X, rows._selection, rows._for_many_passes = X, selection, None
+        rows._known_moments = []
         return rows
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
