@@ -103,6 +103,10 @@ class _Pass(NamedTuple):
     matrix: tuple[AnyArray, ...]
     arguments: tuple[AnyArray, NDArray[np.float64], NDArray[np.float64]]
 
+    def do(self, threads: int) -> None:
+        """By itself."""
+        getattr(_kernels, self.kernel)(*self.matrix, *self.arguments, threads)
+
 
 class Lockstep:
     """Threads in lock-step, of which at most ``at_once`` compute at a time; and so many do a walk."""
@@ -164,15 +168,15 @@ class Lockstep:
         for member in walk:
             together.setdefault(tuple(map(id, member.asked.matrix)), []).append(member)
         for members in together.values():
-            error: Exception | None = None
             began = time.perf_counter_ns()
             try:
                 _walk([member.asked for member in members], self._at_once)
-            except Exception as raised:
-                error = raised
+            except Exception:
+                for member in members:  # the others have nothing to do with it
+                    member.error = _error_of(member.asked, self._at_once)
             share = (time.perf_counter_ns() - began) // len(members)
             for member in members:
-                member.error, member.share_ns = error, share
+                member.share_ns = share
         with self._lock:
             self._at_work = 0
             self._ready.extend(walk)
@@ -182,7 +186,16 @@ class Lockstep:
 def _walk(passes: Sequence[_Pass], threads: int) -> None:
     """Passes over one matrix."""
     for one in passes:
-        getattr(_kernels, one.kernel)(*one.matrix, *one.arguments, threads)
+        one.do(threads)
+
+
+def _error_of(one: _Pass, threads: int) -> Exception | None:
+    """Does a pass by itself; what it fails with."""
+    try:
+        one.do(threads)
+    except Exception as error:
+        return error
+    return None
 
 
 class _Member:
@@ -253,7 +266,7 @@ class _Member:
     def _ask(self, asked: _Pass, vectors: int, threads: int) -> None:
         """A pass for several vectors is shared as it is."""
         if self.has_left or vectors > 1:
-            getattr(_kernels, asked.kernel)(*asked.matrix, *asked.arguments, threads)
+            asked.do(threads)
             return
         self.asked, self.error = asked, None
         self._lockstep.wait_for_pass(self)
