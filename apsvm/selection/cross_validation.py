@@ -7,7 +7,6 @@ result depends on neither the number of threads nor their order.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,9 +14,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.clock import wall_time_ns
 from apsvm.data.bags import rows_of_bags
 from apsvm.data.features.base import SHARE_OF_MEMORY
 from apsvm.data.labels import Target
+from apsvm.data.lockstep import Lockstep, members_at_once
+from apsvm.data.rows import Rows
 from apsvm.machine import memory, thread_count
 from apsvm.model import Net
 from apsvm.selection.bags import scores_of_bags
@@ -117,7 +119,7 @@ class CrossValidation:
         from joblib import Parallel, delayed
         from threadpoolctl import threadpool_limits
 
-        parallel = Parallel(n_jobs=thread_count(jobs), backend="threading", return_as="generator_unordered")
+        threads = thread_count(jobs)
         # A quarter of the memory for the mapped rows of all folds and maps, however many threads there are.
         share = SHARE_OF_MEMORY * memory() / (len(self.folds) * len({self._map_of(fit) for fit in self.fits}))
         prepared: dict[tuple[int, _Map], Fit] = {}
@@ -126,10 +128,22 @@ class CrossValidation:
                 key = task.fold, self._map_of(self.fits[task.grid])
                 if key not in prepared and not should_stop():
                     prepared[key] = self._prepared(task, share)
+            together = self._together(tasks, list(prepared.values()), threads)
+            lockstep = Lockstep(threads) if together > 1 else None
+            parallel = Parallel(n_jobs=max(together, threads), backend="threading", return_as="generator_unordered")
             yield from parallel(
-                delayed(self._train)(task, prepared.get((task.fold, self._map_of(self.fits[task.grid]))), should_stop)
+                delayed(self._train)(
+                    task, prepared.get((task.fold, self._map_of(self.fits[task.grid]))), should_stop, lockstep
+                )
                 for task in tasks
             )
+
+    def _together(self, tasks: Sequence[Task], prepared: Sequence[Fit], threads: int) -> int:
+        """How many paths share their passes; 1 where one has a time limit, which is for itself."""
+        if not prepared or any(self.fits[task.grid].trainer.settings.time_limit is not None for task in tasks):
+            return 1
+        rows = [fit.shared for fit in prepared if fit.shared is not None]
+        return members_at_once(min(of.bytes_shared for of in rows), max(map(len, rows)), len(tasks), threads)
 
     @staticmethod
     def _map_of(fit: Fit) -> _Map:
@@ -142,12 +156,21 @@ class CrossValidation:
         fit = replace(fit, selection=rows_of_bags(fit.dataset, self.folds[task.fold].training)).prepared()
         return replace(fit, shared=fit.rows().with_threads(1).with_memory(share).for_many_passes())
 
-    def _train(self, task: Task, prepared: Fit | None, should_stop: Callable[[], bool]) -> PathInFold:
+    def _train(
+        self, task: Task, prepared: Fit | None, should_stop: Callable[[], bool], lockstep: Lockstep | None
+    ) -> PathInFold:
         path = PathInFold(task)
         if prepared is None or should_stop():
             return path
         assert prepared.shared is not None
-        rows, fold, fit = prepared.shared, self.folds[task.fold], self.fits[task.grid]
+        if lockstep is None:
+            return self._trained(path, prepared, prepared.shared, should_stop)
+        with lockstep.joined() as kernels:
+            return self._trained(path, prepared, prepared.shared.with_kernels(kernels), should_stop)
+
+    def _trained(self, path: PathInFold, prepared: Fit, rows: Rows, should_stop: Callable[[], bool]) -> PathInFold:
+        task = path.task
+        fold, fit = self.folds[task.fold], self.fits[task.grid]
         training, test = (rows_of_bags(fit.dataset, part) for part in fold)
         fit = replace(
             fit,
@@ -159,17 +182,17 @@ class CrossValidation:
         )
         held_out, target = rows.select(test), self.target.of(fold.test)
         groups = None if self.groups is None else self.groups[fold.test]
-        began = time.perf_counter()
+        began = wall_time_ns()
         for outcome in fit.outcomes(Watch(should_stop=should_stop), task.start):
             if outcome.interrupted or should_stop():
                 break
             assert isinstance(outcome.w, np.ndarray | Net)
-            seconds = time.perf_counter() - began
+            seconds = 1e-9 * (wall_time_ns() - began)
             scores = scores_of_bags(fit.dataset, test, scores_of(outcome.w, held_out))
             values = self.judged(scores, target, groups, task.fold)
             path.settings.append(_measured(task, outcome, values, seconds))
             path.w = None if isinstance(outcome.w, Net) else outcome.w
-            began = time.perf_counter()
+            began = wall_time_ns()
         return path
 
     def judged(

@@ -188,8 +188,9 @@ class _Run:
         validation: TrainingSet | None,
         n_classes: int,
     ) -> None:
+        from apsvm.data.lockstep import Lockstep, members_at_once
+
         threads = thread_count(plan.settings.threads)
-        self.at_a_time = min(threads, n_classes)
         self.stopped = False
         self._plan = plan
         self._start = start
@@ -197,7 +198,10 @@ class _Run:
         self._watch = watch
         self._threads_each = max(1, threads // n_classes)
         self._data = replace(data, rows=data.rows.with_threads(self._threads_each))
-        self._data.rows.for_many_passes()  # now and not by several threads at once
+        rows = self._data.rows.for_many_passes()  # now and not by several threads at once
+        together = members_at_once(rows.bytes_shared, len(rows), n_classes, threads)
+        self._lockstep = Lockstep(threads) if together > 1 else None
+        self.at_a_time = max(together, min(threads, n_classes))
         self._lock = threading.Lock()
         self._waiting, self._running, self._trained = n_classes, 0, 0
         limit = plan.settings.time_limit
@@ -209,7 +213,11 @@ class _Run:
             self._waiting, self._running = self._waiting - 1, self._running + 1
         one = _Class(label)
         try:
-            self._train(one)
+            if self._lockstep is None:
+                self._train(one, self._data)
+            else:
+                with self._lockstep.joined() as kernels:
+                    self._train(one, replace(self._data, rows=self._data.rows.with_kernels(kernels)))
         except ValueError as error:
             one.reason = str(error).removeprefix(f"{self._data.source}: ")
         finally:
@@ -217,9 +225,9 @@ class _Run:
                 self._running -= 1
         return one
 
-    def _train(self, one: _Class) -> None:
+    def _train(self, one: _Class, data: TrainingSet) -> None:
         label = one.label
-        data = _of_class(self._data, label)
+        data = _of_class(data, label)
         trainer = self._plan.trainer.with_settings(time_limit=self._share_of_time(), threads=self._threads_each)
         for _ in trainer.check(data):
             pass  # what there is to say was said of the first class
