@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from apsvm.clock import Span
 from apsvm.data.rows import RowOperator
 from apsvm.records import span_fields
-from apsvm.solvers.smooth import SEARCHES, Limits, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise
+from apsvm.solvers.smooth import SEARCHES, Limits, SavedRun, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.rank_ncg import RankNCGSettings
@@ -80,6 +81,7 @@ def train_rank_ncg(
     )
     recorder = _Recorder(loss, watch)
     limits = Limits(settings.tolerance_used, settings.max_iterations, settings.time_limit, watch.should_stop)
+    piece = watch.strand.piece("search")
     solution = minimise(
         loss,
         rows.dimension,
@@ -89,7 +91,11 @@ def train_rank_ncg(
         start=start,
         on_evaluation=recorder.on_evaluation,
         on_iteration=recorder.on_iteration,
+        saved=cast(SavedRun | None, piece.state),
+        reached=piece.reached,
     )
+    if solution.state is State.INTERRUPTED:
+        piece.broken_off()
     recorder.take_spans()
     return TrainedPairs(solution.w, solution, loss.pairs, loss.queries, loss.queries_skipped, recorder.spans)
 
