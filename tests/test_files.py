@@ -163,7 +163,7 @@ def test_a_pipe_that_only_the_system_has_a_name_for_is_written_to():
 def test_what_a_process_that_ended_left_is_removed(abandoned, tmp_path):
     mine = temporary.temporary_name()
     elsewhere = abandoned.replace(abandoned.split("-")[1], "0" * 8)
-    folder, strange = abandoned[:-1] + "a", abandoned[:-1] + "b"
+    folder, strange = [abandoned[:-1] + digit for digit in "abc" if digit != abandoned[-1]][:2]
     for name in (abandoned, mine, elsewhere, ".apsvm-something", "data"):
         (tmp_path / name).write_text("")
     for name, member in ((folder, "X.npy"), (strange, "thesis.tex")):

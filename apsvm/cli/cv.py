@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from apsvm.selection.nested import OuterFold
     from apsvm.selection.portfolio import Entry
     from apsvm.selection.search import SettingsSearch
+    from apsvm.trainers.settings import SettingValue
 
 #: Of no use without a log, or where the rows that are left out measure every setting.
 _WITHOUT = ("log_ranks", "validation", "validation_metric", "patience")
@@ -229,7 +230,7 @@ class _Run:
         from apsvm.selection.grids import shown
         from apsvm.selection.search import Followers
 
-        def widened(number: int, name: str, values: Sequence[Any]) -> None:
+        def widened(number: int, name: str, values: Sequence[SettingValue]) -> None:
             listed = ", ".join(map(shown, values))
             say(f" the best {spelled(search.grids[number], name)} stands at the edge of its grid: {listed} as well")
 

@@ -34,6 +34,9 @@ from apsvm.trainers.base import Progress
 from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
+    import torch
+
+    from apsvm.records import Log
     from apsvm.torch.checkpoint import SorterHeader
     from apsvm.torch.sorter_quality import SorterQuality
     from apsvm.torch.sorter_training import SorterProgress, SorterTraining
@@ -171,7 +174,7 @@ def _training(output: str, given: JsonDict) -> SorterTraining:
     return training
 
 
-def _run(training: SorterTraining, output: str, given: JsonDict, log: Any, display: Display, signals: list[int]) -> str:
+def _run(training: SorterTraining, output: str, given: JsonDict, log: Log, display: Display, signals: list[int]) -> str:
     """Trains, and saves once a minute; why it stopped."""
     saved = time.monotonic()
 
@@ -358,7 +361,7 @@ def _loaded(name: str) -> Sorter:
             raise click.UsageError(str(error)) from None
 
 
-def _device(name: str) -> Any:
+def _device(name: str) -> torch.device:
     """Where to compute; ends the command if it is not there."""
     import torch
 

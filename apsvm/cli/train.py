@@ -57,6 +57,9 @@ from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
 from apsvm.types import JsonDict, JsonObject
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions, Target
     from apsvm.model import Model
@@ -311,7 +314,7 @@ class _Run:
         if not self.given["quiet"]:
             say(line)
 
-    def _started(self, fit: Fit) -> tuple[Fit, Any]:
+    def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
         """The training, and where it begins; of several classes each where its own ranker stands."""
         from apsvm.model import AnyRankerSet
 

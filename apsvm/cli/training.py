@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apsvm.trainers.base import TrainingSet
     from apsvm.trainers.fitting import FeatureOptions
 
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 _OPTIONS = (
     click.option(
@@ -223,7 +223,7 @@ def signals_caught() -> Iterator[list[int]]:
     caught: list[int] = []
     first = 0.0
 
-    def handler(number: int, frame: Any) -> None:
+    def handler(number: int, frame: object) -> None:
         nonlocal first
         now = time.monotonic()
         if caught and now - first > 0.5:

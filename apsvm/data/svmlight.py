@@ -108,13 +108,12 @@ def read_svmlight(
     OSError : the source cannot be read
     ValueError, TypeError : a bad parameter
     """
-    is_float32 = _is_float32(np.dtype(dtype))
     n_known, n_allowed = _column_limits(n_features, max_features, ignore_unknown)
     if (threads := operator.index(threads)) < 1:
         raise ValueError(f"expected at least one thread, found {threads}")
     parser = _kernels.SvmlightParser(
         zero_based=zero_based,
-        float32=is_float32,
+        float32=_is_float32(np.dtype(dtype)),
         n_features=n_known,
         max_features=n_allowed,
         ignore_unknown=ignore_unknown,
@@ -123,18 +122,7 @@ def read_svmlight(
         threads=threads,
     )
     name, fingerprint, content = _parsed(source, parser, _BLOCK * min(threads, _MOST_BLOCKS))
-    relevance, sets = one_or_several(content.labels, content.ends) if multilabel else (content.relevance, None)
-    dataset = Dataset(
-        X=content.matrix(n_features),
-        relevance=relevance,
-        groups=content.groups,
-        costs=content.costs,
-        zero_based=bool(zero_based),
-        source=name,
-        fingerprint=fingerprint,
-        unknown_features=content.unknown_features,
-        label_sets=sets,
-    )
+    dataset = content.dataset(name, fingerprint, n_features, zero_based=bool(zero_based), multilabel=multilabel)
     return with_bags(dataset, content.bags, Places(name, content.row_lines), bag_label)
 
 
@@ -154,6 +142,23 @@ class _Parsed(NamedTuple):
     ends: NDArray[np.int64]
     bags: NDArray[np.int64] | None
     row_lines: NDArray[np.int64]
+
+    def dataset(
+        self, name: str, fingerprint: str, n_features: int | None, *, zero_based: bool, multilabel: bool
+    ) -> Dataset:
+        """The rows, without their bags."""
+        relevance, sets = one_or_several(self.labels, self.ends) if multilabel else (self.relevance, None)
+        return Dataset(
+            X=self.matrix(n_features),
+            relevance=relevance,
+            groups=self.groups,
+            costs=self.costs,
+            zero_based=zero_based,
+            source=name,
+            fingerprint=fingerprint,
+            unknown_features=self.unknown_features,
+            label_sets=sets,
+        )
 
     def matrix(self, n_features: int | None) -> sp.csr_array:
         """The rows, of ``n_features`` columns; None: as many as the file names."""
