@@ -29,7 +29,7 @@ from typing import Any, Protocol, TypeAlias
 Saved: TypeAlias = Mapping[str, Any]
 
 
-class WorkError(ValueError):
+class WorkError(Exception):
     """What is stored is of other work than is being done; the message says which."""
 
 

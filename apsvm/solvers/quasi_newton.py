@@ -189,7 +189,7 @@ class QuasiNewton(Generic[V]):
             "objective": self.objective,
             "gradient": self.gradient,
             "evaluations": self.evaluations,
-            "history": [tuple(pair) for pair in self._history],
+            "history": [(pair.step, pair.change, pair.product) for pair in self._history],
         }
 
     def restore(self, saved: SavedPoint) -> None:

@@ -17,6 +17,7 @@ from apsvm.records import Log
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.settings import Settings, SettingsError
 from apsvm.trainers.summary import summary
+from apsvm.work import Strand
 
 if TYPE_CHECKING:
     import numpy as np
@@ -195,6 +196,7 @@ class _Run:
         self._start = start
         self._validation = validation
         self._watch = watch
+        self._piece = watch.strand.piece("the classes")
         self._threads_each = max(1, threads // n_classes)
         self._data = replace(data, rows=data.rows.with_threads(self._threads_each))
         self._data.rows.for_many_passes()  # now and not by several threads at once
@@ -209,7 +211,8 @@ class _Run:
             self._waiting, self._running = self._waiting - 1, self._running + 1
         one = _Class(label)
         try:
-            self._train(one)
+            with self._piece.strand(f"class {label!r}") as strand:
+                self._train(one, strand)
         except ValueError as error:
             one.reason = str(error).removeprefix(f"{self._data.source}: ")
         finally:
@@ -217,7 +220,7 @@ class _Run:
                 self._running -= 1
         return one
 
-    def _train(self, one: _Class) -> None:
+    def _train(self, one: _Class, strand: Strand) -> None:
         label = one.label
         data = _of_class(self._data, label)
         trainer = self._plan.trainer.with_settings(time_limit=self._share_of_time(), threads=self._threads_each)
@@ -234,6 +237,7 @@ class _Run:
             lambda progress: self._show(label, progress),
             self._watch.remark,
             self._should_stop,
+            strand,
         )
         start = self._plan.starts.get(label, self._start)
         for outcome in trainer.train(data, watch, start=start, validation=validation):
