@@ -27,7 +27,7 @@ SCHEMA = 1
 SECONDS = 30.0
 TIMES_ITS_WRITING = 20.0
 
-_ARRAY, _FLOAT = "an array", "a float"
+_ARRAY, _FLOAT, _MAPPING = "array", "float", "mapping"
 
 
 class CheckpointError(ValueError):
@@ -198,7 +198,8 @@ def _packed(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return {_FLOAT: str(value)}
     if isinstance(value, Mapping):
-        return {str(name): _packed(one, arrays) for name, one in value.items()}
+        # The file has the names of a mapping in alphabetical order, and the order may mean something.
+        return {_MAPPING: [[name, _packed(one, arrays)] for name, one in value.items()]}
     if isinstance(value, list | tuple):
         return [_packed(one, arrays) for one in value]
     return value
@@ -214,7 +215,7 @@ def _unpacked(value: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> Any:
         return arrays[str(value[_ARRAY])]
     if value.keys() == {_FLOAT}:
         return float(value[_FLOAT])
-    return {name: _unpacked(one, arrays) for name, one in value.items()}
+    return {name: _unpacked(one, arrays) for name, one in value[_MAPPING]}
 
 
 def _shown(value: object) -> str:

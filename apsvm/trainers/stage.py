@@ -173,7 +173,7 @@ class Stage:
         cutter = CUTTERS[settings.solver](risk)
         self._solver = Solver(cutter, dimension, BACKENDS[settings.qp](), start=start, constraints=constraints)
         self._operations = 0
-        self._has_run = self._is_running = False
+        self._has_run = self._is_running = self._skipped = False
         self._stored = watch.strand.hold(self)
 
     def held(self) -> tuple[int, Saved]:
@@ -221,11 +221,11 @@ class Stage:
         ``convex``: one concave-convex round, which the log shows and the progress display does not."""
         name = self._name if convex is None else convex.name
         piece = self._watch.strand.piece(f"{name}, C={C!r}")
-        if self._is_to_be_done() != (piece.result is None):
-            raise WorkError(f"the solver that is stored is not the one of {piece.kind}")
         if piece.result is None:
+            if not self._is_to_be_done() or (self._skipped and not self._has_run):
+                raise WorkError(f"no solver is stored that could go on with {piece.kind}")
             return self._run(C, name, piece, seconds_used, slackness, convex)
-        self._operations += 1
+        self._operations, self._skipped = self._operations + 1, True
         if "error" in piece.result:
             raise FloatingPointError(piece.result["error"])
         return StageReport.of_saved(piece.result)
