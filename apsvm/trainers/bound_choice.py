@@ -29,8 +29,9 @@ from apsvm.risk import NothingToRankError, loss_by_order
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings, shown_C
-from apsvm.trainers.settings import Multiple, amount, resolved
+from apsvm.trainers.settings import Multiple, amount, resolved, saved_value, value_of_saved
 from apsvm.trainers.structured_svm import PathOfWeights, rough_path
+from apsvm.work import Piece, Saved
 
 #: Multiples of the default C that are tried, by bound, where none is named. The hinge's go down far: where rows are
 #: few, a C at which hardly anything but the direction of the classes' means is learned is often the best.
@@ -85,6 +86,24 @@ class Choice:
     seconds: float
     w: NDArray[np.float64] | None = None
 
+    def to_saved(self) -> Saved:
+        """For ``of_saved``."""
+        return {
+            "bound": self.bound,
+            "C": [saved_value(C) for C in self.C],
+            "candidates": [[one.bound, saved_value(one.C), one.loss] for one in self.candidates],
+            "how": self.how,
+            "seconds": self.seconds,
+            "w": self.w,
+        }
+
+    @classmethod
+    def of_saved(cls, saved: Saved) -> Choice:
+        """The choice that was saved."""
+        candidates = [BoundCandidate(bound, value_of_saved(C), loss) for bound, C, loss in saved["candidates"]]
+        C = tuple(map(value_of_saved, saved["C"]))
+        return cls(saved["bound"], C, candidates, saved["how"], saved["seconds"], saved["w"])
+
     def __str__(self) -> str:
         if not self.candidates:
             return f"--bound auto: {self.bound} ({self.how})"
@@ -112,6 +131,11 @@ class _Task(NamedTuple):
     C: tuple[float | Multiple, ...]
     start: NDArray[np.float64] | None = None
 
+    @property
+    def name(self) -> str:
+        """No other task's."""
+        return f"split {self.split}, {self.bound}, C from {shown_C(self.C[0])}"
+
 
 class _Measured(NamedTuple):
     """One C of a task: Δ on the rows held out, and the weights."""
@@ -130,11 +154,22 @@ def choose(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: W
     loss : over rankings
     settings : all but ``bound`` count; a third of the time limit at most is spent
     """
+    piece = watch.strand.piece("the choice of the bound")
+    if piece.result is not None:
+        return Choice.of_saved(piece.result)
+    choice = _compared(data, loss, settings, watch, piece)
+    if watch.should_stop():
+        piece.broken_off()
+    piece.done(choice.to_saved())
+    return choice
+
+
+def _compared(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: Watch, piece: Piece) -> Choice:
     began = time.perf_counter()
     splits, how = _splits(data, settings.seed)
     if not splits:
         return Choice("hinge" if data.components == 1 else "tight", settings.C, (), how, time.perf_counter() - began)
-    comparison = _Comparison(data, loss, settings, watch, splits, began)
+    comparison = _Comparison(data, loss, settings, watch, splits, began, piece)
     free = settings.C == DEFAULT_C
     multiples = _multiples(data)
     grids = {bound: tuple(map(Multiple, multiples[bound])) if free else settings.C for bound in multiples}
@@ -169,7 +204,9 @@ class _Comparison:
         watch: Watch,
         splits: Sequence[Split],
         began: float,
+        piece: Piece,
     ) -> None:
+        self._piece = piece
         self._loss = loss
         self._threads = thread_count(settings.threads)
         self._settings = settings
@@ -194,6 +231,19 @@ class _Comparison:
         limit = None if self._deadline is None else self._deadline - time.perf_counter()
         if self._quiet.should_stop() or (limit is not None and limit <= 0.0):
             return []
+        with self._piece.strand(task.name) as strand:
+            piece = strand.piece(task.name)
+            if piece.result is None:
+                path = self._measure(task, limit)
+                if self._quiet.should_stop():
+                    piece.broken_off()
+                piece.done({"loss": [one.loss for one in path], "w": [one.w for one in path]})
+                return path
+        stored = zip(task.C, piece.result["loss"], piece.result["w"], strict=False)
+        return [_Measured(task, C, delta, w) for C, delta, w in stored]
+
+    def _measure(self, task: _Task, limit: float | None) -> list[_Measured]:
+        """``limit``: seconds."""
         training, test = map(self._data.select, self._splits[task.split])
         settings = self._settings_of(task, limit)
         scale = default_C(training, self._loss, task.bound)

@@ -15,7 +15,7 @@ which the risk itself would be higher is left as it was. Passes go on while the 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,10 +115,23 @@ def train_layer_wise(
     spans = Spans()
     if start is None:
         with spans.time("log loss"):
-            start = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
+            start = _log_loss_net(problem, hidden, settings, watch, stop)
     for C in values_of_C:
         yield _Descent(problem, settings, watch, C, began, spans.parts).run(start)
         spans = Spans()
+
+
+def _log_loss_net(
+    problem: NetProblem, hidden: Sequence[int], settings: StructuredSettings, watch: Watch, stop: Callable[[], bool]
+) -> Net:
+    piece = watch.strand.piece("the network of the log loss")
+    if piece.result is not None:
+        return Net(tuple(Layer(weights, bias) for weights, bias in piece.result["layers"]))
+    net = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
+    if watch.should_stop():
+        piece.broken_off()
+    piece.done({"layers": [[layer.weights, layer.bias] for layer in net.layers]})
+    return net
 
 
 class _Descent:
