@@ -77,6 +77,7 @@ def headers_of(kind: type) -> st.SearchStrategy[typing.Any]:
     return st.builds(kind, **fields)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(headers_of(Header))
 def test_round_trip(header):
     text = json.dumps(header.to_json(), allow_nan=False)
