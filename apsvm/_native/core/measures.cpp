@@ -67,15 +67,13 @@ double scale_of(const MeasureQuery &query) {
 }
 
 // A sink for the ranks of a query's negatives, with nothing counted.
-Sink empty_sink(const MeasureQuery &query, double scale, MeasureWorkspace &work) {
-    work.weight_of_rank.resize(query.n_pos + 2);
-    for (std::int32_t r = 1; r <= query.n_pos + 1; ++r)
-        work.weight_of_rank[r] = scale * static_cast<double>(query.n_pos + 1 - r);
+Sink empty_sink(const MeasureQuery &query, MeasureWorkspace &work) {
+    work.ranks.resize(query.n_neg);
     work.counts.assign(query.n_pos + 2, 0);
-    return {query.weights_neg, work.weight_of_rank.data(), work.counts.data()};
+    return {work.ranks.data(), work.counts.data()};
 }
 
-// The positives' row weights, Δ and h of the ranks taken by `sink`; lost(k, p): what the k-th positive at the position
+// The row weights, Δ and h of the ranks taken by `sink`; lost(k, p): what the k-th positive at the position
 // p adds to Δ.
 template <class Lost>
 Answer answer_of_ranks(const MeasureQuery &query, const Sink &sink, double scale, std::int64_t evaluated,
@@ -91,7 +89,8 @@ Answer answer_of_ranks(const MeasureQuery &query, const Sink &sink, double scale
         margin += weight * (work.scores_pos[k - 1] - top);
         loss += lost(k, k + above);
     }
-    for (std::int32_t i = 0; i < query.n_neg; ++i) margin += sink.weights[i] * (query.negatives[i] - top);
+    margin += weigh_ranks(sink.ranks, query.negatives, static_cast<std::size_t>(query.n_neg), query.n_pos, scale, top,
+                          query.weights_neg, 1);
     return {loss + margin, loss, evaluated, query.n_neg - sink.counts[query.n_pos + 1]};
 }
 
@@ -134,21 +133,21 @@ Answer ndcg_first_two(const MeasureQuery &query, const double *discount, const d
     const Problem problem{work.scores_pos.data(), query.n_pos, work.weights.data(), drops, scale};
     Scored *const begin = work.negatives.data(), *const end = begin + query.n_neg;
 
-    Sink sink = empty_sink(query, scale, work);
+    Sink sink = empty_sink(query, work);
     sink.take(*begin, 1);
     std::int64_t evaluated = rank_by_quicksort(problem, sink, 2, begin + 1, end, 1, query.n_pos + 1, true);
     const Answer first = answer_of_ranks(query, sink, scale, evaluated, work, lost);
-    work.other_weights.assign(query.weights_neg, query.weights_neg + query.n_neg);
+    work.other_ranks = work.ranks;
 
-    sink = empty_sink(query, scale, work);
+    sink = empty_sink(query, work);
     evaluated += rank_by_quicksort(problem, sink, 1, begin, end, 2, query.n_pos + 1, true);
     const Answer second = answer_of_ranks(query, sink, scale, evaluated, work, lost);
     if (second.value >= first.value) return second;
 
-    std::copy(work.other_weights.begin(), work.other_weights.end(), query.weights_neg);
-    sink = empty_sink(query, scale, work);
-    for (std::int32_t j = 0; j < query.n_neg; ++j)
-        ++work.counts[query.n_pos + 1 - static_cast<std::int32_t>(query.weights_neg[j] / scale + 0.5)];
+    work.counts.assign(query.n_pos + 2, 0);
+    work.ranks.swap(work.other_ranks);
+    for (const std::int32_t rank : work.ranks) ++work.counts[rank];
+    sink = {work.ranks.data(), work.counts.data()};
     return answer_of_ranks(query, sink, scale, evaluated, work, lost);
 }
 
@@ -201,7 +200,7 @@ Answer ndcg_at(const MeasureQuery &query, double k, const double *discount, cons
         }
     }
     const auto b_best = static_cast<std::int32_t>(depth - a_best);
-    const Sink sink = empty_sink(query, scale, work);
+    const Sink sink = empty_sink(query, work);
     work.weights.assign(query.n_pos, unit);
     const Problem problem{work.scores_pos.data(), query.n_pos, work.weights.data(), drops, scale};
     Scored *const begin = work.negatives.data();
@@ -245,7 +244,7 @@ Answer precision_at(const MeasureQuery &query, double k, MeasureWorkspace &work)
     }
     a -= fewer;
     b += fewer;
-    const Sink sink = empty_sink(query, scale, work);
+    const Sink sink = empty_sink(query, work);
     for (std::int32_t j = 0; j < query.n_neg; ++j)
         sink.take(work.negatives[j], 1 + (j < b ? std::min(work.not_below[j], a) : std::max(work.not_below[j], a)));
     return answer_of_ranks(query, sink, scale, most + 1, work, [&](std::int64_t i, std::int64_t p) {

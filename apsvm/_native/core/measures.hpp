@@ -22,7 +22,8 @@ struct MeasureWorkspace {
     SortWorkspace sort;
     std::vector<double> scores_pos;          // of the positives, descending
     std::vector<double> sums_pos, sums_neg;  // of the first i scores, at [i]
-    std::vector<double> weights, weight_of_rank, other_weights, best;
+    std::vector<double> weights, best;
+    std::vector<std::int32_t> ranks, other_ranks;
     std::vector<std::int64_t> counts;
     std::vector<std::int32_t> not_below;  // positives that score at least the negative's, at [j - 1]
     std::vector<std::int32_t> beaten_by;  // negatives that score more than the positive, at [i - 1]

@@ -26,7 +26,6 @@ struct LossView {
     std::size_t n_neg;
     double scale;                               // 2 / (P N)
     const double *weights, *discount, *drops;   // u_k at [k − 1], D(p) and D(p) − D(p+1) at [p − 1]
-    const double *weight_of_rank;               // scale (P + 1 − r) at [r]
 };
 
 // The same with its own arrays.
@@ -38,11 +37,10 @@ struct LossTables {
     std::size_t n_neg;
     double scale;  // 2 / (P N)
     std::vector<double> weights, discount, drops;
-    std::vector<double> weight_of_rank;  // scale (P + 1 − r) at [r]
 
     std::size_t rows() const { return static_cast<std::size_t>(n_pos) + n_neg; }
     LossView view() const {
-        return {n_pos, n_neg, scale, weights.data(), discount.data(), drops.data(), weight_of_rank.data()};
+        return {n_pos, n_neg, scale, weights.data(), discount.data(), drops.data()};
     }
 };
 
@@ -57,6 +55,7 @@ public:
         std::vector<Scored> positives, items;
         SortWorkspace sort;
         std::vector<double> sorted;  // the positives' scores
+        std::vector<std::int32_t> ranks;
         std::vector<std::int64_t> counts;
         Bucket bucket;
         AgainstLossWorkspace against_loss;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "sampling.hpp"
 #include "threads.hpp"
 
 namespace apsvm {
@@ -73,8 +74,9 @@ bool sorted_by_place(const double *scores, const std::int32_t *index, std::size_
         high = std::max(std::max(highs[0], highs[1]), std::max(highs[2], highs[3]));
     } else {
         for (std::size_t i = 1; i < sample; ++i) {
-            low = std::min(low, scores[n * i / sample]);
-            high = std::max(high, scores[n * i / sample]);
+            const double score = scores[sampled_place(i, sample, n)];
+            low = std::min(low, score);
+            high = std::max(high, score);
         }
         const double margin = 0.5 * (high - low);
         low -= margin;
@@ -145,6 +147,40 @@ void sort_scores(const double *scores, const std::int32_t *index, std::size_t n,
     for (std::size_t i = 0; i < n; ++i) items[i] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
     if (n >= kFewToSort && sorted_by_leading_bits(items, n, workspace.spare)) return;
     std::sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(n));
+}
+
+Scored *sort_run(const double *scores, std::size_t n, RunWorkspace &workspace) {
+    constexpr std::size_t few = 24, most_places = 1u << 16;
+    auto &[sorted, places, ends] = workspace;
+    if (sorted.size() < n) {
+        sorted.resize(n);
+        places.resize(n);
+    }
+    Scored *const items = sorted.data();
+    double low = scores[0], high = low;
+    if (n > few)
+        for (std::size_t i = 1; i < n; ++i) {
+            low = scores[i] < low ? scores[i] : low;
+            high = scores[i] > high ? scores[i] : high;
+        }
+    const std::size_t n_places = std::min(std::bit_ceil(n), most_places);
+    const double last = static_cast<double>(n_places - 1), per_step = last / (high - low);
+    if (n <= few || !std::isnormal(per_step) || !std::isfinite(high - low)) {
+        for (std::size_t i = 0; i < n; ++i) items[i] = {scores[i], static_cast<std::int32_t>(i)};
+        if (n <= few || low < high) std::sort(items, items + n);
+        return items;
+    }
+    ends.assign(n_places, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+        const double place = (high - scores[i]) * per_step;
+        places[i] = static_cast<std::uint32_t>(static_cast<std::int32_t>(place < last ? place : last));
+    }
+    for (std::size_t i = 0; i < n; ++i) ++ends[places[i]];
+    std::uint32_t end = 0;
+    for (std::size_t place = 0; place < n_places; ++place) end += std::exchange(ends[place], end);
+    for (std::size_t i = 0; i < n; ++i) items[ends[places[i]]++] = {scores[i], static_cast<std::int32_t>(i)};
+    if (!sorted_by_insertion(items, n)) std::sort(items, items + n);
+    return items;
 }
 
 std::vector<std::int64_t> descending_order(std::span<const double> scores) {
