@@ -12,6 +12,7 @@
 #include "batch.hpp"
 #include "bucket.hpp"
 #include "inference.hpp"
+#include "mixed_rows.hpp"
 
 namespace apsvm {
 
@@ -118,6 +119,10 @@ public:
     Answer solve_one(const double *positives, const double *negatives, double *weights_pos, double *weights_neg) {
         return solver_.solve(one_, positives, negatives, weights_pos, weights_neg, workspace_, threads_);
     }
+    // The negatives' ranks in the last answer of solve_one().
+    const std::int32_t *ranks_of_one() const { return workspace_.ranks.data(); }
+    // Room for the rows of a query for solve_one().
+    MixedRows &mixed_rows() { return mixed_rows_; }
 
 private:
     RankingSolver solver_;
@@ -125,6 +130,7 @@ private:
     Batch<RankingSolver> batch_;
     RankingSolver::Task one_{0};
     RankingSolver::Workspace workspace_;  // of solve_one()
+    MixedRows mixed_rows_;
 };
 
 }  // namespace apsvm
