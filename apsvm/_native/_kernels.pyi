@@ -87,6 +87,14 @@ class RankingOracle:
         weights_neg: NDArray[float64],
         /,
     ) -> tuple[float, float, int, int]: ...
+    def mixed(
+        self,
+        scores: NDArray[float64],
+        relevant: NDArray[bool_],
+        weights: NDArray[float64],
+        ranks: NDArray[int32],
+        /,
+    ) -> tuple[float, float, int, int]: ...
 
 class MeasureOracle:
     def __init__(
@@ -106,6 +114,14 @@ class MeasureOracle:
         negatives: NDArray[float64],
         weights_pos: NDArray[float64],
         weights_neg: NDArray[float64],
+        /,
+    ) -> tuple[float, float, int, int]: ...
+    def mixed(
+        self,
+        scores: NDArray[float64],
+        relevant: NDArray[bool_],
+        weights: NDArray[float64],
+        ranks: NDArray[int32],
         /,
     ) -> tuple[float, float, int, int]: ...
 

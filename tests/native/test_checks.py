@@ -182,6 +182,16 @@ class TestOracles:
                 with pytest.raises(ValueError, match="expected"):
                     oracle.one(*(zeros(n) for n in sizes))
 
+    def test_one_query_of_mixed_rows(self):
+        relevant = np.array([False, True, False, True, False])
+        for oracle in (self.ranking(), self.measure()):
+            oracle.mixed(zeros(5), relevant, zeros(5), np.zeros(3, dtype=np.int32))
+            for n_scores, n_weights, n_ranks in ((4, 5, 3), (5, 4, 3), (5, 5, 2)):
+                with pytest.raises(ValueError, match="expected"):
+                    oracle.mixed(zeros(n_scores), relevant, zeros(n_weights), np.zeros(n_ranks, dtype=np.int32))
+            with pytest.raises(ValueError, match="expected"):
+                oracle.mixed(zeros(5), np.zeros(5, dtype=bool), zeros(5), np.zeros(5, dtype=np.int32))
+
     def test_tables(self):
         weights, discount, drops = self.TABLES
         oracle = self.ranking()
