@@ -296,6 +296,22 @@ class SvmlightParser:
     ) -> None: ...
     def feed(self, block: bytes) -> None: ...
     def wait(self) -> None: ...
+    def take(
+        self, dense: bool = False
+    ) -> tuple[
+        _Index,
+        _Index | None,
+        _Values,
+        NDArray[float64],
+        NDArray[int64] | None,
+        NDArray[float64] | None,
+        int,
+        int,
+        NDArray[float64],
+        NDArray[int64],
+        NDArray[int64] | None,
+        NDArray[int64],
+    ]: ...
     def finish(
         self, dense: bool = False
     ) -> tuple[

@@ -74,7 +74,7 @@ def read_data(
         data = _table(content, kind, table, model, unlabelled=unlabelled, bag_label=bag_label)
         if model is None:
             data = _with_width(data, n_features, max_features, ignore_unknown)
-        data = data if bags is None else _with_bags(data, bags, bag_label)
+        data = data if bags is None else in_bags(data, bags, bag_label)
         return _as_float32(data) if np.dtype(dtype) == np.float32 else data
     _check_no_table(source, kind, table, model)
     if kind is Kind.SVMLIGHT:
@@ -91,18 +91,18 @@ def read_data(
             dense=dense,
             threads=threads,
         )
-        return data if bags is None else _with_bags(data, bags, bag_label)
+        return data if bags is None else in_bags(data, bags, bag_label)
     if kind is Kind.FOLDER:
         data = _opened(source)
     else:
         data = read_matrix(source, labels, groups, multilabel=multilabel, unlabelled=unlabelled)
     if not any_base:
         _require_base(data, kind, zero_based)
-    data = _with_bags(_with_width(data, n_features, max_features, ignore_unknown), bags, bag_label)
+    data = in_bags(_with_width(data, n_features, max_features, ignore_unknown), bags, bag_label)
     return _as_float32(data) if np.dtype(dtype) == np.float32 else data
 
 
-def _with_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Dataset:
+def in_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Dataset:
     """The data set with the bags of the file ``path``, or with its own, held to the rule. Raises DataError, OSError."""
     if path is None:
         return with_bags(data, data.bags, Places(data.source), rule)

@@ -88,12 +88,22 @@ public:
         run_unlocked([&] { parser_.feed(begin, end); });
     }
 
+    nb::tuple take(bool dense) {
+        return arrays([&] { return parser_.take(); }, dense);
+    }
+
     nb::tuple finish(bool dense) {
+        return arrays([&] { return parser_.finish(); }, dense);
+    }
+
+private:
+    template <class Give>
+    nb::tuple arrays(Give give, bool dense) {
         Rows rows;
         Buffer indptr;
         run_unlocked([&] {
             parser_.wait();
-            rows = parser_.finish();
+            rows = give();
             if (!dense) rows.store_indices();
             indptr = rows.wide ? to_indptr<std::int64_t>(rows.row_ends) : to_indptr<std::int32_t>(rows.row_ends);
         });
@@ -108,7 +118,6 @@ public:
                               to_array_or_none<std::int64_t>(rows.bags), to_array<std::int64_t>(rows.row_lines));
     }
 
-private:
     nb::object block_;  // outlives the parser, whose destructor waits
     svmlight::Parser parser_;
 };
@@ -143,6 +152,8 @@ void bind_svmlight(nb::module_ &m) {
              "Parses the next bytes; raises SvmlightError(line, column, message).\n\n"
              "With several threads the parsing may go on behind it; its errors are raised by the next call.")
         .def("wait", &SvmlightParser::wait, "Until all that was fed is parsed; raises SvmlightError.")
+        .def("take", &SvmlightParser::take, nb::arg("dense") = false,
+             "What finish() gives, of the rows so far; what is fed from then on are other rows, of the same file.")
         .def("finish", &SvmlightParser::finish, nb::arg("dense") = false,
              "The arrays (indptr, indices, values, relevance, qids | None, costs | None, n_columns, n_unknown, labels, "
              "label_ends, bags | None, row_lines).\n\n"

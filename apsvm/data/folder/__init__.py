@@ -20,8 +20,9 @@ next pass over the rows (``apsvm.data.mapped_files``).
 
 from __future__ import annotations
 
+from apsvm.data.folder.gathering import gathered
 from apsvm.data.folder.header import is_data_folder
 from apsvm.data.folder.opening import open_folder
 from apsvm.data.folder.writing import check_replaceable, write_folder
 
-__all__ = ["check_replaceable", "is_data_folder", "open_folder", "write_folder"]
+__all__ = ["check_replaceable", "gathered", "is_data_folder", "open_folder", "write_folder"]

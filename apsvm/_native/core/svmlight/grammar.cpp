@@ -381,11 +381,11 @@ void parse_line(Line line, const Options &options, Rows &rows) {
     const Prefix prefix = read_prefix(line, p);
 
     const std::size_t n_before = rows.size();
-    if (n_before == 0) {
+    if (!rows.settled()) {
         rows.first_row_line = line.number;
-    } else if ((prefix.qid_at != nullptr) != (rows.qids.bytes() != 0)) {
+    } else if ((prefix.qid_at != nullptr) != rows.has_qids()) {
         fail_unlike_before(line, p, rows, "qid", prefix.qid_at);
-    } else if ((prefix.bag_at != nullptr) != (rows.bags.bytes() != 0)) {
+    } else if ((prefix.bag_at != nullptr) != rows.has_bags()) {
         fail_unlike_before(line, p, rows, "bag", prefix.bag_at);
     }
 

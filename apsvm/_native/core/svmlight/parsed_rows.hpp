@@ -47,9 +47,28 @@ struct Rows {
     std::int64_t n_columns = 0;
     std::int64_t unknown = 0;
     std::int64_t line = 0;            // lines seen
-    std::int64_t first_row_line = 0;  // where the first row stands
+    std::int64_t first_row_line = 0;  // where the first row of the file stands
+    bool follows = false;  // there were rows before these, which were given away; if so, whether those had …
+    bool followed_qids = false, followed_bags = false;
 
     std::size_t size() const { return relevance.size<double>(); }
+
+    // Whether a row may no longer have a qid, or a bag, or lack one, as it likes.
+    bool settled() const { return follows || size() > 0; }
+    bool has_qids() const { return size() > 0 ? qids.bytes() != 0 : followed_qids; }
+    bool has_bags() const { return size() > 0 ? bags.bytes() != 0 : followed_bags; }
+
+    // No rows, behind these.
+    Rows next() const {
+        Rows rows;
+        rows.wide = wide;
+        rows.line = line;
+        rows.first_row_line = first_row_line;
+        rows.follows = settled();
+        rows.followed_qids = has_qids();
+        rows.followed_bags = has_bags();
+        return rows;
+    }
 
     // The entries of a full row.
     std::int64_t width() const { return row_ends.bytes() == 0 ? 0 : row_ends.as<std::int64_t>()[0]; }
