@@ -167,6 +167,7 @@ class ListRisk(ShardedRisk):
         self._most_gathered = most_gathered
         self._sample_size = sample
         self._bins_of: NDArray[np.float64] | None = None
+        self._usually_open = 0  # after a count in bins made for its own scores
 
     def tangent(self, scores: Handle, slopes: Handle) -> Tangent:
         spans = Spans()
@@ -181,8 +182,9 @@ class ListRisk(ShardedRisk):
         """The risk, Δ, how many scores were gathered, and how many negatives violate."""
         call = _Call(self, scores, slopes)
         call.survey(self._sample_size, self._bins_of)
-        call.count(self._most_gathered)
-        self._bins_of = call.sample
+        call.count(max(self._most_gathered, 2 * self._usually_open))
+        if call.fresh:
+            self._usually_open, self._bins_of = call.open_scores, call.sample
         self.effort.open_scores.append(call.open_scores)
         while call.untied > self._most_gathered:
             call.refine()
@@ -216,6 +218,7 @@ class _Call:
     ----------
     sample : (k,) float64, of all negatives
     open_scores, levels : see ``Effort``
+    fresh : whether its bins are made of its own scores
     rank_counts : (P + 2,) int64, at [r] the negatives of rank r that are settled
     """
 
@@ -225,6 +228,7 @@ class _Call:
         self._scores, self._slopes = scores, slopes
         self.rank_counts = np.zeros(risk.n_pos + 2, dtype=np.int64)
         self.open_scores = self.levels = 0
+        self.fresh = False
         self._settled: Settled | None = None
         self._binned = False
 
@@ -264,6 +268,7 @@ class _Call:
             if self.untied <= enough:
                 return
         counts = _added(self._ask("count", self._scores.number, self.sample))
+        self.fresh = True
         self._bound_bins(self.sample, counts)
 
     def _take_one_cell(self) -> None:

@@ -7,6 +7,7 @@ in the order of the parts, and of the rows in a part; of equal scores the earlie
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -641,12 +642,15 @@ def product(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 
 def widened(X: Matrix, width: int, source: str) -> Matrix:
-    """The rows with columns of zeros behind; a dense array must have them all."""
+    """The rows with columns of zeros behind; an array in memory must have them all, while a folder of ``apsvm convert``
+    may come from text without the last features."""
     if X.shape[1] == width:
         return X
     if not sp.issparse(X):
         if X.shape[0] == 0:
             return np.empty((0, width), dtype=X.dtype)
+        if os.path.isdir(source):
+            return np.pad(X, ((0, 0), (0, width - X.shape[1])))
         raise DataError(f"{source}: it has {X.shape[1]} columns, other parts have {width}")
     return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
