@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.dask.long_list import NOT_FINITE, negatives_from
-from apsvm.dask.shard import Survey
+from apsvm.dask.long_list import negatives_from
+from apsvm.dask.shard_list import Survey
+from apsvm.dask.sharded_risk import NOT_FINITE
 from apsvm.metrics.base import Metric, MetricError
 from apsvm.metrics.evaluate import Evaluation, mean, summarise
 from apsvm.metrics.ndcg import NDCG, NDCGAtK
