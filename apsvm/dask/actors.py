@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PATIENCE = 5.0
 #: Seconds that are waited for a worker where there is none left.
 MOST_WAITING = 120.0
+#: Seconds until a scheduler that does not answer is given up.
+CONNECTING = 10.0
 
 
 class ShardActor:
@@ -215,7 +217,7 @@ def cluster_of(scheduler: str) -> Iterator[Client]:
     kind, _, count = scheduler.partition(":")
     if kind != "local":
         try:
-            client = Client(scheduler, timeout=10, direct_to_workers=True, set_as_default=False)
+            client = Client(scheduler, timeout=CONNECTING, direct_to_workers=True, set_as_default=False)
         except (OSError, ValueError) as error:
             raise ClusterError(f"no scheduler answers at {scheduler}: {error}") from None
         with client:
@@ -228,7 +230,7 @@ def cluster_of(scheduler: str) -> Iterator[Client]:
     with (
         config.set({"distributed.admin.tick.limit": "1h"}),
         LocalCluster(
-            n_workers=int(count), threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=int(count), threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50
         ) as cluster,
         Client(cluster, direct_to_workers=True, set_as_default=False) as client,
     ):

@@ -198,7 +198,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
     >>> from apsvm.dask import DaskAPSVMClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X = (X - X.mean(0)) / X.std(0)
-    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as client:
     ...     model = DaskAPSVMClassifier(C=10).fit(da.from_array(X, (200, -1)), da.from_array(y, 200))
     >>> model.certificate_.reached
     True

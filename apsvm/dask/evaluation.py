@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.dask.long_list import NOT_FINITE, negatives_from
-from apsvm.dask.shard import Survey
+from apsvm.dask.long_list import negatives_from
+from apsvm.dask.shard_list import Survey
+from apsvm.dask.sharded_risk import NOT_FINITE
 from apsvm.metrics.base import Metric, MetricError
 from apsvm.metrics.evaluate import Evaluation, mean, summarise
 from apsvm.metrics.ndcg import NDCG, NDCGAtK
@@ -60,8 +61,8 @@ class CountedTable(RankingTable):
         equal: NDArray[np.int64],
         n_neg: int,
     ) -> CountedTable:
-        """By the distinct scores (k,) of positives, ascending: the positives of each, the negatives of at least each
-        and of exactly each; and all negatives."""
+        """By distinct scores (k,), ascending, those of all positives among them: the positives of each, the negatives
+        of at least each and of exactly each; and all negatives."""
         scores, positives, above, equal = scores[::-1], positives[::-1], (higher - equal)[::-1], equal[::-1]
         before = np.diff(above, prepend=0) - np.concatenate([[0], equal[:-1]])[: above.size]
         n, n_pos = n_neg + int(positives.sum()), int(positives.sum())
@@ -71,7 +72,7 @@ class CountedTable(RankingTable):
         lowest = np.append(np.repeat(scores, 2), -np.inf)
         lowest[:-1:2] = np.nextafter(scores, np.inf)  # of negatives between: somewhere above the positives that follow
         filled = sizes > 0
-        mixed = equal > 0
+        mixed = (equal > 0) & (positives > 0)
         return cls(
             row_bounds=np.array([0, n]),
             relevant=np.empty(0, dtype=bool),
@@ -167,7 +168,10 @@ def table_of(data: ShardedData, scores: Handle) -> CountedTable:
     surveys: list[Survey] = data.vectors.ask("survey", scores.number, 1, None)
     if not all(survey.finite for survey in surveys):
         raise FloatingPointError(NOT_FINITE)
-    thresholds, positives = np.unique(np.concatenate([survey.positives for survey in surveys]), return_counts=True)
+    # 0 among them: on which side of it a score lies is what F looks at.
+    scores_pos = np.concatenate([*(survey.positives for survey in surveys), np.zeros(1)])
+    thresholds, positives = np.unique(scores_pos, return_counts=True)
+    positives[np.searchsorted(thresholds, 0.0)] -= 1
     higher, equal = negatives_from(data.vectors, scores, thresholds)
     return CountedTable.of(thresholds, positives, higher, equal, data.n_neg)
 

@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm.clock import Spans
 from apsvm.dask.messages import Runs
-from apsvm.dask.shard import Settled, Survey, Ties
+from apsvm.dask.shard_list import Settled, Survey, Ties
+from apsvm.dask.sharded_risk import NOT_FINITE, ShardedRisk
 from apsvm.dask.vectors import Handle, HandleVectors
 from apsvm.losses.base import RankingLoss
 from apsvm.ranking import descending_order
-from apsvm.risk.rankings import Account, OracleCall
-from apsvm.score_space import ScoreFunction, Tangent
+from apsvm.risk.rankings import OracleCall
+from apsvm.score_space import Tangent
 
 if TYPE_CHECKING:
     from apsvm.types import AnyArray
@@ -43,8 +44,6 @@ PARTS = 16
 SAMPLE = 4096
 #: Positives whose scores the driver takes at most.
 MOST_POSITIVES = 1_000_000
-
-NOT_FINITE = "scores are not finite: the feature values (or bias) are too large, scale them down"
 
 
 class Cells(NamedTuple):
@@ -76,57 +75,6 @@ class Cells(NamedTuple):
             self.high[which],
             self.tied[which],
         )
-
-
-class ShardedRisk(ScoreFunction[Handle]):
-    """What risks over shards share; score vectors are handles.
-
-    Attributes
-    ----------
-    n_scores : over all shards
-    n_pos, n_neg, queries, queries_skipped : as of ``apsvm.risk.Risk``
-    """
-
-    def __init__(self, vectors: HandleVectors, n_scores: int) -> None:
-        self._vectors = vectors
-        self._n_scores = n_scores
-        self._account = Account()
-
-    @property
-    def n_scores(self) -> int:
-        return self._n_scores
-
-    @property
-    def vectors(self) -> HandleVectors:
-        return self._vectors
-
-    @property
-    def lower_bound(self) -> float:
-        """0, the value of R = R*."""
-        return 0.0
-
-    def scores(self, w: NDArray[np.float64], out: Handle | None = None) -> Handle:
-        """One pass over the rows of each shard, when the next round reaches it."""
-        out = self._vectors.empty() if out is None else out
-        self._vectors.later(out, "scores", w.copy(), out.number)
-        return out
-
-    def combine(self, slopes: Handle) -> NDArray[np.float64]:
-        with self._account.spans.time("gradient"):
-            return in_order(self._vectors.ask("combine", slopes.number))
-
-    def account(self) -> Account:
-        """What was done since the last time this was asked."""
-        account, self._account = self._account, Account()
-        return account
-
-
-def in_order(sums: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Σ, from the first shard to the last."""
-    total = sums[0].copy()
-    for of_shard in sums[1:]:
-        total += of_shard
-    return total
 
 
 @dataclass(slots=True)
@@ -167,6 +115,7 @@ class ListRisk(ShardedRisk):
         self._most_gathered = most_gathered
         self._sample_size = sample
         self._bins_of: NDArray[np.float64] | None = None
+        self._usually_open = 0  # after a count in bins made for its own scores
 
     def tangent(self, scores: Handle, slopes: Handle) -> Tangent:
         spans = Spans()
@@ -181,8 +130,9 @@ class ListRisk(ShardedRisk):
         """The risk, Δ, how many scores were gathered, and how many negatives violate."""
         call = _Call(self, scores, slopes)
         call.survey(self._sample_size, self._bins_of)
-        call.count(self._most_gathered)
-        self._bins_of = call.sample
+        call.count(max(self._most_gathered, 2 * self._usually_open))
+        if call.fresh:
+            self._usually_open, self._bins_of = call.open_scores, call.sample
         self.effort.open_scores.append(call.open_scores)
         while call.untied > self._most_gathered:
             call.refine()
@@ -216,6 +166,7 @@ class _Call:
     ----------
     sample : (k,) float64, of all negatives
     open_scores, levels : see ``Effort``
+    fresh : whether its bins are made of its own scores
     rank_counts : (P + 2,) int64, at [r] the negatives of rank r that are settled
     """
 
@@ -225,6 +176,7 @@ class _Call:
         self._scores, self._slopes = scores, slopes
         self.rank_counts = np.zeros(risk.n_pos + 2, dtype=np.int64)
         self.open_scores = self.levels = 0
+        self.fresh = False
         self._settled: Settled | None = None
         self._binned = False
 
@@ -264,6 +216,7 @@ class _Call:
             if self.untied <= enough:
                 return
         counts = _added(self._ask("count", self._scores.number, self.sample))
+        self.fresh = True
         self._bound_bins(self.sample, counts)
 
     def _take_one_cell(self) -> None:

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from apsvm.clock import Spans
 from apsvm.dask.data import ShardedData
-from apsvm.dask.long_list import NOT_FINITE, ShardedRisk
 from apsvm.dask.node_sums import NODES, Moments
 from apsvm.dask.recovery import repeated
+from apsvm.dask.sharded_risk import NOT_FINITE, ShardedRisk
 from apsvm.dask.training import ON_A_CLUSTER, LogOfTraffic, tells_apart
 from apsvm.dask.vectors import Handle, HandleVectors
 from apsvm.data.labels import Target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -51,6 +52,8 @@ class FilePart:
     def read(self, threads: int) -> Dataset:
         if _is_parquet(self.path):
             return _read_parquet(self.path, self.options, self.n_features)
+        if os.path.isfile(self.path) and os.path.getsize(self.path) == 0:
+            return _without_rows(self.path, self.n_features or 0, zero_based=bool(self.options.zero_based))
         from apsvm.data.reading import read_data
 
         options = self.options
@@ -202,6 +205,12 @@ def _column(values: Any, what: str, n: int, name: str) -> NDArray[Any]:
     return column
 
 
+def _without_rows(path: str, width: int, *, zero_based: bool) -> Dataset:
+    """An empty file, which a single machine refuses: whoever writes parts writes empty ones too."""
+    digest = hashlib.sha256(b"").hexdigest()
+    return Dataset(np.empty((0, width)), np.empty(0), None, None, zero_based, path, digest, 0)
+
+
 def _is_parquet(path: str) -> bool:
     if not os.path.isfile(path):
         return False
@@ -217,8 +226,6 @@ def _read_parquet(path: str, options: ReadOptions, n_features: int | None) -> Da
         import pyarrow.parquet as parquet
     except ModuleNotFoundError:
         raise DataError(f"{path}: Parquet is read with pyarrow: pip install pyarrow") from None
-    import hashlib
-
     try:
         table = parquet.read_table(path)
     except (arrow.ArrowException, ValueError) as error:

@@ -8,7 +8,7 @@ A round a call: each shard runs the oracle of one machine on its own queries.
 from __future__ import annotations
 
 from apsvm.clock import Spans
-from apsvm.dask.long_list import NOT_FINITE, ShardedRisk
+from apsvm.dask.sharded_risk import NOT_FINITE, ShardedRisk
 from apsvm.dask.vectors import Handle, HandleVectors
 from apsvm.risk.rankings import OracleCall
 from apsvm.score_space import Tangent

@@ -23,7 +23,9 @@ if HAS_DASK:
         from distributed import Client, LocalCluster
 
         with (
-            LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+            LocalCluster(
+                n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+            ) as cluster,
             Client(cluster, set_as_default=False) as client,
         ):
             yield client

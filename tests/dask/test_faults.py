@@ -115,7 +115,7 @@ def test_a_worker_that_is_killed():
     parts = [MadePart(3000, 5, 0.05, number=number) for number in range(4)]
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60
         ) as here,
         Client(here, set_as_default=False) as client,
     ):
