@@ -1,7 +1,8 @@
 """Paths trained on folds and measured on what the folds leave out, in threads on rows that are in memory once.
 
 A fold is a selection of the rows, its scaling a map in front of w: nothing of X is copied, unless a feature map makes
-other columns of it, which are kept where memory allows. Grids of the same feature options share a fold's rows. The
+other columns of it, which are kept where memory allows. Grids of the same feature options share a fold's rows. Where
+these are too many for the cache, paths go in lock-step, and share their passes over them (``data.lockstep``). The
 result depends on neither the number of threads nor their order.
 """
 
@@ -179,8 +180,10 @@ class CrossValidation:
         piece.done({"paths": [done[task].to_saved() for task in tasks]})
 
     def _together(self, tasks: Sequence[Task], prepared: Sequence[Fit], threads: int) -> int:
-        """How many paths share their passes; 1 where one has a time limit, which is for itself."""
-        if not prepared or any(self.fits[task.grid].trainer.settings.time_limit is not None for task in tasks):
+        """How many paths share their passes; 1 where one has a time limit, which is its own."""
+        trainers = {self.fits[task.grid].trainer for task in tasks}
+        apart = any(not one.shares_passes or one.settings.time_limit is not None for one in trainers)
+        if apart or not prepared:
             return 1
         rows = [fit.shared for fit in prepared if fit.shared is not None]
         return members_at_once(min(of.bytes_shared for of in rows), max(map(len, rows)), len(tasks), threads)

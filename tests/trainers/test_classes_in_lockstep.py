@@ -90,12 +90,13 @@ def test_each_class_is_the_one_trained_alone(case, threads, walks):
         assert (part.C, part.certificate, part.state) == (reference.C, reference.certificate, reference.state)
 
 
-def test_what_does_not_pass_over_rows_is_trained_as_ever():
+def test_what_does_not_pass_over_rows_is_trained_as_ever(walks):
     data = classes()
     trainer = WarpTrainer("warp")
     outcome = outcome_of(trainer, data)
     for label, part in outcome.classes[:2]:
         assert part.w.tobytes() == alone(trainer, data, label, FeatureOptions()).w.tobytes()
+    assert not walks
 
 
 @pytest.mark.parametrize("asked", [1, 12, 40])

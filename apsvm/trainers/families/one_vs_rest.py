@@ -1,7 +1,8 @@
 """One against the rest (``--one-vs-rest``): a ranker for each label against all other rows, several at a time.
 
 Each class is trained by another trainer exactly as that one alone would train it, to the last bit; the rows are in
-memory once, for all of them: the kernels read them in place and let go of the interpreter.
+memory once, for all of them: the kernels read them in place and let go of the interpreter. Where the rows are too many
+for the cache, classes go in lock-step, and share their passes over them (``data.lockstep``).
 """
 
 from __future__ import annotations
@@ -177,8 +178,8 @@ class _Class:
 
 
 class _Run:
-    """What the classes share while they are trained. ``at_a_time`` classes have a thread each; where there are more
-    threads than classes, each has several."""
+    """What the classes share while they are trained. ``at_a_time`` classes have a thread each, of which as many are at
+    work in lock-step as ``threads`` says; where there are more threads than classes, each has several."""
 
     def __init__(
         self,
@@ -201,7 +202,9 @@ class _Run:
         self._threads_each = max(1, threads // n_classes)
         self._data = replace(data, rows=data.rows.with_threads(self._threads_each))
         rows = self._data.rows.for_many_passes()  # now and not by several threads at once
-        together = members_at_once(rows.bytes_shared, len(rows), n_classes, threads)
+        together = 1
+        if plan.trainer.shares_passes:
+            together = members_at_once(rows.bytes_shared, len(rows), n_classes, threads)
         self._lockstep = Lockstep(threads) if together > 1 else None
         self.at_a_time = max(together, min(threads, n_classes))
         self._lock = threading.Lock()

@@ -149,6 +149,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     Settings = StructuredSettings
     losses: ClassVar[Sequence[str]] = tuple(LOSSES)
     takes_query_weights = True
+    shares_passes = True
 
     def __init__(
         self,
