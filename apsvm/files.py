@@ -6,50 +6,91 @@ import errno
 import os
 import stat
 import sys
-import tempfile
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import BinaryIO
+
+from apsvm.places import Place, place_of
+from apsvm.temporary import remove_abandoned, temporary_name
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Writes ``content`` to ``path``: to a temporary file beside it, synced, then renamed, so that what was there is
     replaced by all of it or not at all. ``-`` is standard output; a device or pipe is written to in place.
 
+    What processes that do not run any more have left unfinished in the same folder is removed.
+
     Raises
     ------
-    OSError : it cannot be written; the old file is untouched
+    OSError : it cannot be written, or is another user's link (``apsvm.places``); the old file is untouched
     """
     if os.fspath(path) == "-":
         stream = standard_output()
         stream.write(content)
         stream.flush()
         return
-    target = Path(path)
-    if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-        if target.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "Is a directory", str(target))
-        with target.open("wb") as stream:
-            stream.write(content)
-        return
-    target = target.resolve()  # replace what a link points at, not the link
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".apsvm-")
-    temporary = Path(name)
+    with _errors_named(path), place_of(path) as place:
+        mode = _mode(place)
+        if mode is not None and stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if mode is not None and not stat.S_ISREG(mode):
+            _write_in_place(place, content)
+            return
+        remove_abandoned(place.folder)
+        _replace(place, content, mode)
+
+
+def _replace(place: Place, content: bytes, mode: int | None) -> None:
+    """Puts a new file in the place, with the permissions of the ``mode`` of the old one, if there is one."""
+    folder, temporary = place.folder, temporary_name()
+    permissions = 0o666 if mode is None else stat.S_IMODE(mode)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with os.fdopen(os.open(temporary, flags, permissions, dir_fd=folder), "wb") as stream:
+            if mode is not None:
+                os.fchmod(stream.fileno(), permissions)  # what the umask has taken away
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.chmod(mode)
-        temporary.replace(target)
+        os.rename(temporary, place.name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
         raise
-    folder = os.open(target.parent, os.O_RDONLY)
+    opened = os.open(".", os.O_RDONLY, dir_fd=folder)
     try:
-        os.fsync(folder)
+        os.fsync(opened)
     finally:
-        os.close(folder)
+        os.close(opened)
+
+
+def _write_in_place(place: Place, content: bytes) -> None:
+    with os.fdopen(os.open(place.name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=place.folder), "wb") as stream:
+        stream.write(content)
+
+
+def _mode(place: Place) -> int | None:
+    """The type and permissions of what stands in the place; None if nothing does."""
+    try:
+        status = os.lstat(place.name, dir_fd=place.folder)
+        if not stat.S_ISLNK(status.st_mode):
+            return status.st_mode
+        # A link of the system's to something open. A file that has lost its name can only be written in place.
+        mode = os.stat(place.name, dir_fd=place.folder).st_mode
+        return stat.S_IFCHR if stat.S_ISREG(mode) else mode
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def _errors_named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Names ``path`` in errors, which know only a name in a folder. A closed pipe stays what it is."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            error.filename, error.filename2 = os.fspath(path), None
+        raise
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -57,18 +98,16 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     if os.fspath(path) == "-":
         standard_output()
         return
-    target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(target))
-    if target.exists() and not os.access(target, os.W_OK):
-        raise PermissionError(errno.EACCES, "Permission denied", str(target))
-    if target.exists() and not target.is_file():
-        return
-    folder = target.resolve().parent
-    if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "No such directory", str(folder))
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+    with _errors_named(path), place_of(path) as place:
+        mode = _mode(place)
+        if mode is not None and stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if mode is not None and not os.access(place.name, os.W_OK, dir_fd=place.folder):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        if mode is not None and not stat.S_ISREG(mode):
+            return
+        if not os.access(".", os.W_OK | os.X_OK, dir_fd=place.folder):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
@@ -91,9 +130,3 @@ def standard_output() -> BinaryIO:
     if sys.stdout is None:
         raise OSError(errno.EBADF, "standard output is closed")
     return sys.stdout.buffer
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

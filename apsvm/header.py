@@ -6,15 +6,13 @@ field of the wrong type, an unknown one, or a schema that this version does not 
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import math
-import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypeAlias, TypeVar
+
+from apsvm import header_json
+from apsvm.header_json import HeaderError as HeaderError
+from apsvm.header_json import Json as Json
 
 #: The version of the layout that ``Header.to_json`` writes.
 SCHEMA = 2
@@ -24,12 +22,6 @@ SCALES = ("none", "maxabs", "standard", "l2")
 
 #: What a bag's rows may be pooled by, feature by feature.
 POOLS = ("min", "mean", "max")
-
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-
-
-class HeaderError(ValueError):
-    """JSON that is no header of this version; the message names the field, what was expected and what was found."""
 
 
 class LabelKind(StrEnum):
@@ -251,12 +243,10 @@ class Header:
 
     def to_json(self) -> dict[str, Json]:
         """JSON values, the schema among them; ``from_json`` gives an equal header."""
-        encoded = _encoded(self)
-        assert isinstance(encoded, dict)
-        return {"schema": SCHEMA, **encoded}
+        return {"schema": SCHEMA, **header_json.fields_of(self)}
 
     @classmethod
-    def from_json(cls, value: Any) -> Header:
+    def from_json(cls, value: object) -> Header:
         """What ``to_json`` wrote, of this schema or an earlier one. Raises HeaderError."""
         if not isinstance(value, Mapping):
             raise HeaderError("it is not a JSON object")
@@ -269,125 +259,16 @@ class Header:
             content = upgraded(content)
         elif not whole or schema != SCHEMA:
             raise HeaderError(f"schema {schema!r} is not known to this version of apsvm (it knows 1 and {SCHEMA})")
-        return _decoded(cls, content, "")
+        return header_json.decoded(cls, content)
 
     def difference(self, whole: Header) -> dict[str, Json]:
         """The fields that are not those of ``whole``, as JSON values; ``from_difference`` gives an equal header."""
-        return _difference(self, whole)
+        return header_json.difference(self, whole)
 
     @classmethod
-    def from_difference(cls, value: Mapping[str, Any], whole: Header) -> Header:
+    def from_difference(cls, value: Mapping[str, object], whole: Header) -> Header:
         """What ``difference`` wrote. Raises HeaderError."""
-        return _decoded(cls, _completed(value, whole), "")
-
-
-def _difference(one: Any, other: Any) -> dict[str, Json]:
-    """Field by field, also inside the fields that are dataclasses; a mapping is taken as a whole."""
-    different: dict[str, Json] = {}
-    for name in _fields(type(one)):
-        mine, theirs = getattr(one, name), getattr(other, name)
-        if not _same(_encoded(mine), _encoded(theirs)):
-            both = dataclasses.is_dataclass(mine) and dataclasses.is_dataclass(theirs)
-            different[name] = _difference(mine, theirs) if both else _encoded(mine)
-    return different
-
-
-def _completed(value: Mapping[str, Any], whole: Any) -> dict[str, Any]:
-    """``value`` with the fields of the dataclass ``whole`` that it lacks."""
-    completed = dict(value)
-    for name in _fields(type(whole)):
-        theirs = getattr(whole, name)
-        if name not in value:
-            completed[name] = _encoded(theirs)
-        elif dataclasses.is_dataclass(theirs) and isinstance(value[name], Mapping):
-            completed[name] = _completed(value[name], theirs)
-    return completed
-
-
-def _same(a: Json, b: Json) -> bool:
-    """Whether two JSON values are written alike: 1, 1.0 and true are equal in Python only."""
-    return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
-
-
-def _encoded(value: Any) -> Json:
-    if dataclasses.is_dataclass(value):
-        return {one.name: _encoded(getattr(value, one.name)) for one in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _encoded(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_encoded(item) for item in value]
-    if isinstance(value, str):
-        return str(value)  # a plain one, of an enumeration's member
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    raise TypeError(f"expected a JSON value in a header, found {_short(value)}")
-
-
-T = TypeVar("T")
-
-
-_FIELDS: dict[type, dict[str, Any]] = {}
-
-
-def _fields(kind: type) -> dict[str, Any]:
-    """The annotations of a dataclass's fields, by name."""
-    if kind not in _FIELDS:
-        hints = typing.get_type_hints(kind, localns={"Json": object})  # an alias of itself, which is never looked into
-        _FIELDS[kind] = {one.name: hints[one.name] for one in dataclasses.fields(kind)}
-    return _FIELDS[kind]
-
-
-def _decoded(kind: type[T], value: Any, where: str) -> T:
-    """``value``, a JSON object, as an object of the dataclass ``kind``."""
-    if not isinstance(value, Mapping):
-        raise HeaderError(f"expected an object in {where!r}, found {_short(value)}")
-    known = _fields(kind)
-    prefix = f"{where}." if where else ""
-    for key in value:
-        if key not in known:
-            raise HeaderError(f"{prefix + str(key)!r} is not known to this version of apsvm")
-    needed = [
-        one.name
-        for one in dataclasses.fields(kind)  # type: ignore[arg-type]
-        if one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
-    ]
-    for key in needed:
-        if key not in value:
-            raise HeaderError(f"it lacks {prefix + key!r}")
-    return kind(**{key: _checked(known[key], item, prefix + key) for key, item in value.items()})
-
-
-def _checked(kind: Any, value: Any, where: str) -> Any:
-    """``value`` as the annotation ``kind`` wants it."""
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is types.UnionType or origin is typing.Union:
-        if value is None and type(None) in arguments:
-            return None
-        (kind,) = [one for one in arguments if one is not type(None)]
-        return _checked(kind, value, where)
-    if origin is tuple:
-        if not isinstance(value, list | tuple):
-            raise HeaderError(f"expected a list in {where!r}, found {_short(value)}")
-        return tuple(_checked(arguments[0], item, f"{where}[{at}]") for at, item in enumerate(value))
-    if origin is Mapping:
-        if not isinstance(value, Mapping):
-            raise HeaderError(f"expected an object in {where!r}, found {_short(value)}")
-        plain = arguments[1] in (int, str)
-        return {key: _checked(arguments[1], item, f"{where}.{key}") if plain else item for key, item in value.items()}
-    if dataclasses.is_dataclass(kind):
-        return _decoded(kind, value, where)  # type: ignore[arg-type]
-    if kind is float and is_finite_number(value):
-        return float(value)
-    if kind is int and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if (kind is bool and isinstance(value, bool)) or (kind is str and isinstance(value, str)):
-        return value
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        if isinstance(value, str) and value in list(kind):
-            return kind(value)
-        raise HeaderError(f"expected one of {', '.join(kind)} in {where!r}, found {_short(value)}")
-    wanted = {float: "a finite number", int: "a whole number", bool: "true or false", str: "text"}[kind]
-    raise HeaderError(f"expected {wanted} in {where!r}, found {_short(value)}")
+        return header_json.decoded(cls, header_json.completed(value, whole))
 
 
 def parse_pool(text: str) -> tuple[str, ...]:
@@ -396,21 +277,3 @@ def parse_pool(text: str) -> tuple[str, ...]:
     if not set(names) <= set(POOLS) or len(set(names)) < len(names):
         raise ValueError(f"expected some of {', '.join(POOLS)}, with commas between them, found {text!r}")
     return names
-
-
-def is_finite_number(value: object) -> bool:
-    """Whether a JSON value is a number that float64 can hold."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # of an integer
-        return False
-
-
-def _short(value: Any) -> str:
-    try:
-        text = repr(value)
-    except ValueError:  # an integer of thousands of digits
-        text = "a huge integer"
-    return text if len(text) <= 60 else f"{text[:57]}..."

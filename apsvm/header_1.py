@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apsvm.header import HeaderError, Json, LabelKind, is_finite_number
+from apsvm.header import HeaderError, Json, LabelKind
+from apsvm.header_json import is_finite_number
 from apsvm.types import JsonDict, JsonObject
 
 #: The settings of each family, by their names then and now.
@@ -251,4 +252,4 @@ def _list(part: JsonObject, name: str) -> list[Json]:
 def _number(value: object, name: str) -> float:
     if not is_finite_number(value):
         raise HeaderError(f"expected a number in {name!r}, found {value!r}")
-    return float(value)  # type: ignore[arg-type]  # it is one
+    return float(value)  # it is one

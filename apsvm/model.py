@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ from apsvm.data.features.additive import Contributions
 from apsvm.data.features.scaling import UNIT_ROWS
 from apsvm.data.rows import Rows
 from apsvm.files import standard_input, write_whole
-from apsvm.header import SCHEMA, Header, is_finite_number
+from apsvm.header import SCHEMA, Header
+from apsvm.header_json import is_finite_number
 from apsvm.model_components import ComponentRanker as ComponentRanker
 from apsvm.model_components import ComponentRankerSet as ComponentRankerSet
 from apsvm.model_file import MAGIC, check_field, member_names, sealed, unsealed
@@ -325,7 +326,7 @@ def _parse(content: bytes) -> Model:
     return kind.from_parts(header, arrays)
 
 
-def _kind_of(content: Any) -> _Kind:
+def _kind_of(content: object) -> _Kind:
     """The class of the model, which a file of schema 1 need not name where it is linear."""
     if not isinstance(content, dict):
         raise ModelError("its header is not a JSON object")

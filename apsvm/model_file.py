@@ -13,7 +13,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -91,5 +91,5 @@ def check_field(header: JsonObject, key: str, kinds: type | tuple[type, ...]) ->
         raise ModelError(f"its header's {key!r} is {value!r}")
 
 
-def _no_constant(name: str) -> Any:
+def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} in its header")

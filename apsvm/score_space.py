@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 #: A vector with one entry a score: scores themselves, their changes along a direction, or slopes.
 V = TypeVar("V")
+#: Entries of a vector that are worked at while they are in the cache.
+_BLOCK = 1 << 15
 
 
 class ScoreVectors(Protocol[V]):
@@ -25,6 +27,9 @@ class ScoreVectors(Protocol[V]):
 
     def add(self, x: V, t: float, y: V, out: V) -> None:
         """out = x + t·y"""
+
+    def move(self, x: V, t: float, y: V) -> None:
+        """x += t·y"""
 
     def subtract(self, x: V, y: V, out: V) -> None:
         """out = x − y"""
@@ -37,6 +42,12 @@ class ScoreVectors(Protocol[V]):
 
     def dot(self, x: V, y: V) -> float:
         """x·y"""
+
+    def gather(self, x: V) -> NDArray[np.float64]:
+        """A copy of its entries, an array in this process."""
+
+    def scatter(self, entries: NDArray[np.float64]) -> V:
+        """The vector of these entries, which is theirs from now on: the inverse of ``gather``."""
 
 
 class ArrayVectors:
@@ -52,6 +63,11 @@ class ArrayVectors:
         np.multiply(y, t, out=out)
         out += x
 
+    def move(self, x: NDArray[np.float64], t: float, y: NDArray[np.float64]) -> None:
+        for start in range(0, self._size, _BLOCK):  # so that t·y is never a whole vector
+            block = slice(start, start + _BLOCK)
+            x[block] += t * y[block]
+
     def subtract(self, x: NDArray[np.float64], y: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         np.subtract(x, y, out=out)
 
@@ -63,6 +79,12 @@ class ArrayVectors:
 
     def dot(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
         return float(x @ y)
+
+    def gather(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return x.copy()
+
+    def scatter(self, entries: NDArray[np.float64]) -> NDArray[np.float64]:
+        return entries
 
 
 class Tangent(NamedTuple):

@@ -26,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Of every parametrised test its first and its last case only, and none of those in tests/slow.py.",
     )
+    parser.addoption("--every-fault", action="store_true", help="Of tests/faults all, which takes minutes.")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -24,6 +24,9 @@ LEAVES = {"_native", "registry", "clock", "files", "machine", "score_space", "ty
 #: Modules that are one part with another.
 ONE_PART = {
     "header_1": "header",
+    "header_json": "header",
+    "places": "files",
+    "temporary": "files",
     **{f"model_{part}": "model" for part in ("bags", "components", "file", "items", "map", "net", "parts")},
 }
 MAY_IMPORT = {

@@ -1,7 +1,9 @@
-"""The README's Python runs, its commands have the options they use, and what it adds to apsvm works as it says."""
+"""The Python of README, CONTRIBUTING and docs/ runs, their commands have the options they use, what they add to apsvm
+works as they say, their links lead somewhere, and the README's table is what was measured."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -21,7 +23,11 @@ from apsvm.oracles import ORACLES, serving
 from apsvm.trainers.families import TRAINERS
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8") + (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PAGES = {
+    page: page.read_text(encoding="utf-8") for page in [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
+}
+README = PAGES[ROOT / "README.md"]
+TEXT = README + "".join(text for page, text in PAGES.items() if page.name != "README.md")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
 PYTHON = [code for language, code in BLOCKS if language == "python"]
 FILES = [code for code in PYTHON if code.startswith('"""')]
@@ -112,12 +118,14 @@ def files(tmp_path, monkeypatch, rng):
         Path(name).write_text("\n".join(rows))
     assert run(["train", "-q", "test.svm", "ap.model"]) == 0
     assert run(["train", "-q", "--one-vs-rest", "classes.svm", "actions.model"]) == 0
+    rows = [f"{','.join(map(repr, x))},{int(label == 0)}" for x, label in zip(X.tolist(), labels, strict=True)]
+    Path("payments.csv").write_text("\n".join(["amount,hour,age,fraud", *rows]) + "\n")
     return {"X": X, "y": labels == 0, "grades": labels, "qid": np.repeat(np.arange(15), 6)}
 
 
 @pytest.mark.parametrize("at", range(len(SNIPPETS)))
 def test_python_runs(at, files):
-    assert len(SNIPPETS) == 2
+    assert len(SNIPPETS) == 3
     with sklearn.config_context():
         exec(compile(SNIPPETS[at], "README.md", "exec"), files)
     if "search" in files:
@@ -155,3 +163,28 @@ def test_the_rest_of_the_commands_are_scripts():
     assert others
     for command in others:
         assert (Path(__file__).parents[1] / command.split()[0]).exists(), command
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", PAGES[page]):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_table_of_the_readme_is_what_was_measured():
+    measured = json.loads((ROOT / "docs" / "figures" / "defaults.json").read_text(encoding="utf-8"))
+    lines = [line for line in README.splitlines() if line.startswith("|")]
+    table = [[cell.strip(" *") for cell in line.split("|")[1:-1]] for line in lines]
+    head = next(row for row in table if row[0] == "test AP")
+    columns = {"logistic regression": "LR tuned", "LinearSVC": "LinearSVC tuned", "boosted trees": "boosted"}
+    columns |= {"`apsvm train`": "apsvm", "`--features piecewise`": "piecewise", "`apsvm cv`": "portfolio"}
+    assert set(head[1:]) == set(columns)
+    rows = {row[0].partition(" ")[0]: row[1:] for row in table if row[0].partition(" ")[0] in measured}
+    assert set(rows) == set(measured)
+    for name, shown in rows.items():
+        found = [np.mean([precision for precision, _ in measured[name][columns[column]]]) for column in head[1:]]
+        assert shown == [f"{value:.3f}".removeprefix("0") for value in found], name

@@ -36,15 +36,22 @@ def scores_dense(
 def combine_dense(
     X: _Values, rows: NDArray[int64], C: NDArray[float64], out: NDArray[float64], threads: int
 ) -> None: ...
-def active_set(
-    gram: NDArray[float64],
-    offsets: NDArray[float64],
-    soft: NDArray[bool_],
-    C: float,
-    start: NDArray[float64],
-    tolerance: float,
-) -> NDArray[float64]: ...
 def descending_order(scores: NDArray[float64]) -> NDArray[int64]: ...
+
+class ActiveSet:
+    def __init__(self) -> None: ...
+    def solve(
+        self,
+        gram: NDArray[float64],
+        offsets: NDArray[float64],
+        soft: NDArray[bool_],
+        C: float,
+        names: NDArray[int64],
+        start: NDArray[float64],
+        tolerance: float,
+    ) -> NDArray[float64]: ...
+    def state(self) -> tuple[NDArray[int64], float, NDArray[float64]]: ...
+    def restore(self, names: NDArray[int64], sigma: float, factor: NDArray[float64]) -> None: ...
 
 class RankingOracle:
     def __init__(self, algorithm: str, unimodal: bool, threads: int) -> None: ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -16,9 +15,7 @@ from apsvm.cli.cv_request import CvRequest
 from apsvm.cli.parameters import Several
 from apsvm.cli.shared import (
     BAD_DATA,
-    INTERRUPTED,
     STOPPED_EARLY,
-    TERMINATED,
     Failure,
     put,
     say,
@@ -27,6 +24,7 @@ from apsvm.cli.shared import (
 from apsvm.cli.trainer_options import LossName, trainer_options
 from apsvm.cli.training import (
     bad_data,
+    exit_code,
     pool_option,
     signals_caught,
     training_options,
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
     from apsvm.selection.nested import OuterFold
     from apsvm.selection.portfolio import Entry
     from apsvm.selection.search import SettingsSearch
+    from apsvm.trainers.settings import SettingValue
 
 #: Of no use without a log, or where the rows that are left out measure every setting.
 _WITHOUT = ("log_ranks", "validation", "validation_metric", "patience")
@@ -120,7 +119,7 @@ def cv(data: str, read: ReadOptions, **given: Any) -> int:
         if search is None:
             search = run.finalists(dataset, signals)
         run.compare(search, signals)
-        stopped = _exit_code(signals)
+        stopped = exit_code(signals)
         candidates = search.candidates()
         if not candidates:
             raise Failure(stopped or BAD_DATA, "stopped, nothing was finished in every fold")
@@ -137,14 +136,8 @@ def cv(data: str, read: ReadOptions, **given: Any) -> int:
         if given["nested"] and not signals:
             run.nest(search, signals)
         if signals:
-            return _exit_code(signals)
+            return exit_code(signals)
     return 0 if as_asked else STOPPED_EARLY
-
-
-def _exit_code(signals: Sequence[int]) -> int:
-    if not signals:
-        return 0
-    return TERMINATED if signal.SIGTERM in signals else INTERRUPTED
 
 
 @dataclass(frozen=True)
@@ -219,7 +212,7 @@ class _Run:
             whole.screen(given["jobs"], lambda: bool(signals), ended)
             finalists = whole.finalists()
             if signals or not finalists:
-                raise Failure(_exit_code(signals) or BAD_DATA, "stopped, nothing was finished in every fold")
+                raise Failure(exit_code(signals) or BAD_DATA, "stopped, nothing was finished in every fold")
             if not given["quiet"]:
                 say(f"the best go on: {'; '.join(map(str, finalists))}")
             return whole.final()
@@ -237,7 +230,7 @@ class _Run:
         from apsvm.selection.grids import shown
         from apsvm.selection.search import Followers
 
-        def widened(number: int, name: str, values: Sequence[Any]) -> None:
+        def widened(number: int, name: str, values: Sequence[SettingValue]) -> None:
             listed = ", ".join(map(shown, values))
             say(f" the best {spelled(search.grids[number], name)} stands at the edge of its grid: {listed} as well")
 
@@ -277,7 +270,7 @@ class _Run:
         with bad_data(search.dataset.source):
             refit = search.refit(chosen, n_candidates, self.request.given["jobs"], lambda: bool(signals))
         if refit is None:
-            raise Failure(_exit_code(signals) or BAD_DATA, "stopped, no model written")
+            raise Failure(exit_code(signals) or BAD_DATA, "stopped, no model written")
         with writing(self.output):
             refit.model.save(self.output)
         for caution in refit.outcome.cautions:

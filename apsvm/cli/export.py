@@ -74,12 +74,7 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
         raise Failure(
             BAD_DATA, f"{model}: its rankers have several components, which {layout} knows nothing of: --format json"
         )
-    if stored.zero_based:
-        say("warning: the model counts features from 0; the exported one counts the same features from 1")
-    if stored.header.features.scale == "l2":
-        say("warning: the model divides each row by its length (--scale l2); give the exported one such rows")
-    if stored.header.features.pool is not None:
-        say("warning: the model ranks bags; give the exported one a row of each, as --pool makes them")
+    _warn_of_rows(stored)
     # With two classes LIBLINEAR has one column of weights.
     whole = layout == "liblinear" and positive_label is None
     if isinstance(stored, RankerSet) and whole and stored.classes.size > 2:
@@ -89,6 +84,16 @@ def export(model: str, out: str, layout: str, positive_label: float | None) -> N
         text = _liblinear(ranker) if layout == "liblinear" else _svmlight(ranker)
     with writing(out):
         write_whole(out, text.encode())
+
+
+def _warn_of_rows(stored: Model) -> None:
+    """Says in what the exported model wants other rows than this one."""
+    if stored.zero_based:
+        say("warning: the model counts features from 0; the exported one counts the same features from 1")
+    if stored.header.features.scale == "l2":
+        say("warning: the model divides each row by its length (--scale l2); give the exported one such rows")
+    if stored.header.features.pool is not None:
+        say("warning: the model ranks bags; give the exported one a row of each, as --pool makes them")
 
 
 def _json(stored: Model, positive_label: float | None, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 from apsvm.trainers.settings import Multiple, Range
 
 if TYPE_CHECKING:
-    ParamType: TypeAlias = click.ParamType[Any]
+    ParamType: TypeAlias = click.ParamType[object]
 else:
     ParamType = click.ParamType  # generic in newer versions of click only
 
@@ -127,7 +127,7 @@ class Several(ParamType):
     def __init__(self, one: ParamType) -> None:
         self.one = one
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[object, ...]:
         words = value if isinstance(value, tuple) else [word.strip() for word in str(value).split(",")]
         values = tuple(self.one.convert(word, param, ctx) for word in words)
         if len(set(values)) < len(values):

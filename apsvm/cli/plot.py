@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from apsvm.pictures.scaling import Timing
     from apsvm.records import Record
 
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
 #: More classes than this have no names in a picture.
 MOST_NAMED = 10
 

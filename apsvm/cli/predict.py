@@ -17,7 +17,7 @@ from apsvm.types import Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.additive import Contributions
-    from apsvm.model import AnyRankerSet, Ranker, WeightedRanker
+    from apsvm.model import AnyRankerSet, Model, Ranker, WeightedRanker
 
 
 #: Features that a bare --explain lists.
@@ -102,7 +102,7 @@ def predict(
     as item:score, best first.
     """
     from apsvm.files import check_writable, write_whole
-    from apsvm.model import AnyRankerSet, ItemRanker, WeightedRanker
+    from apsvm.model import ItemRanker
 
     if data == "-" and model == "-":
         raise click.UsageError("DATA and MODEL cannot both be standard input")
@@ -110,12 +110,7 @@ def predict(
     with writing(out):
         check_writable(out)
     ranker = read_any_model(model)
-    if header and not isinstance(ranker, AnyRankerSet):
-        raise click.UsageError(f"--header names the classes, and {model} is {ranker.what}")
-    if top is not None and not isinstance(ranker, ItemRanker):
-        raise click.UsageError(f"--top is for a model of items, and {model} is {ranker.what}")
-    if explain is not None and not isinstance(ranker, WeightedRanker):
-        raise click.UsageError(f"--explain is for a model of one linear ranker, and {model} is {ranker.what}")
+    _require_kinds(ranker, model, header=header, top=top, explain=explain)
     output = BagOutput(instances=instances, which=which, boxes=boxes, detections=detections, nms=nms)
     if isinstance(ranker, ItemRanker):
         lines = list(best_items(ranker, data, read, top or TOP, ignore_unknown=ignore_unknown))
@@ -130,6 +125,18 @@ def predict(
             lines = _lines(ranker, data, model, read, header, explain, which, ignore_unknown=ignore_unknown)
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _require_kinds(ranker: Model, name: str, *, header: bool, top: int | None, explain: int | None) -> None:
+    """Raises UsageError for an option that the kind of model has no use for."""
+    from apsvm.model import AnyRankerSet, ItemRanker, WeightedRanker
+
+    if header and not isinstance(ranker, AnyRankerSet):
+        raise click.UsageError(f"--header names the classes, and {name} is {ranker.what}")
+    if top is not None and not isinstance(ranker, ItemRanker):
+        raise click.UsageError(f"--top is for a model of items, and {name} is {ranker.what}")
+    if explain is not None and not isinstance(ranker, WeightedRanker):
+        raise click.UsageError(f"--explain is for a model of one linear ranker, and {name} is {ranker.what}")
 
 
 def _lines(

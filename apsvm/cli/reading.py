@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.model import AnyRankerSet, LinearRanker, Model, Ranker, WeightedRanker
 
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 _OPTIONS = (
     click.option(
@@ -74,7 +74,7 @@ def how_to_read_anew(command: CommandT) -> CommandT:
     return _reading_command(command, (*_MORE, *_OPTIONS))
 
 
-def _reading_command(command: CommandT, options: tuple[Any, ...]) -> CommandT:
+def _reading_command(command: CommandT, options: tuple[Callable[[CommandT], CommandT], ...]) -> CommandT:
     @functools.wraps(command)
     def with_options(**given: Any) -> Any:
         said: JsonDict = {

@@ -24,11 +24,12 @@ CLOSED_PIPE = 141
 
 
 def say(message: str) -> None:
-    """One line on stderr. Nobody reading stderr is no reason to stop working."""
+    """One line on stderr, of whatever text (``printable``). Nobody reading stderr is no reason to stop working."""
     if sys.stderr is None:
         return
     with suppress(OSError):
-        click.echo(message if message.startswith(" ") else f"apsvm: {message}", err=True)
+        text = "\n".join(map(printable, message.split("\n")))
+        click.echo(text if text.startswith(" ") else f"apsvm: {text}", err=True)
 
 
 class Failure(click.ClickException):

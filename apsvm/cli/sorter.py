@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,10 +18,8 @@ from apsvm.cli.progress import Display
 from apsvm.cli.shared import (
     BAD_DATA,
     CANNOT_WRITE,
-    INTERRUPTED,
     MISSING,
     STOPPED_EARLY,
-    TERMINATED,
     Failure,
     given_by_user,
     printable,
@@ -31,12 +28,15 @@ from apsvm.cli.shared import (
     say,
     writing,
 )
-from apsvm.cli.training import check_output, signals_caught
+from apsvm.cli.training import check_output, exit_code, signals_caught
 from apsvm.cli.training_log import open_log
 from apsvm.trainers.base import Progress
 from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
+    import torch
+
+    from apsvm.records import Log
     from apsvm.torch.checkpoint import SorterHeader
     from apsvm.torch.sorter_quality import SorterQuality
     from apsvm.torch.sorter_training import SorterProgress, SorterTraining
@@ -133,7 +133,7 @@ def train(output: str, **given: Any) -> int:
         training.save(output + TRAINING)
         _write(training, output, given, judge=not signals)
         if signals:
-            return TERMINATED if signal.SIGTERM in signals else INTERRUPTED
+            return exit_code(signals)
         if log.failed:
             return CANNOT_WRITE
     short = given["samples"] is not None and state != "all lists seen"
@@ -174,7 +174,7 @@ def _training(output: str, given: JsonDict) -> SorterTraining:
     return training
 
 
-def _run(training: SorterTraining, output: str, given: JsonDict, log: Any, display: Display, signals: list[int]) -> str:
+def _run(training: SorterTraining, output: str, given: JsonDict, log: Log, display: Display, signals: list[int]) -> str:
     """Trains, and saves once a minute; why it stopped."""
     saved = time.monotonic()
 
@@ -361,7 +361,7 @@ def _loaded(name: str) -> Sorter:
             raise click.UsageError(str(error)) from None
 
 
-def _device(name: str) -> Any:
+def _device(name: str) -> torch.device:
     """Where to compute; ends the command if it is not there."""
     import torch
 

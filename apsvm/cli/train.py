@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +18,7 @@ from apsvm.cli.run_folder import LOG, MODEL, check_folder, make_folder, model_an
 from apsvm.cli.shared import (
     BAD_DATA,
     CANNOT_WRITE,
-    INTERRUPTED,
     STOPPED_EARLY,
-    TERMINATED,
     Failure,
     all_given,
     reading,
@@ -45,6 +42,7 @@ from apsvm.cli.training import (
     check_inputs,
     check_output,
     described,
+    exit_code,
     feature_options,
     label_options,
     pool_option,
@@ -59,6 +57,9 @@ from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
 from apsvm.types import JsonDict, JsonObject
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions, Target
     from apsvm.model import Model
@@ -239,9 +240,9 @@ class _Run:
                     _say_what_became(fit, outcome, model, name, seconds)
                 began, read_seconds = time.perf_counter(), 0.0
                 if outcome.interrupted:
-                    return TERMINATED if signal.SIGTERM in signals else INTERRUPTED
+                    return exit_code(signals)
             if signals and not written:
-                raise Failure(TERMINATED if signal.SIGTERM in signals else INTERRUPTED, "stopped, no model written")
+                raise Failure(exit_code(signals), "stopped, no model written")
             if log.failed:
                 return CANNOT_WRITE
         return 0 if as_asked else STOPPED_EARLY
@@ -313,7 +314,7 @@ class _Run:
         if not self.given["quiet"]:
             say(line)
 
-    def _started(self, fit: Fit) -> tuple[Fit, Any]:
+    def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
         """The training, and where it begins; of several classes each where its own ranker stands."""
         from apsvm.model import AnyRankerSet
 

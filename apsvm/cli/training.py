@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apsvm.trainers.base import TrainingSet
     from apsvm.trainers.fitting import FeatureOptions
 
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 _OPTIONS = (
     click.option(
@@ -205,22 +205,33 @@ def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, mul
     return dataset
 
 
+#: What asks a training to stop.
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def exit_code(signals: Sequence[int]) -> int:
+    """Of a command that these signals have stopped; a closed terminal is a request to end like any other."""
+    if not signals:
+        return 0
+    return INTERRUPTED if all(number == signal.SIGINT for number in signals) else TERMINATED
+
+
 @contextmanager
 def signals_caught() -> Iterator[list[int]]:
-    """Collects SIGINT and SIGTERM, so that the best model so far can be written; another one, half a second later or
-    more, stops at once. A signal that was being ignored still is."""
+    """Collects SIGINT, SIGTERM and SIGHUP (the terminal was closed), so that the best model so far can be written;
+    another one, half a second later or more, stops at once. A signal that was being ignored still is."""
     caught: list[int] = []
     first = 0.0
 
-    def handler(number: int, frame: Any) -> None:
+    def handler(number: int, frame: object) -> None:
         nonlocal first
         now = time.monotonic()
         if caught and now - first > 0.5:
-            raise Failure(TERMINATED if number == signal.SIGTERM else INTERRUPTED, "stopped, no model written")
+            raise Failure(exit_code([number]), "stopped, no model written")
         first = first or now
         caught.append(number)
 
-    watched = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+    watched = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     previous = {number: signal.signal(number, handler) for number in watched}
     try:
         yield caught

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from apsvm.cli.shared import say, writing
 from apsvm.types import JsonDict
@@ -23,7 +23,7 @@ class TrainingLog:
         self._log = log
         self.failed = False
 
-    def write(self, event: str, **fields: Any) -> None:
+    def write(self, event: str, **fields: object) -> None:
         if self._log is None:
             return
         try:

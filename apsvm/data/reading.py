@@ -58,12 +58,8 @@ def read_data(
     ------
     DataError, OSError, ValueError, TypeError : as ``read_svmlight``, ``open_folder`` and ``read_matrix``
     """
-    kind = _kind(source)
-    if kind != "matrix" and (labels is not None or groups is not None):
-        raise DataError(
-            f"{os.fspath(source)}: it has labels and groups of its own; --labels and --groups (labels=, groups=) "
-            "are for .npz and .npy matrices"
-        )
+    if (kind := _kind(source)) != "matrix" and (labels is not None or groups is not None):
+        raise _has_labels(source)
     if kind == "text":
         data = read_svmlight(
             source,
@@ -98,6 +94,14 @@ def _with_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) ->
     ids, line_a_row = read_bags(path, n, data.source)
     places = Places(os.fspath(path), np.arange(1, n + 1) if line_a_row else None)
     return with_bags(data, ids, places, rule)
+
+
+def _has_labels(source: str | os.PathLike[str]) -> DataError:
+    """What a file is refused by that is given labels or groups and has its own."""
+    return DataError(
+        f"{os.fspath(source)}: it has labels and groups of its own; --labels and --groups (labels=, groups=) "
+        "are for .npz and .npy matrices"
+    )
 
 
 def is_text(source: str | os.PathLike[str]) -> bool:

@@ -18,6 +18,7 @@ import itertools
 import lzma
 import operator
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
 
 _BLOCK = 2 << 20  # bytes a thread …
 _MOST_BLOCKS = 16  # … up to here: beyond, a block is more memory than the chunks need
+
+
+#: What of a file is looked at to see whether it is one at all: bytes, lines, and what only svmlight rows have.
+_HEAD, _LINES = 1 << 16, 20
+_ENTRY = re.compile(r"(^|\s)\S+:\S")
 
 
 class _Decoder(Protocol):
@@ -102,13 +108,12 @@ def read_svmlight(
     OSError : the source cannot be read
     ValueError, TypeError : a bad parameter
     """
-    is_float32 = _is_float32(np.dtype(dtype))
     n_known, n_allowed = _column_limits(n_features, max_features, ignore_unknown)
     if (threads := operator.index(threads)) < 1:
         raise ValueError(f"expected at least one thread, found {threads}")
     parser = _kernels.SvmlightParser(
         zero_based=zero_based,
-        float32=is_float32,
+        float32=_is_float32(np.dtype(dtype)),
         n_features=n_known,
         max_features=n_allowed,
         ignore_unknown=ignore_unknown,
@@ -117,18 +122,7 @@ def read_svmlight(
         threads=threads,
     )
     name, fingerprint, content = _parsed(source, parser, _BLOCK * min(threads, _MOST_BLOCKS))
-    relevance, sets = one_or_several(content.labels, content.ends) if multilabel else (content.relevance, None)
-    dataset = Dataset(
-        X=content.matrix(n_features),
-        relevance=relevance,
-        groups=content.groups,
-        costs=content.costs,
-        zero_based=bool(zero_based),
-        source=name,
-        fingerprint=fingerprint,
-        unknown_features=content.unknown_features,
-        label_sets=sets,
-    )
+    dataset = content.dataset(name, fingerprint, n_features, zero_based=bool(zero_based), multilabel=multilabel)
     return with_bags(dataset, content.bags, Places(name, content.row_lines), bag_label)
 
 
@@ -149,6 +143,23 @@ class _Parsed(NamedTuple):
     bags: NDArray[np.int64] | None
     row_lines: NDArray[np.int64]
 
+    def dataset(
+        self, name: str, fingerprint: str, n_features: int | None, *, zero_based: bool, multilabel: bool
+    ) -> Dataset:
+        """The rows, without their bags."""
+        relevance, sets = one_or_several(self.labels, self.ends) if multilabel else (self.relevance, None)
+        return Dataset(
+            X=self.matrix(n_features),
+            relevance=relevance,
+            groups=self.groups,
+            costs=self.costs,
+            zero_based=zero_based,
+            source=name,
+            fingerprint=fingerprint,
+            unknown_features=self.unknown_features,
+            label_sets=sets,
+        )
+
     def matrix(self, n_features: int | None) -> sp.csr_array:
         """The rows, of ``n_features`` columns; None: as many as the file names."""
         shape = (self.relevance.size, self.n_columns if n_features is None else operator.index(n_features))
@@ -166,10 +177,12 @@ def _parsed(
     """
     digest = hashlib.sha256()
     name, opened = _open(source)
+    head = b""
     with opened as stream:
         try:
             try:
                 for block in _decompressed(_blocks(stream, size, digest.update), size, name):
+                    head = head or block[:_HEAD]
                     parser.feed(block)
             except Exception:
                 parser.wait()  # what the parser is still at stands before that in the file, and so do its errors
@@ -177,10 +190,31 @@ def _parsed(
             content = _Parsed(*parser.finish())
         except _kernels.SvmlightError as error:
             line, column, message = error.args
-            raise DataError(f"{name}:{line}:{column}: {message}") from None
+            raise DataError(f"{name}:{line}:{column}: {_of_a_table(head) or message}") from None
     if content.relevance.size == 0:
         raise DataError(f"{name}: expected at least one row, found none")
+    if content.n_columns == 0 and (table := _of_a_table(head)) is not None:  # --multilabel: all its columns are labels
+        raise DataError(f"{name}:1:1: {table}")
     return name, digest.hexdigest(), content
+
+
+def _of_a_table(head: bytes) -> str | None:
+    """What to say of text that begins so, if it looks like a table with a separator and not like svmlight rows: as many
+    commas, semicolons or tabs in each of its first lines, and nothing like ``index:value``."""
+    lines = [line for line in head.decode(errors="replace").splitlines()[:_LINES] if line.strip()]
+    if len(head) == _HEAD and len(lines) > 1:
+        lines.pop()  # it may be cut off
+    if len(lines) < 2 or any(_ENTRY.search(line) for line in lines):
+        return None
+    for separator, called in ((",", "commas"), (";", "semicolons"), ("\t", "tabs")):
+        counts = {line.count(separator) for line in lines}
+        if len(counts) == 1 and counts != {0}:
+            return (
+                f"expected svmlight rows (label 1:value 2:value …), found what looks like a table whose columns are "
+                f"separated by {called}: sklearn.datasets.dump_svmlight_file writes such rows; or save the features as "
+                "a .npy matrix and the labels as another, for --labels (labels=)"
+            )
+    return None
 
 
 def line_numbers(source: str | os.PathLike[str]) -> NDArray[np.int64]:

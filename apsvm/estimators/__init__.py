@@ -8,7 +8,7 @@ query. ``RankNCG`` is ``--loss wmw`` and ``WARPRanker`` ``--loss warp``: rankers
 """
 
 from apsvm.estimators.bags import stack_bags
-from apsvm.estimators.base import WeakRankerWarning
+from apsvm.estimators.following import WeakRankerWarning
 from apsvm.estimators.made import DirectLossClassifier, DirectLossRanker, estimator_for
 from apsvm.estimators.portfolio import APSVMClassifierCV, APSVMRankerCV
 from apsvm.estimators.rank_ncg import RankNCG

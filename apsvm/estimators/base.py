@@ -29,7 +29,7 @@ from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
 from apsvm.data.labels import Target
 from apsvm.estimators.bags import Columns, each_alone, of_bags
-from apsvm.estimators.following import evidence_of, logger, tell, training
+from apsvm.estimators.following import WeakRankerWarning, evidence_of, logger, tell, training
 from apsvm.estimators.levels import at_level
 from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
@@ -43,10 +43,6 @@ from apsvm.types import Column, JsonDict, JsonObject, Matrix
 
 #: How X is checked, in fit and after.
 FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-
-
-class WeakRankerWarning(UserWarning):
-    """A training ended as asked, and yet the ranker is hardly good for anything; the message says why."""
 
 
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

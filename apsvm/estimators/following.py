@@ -1,4 +1,5 @@
-"""What a training of an estimator lets others see: the logger "apsvm", on standard error where that was asked for."""
+"""What a training of an estimator lets others see: the logger "apsvm", on standard error where that was asked for;
+and what a user is warned of."""
 
 from __future__ import annotations
 
@@ -12,6 +13,10 @@ from threadpoolctl import threadpool_limits
 from apsvm.trainers.base import Outcome, Progress
 
 logger = logging.getLogger("apsvm")
+
+
+class WeakRankerWarning(UserWarning):
+    """A training ended as asked, and yet the ranker is hardly good for anything; the message says why."""
 
 
 def tell(progress: Progress) -> None:

@@ -16,8 +16,7 @@ from sklearn.utils import check_scalar, column_or_1d
 
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
-from apsvm.estimators.base import WeakRankerWarning
-from apsvm.estimators.following import logger, training
+from apsvm.estimators.following import WeakRankerWarning, logger, training
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses, break_even_intercept
 from apsvm.estimators.levels import at_level, level_of
 from apsvm.estimators.parameters import in_python

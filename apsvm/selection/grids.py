@@ -11,7 +11,6 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from apsvm.data.labels import LabelOptions
 from apsvm.trainers.base import AnyTrainer, Outcome
@@ -203,10 +202,10 @@ class Grid:
         """Sorts choices as a table has them."""
         return tuple(axis.position(choice[axis.name]) for axis in self.axes)
 
-    def _variants(self, values: Mapping[str, Sequence[Any]]) -> Iterator[Variant]:
+    def _variants(self, values: Mapping[str, Sequence[SettingValue]]) -> Iterator[Variant]:
         path = next((axis.name for axis in self.axes if axis.path), None)
         along: JsonDict = {} if path is None else {path: tuple(values[path])}
         free = [axis.name for axis in self.axes if axis.name != path]
         for combination in itertools.product(*(values[name] for name in free)):
-            choice = dict(zip(free, combination, strict=True))
+            choice: JsonDict = dict(zip(free, combination, strict=True))
             yield Variant(self.plan(replace(self.settings, **choice, **along)), choice, path)

@@ -29,7 +29,7 @@ from apsvm.selection.grids import Grid
 from apsvm.selection.search import Followers, SettingsSearch, never, unseen
 from apsvm.trainers.families import trainer_of
 from apsvm.trainers.fitting import FeatureOptions
-from apsvm.trainers.settings import Multiple, declared
+from apsvm.trainers.settings import Multiple, SettingValue, declared
 from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Entry:
     def grid(self, common: JsonObject) -> Grid:
         """With a few values of C, or the trainer's own grid thinned out; ``common``: settings of every trainer."""
         trainer = trainer_of(self.loss)
-        suggested: dict[str, Sequence[Any]] = {name: (value,) for name, value in self.settings.items()}
+        suggested: dict[str, Sequence[SettingValue]] = {name: (value,) for name, value in self.settings.items()}
         for name, (_, about) in declared(trainer.Settings).items():
             if name in suggested or about.grid is None:
                 continue

@@ -21,7 +21,7 @@ from apsvm.selection.folds import Fold, make_folds
 from apsvm.selection.grids import Grid, Variant
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit, bags_settled
-from apsvm.trainers.settings import Multiple
+from apsvm.trainers.settings import Multiple, SettingValue
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -49,7 +49,7 @@ class Followers:
     """
 
     path: Callable[[PathInFold, int, int], None] = unseen
-    widened: Callable[[int, str, Sequence[Any]], None] = unseen
+    widened: Callable[[int, str, Sequence[SettingValue]], None] = unseen
     should_stop: Callable[[], bool] = never
 
 
@@ -100,8 +100,8 @@ class SettingsSearch:
         target = judged_by or _judged_by(units, [of_bags(fit) for fit in fits], labels, only_grades=only_grades)
         made = make_folds(target, units.groups, folds, seed, only_grades=only_grades, bags=units.bags)
         self._cross = CrossValidation(fits, target, units.groups, metrics, made)
-        self._measured: dict[tuple[int, tuple[Any, ...]], dict[int, Measured]] = {}
-        self._ends: dict[tuple[int, tuple[Any, ...], int], PathInFold] = {}
+        self._measured: dict[tuple[int, tuple[object, ...]], dict[int, Measured]] = {}
+        self._ends: dict[tuple[int, tuple[object, ...], int], PathInFold] = {}
 
     @property
     def fits(self) -> Sequence[Fit]:

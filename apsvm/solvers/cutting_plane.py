@@ -10,9 +10,7 @@ as they are violated.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,13 +20,13 @@ from apsvm.clock import Span, Spans
 from apsvm.solvers.certificate import Certificate, tolerance_of
 from apsvm.solvers.line_search import Cutter
 from apsvm.solvers.qp.base import Backend, QPSolution
+from apsvm.solvers.run import Limits, Run, never
+from apsvm.solvers.saving import Saved, array, part, prefixed
 from apsvm.solvers.state import State, not_finite
 from apsvm.solvers.working_set import WorkingSet
 
 #: Of the gap asked for, what one QP may leave.
 QP_SHARE = 1e-3
-#: Iterations without any progress, relative to the objective, after which rounding has won.
-STALL_LIMIT = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +90,6 @@ class CuttingPlaneSolution:
     trouble: str | None = None
 
 
-def never(primal: float, dual: float) -> bool:
-    """Nothing is good enough before ε is reached."""
-    return False
-
-
 class Solver:
     """Minimises ½‖w − c‖² + C·risk(w), for one C and centre after another: planes depend on neither, and a later run
     starts from the planes, the dual variables and the best point of the runs before.
@@ -133,6 +126,8 @@ class Solver:
         self._start = np.zeros(dimension) if start is None else start
         self._best: NDArray[np.float64] | None = None
         self._best_risk = np.inf
+        self._run: Run | None = None
+        self._resumed: Saved | None = None
 
     def minimise(
         self,
@@ -160,24 +155,64 @@ class Solver:
 
         Raises
         ------
+        ValueError : another C or centre than those of the run to go on with, after ``restore``
         FloatingPointError : a value, plane or product of planes that is not finite, before any good point was found;
             later it ends the run as ``NUMERICAL_TROUBLE``, with the best point and bounds so far
         """
-        self._working_set.C = C
-        self._working_set.centre = np.zeros_like(self._start) if centre is None else centre
-        dual = self._working_set.dual_of_nothing
-        run = _Run(dual, tolerance_of(epsilon, C), max_iterations, time_limit, should_stop, good_enough)
-        with run.guarded():
-            w = self._first_point(run)
+        limits = Limits(tolerance_of(epsilon, C), max_iterations, time_limit, should_stop, good_enough)
+        run = (
+            self._begin(C, centre, limits) if self._resumed is None else self._resume(self._resumed, C, centre, limits)
+        )
+        self._run = run
         while run.state is None:
             with run.guarded():
-                self._cut(w, run)
-                w = self._solve_qp(run)
+                self._cut(run)
+                self._solve_qp(run)
                 self._working_set.forget_idle()
                 self._verify(run)
-            run.complete_iteration(on_iteration)
+            if run.state is None:
+                run.complete_iteration()
+                on_iteration(
+                    CuttingPlaneIteration(run.iterations, run.certificate, run.planes, run.qp, run.qp_span, run.seconds)
+                )
+                run.decide()
         assert self._best is not None
-        return run.solution(self._best, self._best_risk)
+        return CuttingPlaneSolution(
+            self._best,
+            self._best_risk,
+            run.certificate,
+            run.state,
+            run.iterations,
+            run.planes,
+            run.seconds,
+            run.trouble,
+        )
+
+    def state(self) -> Saved:
+        """Everything that further minimisation depends on, for ``restore``. It is whole between two iterations:
+        within ``on_iteration``, or after ``minimise``."""
+        best: Saved = {} if self._best is None else {"best": self._best, "best_risk": self._best_risk}
+        run = self._resumed or (None if self._run is None else self._run.saved())
+        return {
+            "start": self._start,
+            **best,
+            **prefixed("working_set", self._working_set.state()),
+            **prefixed("cutter", self._cutter.state()),
+            **prefixed("qp", self._backend.state()),
+            **({} if run is None else prefixed("run", run)),
+        }
+
+    def restore(self, state: Saved) -> None:
+        """Takes over what ``state`` returned in another solver, of the same risk and constraints. If that was in the
+        midst of a run, or after one, the next ``minimise`` goes on with it, for the same C and centre, and comes to the
+        same bits."""
+        self._start = array(state["start"])
+        self._best = array(state["best"]) if "best" in state else None
+        self._best_risk = float(state["best_risk"]) if "best" in state else np.inf
+        self._working_set.restore(part(state, "working_set"))
+        self._cutter.restore(part(state, "cutter"))
+        self._backend.restore(part(state, "qp"))
+        self._run, self._resumed = None, part(state, "run") or None
 
     def restart(self, point: NDArray[np.float64]) -> None:
         """Forgets the best point: the next run starts from ``point`` (dimension,), with the planes there are."""
@@ -190,18 +225,35 @@ class Solver:
         (``ScoreFunction.memo``); planes it remembers nothing of are dropped."""
         self._working_set.move(change)
 
-    def _first_point(self, run: _Run) -> NDArray[np.float64]:
-        """The start, or the minimiser of the planes there are already."""
-        if self._best is None:
-            return self._start
-        run.primal = self._objective(self._best, self._best_risk)
-        return self._solve_qp(run)
+    def _begin(self, C: float, centre: NDArray[np.float64] | None, limits: Limits) -> Run:
+        """A run from the start, or from the minimiser of the planes there are already."""
+        self._working_set.C = C
+        self._working_set.centre = self._centre_or_zero(centre)
+        run = Run(limits, self._working_set.dual_of_nothing, self._start)
+        if self._best is not None:
+            with run.guarded():
+                run.primal = self._objective(self._best, self._best_risk)
+                self._solve_qp(run)
+        return run
 
-    def _cut(self, w: NDArray[np.float64], run: _Run) -> None:
-        """Adds planes for w, and keeps the better of the best point and the one that the cutter found."""
-        point = w
+    def _resume(self, saved: Saved, C: float, centre: NDArray[np.float64] | None, limits: Limits) -> Run:
+        """The run that was saved."""
+        working_set = self._working_set
+        if C != working_set.C or not np.array_equal(
+            working_set.centre, 0.0 * self._start if centre is None else centre
+        ):
+            raise ValueError(f"expected the C and the centre of the run that was saved, C = {working_set.C:g}")
+        self._resumed = None
+        return Run.resumed(limits, saved)
+
+    def _centre_or_zero(self, centre: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        return np.zeros_like(self._start) if centre is None else centre
+
+    def _cut(self, run: Run) -> None:
+        """Adds planes for the run's point, and keeps the better of the best point and the one that the cutter found."""
+        point = run.point
         if self._constraints is not None:
-            restored = self._constraints(w)
+            restored = self._constraints(point)
             point = restored.point
             for plane, offset in zip(restored.planes, restored.offsets, strict=True):
                 self._working_set.add(plane, float(offset), soft=False)
@@ -213,8 +265,8 @@ class Solver:
         if self._best is None or objective < run.primal:
             self._best, self._best_risk, run.primal = cut.point, cut.risk, objective
 
-    def _solve_qp(self, run: _Run) -> NDArray[np.float64]:
-        """The minimiser of the planes, whose dual objective is a lower bound."""
+    def _solve_qp(self, run: Run) -> None:
+        """The next point is the minimiser of the planes, whose dual objective is a lower bound."""
         working_set = self._working_set
         spans = Spans()
         with spans.time("qp"):
@@ -224,9 +276,9 @@ class Solver:
             raise not_finite("dual objective")
         run.qp, run.qp_span, run.planes = qp, spans.parts["qp"], len(working_set)
         run.raise_dual(dual)
-        return w
+        run.point = w
 
-    def _verify(self, run: _Run) -> None:
+    def _verify(self, run: Run) -> None:
         """A certificate counts only where the best point's risk is computed afresh: along a line search scores are
         added up, with what rounding does to them."""
         if run.enough:
@@ -240,94 +292,3 @@ class Solver:
     def _objective(self, point: NDArray[np.float64], risk: float) -> float:
         away = point - self._working_set.centre
         return 0.5 * float(away @ away) + self._working_set.C * risk
-
-
-class _Run:
-    """One minimisation: its bounds, its progress and its end.
-
-    primal : the objective of the best point so far; dual : the best lower bound; state : None while it goes on
-    qp, qp_span, planes : the last QP's solution, how long it took, and the planes it was of
-    """
-
-    qp: QPSolution
-    qp_span: Span
-    planes = 0
-
-    def __init__(
-        self,
-        dual: float,
-        tolerance: float,
-        max_iterations: int,
-        time_limit: float | None,
-        should_stop: Callable[[], bool],
-        good_enough: Callable[[float, float], bool],
-    ) -> None:
-        self.tolerance = tolerance
-        self.primal, self.dual = np.inf, dual
-        self.state: State | None = None
-        self._max_iterations = max_iterations
-        self._time_limit = time_limit
-        self._should_stop = should_stop
-        self._good_enough = good_enough
-        self._began = time.perf_counter()
-        self._iterations = 0
-        self._unchanged = 0
-        self._before = (self.primal, self.dual)
-        self._trouble: str | None = None
-
-    @property
-    def certificate(self) -> Certificate:
-        return Certificate(self.primal, self.dual, self.tolerance)
-
-    @property
-    def enough(self) -> bool:
-        return self.certificate.reached or self._good_enough(self.primal, self.dual)
-
-    def raise_dual(self, dual: float) -> None:
-        """A QP that is solved to its own tolerance only may come out below one before; both bounds hold."""
-        self.dual = max(self.dual, dual)
-
-    @contextmanager
-    def guarded(self) -> Iterator[None]:
-        """An iteration. What is not finite ends the run if there is a good point, and is an error before."""
-        self._before = (self.primal, self.dual)
-        try:
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                yield
-        except FloatingPointError as error:
-            if not np.isfinite(self.primal):
-                raise
-            self.state, self._trouble = State.NUMERICAL_TROUBLE, str(error)
-
-    def complete_iteration(self, on_iteration: Callable[[CuttingPlaneIteration], None]) -> None:
-        """Reports it, unless trouble broke it off, and decides whether it was the last."""
-        if self.state is not None:
-            return
-        self._iterations += 1
-        seconds = time.perf_counter() - self._began
-        on_iteration(
-            CuttingPlaneIteration(self._iterations, self.certificate, self.planes, self.qp, self.qp_span, seconds)
-        )
-        progress = max(self._before[0] - self.primal, self.dual - self._before[1])
-        self._unchanged = 0 if progress > 1e-14 * abs(self.primal) else self._unchanged + 1
-        self.state = self._end(seconds)
-
-    def _end(self, seconds: float) -> State | None:
-        if self.enough:
-            return State.CONVERGED
-        if self._should_stop():
-            return State.INTERRUPTED
-        if self._iterations >= self._max_iterations:
-            return State.ITERATION_LIMIT
-        if self._time_limit is not None and seconds >= self._time_limit:
-            return State.TIME_LIMIT
-        if self._unchanged >= STALL_LIMIT:
-            return State.STALLED
-        return None
-
-    def solution(self, w: NDArray[np.float64], risk: float) -> CuttingPlaneSolution:
-        assert self.state is not None
-        seconds = time.perf_counter() - self._began
-        return CuttingPlaneSolution(
-            w, risk, self.certificate, self.state, self._iterations, self.planes, seconds, self._trouble
-        )

@@ -14,14 +14,14 @@ towards w_n, nearer than theirs, which saves iterations, and its hinge is known,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.score_space import ScoreFunction, Tangent, V
+from apsvm.score_space import ScoreFunction, V
+from apsvm.solvers.saving import Saved, array
 from apsvm.solvers.state import not_finite
 
 #: The search stops when it can gain at most this share of the current gap.
@@ -67,35 +67,46 @@ class Cutter(Protocol):
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         """The risk at a point the cutter returned, computed afresh."""
 
+    def state(self) -> Saved:
+        """What later cuts depend on, for ``restore``."""
 
-@dataclass(frozen=True, slots=True)
+    def restore(self, saved: Saved) -> None:
+        """Takes over what ``state`` returned in another cutter of the same risk."""
+
+
+@dataclass(slots=True)
 class _Known(Generic[V]):
-    """A point, its scores, and the risk's value and slopes there."""
+    """A point, and what the risk is there.
+
+    Attributes
+    ----------
+    point : (dimension,) float64
+    risk : its value
+    offset : of the plane that touches it there
+    slopes : its slopes; None once their memory was needed for others
+    """
 
     point: NDArray[np.float64]
-    scores: V
-    slopes: V
-    tangent: Tangent
-
-    @property
-    def risk(self) -> float:
-        return self.tangent.value
+    risk: float
+    offset: float
+    slopes: V | None
 
 
 def _known(risk: ScoreFunction[V], point: NDArray[np.float64], scores: V, slopes: V) -> _Known[V]:
     """The risk at a point with these scores; ``slopes`` become its slopes."""
-    tangent = risk.tangent(scores, slopes)
-    if not np.isfinite(tangent.value):
+    value, offset = risk.tangent(scores, slopes)
+    if not np.isfinite(value):
         raise not_finite("risk")
-    return _Known(point, scores, slopes, tangent)
-
-
-def _plane(risk: ScoreFunction[V], known: _Known[V]) -> tuple[NDArray[np.float64], float, NDArray[np.float64] | None]:
-    """The cutting plane that touches the risk at a point, its offset, and what the risk remembers of it."""
-    value, offset = known.tangent
     if offset is None:
-        offset = value - risk.vectors.dot(known.slopes, known.scores)
-    return risk.combine(known.slopes), offset, risk.memo(known.slopes)
+        offset = value - risk.vectors.dot(slopes, scores)
+    return _Known(point, value, offset, slopes)
+
+
+def _cut(risk: ScoreFunction[V], best: _Known[V], touching: _Known[V]) -> Cut:
+    """The best point, and the cutting plane that touches the risk at another, whose slopes are there."""
+    assert touching.slopes is not None
+    plane = risk.combine(touching.slopes)
+    return Cut(best.point, best.risk, plane, touching.offset, risk.memo(touching.slopes))
 
 
 class AtTheQPsPoint(Generic[V]):
@@ -111,7 +122,7 @@ class AtTheQPsPoint(Generic[V]):
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         here = self._know(point)
-        return Cut(point, here.risk, *_plane(self._risk, here))
+        return _cut(self._risk, here, here)
 
     def restart(self) -> None:
         pass
@@ -119,17 +130,26 @@ class AtTheQPsPoint(Generic[V]):
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         return self._know(point).risk
 
+    def state(self) -> Saved:
+        return {}
+
+    def restore(self, saved: Saved) -> None:
+        pass
+
     def _know(self, point: NDArray[np.float64]) -> _Known[V]:
         return _known(self._risk, point, self._risk.scores(point, self._scores), self._slopes)
 
 
 class AfterLineSearch(Generic[V]):
-    """See the module. Score vectors are used again and again: fresh arrays cost more than the oracle."""
+    """See the module. It holds four score vectors at most: a scores vector that is moved along the segment, the change
+    from one of its ends to the other, and slopes at two points. So the best point's slopes are given up where those of
+    a third point are computed; if it stays the best all the same, the oracle is asked for them once more."""
 
     def __init__(self, risk: ScoreFunction[V]) -> None:
         self._risk = risk
         self._vectors = risk.vectors
         self._best: _Known[V] | None = None
+        self._scores: V | None = None  # the best point's, between two searches
         self._unused: list[V] = []
         self._reach = 1.0
 
@@ -139,77 +159,112 @@ class AfterLineSearch(Generic[V]):
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         if self._best is None:
-            there = self._know(point)
-            cut = Cut(point, there.risk, *_plane(self._risk, there))
-            self._best = there
-            return cut
-        here, scores = self._best, self._risk.scores(point, self._vector())
-        best, beyond = self._search(here, point, scores, C, gap, centre)
-        cut = Cut(best.point, best.risk, *_plane(self._risk, beyond))
+            self._best = self._know(point)
+            return _cut(self._risk, self._best, self._best)
+        try:
+            best, beyond = self._search(self._best, point, C, gap, centre)
+        except FloatingPointError:
+            self.restart()  # the scores are no longer the best point's
+            raise
         self._best = best
-        self._forget([here, beyond], but=[best])
-        self._unused.append(scores)
+        cut = _cut(self._risk, best, beyond)
+        if beyond is not best:
+            self._forget(beyond)
         return cut
 
     def restart(self) -> None:
         if self._best is not None:
-            self._forget([self._best])
+            self._forget(self._best)
             self._best, self._reach = None, 1.0
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
-        fresh = self._know(point)
-        if self._best is not None and point is self._best.point:
-            self._forget([self._best])
-            self._best = fresh  # rid of what rounding has added up
-        else:
-            self._forget([fresh])
+        if self._best is not None and np.array_equal(point, self._best.point):
+            self._forget(self._best)
+            self._best = self._know(point)  # rid of what rounding has added up
+            return self._best.risk
+        scores = self._risk.scores(point, self._vector())
+        fresh = _known(self._risk, point, scores, self._vector())
+        self._unused.append(scores)
+        self._forget(fresh)
         return fresh.risk
 
+    def state(self) -> Saved:
+        """The best point's scores and slopes are a part of it: computed afresh they would not be the same bits."""
+        if self._best is None:
+            return {"reach": self._reach}
+        assert self._scores is not None
+        best, gather = self._best, self._vectors.gather
+        numbers = {"reach": self._reach, "risk": best.risk, "offset": best.offset}
+        slopes = {} if best.slopes is None else {"slopes": gather(best.slopes)}
+        return {**numbers, "best": best.point, "scores": gather(self._scores), **slopes}
+
+    def restore(self, saved: Saved) -> None:
+        self.restart()
+        self._reach = float(saved["reach"])
+        if "best" in saved:
+            self._scores = self._vectors.scatter(array(saved["scores"]))
+            slopes = self._vectors.scatter(array(saved["slopes"])) if "slopes" in saved else None
+            self._best = _Known(array(saved["best"]), float(saved["risk"]), float(saved["offset"]), slopes)
+
     def _vector(self) -> V:
-        """A score vector of any content."""
+        """A score vector of any content. (Fresh arrays cost more than the oracle.)"""
         return self._unused.pop() if self._unused else self._vectors.empty()
 
-    def _know(self, point: NDArray[np.float64], scores: V | None = None) -> _Known[V]:
-        """The point with its scores, computed unless they are given, and the risk there."""
-        if scores is None:
-            scores = self._risk.scores(point, self._vector())
-        slopes = self._vector()
-        return _known(self._risk, point, scores, slopes)
+    def _know(self, point: NDArray[np.float64]) -> _Known[V]:
+        """The point with the risk there; its scores, computed afresh, are kept."""
+        self._scores = self._risk.scores(point, self._vector() if self._scores is None else self._scores)
+        return _known(self._risk, point, self._scores, self._vector())
 
-    def _forget(self, known: list[_Known[V]], but: Sequence[_Known[V] | None] = ()) -> None:
-        """Takes back the vectors of each but those."""
-        for one in {id(one): one for one in known}.values():
-            if not any(one is other for other in but):
-                self._unused += [one.scores, one.slopes]
+    def _forget(self, known: _Known[V]) -> None:
+        """Takes back its slopes."""
+        if known.slopes is not None:
+            self._unused.append(known.slopes)
+            known.slopes = None
+
+    def _slopes_at(self, best: _Known[V]) -> V:
+        """The slopes at the best point, whose scores are there."""
+        if best.slopes is None:
+            assert self._scores is not None
+            best.slopes = self._vector()
+            self._risk.tangent(self._scores, best.slopes)
+        return best.slopes
 
     def _search(
         self,
         here: _Known[V],
         point: NDArray[np.float64],
-        scores: V,
         C: float,
         gap: float,
         centre: NDArray[np.float64],
     ) -> tuple[_Known[V], _Known[V]]:
         """The best of ``here``, the QP's ``point`` and the points tried between them, and the nearest one tried beyond
-        the minimum (the best, where there is none). The vectors of the others are taken back, but those of ``here``."""
+        the minimum (the best, where there is none). The kept scores become the best point's."""
+        scores, vectors = self._scores, self._vectors
+        assert scores is not None
+        slopes_here = self._slopes_at(here)  # before the change, which would be one vector more
+        change = self._risk.scores(point, self._vector())
+        vectors.subtract(change, scores, change)
         direction = point - here.point
-        change = self._vector()
-        self._vectors.subtract(scores, here.scores, change)
         regular = _Quadratic.of(here.point - centre, direction)
+        moved = 0.0  # where along the segment ``scores`` are
 
-        def tangent(t: float, known: _Known[V]) -> _Line:
-            slope = C * self._vectors.dot(known.slopes, change)
-            return _Line(t, slope, C * known.risk - slope * t)
+        def move(t: float) -> None:
+            nonlocal moved
+            if t != moved:
+                vectors.move(scores, t - moved, change)
+                moved = t
+
+        def tangent(t: float, risk: float, slopes: V) -> _Line:
+            slope = C * vectors.dot(slopes, change)
+            return _Line(t, slope, C * risk - slope * t)
 
         def evaluated(t: float) -> _Known[V]:
-            between = self._vector()
-            self._vectors.add(here.scores, t, change, between)
-            return self._know(point if t == 1.0 else here.point + t * direction, between)
+            move(t)
+            return _known(self._risk, point if t == 1.0 else here.point + t * direction, scores, self._vector())
 
         # Of a convex function's tangents only the nearest on either side count between them. Before there is one on the
         # right, trials step out from where the last search ended: the QP's point itself is mostly far too far.
-        left, right = tangent(0.0, here), None
+        left, right = tangent(0.0, here.risk, slopes_here), None
         best, value, at = here, regular.at(0.0) + C * here.risk, 0.0
         beyond: _Known[V] | None = None
         reach = self._reach
@@ -221,18 +276,24 @@ class AfterLineSearch(Generic[V]):
             open_gain = value - (regular.constant + lower)
             if open_gain <= GAP_SHARE * gap or not left.t < t or (right is not None and t >= right.t):
                 break
+            if beyond is not None and beyond is not best:
+                self._forget(best)
             trial = evaluated(t)
-            touching = tangent(t, trial)
-            others = [trial, best] if beyond is None else [trial, best, beyond]
+            assert trial.slopes is not None
+            touching = tangent(t, trial.risk, trial.slopes)
+            others = [best] if beyond is None or beyond is best else [best, beyond]
             if regular.slope(t) + touching.slope < 0.0:
                 left = touching
             else:
                 right, beyond = touching, trial
             if regular.at(t) + C * trial.risk < value:
                 best, value, at = trial, regular.at(t) + C * trial.risk, t
-            self._forget(others, but=[here, best, beyond])
+            for known in [*others, trial]:
+                if known is not best and known is not beyond:
+                    self._forget(known)
         if best is here and beyond is None:
             beyond = evaluated(1.0)  # nothing to search: a plane is needed all the same
+        move(at)
         self._unused.append(change)
         self._reach = at if at > 0.0 else self._reach / STEP_OUT
         return best, best if beyond is None else beyond

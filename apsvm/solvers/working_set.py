@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from apsvm.solvers.certificate import feasible
 from apsvm.solvers.qp.base import Problem
+from apsvm.solvers.saving import Saved, array
 from apsvm.solvers.state import not_finite
 
 #: A plane whose α has been zero for this many solves is dropped. Dropping never loosens a bound already proved.
@@ -40,6 +41,8 @@ class WorkingSet:
         self._offsets = np.empty(8)
         self._soft = np.empty(8, dtype=bool)
         self._idle = np.zeros(8, dtype=np.int64)
+        self._names = np.empty(8, dtype=np.int64)
+        self._next_name = 0
         self._memos: list[NDArray[np.float64] | None] = []
         self.alpha = np.zeros(0)
 
@@ -82,6 +85,8 @@ class WorkingSet:
         self._from_centre[t] = offset + float(plane @ self._centre)
         self._soft[t] = soft
         self._idle[t] = 0
+        self._names[t] = self._next_name
+        self._next_name += 1
         self._size = t + 1
         self._memos.append(memo)
         self.alpha = np.append(self.alpha, 0.0)
@@ -89,7 +94,7 @@ class WorkingSet:
     def problem(self) -> Problem:
         """The QP over the planes held now; its arrays are views, good until the next change."""
         t = self._size
-        return Problem(self._gram[:t, :t], self._from_centre[:t], self._soft[:t], self.C)
+        return Problem(self._gram[:t, :t], self._from_centre[:t], self._soft[:t], self.C, self._names[:t])
 
     def accept(self, alpha: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
         """Takes a solution α and returns w = c − Σ α_t a_t and the dual objective at α (made feasible)."""
@@ -117,22 +122,56 @@ class WorkingSet:
         for at, memo in enumerate(self._memos):
             assert memo is not None
             self._planes[at] += change(memo)
+        self._names[:t] = np.arange(self._next_name, self._next_name + t)
+        self._next_name += t
         self._gram[:t, :t] = self._planes[:t] @ self._planes[:t].T
         self._from_centre[:t] = self._offsets[:t] + self._planes[:t] @ self._centre
+
+    def state(self) -> Saved:
+        """Everything there is, for ``restore``."""
+        t = self._size
+        known = [memo for memo in self._memos if memo is not None]
+        return {
+            "C": self.C,
+            "centre": self._centre,
+            "planes": self._planes[:t].copy(),
+            "gram": self._gram[:t, :t].copy(),
+            "offsets": self._offsets[:t].copy(),
+            "from_centre": self._from_centre[:t].copy(),
+            "soft": self._soft[:t].copy(),
+            "idle": self._idle[:t].copy(),
+            "names": self._names[:t].copy(),
+            "next_name": self._next_name,
+            "alpha": self.alpha,
+            "remembered": np.array([memo is not None for memo in self._memos], dtype=bool),
+            **({"memos": np.array(known)} if known else {}),
+        }
+
+    def restore(self, saved: Saved) -> None:
+        """Takes over what ``state`` returned."""
+        self.C, self._next_name = float(saved["C"]), int(saved["next_name"])
+        self._centre, self.alpha = array(saved["centre"]), array(saved["alpha"])
+        self._planes, self._gram = array(saved["planes"]), array(saved["gram"])
+        self._offsets, self._from_centre = array(saved["offsets"]), array(saved["from_centre"])
+        self._soft = np.array(saved["soft"], dtype=bool)
+        self._idle, self._names = (np.array(saved[key], dtype=np.int64) for key in ("idle", "names"))
+        memos = iter(array(saved["memos"])) if "memos" in saved else iter(())
+        self._memos = [next(memos) if known else None for known in np.asarray(saved["remembered"])]
+        self._size = self.alpha.size
 
     def _keep(self, keep: NDArray[np.int64]) -> None:
         """The planes ``keep``, ascending, and no others."""
         n = keep.size
         self._planes[:n] = self._planes[keep]
         self._gram[:n, :n] = self._gram[np.ix_(keep, keep)]
-        for array in (self._offsets, self._from_centre, self._soft, self._idle):
-            array[:n] = array[keep]
+        for kept in (self._offsets, self._from_centre, self._soft, self._idle, self._names):
+            kept[:n] = kept[keep]
         self._memos = [self._memos[at] for at in keep.tolist()]
         self.alpha = self.alpha[keep]
         self._size = n
 
     def _grow(self) -> None:
-        old, new = self._size, 2 * self._size
+        old, new = self._size, max(8, 2 * self._size)
         planes, gram = np.empty((new, self._planes.shape[1])), np.empty((new, new))
         planes[:old] = self._planes
         gram[:old, :old] = self._gram
@@ -141,3 +180,4 @@ class WorkingSet:
         self._from_centre = np.resize(self._from_centre, new)
         self._soft = np.resize(self._soft, new)
         self._idle = np.resize(self._idle, new)
+        self._names = np.resize(self._names, new)

@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -246,5 +246,5 @@ def _or_nan(value: float | None) -> float:
     return torch.nan if value is None else float(value)
 
 
-def _no_constant(name: str) -> Any:
+def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} in a header")

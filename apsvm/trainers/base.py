@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from apsvm.records import Log, NoLog
-from apsvm.trainers.settings import Settings, declared
+from apsvm.trainers.settings import Settings, SettingValue, declared
 
 if TYPE_CHECKING:
     import numpy as np
@@ -310,7 +310,7 @@ class Trainer(ABC, Generic[SettingsT]):
         return [""]
 
     @property
-    def grid(self) -> Mapping[str, Sequence[Any]]:
+    def grid(self) -> Mapping[str, Sequence[SettingValue]]:
         """The values that are worth trying of its settings, by name, where nobody names any; its other settings may
         decide which."""
         known = declared(type(self.settings))

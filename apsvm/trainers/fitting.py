@@ -389,5 +389,5 @@ class _LogOfData:
             "sha256": fit.dataset.fingerprint,
         }
 
-    def write(self, event: str, **fields: Any) -> None:
+    def write(self, event: str, **fields: object) -> None:
         self._log.write(event, **(self._about if event == "start" else {}), **fields)

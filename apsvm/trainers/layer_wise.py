@@ -27,7 +27,7 @@ from apsvm.model import Net
 from apsvm.model_net import Layer
 from apsvm.risk import LayerRisk
 from apsvm.solvers.certificate import Certificate
-from apsvm.solvers.cutting_plane import never
+from apsvm.solvers.run import never
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, TrainingSet, Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings

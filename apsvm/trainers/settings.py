@@ -116,7 +116,7 @@ class Declared:
     multiples: bool = False
     metavar: str | None = None
     default_text: str | None = None
-    grid: tuple[object, ...] | None = None
+    grid: tuple[SettingValue, ...] | None = None
     simpler: str = ""
     metric: bool = False
     path: bool = False

@@ -14,10 +14,11 @@ from apsvm.clock import Span
 from apsvm.records import Log, span_fields
 from apsvm.risk import Account, OracleCall
 from apsvm.score_space import ScoreFunction
-from apsvm.solvers.cutting_plane import Constraints, CuttingPlaneIteration, CuttingPlaneSolution, Solver, never
+from apsvm.solvers.cutting_plane import Constraints, CuttingPlaneIteration, CuttingPlaneSolution, Solver
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.quasi_newton import DescentStep
+from apsvm.solvers.run import never
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings

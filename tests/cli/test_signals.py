@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: the best model so far is written; a second one stops at once."""
+"""SIGINT, SIGTERM and SIGHUP: the best model so far is written; a second one stops at once."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def wait_for_iteration(process, at):
 
 @pytest.mark.parametrize(
     ("oracle", "number", "code"),
-    [("qs", signal.SIGINT, 130), ("qs", signal.SIGTERM, 143), ("appx", signal.SIGTERM, 143)],
-    ids=["SIGINT", "SIGTERM", "appx"],
+    [("qs", signal.SIGINT, 130), ("qs", signal.SIGHUP, 143), ("appx", signal.SIGTERM, 143)],
+    ids=["SIGINT", "SIGHUP", "SIGTERM, appx"],
 )
 def test_the_best_model_so_far_is_written(oracle, number, code, digits, start, run, tmp_path):
     model, log = tmp_path / "m", tmp_path / "log"

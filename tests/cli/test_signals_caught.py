@@ -9,7 +9,7 @@ import time
 import pytest
 
 from apsvm.cli.shared import INTERRUPTED, TERMINATED, Failure
-from apsvm.cli.training import signals_caught
+from apsvm.cli.training import SIGNALS, signals_caught
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,9 @@ def test_signals_of_one_moment_are_one(later, clock):
         assert caught == [signal.SIGINT, signal.SIGTERM]
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED), (signal.SIGHUP, TERMINATED)]
+)
 def test_a_later_signal_stops(number, code, clock):
     with signals_caught() as caught:
         send(signal.SIGINT)
@@ -57,10 +59,10 @@ def test_a_later_signal_stops(number, code, clock):
 
 
 def test_handlers_are_put_back():
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    before = [signal.getsignal(number) for number in SIGNALS]
     with signals_caught():
         assert signal.getsignal(signal.SIGINT) not in before
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+    assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
 def test_an_ignored_signal_stays_ignored(monkeypatch):

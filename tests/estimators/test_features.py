@@ -15,7 +15,7 @@ from apsvm.data.features import learn_map
 from apsvm.estimators import DirectLossClassifier
 
 #: Without a map no ranker tells these rows apart.
-pytestmark = pytest.mark.filterwarnings("ignore::apsvm.estimators.base.WeakRankerWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::apsvm.WeakRankerWarning")
 
 ESTIMATORS = [
     APSVMClassifier(C=100, n_jobs=1),

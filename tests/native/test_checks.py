@@ -239,19 +239,31 @@ class TestOracles:
 
 
 class TestQp:
-    @pytest.mark.parametrize("sizes", [(3, 2, 2), (2, 3, 2), (2, 2, 3)])
+    @pytest.mark.parametrize("sizes", [(3, 2, 2, 2), (2, 3, 2, 2), (2, 2, 3, 2), (2, 2, 2, 3)])
     def test_lengths(self, sizes):
-        offsets, soft, start = sizes
+        offsets, soft, names, start = sizes
         with pytest.raises(ValueError, match="expected"):
-            _kernels.active_set(np.eye(2), zeros(offsets), np.ones(soft, dtype=bool), 1.0, zeros(start), 1e-6)
+            _kernels.ActiveSet().solve(
+                np.eye(2),
+                zeros(offsets),
+                np.ones(soft, dtype=bool),
+                1.0,
+                np.arange(names),
+                zeros(start),
+                1e-6,
+            )
 
     def test_rows_stand_one_after_another(self):
         whole = np.eye(4)
-        arguments = zeros(2), np.ones(2, dtype=bool), 1.0, zeros(2), 1e-6
-        _kernels.active_set(whole[:2, :2], *arguments)
+        arguments = zeros(2), np.ones(2, dtype=bool), 1.0, np.arange(2), zeros(2), 1e-6
+        _kernels.ActiveSet().solve(whole[:2, :2], *arguments)
         for gram in (whole[:2, :2].T, whole[::-1, ::2][:2], np.eye(3)[:2, :3]):
             with pytest.raises(ValueError, match="expected"):
-                _kernels.active_set(gram, *arguments)
+                _kernels.ActiveSet().solve(gram, *arguments)
+
+    def test_a_factor_has_the_size_of_its_support(self):
+        with pytest.raises(ValueError, match="expected 3 numbers of the factor"):
+            _kernels.ActiveSet().restore(np.arange(2), 1.0, zeros(2))
 
 
 class TestPairSums:

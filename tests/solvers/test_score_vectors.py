@@ -11,6 +11,7 @@ from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.quasi_newton import descend
 from apsvm.solvers.smooth import SEARCHES, Limits, minimise
+from apsvm.solvers.state import State
 
 
 class Handle:
@@ -37,6 +38,9 @@ class HandleVectors:
         assert out is not x
         self._arrays.add(x.hidden, t, y.hidden, out.hidden)
 
+    def move(self, x, t, y):
+        self._arrays.move(x.hidden, t, y.hidden)
+
     def subtract(self, x, y, out):
         self._arrays.subtract(x.hidden, y.hidden, out.hidden)
 
@@ -48,6 +52,12 @@ class HandleVectors:
 
     def dot(self, x, y):
         return self._arrays.dot(x.hidden, y.hidden)
+
+    def gather(self, x):
+        return self._arrays.gather(x.hidden)
+
+    def scatter(self, entries):
+        return Handle(self._arrays.scatter(entries))
 
 
 class Here(ScoreFunction):
@@ -143,6 +153,16 @@ def test_the_solvers_never_look_into_a_vector(function, solve, rng):
     assert 2 <= elsewhere.handles.made <= 20
 
 
+def test_a_line_search_holds_four_vectors(rng):
+    """The scores, their change, and slopes at two points: memory of large data is mostly this."""
+    X = rng.normal(size=(300, 6)) + 0.2
+    elsewhere = Elsewhere(*hinge(X))
+    solution = Solver(AfterLineSearch(elsewhere), 6, BACKENDS["auto"]()).minimise(300.0, epsilon=1e-6)
+    assert solution.state is State.CONVERGED
+    assert solution.iterations > 10
+    assert elsewhere.handles.made == 4
+
+
 def test_array_vectors(rng):
     vectors = ArrayVectors(7)
     x, y, out = rng.normal(size=(3, 7))
@@ -150,6 +170,9 @@ def test_array_vectors(rng):
     np.testing.assert_array_equal(out, x + 0.3 * y)
     vectors.subtract(x, y, out)
     np.testing.assert_array_equal(out, x - y)
+    moved = x.copy()
+    vectors.move(moved, 0.3, y)
+    np.testing.assert_array_equal(moved, x + 0.3 * y)
     vectors.scale(-2.5, x, out)
     np.testing.assert_array_equal(out, -2.5 * x)
     vectors.absolute(x, out)

@@ -1,4 +1,4 @@
-"""The README's lines for networks run."""
+"""The lines of docs/nets.md run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "nets.md").read_text(encoding="utf-8")
 
 
 def test_the_lines_run():
-    lines, estimators = re.findall(r"^```py\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+    lines, estimators = re.findall(r"^```py\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
     torch.manual_seed(0)
     names = {
         "network": torch.nn.Linear(3, 1),
@@ -20,7 +20,7 @@ def test_the_lines_run():
         "grades": torch.arange(200) % 4,
         "qid": torch.arange(200) // 20,
     }
-    exec(compile(lines, "README.md", "exec"), names)
+    exec(compile(lines, "nets.md", "exec"), names)
     assert 0.0 < names["loss"].item() < 3.0
     assert names["network"].weight.grad.any()
     assert len(names["batches"]) == 4
@@ -30,6 +30,6 @@ def test_the_lines_run():
         "grades": names["grades"].numpy(),
         "qid": names["qid"].numpy(),
     }
-    exec(compile(estimators, "README.md", "exec"), of_estimators)
+    exec(compile(estimators, "nets.md", "exec"), of_estimators)
     assert of_estimators["classifier"].decision_function(of_estimators["X"]).shape == (200,)
     assert of_estimators["ranker"].predict(of_estimators["X"]).shape == (200,)

@@ -107,7 +107,7 @@ def test_weak_duality_at_every_iteration(loss):
     for before, after in pairwise(lines):
         assert after["primal"] <= before["primal"]
         assert after["dual"] >= before["dual"]
-    assert all(line["dual"] <= optimum and line["gap"] >= 0 for line in lines)
+    assert all(line["dual"] <= optimum * (1 + 1e-15) and line["gap"] >= 0 for line in lines)  # both may be the optimum
 
 
 def test_zero_one_is_the_binary_svm():

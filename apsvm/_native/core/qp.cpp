@@ -5,57 +5,54 @@
 #include <limits>
 #include <utility>
 
+#include "threads.hpp"
+
 namespace apsvm {
 
 namespace {
 
 constexpr double kNoCurvature = 1e-13;  // relative to the planes' squared norms: below, curvature is rounding
 constexpr int kRefinements = 4;         // Newton steps on one S before what is left of r is taken for rounding
+constexpr double kProgress = 1e-2;      // what a Newton step leaves of r, if the factor is accurate
+constexpr double kOtherScale = 16.0;    // σ may be this many times off the planes' squared norms
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-using Indices = std::vector<std::size_t>;
 using Vector = std::vector<double>;
 
-double dot(const double *a, const double *b, std::size_t n) {
-    double sum[4] = {0, 0, 0, 0};
-    std::size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (int lane = 0; lane < 4; ++lane) sum[lane] += a[i + lane] * b[i + lane];
-    for (; i < n; ++i) sum[0] += a[i] * b[i];
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+double dot(const Vector &a, const Vector &b) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
 }
 
-// Lower Cholesky factor in place, row by row; false where the matrix is not positive definite.
-bool factorise(Vector &matrix, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
-        double *const row = matrix.data() + i * n;
-        for (std::size_t j = 0; j < i; ++j) row[j] = (row[j] - dot(row, matrix.data() + j * n, j)) / matrix[j * n + j];
-        const double square = row[i] - dot(row, row, i);
-        if (!(square > 0.0)) return false;
-        row[i] = std::sqrt(square);
+// total −= Σ factors_t · rows_t, four rows at a time.
+APSVM_CLONES void subtract(const double *const *rows, const double *factors, std::size_t n_rows,
+                           double *__restrict total, std::size_t n) {
+    std::size_t t = 0;
+    for (; t + 4 <= n_rows; t += 4) {
+        const double *const a = rows[t], *const b = rows[t + 1], *const c = rows[t + 2], *const d = rows[t + 3];
+        const double x = factors[t], y = factors[t + 1], z = factors[t + 2], v = factors[t + 3];
+        for (std::size_t i = 0; i < n; ++i) total[i] -= (x * a[i] + y * b[i]) + (z * c[i] + v * d[i]);
     }
-    return true;
-}
-
-void solve_factorised(const Vector &factor, Vector &x) {
-    const std::size_t n = x.size();
-    for (std::size_t i = 0; i < n; ++i) x[i] = (x[i] - dot(factor.data() + i * n, x.data(), i)) / factor[i * n + i];
-    for (std::size_t i = n; i-- > 0;) {
-        x[i] /= factor[i * n + i];
-        for (std::size_t j = 0; j < i; ++j) x[j] -= factor[i * n + j] * x[i];
+    for (; t < n_rows; ++t) {
+        const double *const a = rows[t];
+        const double x = factors[t];
+        for (std::size_t i = 0; i < n; ++i) total[i] -= x * a[i];
     }
 }
 
-// One solve; the null plane is the last variable, and in force if there is any soft plane.
+// One solve. The null plane is the last variable, and in force if there is any soft plane.
 class Run {
 public:
-    Run(const WorkingSetProblem &problem, std::span<const double> start, double tolerance)
-        : gram_(problem.gram),
-          stride_(problem.stride),
+    Run(const WorkingSetProblem &problem, std::span<const double> start, double tolerance, Support &kept)
+        : problem_(problem),
           n_(problem.offsets.size()),
+          kept_(kept),
+          factor_(kept.factor),
           offsets_(problem.offsets.begin(), problem.offsets.end()),
           alpha_(start.begin(), start.end()),
           soft_(n_ + 1),
-          free_(n_ + 1),
+          supported_(n_ + 1),
           gradient_(n_ + 1) {
         const double C = problem.C;
         double used = 0.0, size = 0.0;
@@ -63,177 +60,275 @@ public:
             soft_[t] = problem.soft[t];
             capped_ |= problem.soft[t];
             if (problem.soft[t]) used += alpha_[t];
-            largest_ = std::max(largest_, at(t, t));
+            largest_ = std::max(largest_, gram(t, t));
         }
         offsets_.push_back(0.0);
         soft_[n_] = capped_;
         alpha_.push_back(capped_ ? std::max(C - used, 0.0) : 0.0);
-        for (std::size_t t = 0; t <= n_; ++t) {
-            free_[t] = alpha_[t] > 0.0;
-            size += alpha_[t];
-        }
+        for (const double value : alpha_) size += value;
         noise_ = kNoCurvature * largest_;
         // What a unit of α outside the optimum may gain before the gap shows it.
         entry_ = 0.1 * tolerance / std::max(C, size);
     }
 
     Vector alpha() {
+        adopt();
         for (std::size_t round = 0; round < 50 * alpha_.size() + 100; ++round) {
-            maximise_on_free();
-            find_gradient();
-            const std::ptrdiff_t pivot = find_pivot();
-            const double level = pivot >= 0 ? gradient_[pivot] : 0.0;
+            maximise_on_support();
             std::size_t entering = 0;
-            double most = -std::numeric_limits<double>::infinity();
+            double most = -kInfinity;
+            const double level = level_of(find_pivot());
             for (std::size_t t = 0; t < n_ + capped_; ++t) {
                 const double reduced = gradient_[t] - (soft_[t] ? level : 0.0);
-                if (!free_[t] && reduced > most) {
+                if (!supported_[t] && reduced > most) {
                     most = reduced;
                     entering = t;
                 }
             }
-            if (!(most > entry_) || !enter(entering, pivot)) break;
+            if (!(most > entry_) || !enter(entering, 1.0)) break;
         }
+        leave_support();
         alpha_.pop_back();
         return std::move(alpha_);
     }
 
 private:
-    double at(std::size_t i, std::size_t j) const { return i < n_ && j < n_ ? gram_[i * stride_ + j] : 0.0; }
+    double gram(std::size_t i, std::size_t j) const {
+        return i < n_ && j < n_ ? problem_.gram[i * problem_.stride + j] : 0.0;
+    }
+    double shifted(std::size_t i, std::size_t j) const {
+        return gram(i, j) + (soft_[i] && soft_[j] ? kept_.sigma : 0.0);
+    }
+
+    // Takes over what was kept of the planes that have an α now, and factors the others in.
+    void adopt() {
+        find_kept();
+        if (!(kept_.sigma * kOtherScale > largest_ && kept_.sigma < kOtherScale * largest_)) {
+            support_.clear();
+            factor_.clear();
+            kept_.sigma = largest_ > 0.0 ? largest_ : 1.0;
+        }
+        unit_.resize(support_.size());
+        for (std::size_t i = 0; i < support_.size(); ++i) unit_[i] = soft_[support_[i]];
+        factor_.solve_forward(unit_.data());
+        for (std::size_t i = support_.size(); i-- > 0;)
+            if (!(alpha_[support_[i]] > 0.0)) remove(i, {});
+        for (const std::size_t t : support_) supported_[t] = true;
+        for (std::size_t t = 0; t < n_ + capped_; ++t)
+            if (alpha_[t] > 0.0 && !supported_[t]) enter(t, -1.0);
+    }
+
+    // The kept support in this problem's numbers; nothing, unless all of it is there.
+    void find_kept() {
+        const std::span<const std::int64_t> names = problem_.names;
+        const std::vector<std::int64_t> members = std::exchange(kept_.names, {});
+        if (members.size() != factor_.size()) factor_.clear();  // a solve was broken off
+        if (factor_.size() == 0) return;
+        for (const std::int64_t name : members) {
+            const auto place = std::lower_bound(names.begin(), names.end(), name);
+            if (name == Support::kNullPlane && capped_)
+                support_.push_back(n_);
+            else if (place != names.end() && *place == name)
+                support_.push_back(static_cast<std::size_t>(place - names.begin()));
+            else {
+                support_.clear();
+                factor_.clear();
+                return;
+            }
+        }
+    }
+
+    void leave_support() {
+        if (problem_.names.empty()) return factor_.clear();
+        for (const std::size_t t : support_) kept_.names.push_back(t < n_ ? problem_.names[t] : Support::kNullPlane);
+    }
+
+    // The same support, factored from scratch.
+    void refactor() {
+        const std::vector<std::size_t> members = std::move(support_);
+        support_.clear();
+        unit_.clear();
+        factor_.clear();
+        for (const std::size_t t : members) supported_[t] = false;
+        for (const std::size_t t : members)
+            if (alpha_[t] > 0.0) enter(t, -1.0);
+    }
 
     // g = b − Gα
     void find_gradient() {
         gradient_ = offsets_;
-        for (std::size_t t = 0; t < n_; ++t) {
-            if (alpha_[t] == 0.0) continue;
-            const double *const row = gram_ + t * stride_;
-            for (std::size_t i = 0; i < n_; ++i) gradient_[i] -= alpha_[t] * row[i];
-        }
+        rows_.clear();
+        factors_.clear();
+        for (std::size_t t = 0; t < n_; ++t)
+            if (alpha_[t] != 0.0) {
+                rows_.push_back(problem_.gram + t * problem_.stride);
+                factors_.push_back(alpha_[t]);
+            }
+        subtract(rows_.data(), factors_.data(), rows_.size(), gradient_.data(), n_);
     }
 
-    // The free soft variable with the largest α, or −1.
+    // The place in S of the soft variable with the largest α, or −1.
     std::ptrdiff_t find_pivot() const {
         std::ptrdiff_t pivot = -1;
         double most = 0.0;
-        for (std::size_t t = 0; t <= n_; ++t)
-            if (free_[t] && soft_[t] && alpha_[t] > most) {
-                most = alpha_[t];
-                pivot = static_cast<std::ptrdiff_t>(t);
+        for (std::size_t i = 0; i < support_.size(); ++i)
+            if (soft_[support_[i]] && alpha_[support_[i]] > most) {
+                most = alpha_[support_[i]];
+                pivot = static_cast<std::ptrdiff_t>(i);
             }
         return pivot;
     }
 
-    Indices others(std::ptrdiff_t pivot) const {
-        Indices at;
-        for (std::size_t t = 0; t <= n_; ++t)
-            if (free_[t] && static_cast<std::ptrdiff_t>(t) != pivot) at.push_back(t);
-        return at;
-    }
+    double level_of(std::ptrdiff_t pivot) const { return pivot >= 0 ? gradient_[support_[pivot]] : 0.0; }
 
-    // H_ij
-    double curvature(std::size_t i, std::size_t j, std::ptrdiff_t pivot) const {
-        double value = at(i, j);
-        if (pivot < 0) return value;
-        const auto p = static_cast<std::size_t>(pivot);
-        if (soft_[i]) value -= at(p, j);
-        if (soft_[j]) value -= at(i, p);
-        if (soft_[i] && soft_[j]) value += at(p, p);
-        return value;
-    }
-
-    // H⁻¹ `right` on the variables `at`; where rounding made H indefinite, a ridge is added.
-    Vector solved(const Indices &at, std::ptrdiff_t pivot, Vector right) {
-        const std::size_t m = at.size();
-        Vector matrix(m * m);
-        double ridge = 0.0;
-        while (true) {
-            for (std::size_t i = 0; i < m; ++i) {
-                for (std::size_t j = 0; j <= i; ++j) matrix[i * m + j] = curvature(at[i], at[j], pivot);
-                matrix[i * m + i] += ridge;
-            }
-            if (factorise(matrix, m)) break;
-            ridge = ridge > 0.0 ? 10.0 * ridge : noise_ > 0.0 ? noise_ : 1.0;
-        }
-        solve_factorised(matrix, right);
-        return right;
-    }
-
-    // Newton steps on the free variables until their reduced gradient vanishes.
-    void maximise_on_free() {
+    // Newton steps on S, each cut short where a variable reaches zero, until the reduced gradient vanishes.
+    void maximise_on_support() {
+        double before = kInfinity;
+        bool fresh = false;
         for (int refinements = 0; refinements < kRefinements;) {
-            const std::ptrdiff_t pivot = find_pivot();
-            const Indices at = others(pivot);
-            if (at.empty()) return;
             find_gradient();
-            Vector reduced(at.size());
+            const double level = level_of(find_pivot());
+            Vector reduced(support_.size());
             double most = 0.0;
-            for (std::size_t i = 0; i < at.size(); ++i) {
-                reduced[i] = gradient_[at[i]] - (soft_[at[i]] && pivot >= 0 ? gradient_[pivot] : 0.0);
+            for (std::size_t i = 0; i < support_.size(); ++i) {
+                reduced[i] = gradient_[support_[i]] - (soft_[support_[i]] ? level : 0.0);
                 most = std::max(most, std::abs(reduced[i]));
             }
             if (!(most > entry_)) return;
-            // A smaller S: start afresh.
-            refinements = walk(at, pivot, solved(at, pivot, std::move(reduced)), 1.0) ? 0 : refinements + 1;
-        }
-    }
-
-    // Frees `entering`; exchanges it for another where its plane depends on the free ones. False if neither can be
-    // done, at the limits of rounding.
-    bool enter(std::size_t entering, std::ptrdiff_t pivot) {
-        Indices at = others(pivot);
-        free_[entering] = true;
-        Vector cross(at.size());
-        for (std::size_t i = 0; i < at.size(); ++i) cross[i] = curvature(at[i], entering, pivot);
-        Vector direction = solved(at, pivot, cross);
-        if (curvature(entering, entering, pivot) - dot(cross.data(), direction.data(), at.size()) > noise_) return true;
-        for (double &value : direction) value = -value;
-        at.push_back(entering);
-        direction.push_back(1.0);
-        return walk(std::move(at), pivot, std::move(direction), std::numeric_limits<double>::infinity());
-    }
-
-    // Moves along `step` (on `at`; the pivot keeps the sum), at most `longest` times its length, until a variable
-    // reaches zero: that one leaves, and the answer is true. A walk without end moves nothing.
-    bool walk(Indices at, std::ptrdiff_t pivot, Vector step, double longest) {
-        if (pivot >= 0) {
-            double sum = 0.0;
-            for (std::size_t i = 0; i < at.size(); ++i)
-                if (soft_[at[i]]) sum += step[i];
-            at.push_back(static_cast<std::size_t>(pivot));
-            step.push_back(-sum);
-        }
-        double shortest = std::numeric_limits<double>::infinity();
-        std::ptrdiff_t leaving = -1;
-        for (std::size_t i = 0; i < at.size(); ++i)
-            if (step[i] < 0.0 && alpha_[at[i]] / -step[i] < shortest) {
-                shortest = alpha_[at[i]] / -step[i];
-                leaving = static_cast<std::ptrdiff_t>(at[i]);
+            if (most > kProgress * before && !fresh) {
+                fresh = true;
+                before = kInfinity;
+                refactor();
+                continue;
             }
-        const bool leaves = leaving >= 0 && shortest < longest;
-        if (!leaves && !std::isfinite(longest)) return false;
-        const double length = leaves ? shortest : longest;
-        for (std::size_t i = 0; i < at.size(); ++i) alpha_[at[i]] = std::max(alpha_[at[i]] + length * step[i], 0.0);
-        if (leaves) {
-            alpha_[leaving] = 0.0;
-            free_[leaving] = false;
+            before = most;
+            factor_.solve_forward(reduced.data());
+            if (walk_down(reduced)) {
+                before = kInfinity;
+                refinements = 0;
+            } else {
+                ++refinements;
+            }
         }
-        return leaves;
     }
 
-    const double *gram_;
-    std::size_t stride_, n_;
+    // Steps to the maximum on S, `right` being U⁻ᵀr. What is left of r after a step cut short is a share of it, but for
+    // a multiple of e, which makes no difference. True if a variable has left.
+    bool walk_down(Vector &right) {
+        bool left = false;
+        while (!support_.empty()) {
+            const double squares = dot(unit_, unit_);
+            const double multiplier = squares > 0.0 ? dot(unit_, right) / squares : 0.0;
+            Vector step(right);
+            for (std::size_t i = 0; i < step.size(); ++i) step[i] -= multiplier * unit_[i];
+            factor_.solve_backward(step.data());
+            const auto [length, leaving] = walk(step, nullptr, 1.0);
+            if (leaving < 0) break;
+            remove(static_cast<std::size_t>(leaving), &right);
+            for (double &value : right) value *= 1.0 - length;
+            left = true;
+        }
+        return left;
+    }
+
+    // Takes `t` into S. Where its plane depends on those in S, α_t first moves along the direction of no curvature, up
+    // (sign 1) or down (−1), until one of them leaves, or t itself is at zero. False if it could go on for ever, at the
+    // limits of rounding; t then stays outside.
+    bool enter(std::size_t t, double sign) {
+        while (true) {
+            Vector above(support_.size());
+            for (std::size_t i = 0; i < support_.size(); ++i) above[i] = shifted(support_[i], t);
+            factor_.solve_forward(above.data());
+            const double rest = shifted(t, t) - dot(above, above);
+            const double lacking = (soft_[t] ? 1.0 : 0.0) - dot(unit_, above), squares = dot(unit_, unit_);
+            if (rest > 0.0 && rest + (squares > 0.0 ? lacking * lacking / squares : 0.0) > noise_) {
+                factor_.append(above, rest);
+                unit_.push_back(lacking / std::sqrt(rest));
+                support_.push_back(t);
+                supported_[t] = true;
+                return true;
+            }
+            const double multiplier = squares > 0.0 ? lacking / squares : 0.0;
+            for (std::size_t i = 0; i < above.size(); ++i) above[i] = -sign * (above[i] + multiplier * unit_[i]);
+            factor_.solve_backward(above.data());
+            const Outside outside{t, sign};
+            const std::ptrdiff_t leaving = walk(above, &outside, kInfinity).leaving;
+            if (leaving == kEndless) {
+                if (alpha_[t] > 0.0) enter(t, -1.0);
+                return false;
+            }
+            if (leaving == kOutside) return true;
+            remove(static_cast<std::size_t>(leaving), {});
+        }
+    }
+
+    // A variable that moves with those in S, and how.
+    struct Outside {
+        std::size_t variable;
+        double step;
+    };
+    struct Walk {
+        double length;
+        std::ptrdiff_t leaving;  // a place in S, or one of these
+    };
+    static constexpr std::ptrdiff_t kNobody = -1, kOutside = -2, kEndless = -3;
+
+    // Moves along `step` (on S; the pivot keeps the sum), at most `longest` times its length, until a variable reaches
+    // zero. A walk without end moves nothing.
+    Walk walk(Vector &step, const Outside *outside, double longest) {
+        if (const std::ptrdiff_t pivot = find_pivot(); pivot >= 0) {
+            double sum = outside && soft_[outside->variable] ? outside->step : 0.0;
+            step[pivot] = 0.0;
+            for (std::size_t i = 0; i < step.size(); ++i)
+                if (soft_[support_[i]]) sum += step[i];
+            step[pivot] = -sum;
+        }
+        Walk result{longest, kNobody};
+        const auto shorten = [&](double alpha, double change, std::ptrdiff_t place) {
+            if (change < 0.0 && alpha < -change * result.length) result = {alpha / -change, place};
+        };
+        for (std::size_t i = 0; i < step.size(); ++i)
+            shorten(alpha_[support_[i]], step[i], static_cast<std::ptrdiff_t>(i));
+        if (outside) shorten(alpha_[outside->variable], outside->step, kOutside);
+        if (!std::isfinite(result.length)) return {0.0, kEndless};
+        const auto move = [&](std::size_t t, double change) {
+            alpha_[t] = std::max(alpha_[t] + result.length * change, 0.0);
+        };
+        for (std::size_t i = 0; i < step.size(); ++i) move(support_[i], step[i]);
+        if (outside) move(outside->variable, outside->step);
+        if (result.leaving >= 0) alpha_[support_[result.leaving]] = 0.0;
+        if (result.leaving == kOutside) alpha_[outside->variable] = 0.0;
+        return result;
+    }
+
+    // S without its member at `place`; `rider` is a U⁻ᵀx that comes along.
+    void remove(std::size_t place, Vector *rider) {
+        Vector *const riders[] = {&unit_, rider};
+        factor_.remove(place, std::span(riders, rider ? 2 : 1));
+        supported_[support_[place]] = false;
+        support_.erase(support_.begin() + static_cast<std::ptrdiff_t>(place));
+    }
+
+    const WorkingSetProblem &problem_;
+    std::size_t n_;
+    Support &kept_;
+    SupportFactor &factor_;
     Vector offsets_, alpha_;
-    std::vector<char> soft_, free_;
+    std::vector<char> soft_, supported_;
+    std::vector<std::size_t> support_;  // S, in the order of the factor's rows
+    Vector unit_;                       // U⁻ᵀe
     Vector gradient_;
+    std::vector<const double *> rows_;
+    Vector factors_;
     bool capped_ = false;
     double largest_ = 0.0, noise_ = 0.0, entry_ = 0.0;
 };
 
 }  // namespace
 
-std::vector<double> solve_active_set(const WorkingSetProblem &problem, std::span<const double> start,
-                                     double tolerance) {
-    return Run(problem, start, tolerance).alpha();
+std::vector<double> solve_active_set(const WorkingSetProblem &problem, std::span<const double> start, double tolerance,
+                                     Support &kept) {
+    return Run(problem, start, tolerance, kept).alpha();
 }
 
 }  // namespace apsvm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +125,7 @@ class AdditiveMap(FeatureMap):
 
 def checked(
     arrays: Mapping[str, AnyArray], name: str, kind: type[np.generic], shape: tuple[int | None, ...]
-) -> NDArray[Any]:
+) -> AnyArray:
     """The array ``name``, of that type and shape (None: any length), and finite. Raises FeatureMapError."""
     array = arrays[name]
     wanted = np.dtype(kind).newbyteorder("<")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,7 +42,7 @@ class MappedMatrix:
         self._map = feature_map
         self._dense_first = sparse and dense_pays(X)
         self.shape = (int(X.shape[0]), feature_map.n_out)
-        self.dtype: np.dtype[Any] = X.dtype
+        self.dtype: np.dtype[np.generic] = X.dtype
         self.sparse = sparse and feature_map.keeps_sparse and not self._dense_first
 
     def __getitem__(self, which: slice | NDArray[np.int64]) -> Matrix:

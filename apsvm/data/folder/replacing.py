@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import secrets
 import shutil
 from pathlib import Path
 from typing import BinaryIO
+
+from apsvm.temporary import remove_abandoned, temporary_name
 
 
 def sync(stream: BinaryIO) -> None:
@@ -26,6 +27,15 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def clean(folder: Path) -> None:
+    """Removes what runs that were killed have left in ``folder``. Raises OSError if it cannot be opened."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        remove_abandoned(handle)
+    finally:
+        os.close(handle)
+
+
 def give_place(temporary: Path, target: Path) -> None:
     """Gives the temporary folder the target's name. What has that name goes once it is replaced, and not before."""
     if not target.exists():
@@ -35,7 +45,7 @@ def give_place(temporary: Path, target: Path) -> None:
     if _exchange(temporary, target):
         old = temporary
     else:  # a file system that cannot swap two names: for a moment neither has it, but both folders are whole
-        old = target.parent / f".{target.name}.{secrets.token_hex(6)}.old"
+        old = target.parent / temporary_name()
         target.rename(old)
         try:
             temporary.rename(target)

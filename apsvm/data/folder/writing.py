@@ -6,7 +6,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +27,9 @@ from apsvm.data.folder.header import (
     header_text,
     is_data_folder,
 )
-from apsvm.data.folder.replacing import give_place, sync, sync_folder
+from apsvm.data.folder.replacing import clean, give_place, sync, sync_folder
+from apsvm.places import settled
+from apsvm.temporary import temporary_name
 from apsvm.types import JsonDict, Matrix
 
 if TYPE_CHECKING:
@@ -51,10 +52,7 @@ def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | N
     ------
     OSError : it cannot be written; what was there is untouched
     """
-    target = Path(path).resolve()  # replace what a link points at, not the link
-    check_replaceable(target)
-    n, d = data.X.shape
-    target = Path(path).resolve()  # replace what a link points at, not the link
+    target = settled(path)  # replace what a link points at, not the link
     check_replaceable(target)
     n, d = data.X.shape
     is_dense = not sp.issparse(data.X)
@@ -63,7 +61,8 @@ def write_folder(data: Dataset, path: str | os.PathLike[str], *, dense: bool | N
     if dense and n * d * data.X.dtype.itemsize > shutil.disk_usage(target.parent).free:
         raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} for {n} × {d} dense values", str(target))
     X = sp.csr_array(data.X) if is_dense and not dense else data.X
-    temporary = target.parent / f".{target.name}.{secrets.token_hex(6)}"
+    clean(target.parent)
+    temporary = target.parent / temporary_name()
     temporary.mkdir()
     try:
         members = _write_members(temporary, data, X, dense)
@@ -82,7 +81,7 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
 
     Only a data folder without anything else in it is ever replaced.
     """
-    target = Path(path).resolve()
+    target = settled(path)
     if os.path.lexists(target) and not is_data_folder(target):
         raise FileExistsError(errno.EEXIST, "It exists and is no data folder", str(target))
     if not target.parent.is_dir():

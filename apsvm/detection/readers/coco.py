@@ -67,7 +67,7 @@ def read_detections(path: str, objects: Objects) -> Detections:
     return gathered.detections()
 
 
-def _load(path: str) -> Any:
+def _load(path: str) -> object:
     """What a JSON file says, which may be anything."""
     content = read_bytes(path)
     try:

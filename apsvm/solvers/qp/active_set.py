@@ -1,14 +1,18 @@
 """A dense primal active-set method, warm-started: exact to rounding in a handful of small Cholesky solves a plane.
 
-The null plane is made a variable, so that the cap is an equality, Σ_soft α = C. Free variables S start as the support
-of the last solution. On S, one soft variable (the largest, the pivot) is eliminated by the equality and a Newton step
+The null plane is made a variable, so that the cap is an equality, Σ_soft α = C. Variables outside the support S are
+zero. On S a Newton step
 
-    H p = r,   H_ij = (a_i − e_i a_pivot)·(a_j − e_j a_pivot),   r_i = g_i − e_i g_pivot,   g = b − Gα   (e = 1 if soft)
+    Mp + λe = r,  e·p = 0,     M = G + σeeᵀ,  r = g = b − Gα   (e = 1 for soft planes)
 
-is taken, or cut short where a variable reaches zero, which then leaves S. When r vanishes, the plane outside S with the
-largest reduced gradient enters. Planes soon are linearly dependent; H stays regular all the same, because a plane that
-depends on those in S enters by an exchange: along the direction of no curvature, until one of them leaves. Steps are
-computed from the gradient at the current α, so that rounding in one is corrected by the next.
+is taken, or cut short where a variable reaches zero, which then leaves S. When r vanishes but for a multiple of e, the
+plane outside S with the largest reduced gradient enters. σ changes nothing but that M is regular: M is the Gram matrix
+of planes with one more entry, √σe. Its Cholesky factor gains a row in O(m²) and loses one by Givens rotations (Gill,
+Golub, Murray and Saunders 1974), and is kept for the next problem, in which most of S is the same.
+
+Planes soon are linearly dependent; M stays regular all the same, because a plane that depends on those in S enters by
+an exchange: along the direction of no curvature, until one of them leaves. Steps are computed from the gradient at the
+current α, so that rounding in one is corrected by the next; where it is not, S is factored from scratch.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm.solvers.certificate import feasible
 from apsvm.solvers.qp.base import Backend, Problem, QPSolution
+from apsvm.solvers.saving import Saved
 
 
 class ActiveSet(Backend):
@@ -28,9 +33,14 @@ class ActiveSet(Backend):
 
     name: ClassVar[str] = "active-set"
 
+    def __init__(self) -> None:
+        self._native = _kernels.ActiveSet()
+
     def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> QPSolution:
         begin = feasible(start, problem.soft, problem.C)
-        result = _kernels.active_set(problem.gram, problem.offsets, problem.soft, problem.C, begin, tolerance)
+        result = self._native.solve(
+            problem.gram, problem.offsets, problem.soft, problem.C, problem.names, begin, tolerance
+        )
         alpha = feasible(result, problem.soft, problem.C)
         gap = problem.gap(alpha)
         if gap > tolerance:
@@ -39,3 +49,11 @@ class ActiveSet(Backend):
             if before < gap:
                 return QPSolution(begin, before, self.name)
         return QPSolution(alpha, gap, self.name)
+
+    def state(self) -> Saved:
+        names, sigma, factor = self._native.state()
+        return {"support": names, "sigma": sigma, "factor": factor}
+
+    def restore(self, state: Saved) -> None:
+        names, sigma, factor = (np.asarray(state[key]) for key in ("support", "sigma", "factor"))
+        self._native.restore(names.astype(np.int64), float(sigma), factor.astype(np.float64))

@@ -10,21 +10,34 @@ bounds the error of α by the gap ½αᵀGα + Cξ − (b·α − ½αᵀGα), o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.solvers.saving import Saved
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """gram : (t, t) float64; offsets : (t,) float64, b; soft : (t,) bool; C : float > 0."""
+    """The QP of the planes held at one time.
+
+    Attributes
+    ----------
+    gram : (t, t) float64
+    offsets : (t,) float64, b
+    soft : (t,) bool
+    C : float > 0
+    names : (t,) int64, ascending, or (0,): planes of the same name in one problem after another are the same, so that
+        a backend may keep what it has computed of them
+    """
 
     gram: NDArray[np.float64]
     offsets: NDArray[np.float64]
     soft: NDArray[np.bool_]
     C: float
+    names: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def gap(self, alpha: NDArray[np.float64]) -> float:
         """How far ``alpha`` (t,), feasible, can be from optimal: the duality gap, and what the hard planes lack, priced
@@ -63,3 +76,11 @@ class Backend(ABC):
     def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> QPSolution:
         """A solution whose gap is ``tolerance`` (objective value) or as near as the backend comes; ``start`` (t,) is
         feasible, usually the last solution with zeros for the new planes."""
+
+    def state(self) -> Saved:
+        """What later solutions depend on besides the problem, its start and the tolerance: nothing."""
+        return {}
+
+    def restore(self, state: Saved) -> None:
+        """Goes on from what ``state`` returned, in another instance or earlier."""
+        del state

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingSet, Watch
 from apsvm.trainers.families.epochs import EpochSettings, check_metric, ending, evidence, progress_of, validator
-from apsvm.trainers.settings import Range, SettingsError, setting
+from apsvm.trainers.settings import Range, SettingsError, SettingValue, setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -125,7 +125,7 @@ class DirectLossTrainer(Trainer[DirectSettings]):
         return self.loss.metric
 
     @property
-    def grid(self) -> Mapping[str, Sequence[Any]]:
+    def grid(self) -> Mapping[str, Sequence[SettingValue]]:
         """ε; the learning rate is in deviations of the scores, and its default fits."""
         return {name: values for name, values in super().grid.items() if name != "learning_rate"}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from apsvm.losses import LOSSES
 from apsvm.oracles import ORACLES
@@ -16,7 +16,7 @@ from apsvm.registry import spelled
 from apsvm.solvers.qp import BACKENDS
 from apsvm.trainers.base import Outcome, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.families.layer_wise import GRID_OF_C, check_layer_wise, hidden_layers, networks
-from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError, setting
+from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError, SettingValue, setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -218,7 +218,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return self.loss.by_query
 
     @property
-    def grid(self) -> Mapping[str, Sequence[Any]]:
+    def grid(self) -> Mapping[str, Sequence[SettingValue]]:
         """Both bounds where there are two; networks only where somebody names their sizes."""
         tried = {name: values for name, values in super().grid.items() if name != "layer_wise"}
         both = self.loss.over_rankings and not self._approximates

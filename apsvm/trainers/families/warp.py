@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from apsvm.machine import memory
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.families.epochs import EpochSettings, check_metric, ending, evidence, progress_of, validator
-from apsvm.trainers.settings import Range, SettingsError, setting
+from apsvm.trainers.settings import Range, SettingsError, SettingValue, setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -161,7 +161,7 @@ class WarpTrainer(Trainer[WarpSettings]):
         return not self.settings.rows_as_users
 
     @property
-    def grid(self) -> Mapping[str, Sequence[Any]]:
+    def grid(self) -> Mapping[str, Sequence[SettingValue]]:
         """Learning rates around the rule's own, and of τ only what the rank estimator is for."""
         own_rate = LEARNING_RATES[self.settings.rule]
         taus = {"tau": ("harmonic",)} if self.settings.rank_estimator == "log-unbiased" else {}

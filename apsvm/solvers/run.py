@@ -1,0 +1,150 @@
+"""One minimisation by cutting planes: its bounds, its progress and its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.clock import Span
+from apsvm.solvers.certificate import Certificate
+from apsvm.solvers.qp.base import QPSolution
+from apsvm.solvers.saving import Saved, array
+from apsvm.solvers.state import State
+
+#: Iterations without any progress, relative to the objective, after which rounding has won.
+STALL_LIMIT = 25
+
+
+def never(primal: float, dual: float) -> bool:
+    """Nothing is good enough before ε is reached."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a run ends; see ``cutting_plane.Solver.minimise``.
+
+    Attributes
+    ----------
+    tolerance : the gap asked for, as an objective value
+    max_iterations : those of a run that was taken up again included
+    time_limit : seconds, likewise; None: none
+    should_stop : True ends it as ``INTERRUPTED``
+    good_enough : of the primal and dual objective; True ends it as ``CONVERGED``
+    """
+
+    tolerance: float
+    max_iterations: int
+    time_limit: float | None
+    should_stop: Callable[[], bool]
+    good_enough: Callable[[float, float], bool]
+
+
+class Run:
+    """See the module.
+
+    Attributes
+    ----------
+    primal, dual : the objective of the best point so far, and the best lower bound
+    point : (dimension,) float64, where the next plane is taken
+    iterations : those completed
+    state : why it ended, None while it goes on
+    trouble : what was not finite, where the state is ``NUMERICAL_TROUBLE``
+    qp, qp_span, planes : the last QP's solution, how long it took, and the planes it was of
+    """
+
+    qp: QPSolution
+    qp_span: Span
+
+    def __init__(self, limits: Limits, dual: float, point: NDArray[np.float64]) -> None:
+        self.primal, self.dual = np.inf, dual
+        self.point = point
+        self.iterations = 0
+        self.planes = 0
+        self.state: State | None = None
+        self.trouble: str | None = None
+        self._limits = limits
+        self._began = time.perf_counter()
+        self._unchanged = 0
+        self._before = (self.primal, self.dual)
+
+    @property
+    def tolerance(self) -> float:
+        """The gap asked for."""
+        return self._limits.tolerance
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.perf_counter() - self._began
+
+    @property
+    def certificate(self) -> Certificate:
+        return Certificate(self.primal, self.dual, self.tolerance)
+
+    @property
+    def enough(self) -> bool:
+        return self.certificate.reached or self._limits.good_enough(self.primal, self.dual)
+
+    def raise_dual(self, dual: float) -> None:
+        """A QP that is solved to its own tolerance only may come out below one before; both bounds hold."""
+        self.dual = max(self.dual, dual)
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """An iteration. What is not finite ends the run if there is a good point, and is an error before."""
+        self._before = (self.primal, self.dual)
+        try:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                yield
+        except FloatingPointError as error:
+            if not np.isfinite(self.primal):
+                raise
+            self.state, self.trouble = State.NUMERICAL_TROUBLE, str(error)
+
+    def complete_iteration(self) -> None:
+        """Counts it, and whether it got anywhere."""
+        self.iterations += 1
+        progress = max(self._before[0] - self.primal, self.dual - self._before[1])
+        self._unchanged = 0 if progress > 1e-14 * abs(self.primal) else self._unchanged + 1
+
+    def decide(self) -> None:
+        """Whether the iteration completed last was the last one."""
+        limits = self._limits
+        if self.enough:
+            self.state = State.CONVERGED
+        elif limits.should_stop():
+            self.state = State.INTERRUPTED
+        elif self.iterations >= limits.max_iterations:
+            self.state = State.ITERATION_LIMIT
+        elif limits.time_limit is not None and self.seconds >= limits.time_limit:
+            self.state = State.TIME_LIMIT
+        elif self._unchanged >= STALL_LIMIT:
+            self.state = State.STALLED
+
+    def saved(self) -> Saved:
+        """For ``resumed``."""
+        return {
+            "primal": self.primal,
+            "dual": self.dual,
+            "point": self.point,
+            "iterations": self.iterations,
+            "planes": self.planes,
+            "unchanged": self._unchanged,
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def resumed(cls, limits: Limits, saved: Saved) -> Run:
+        """The run that was saved between two iterations, under these limits."""
+        run = cls(limits, float(saved["dual"]), array(saved["point"]))
+        run.primal = float(saved["primal"])
+        run.iterations, run.planes, run._unchanged = (int(saved[key]) for key in ("iterations", "planes", "unchanged"))
+        run._began -= float(saved["seconds"])
+        run.decide()
+        return run
