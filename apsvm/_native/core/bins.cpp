@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kBinsPerPositive = 24;  // a few are open for each change of rank
 constexpr std::size_t kMostPerBin = 32, kLeastPerBin = 4;
-constexpr std::size_t kRunLength = 1024;      // of coarse bins: what the first-level cache sorts
+constexpr std::size_t kRunLength = 512;       // of coarse bins: what the first-level cache sorts
 constexpr std::size_t kMostBins = 1u << 16;  // what 16 bits name
 constexpr double kMostInACell = 0.125;       // of the sample, for bins of equal width
 constexpr std::size_t kCells = 64;

@@ -9,18 +9,13 @@
 #include <limits>
 #include <utility>
 
+#include "measure_parts.hpp"
 #include "quicksort.hpp"
 #include "threads.hpp"
 
 namespace apsvm {
 
 namespace {
-
-void sort_positives(const MeasureQuery &query, MeasureWorkspace &work) {
-    sort_scores(query.positives, nullptr, query.n_pos, work.positives, work.sort);
-    work.scores_pos.resize(query.n_pos);
-    for (std::int32_t k = 0; k < query.n_pos; ++k) work.scores_pos[k] = work.positives[k].score;
-}
 
 // Who stands before whom in the order of the scores, positives first where they are equal: of all positives and of the
 // first n_top negatives.
@@ -34,13 +29,6 @@ void merge(const MeasureQuery &query, std::int32_t n_top, MeasureWorkspace &work
         else
             work.not_below[j++] = i;
     }
-}
-
-// sums[i]: of the first i of n items, less `origin` each.
-void sum_scores(const std::vector<Scored> &items, std::int32_t n, double origin, std::vector<double> &sums) {
-    sums.resize(n + 1);
-    sums[0] = 0.0;
-    for (std::int32_t i = 0; i < n; ++i) sums[i + 1] = sums[i] + (items[i].score - origin);
 }
 
 double scale_of(const MeasureQuery &query) {
@@ -62,8 +50,7 @@ std::int32_t sort_to(const MeasureQuery &query, std::int64_t depth, MeasureWorks
     return sort_top(query.negatives, query.n_neg, n_top, work.negatives, work.sort) ? query.n_neg : n_top;
 }
 
-// The ranks of the negatives in the order of the scores, but for none above a + 1: 1 + max(a, #{k : s⁺_k ≥ s⁻_j}).
-// `n_sorted`: negatives in order, of which merge() has said where they stand.
+// The ranks of the negatives in the order of the scores, 1 + #{k : s⁺_k ≥ s⁻_j}. `n_sorted`: negatives in order, of which merge() has said where they stand.
 Sink rank_by_score(const MeasureQuery &query, std::int32_t n_sorted, MeasureWorkspace &work) {
     const Sink sink = empty_sink(query, work);
     if (n_sorted == query.n_neg) {
@@ -129,16 +116,6 @@ Answer answer_of_ranks(const MeasureQuery &query, const Sink &sink, double scale
     return {loss + margin, loss, evaluated, query.n_neg - sink.counts[query.n_pos + 1]};
 }
 
-double sum(const double *values, std::int64_t n) {
-    double total = 0.0;
-    for (std::int64_t i = 0; i < n; ++i) total += values[i];
-    return total;
-}
-
-std::int64_t cutoff(const MeasureQuery &query, double k) {
-    return static_cast<std::int64_t>(std::min(k, static_cast<double>(query.n_pos) + static_cast<double>(query.n_neg)));
-}
-
 }  // namespace
 
 // The first drop, the one that breaks convexity, belongs to j = k = 1 alone. Where r_1 ≥ 2 all ranks are (they are
@@ -189,8 +166,8 @@ Answer ndcg_at(const MeasureQuery &query, double k, const double *discount, cons
     std::int64_t evaluated = 0;
     if (least < most) {
         const double origin = work.scores_pos[0];
-        sum_scores(work.positives, query.n_pos, origin, work.sums_pos);
-        sum_scores(work.negatives, n_sorted, origin, work.sums_neg);
+        sum_scores(work.positives.data(), query.n_pos, origin, work.sums_pos);
+        sum_scores(work.negatives.data(), n_sorted, origin, work.sums_neg);
         if (n_sorted < query.n_neg) sum_by_rank(query, most, origin, work);
         const auto swapped_neg = [&](std::int32_t a, std::int32_t j) {  // the j-th negative before positives a+1, …
             const std::int32_t last = work.not_below[j - 1];
@@ -243,8 +220,8 @@ Answer precision_at(const MeasureQuery &query, double k, MeasureWorkspace &work)
     const std::int32_t n_sorted = sort_to(query, depth, work);
     merge(query, n_sorted, work);
     const double scale = scale_of(query), origin = work.scores_pos[0];
-    sum_scores(work.positives, query.n_pos, origin, work.sums_pos);
-    sum_scores(work.negatives, n_sorted, origin, work.sums_neg);
+    sum_scores(work.positives.data(), query.n_pos, origin, work.sums_pos);
+    sum_scores(work.negatives.data(), n_sorted, origin, work.sums_neg);
     std::int32_t a = 0;  // positives in the first `depth` by score
     while (a < query.n_pos && a + 1 + static_cast<std::int64_t>(work.beaten_by[a]) <= depth) ++a;
     auto b = static_cast<std::int32_t>(depth - a);

@@ -217,7 +217,9 @@ Scored *sort_run(const double *scores, std::size_t n, RunWorkspace &workspace) {
             high = scores[i] > high ? scores[i] : high;
         }
     const std::size_t n_places = std::min(std::bit_ceil(n), most_places);
-    const double last = static_cast<double>(n_places - 1), per_step = last / (high - low);
+    // Denormal scores are lifted, whose differences are too small to divide by.
+    const double lift = high - low < 0x1p-500 ? 0x1p500 : 1.0;
+    const double last = static_cast<double>(n_places - 1), per_step = last / ((high - low) * lift);
     if (n <= few || !std::isnormal(per_step) || !std::isfinite(high - low)) {
         for (std::size_t i = 0; i < n; ++i) items[i] = {scores[i], static_cast<std::int32_t>(i)};
         if (n <= few || low < high) std::sort(items, items + n);
@@ -225,7 +227,7 @@ Scored *sort_run(const double *scores, std::size_t n, RunWorkspace &workspace) {
     }
     ends.assign(n_places, 0);
     for (std::size_t i = 0; i < n; ++i) {
-        const double place = (high - scores[i]) * per_step;
+        const double place = (high - scores[i]) * lift * per_step;
         places[i] = static_cast<std::uint32_t>(static_cast<std::int32_t>(place < last ? place : last));
     }
     for (std::size_t i = 0; i < n; ++i) ++ends[places[i]];
