@@ -73,7 +73,9 @@ class Checkpoint:
         self._last_of_strand: dict[str, float] = {}
         self._writing_takes = 0.0
         self._failed = self._changed = False
-        self.resumed = os.path.lexists(path)
+        self.resumed = os.path.exists(path)
+        if self.resumed and not os.path.isfile(path):
+            raise CheckpointError(f"{self._path}: a checkpoint is a file, and this is something else: name another one")
         if self.resumed:
             self._training, self._strands = _read(self._path)
         self.strand = Strand(self)

@@ -117,7 +117,7 @@ class CvRequest:
             check_output(path, data=self.data, **inputs)
         places = ["-" if path == "-" else os.path.realpath(path) for path in outputs]
         if len(set(places)) < len(places):
-            raise click.UsageError("the model, --json and --checkpoint each need a place of their own")
+            raise click.UsageError("the model, --json and --checkpoint cannot go to the same place")
 
     def identity(self, dataset: Dataset) -> JsonDict:
         """What decides over the result."""

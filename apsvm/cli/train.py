@@ -189,6 +189,8 @@ class _Run:
         if given["validation"] == "-":
             raise click.UsageError("--validation is read once DATA has been: name a file")
         inputs = {**check_inputs(trainer), **{name: given[name] for name in ("validation", "query_weights")}}
+        if given["checkpoint"] is not None and trainer.checkpoint_refusal is not None:
+            raise click.UsageError(f"{trainer.checkpoint_refusal}: --checkpoint does not apply")
         if given["checkpoint"] == "-":
             raise click.UsageError("--checkpoint is read again: name a file")
         if given["run_dir"] is None:
@@ -209,7 +211,7 @@ class _Run:
         others = [output for output in (log, checkpoint) if output is not None]
         places = ["-" if output == "-" else os.path.realpath(output) for output in (*self.models, *others)]
         if len(set(places)) < len(places):
-            raise click.UsageError("the model, the log and the checkpoint each need a place of their own")
+            raise click.UsageError("the model, the log and the checkpoint cannot go to the same place")
 
     def read(self) -> tuple[Dataset, float]:
         """The rows, and the seconds that took."""

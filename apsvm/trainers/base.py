@@ -289,6 +289,11 @@ class Trainer(ABC, Generic[SettingsT]):
         return None
 
     @property
+    def checkpoint_refusal(self) -> str | None:
+        """Why its training cannot be taken up again where it was broken off, or None if it can."""
+        return None
+
+    @property
     def scaling_refusal(self) -> str | None:
         """Why its rows cannot be scaled, or None if they can."""
         return None

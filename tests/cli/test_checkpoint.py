@@ -248,6 +248,12 @@ def test_a_damaged_one_is_refused(damage, data, kept, run, tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+def test_a_device_is_refused(data, run, tmp_path):
+    os.mkfifo(tmp_path / "kept")
+    done = run("train", "-q", data / "two", "M", *KEPT, code=65, cwd=tmp_path)
+    assert done.stderr == "apsvm: error: kept: a checkpoint is a file, and this is something else: name another one\n"
+
+
 @pytest.mark.parametrize("place", ["M", "two", "-", ""])
 def test_it_needs_a_place_of_its_own(place, data, run, tmp_path):
     place = str(data / "two") if place == "two" else place

@@ -173,9 +173,9 @@ def test_a_signal_during_the_outer_folds(data, here, tmp_path, monkeypatch):
     command = sys.modules["apsvm.cli.cv"]
     nest = command._Run.nest
 
-    def interrupted(self, search, signals):
+    def interrupted(self, search):
         os.kill(os.getpid(), signal.SIGINT)
-        nest(self, search, signals)
+        nest(self, search)
 
     monkeypatch.setattr(command._Run, "nest", interrupted)
     try:

@@ -11,7 +11,7 @@ from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate, parse_metrics
 from apsvm.selection.folds import FoldError, make_folds
 from apsvm.selection.nested import nested
-from apsvm.selection.search import SettingsSearch
+from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers.base import TrainingSet, Watch
 
 METRICS = parse_metrics(["AP", "AUC"])
@@ -29,7 +29,7 @@ def search(grid):
     """search(rows) by C, and the rows that it was given, as a list."""
     given = []
 
-    def make(part):
+    def make(part, followers=None):
         given.append(part)
         whole = SettingsSearch(
             part, [grid("ap", {"C": (0.01, 1.0), "epsilon": (1e-10,), "bound": ("hinge",)})], METRICS, folds=3
@@ -89,7 +89,7 @@ def test_a_feature_that_leaks_on_the_test_rows_alone_is_of_no_use(rng, dataset, 
     leak[test] = y[test]
     rows = dataset(np.column_stack((noise, leak)), y)
 
-    def search(part):
+    def search(part, followers=None):
         whole = SettingsSearch(part, [grid("ap", {"C": (1.0, 100.0), "bound": ("hinge",)})], METRICS, folds=3)
         whole.run(1)
         return whole
@@ -105,7 +105,7 @@ def test_queries_stay_whole(rng, dataset, grid):
     rows = dataset(X, np.tile([1.0, -1.0, -1.0], 60), groups)
     target = judge(rows)
 
-    def search(part):
+    def search(part, followers=None):
         whole = SettingsSearch(part, [grid("ap", {"C": (1.0, 10.0), "bound": ("hinge",)})], METRICS, folds=2)
         whole.run(1)
         return whole
@@ -121,15 +121,19 @@ def test_queries_stay_whole(rng, dataset, grid):
 
 def test_it_stops(rows, search):
     target = judge(rows)
-    assert list(nested(rows, target, METRICS, lambda _: None, folds=4, seed=0)) == []
-    assert list(nested(rows, target, METRICS, search, folds=4, seed=0, should_stop=lambda: True)) == []
+    assert list(nested(rows, target, METRICS, lambda *_: None, folds=4, seed=0)) == []
+    assert (
+        list(nested(rows, target, METRICS, search, folds=4, seed=0, followers=Followers(should_stop=lambda: True)))
+        == []
+    )
     assert search.given == []
-    outer = nested(rows, target, METRICS, search, folds=4, seed=0, should_stop=lambda: len(search.given) > 1)
+    followers = Followers(should_stop=lambda: len(search.given) > 1)
+    outer = nested(rows, target, METRICS, search, folds=4, seed=0, followers=followers)
     assert len(list(outer)) == 1
 
 
 def test_a_fold_too_few_names_the_outer_one(rows):
-    def search(_):
+    def search(*_):
         raise FoldError("5 folds need at least 5 positive rows, found 4")
 
     with pytest.raises(FoldError, match="outer fold 1: 5 folds need"):

@@ -18,7 +18,7 @@ from apsvm.selection.choice import Candidate
 from apsvm.selection.cross_validation import Measured
 from apsvm.selection.folds import FoldError
 from apsvm.selection.portfolio import Entry, PortfolioSearch, loss_of_metric, portfolio, sample
-from apsvm.selection.search import SettingsSearch
+from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple
 
@@ -326,7 +326,7 @@ def test_a_screening_that_is_stopped_keeps_what_it_has(two_classes, tried):
     tried(entry("ap"), entry("auc"), entry("zero-one"))
     whole = PortfolioSearch(two_classes, AP)
     ended = []
-    whole.screen(1, lambda: len(ended) == 1, lambda *one: ended.append(one))
+    whole.screen(1, Followers(should_stop=lambda: len(ended) == 1), lambda *one: ended.append(one))
     assert [one.loss for one, _ in whole.screened.entries] == ["ap"]
 
 

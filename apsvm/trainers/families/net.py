@@ -252,6 +252,10 @@ class NetTrainer(Trainer[NetSettings]):
         return "a network begins with cross-entropy (--bce-epochs), from weights drawn by --seed"
 
     @property
+    def checkpoint_refusal(self) -> str | None:
+        return "a network is trained in one go"
+
+    @property
     def scaling_refusal(self) -> str | None:
         return "a network scales its features itself, each to mean 0 and deviation 1: --scale does not apply"
 

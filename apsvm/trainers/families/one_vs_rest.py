@@ -78,6 +78,10 @@ class OneVsRestTrainer(Trainer[Settings]):
         return self.trainer.warm_start_refusal
 
     @property
+    def checkpoint_refusal(self) -> str | None:
+        return self.trainer.checkpoint_refusal
+
+    @property
     def scaling_refusal(self) -> str | None:
         return self.trainer.scaling_refusal
 
