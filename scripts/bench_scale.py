@@ -3,8 +3,9 @@
     python scripts/bench_scale.py [--quick] [--json FILE] [--only two,growth,open,many]
 
 Rows are made where they are needed (``apsvm.dask.sources.MadePart``): 20 standard normal features in float32, 1 % of
-the rows positive. Prints tables, and writes the figures as JSON. The figures of many workers are computed, not
-measured; the assumptions are printed with them. --quick: sizes that only show that everything runs.
+the rows positive, or about 1,000 of them where the rows grow. Prints tables, and writes the figures as JSON. The
+figures of many workers are computed, not measured; the assumptions are printed with them. --quick: sizes that only show
+that everything runs.
 """
 
 from __future__ import annotations
@@ -37,14 +38,20 @@ FEATURES = 20
 BANDWIDTH, LATENCY = 1.25e9, 5e-4
 
 
-def trainer(threads: int = 1) -> StructuredSVMTrainer:
-    return StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", threads=threads))
+#: Iterations of the trainings whose rounds and bytes are counted.
+COUNTED = 25
+#: And their positives, about: what is gathered of these grows with them, and not with the rows.
+POSITIVES = 1000
 
 
-def parts_of(rows: int, parts: int) -> list[MadePart]:
-    """``rows`` in all."""
+def trainer(threads: int = 1, iterations: int = 10_000) -> StructuredSVMTrainer:
+    return StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", threads=threads, max_iterations=iterations))
+
+
+def parts_of(rows: int, parts: int, share: float = 0.01) -> list[MadePart]:
+    """``rows`` in all, of which this share is positive, about."""
     each = np.diff(np.linspace(0, rows, parts + 1).astype(int)).tolist()
-    return [MadePart(size, FEATURES, number=number) for number, size in enumerate(each)]
+    return [MadePart(size, FEATURES, share, number=number) for number, size in enumerate(each)]
 
 
 class IterationsLog:
@@ -71,10 +78,10 @@ class Run:
         return float(np.mean([iteration[field] for iteration in self.iterations]))
 
 
-def train_on(client: Any, rows: int, parts: int = 2) -> Run:
-    crew = ActorCrew(client, parts_of(rows, parts))
+def train_on(client: Any, rows: int, share: float = 0.01, iterations: int = 10_000) -> Run:
+    crew = ActorCrew(client, parts_of(rows, 2, share))
     data = ShardedData.of(crew, "made rows")
-    fit = ShardedFit.of(data, trainer(), LabelOptions(), FeatureOptions())
+    fit = ShardedFit.of(data, trainer(iterations=iterations), LabelOptions(), FeatureOptions())
     log, began = IterationsLog(), time.perf_counter()
     (outcome,) = fit.outcomes(Watch(log=log))
     seconds = time.perf_counter() - began
@@ -128,11 +135,12 @@ def two_workers(rows: int, repetitions: int) -> dict[str, Any]:
 
 def growth(sizes: list[int]) -> list[dict[str, Any]]:
     """Rounds, and bytes of a worker, for each iteration."""
-    print(f"growth, two workers\n{'rows':>12} {'iter':>5} {'seconds':>9} {'rounds/iter':>12} {'kB/iter/worker':>15}")
+    print(f"growth, two workers, the first {COUNTED} iterations, about {POSITIVES} positives")
+    print(f"{'rows':>12} {'iter':>5} {'seconds':>9} {'rounds/iter':>12} {'kB/iter/worker':>15}")
     result = []
     with cluster_of("local:2") as client:
         for rows in sizes:
-            run = train_on(client, rows)
+            run = train_on(client, rows, POSITIVES / rows, iterations=COUNTED)
             sent, received = run.each("bytes_sent") / 2, run.each("bytes_received") / 2
             figures = {
                 "rows": rows,

@@ -6,7 +6,7 @@ import glob
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -321,15 +321,24 @@ def need_dask() -> None:
 @contextmanager
 def cluster(scheduler: str) -> Iterator[Client]:
     """A client of it; failures end the command."""
-    from apsvm.dask.actors import ClusterError, cluster_of
+    from apsvm.dask.actors import cluster_of
+    from apsvm.dask.crew import ClusterError
 
-    try:
-        with cluster_of(scheduler) as client:
+    with ExitStack() as stack:
+        try:
+            client = stack.enter_context(cluster_of(scheduler))
+        except ClusterError as error:
+            raise Failure(NO_INPUT, str(error)) from None
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        try:
             yield client
-    except ClusterError as error:
-        raise Failure(NO_INPUT, str(error)) from None
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        except BrokenPipeError:
+            raise
+        except ClusterError as error:
+            raise Failure(NO_INPUT, str(error)) from None
+        except OSError as error:
+            raise Failure(NO_INPUT, f"cannot read {error.filename}: {error.strerror or error}") from None
 
 
 def parts_named(pattern: str) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from apsvm.dask.crew import Answer, Call, Crew, Programme, ShardLostError
+from apsvm.dask.crew import Answer, Call, ClusterError, Crew, Programme, ShardLostError
 from apsvm.dask.shard import Shard
 from apsvm.dask.sources import ArrayPart, Source
 
@@ -62,7 +62,10 @@ class ActorCrew(Crew):
         self._actors: list[Any] = [None] * n
         self._futures: list[Future | None] = [None] * n  # as long as somebody has these, the actors live
         self._addresses = [""] * n
-        self._make(dict(zip(range(n), list(workers), strict=False)))
+        try:
+            self._make(dict(zip(range(n), list(workers), strict=False)))
+        except ShardLostError:
+            self.recover()
 
     def __len__(self) -> int:
         return len(self._actors)
@@ -80,7 +83,10 @@ class ActorCrew(Crew):
 
     def _workers(self) -> dict[str, int]:
         """Addresses of the workers there are, and the threads of each; waits for one."""
-        self._client.wait_for_workers(1, timeout=MOST_WAITING)
+        try:
+            self._client.wait_for_workers(1, timeout=MOST_WAITING)
+        except TimeoutError:
+            raise ClusterError(f"no worker of the cluster was there for {MOST_WAITING:g} seconds") from None
         threads: dict[str, int] = self._client.nthreads()
         return dict(sorted(threads.items()))
 
@@ -197,10 +203,6 @@ def _cut(parts: list[Any], weights: list[float], n: int) -> Iterator[list[Any]]:
             end += 1
         yield parts[begin:end]
         begin, before = end, weight
-
-
-class ClusterError(OSError):
-    """There is no such cluster, or no workers in it."""
 
 
 @contextmanager

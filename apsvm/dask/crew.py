@@ -24,8 +24,8 @@ class ShardLostError(RuntimeError):
     """A worker has gone, and what its shard held with it; ``Crew.recover`` brings the shard back, without vectors."""
 
 
-class SlowRecoveryError(RuntimeError):
-    """Shards were lost again and again, without a round between."""
+class ClusterError(OSError):
+    """There is no such cluster, it has no workers, or they are lost again and again."""
 
 
 @dataclass(slots=True)
@@ -133,6 +133,14 @@ class Crew(ABC):
         self._recoveries = 0
         return [answer.result for answer in answers]
 
+    def ask_surely(self, method: str, *common: Any) -> list[Any]:
+        """``ask``, for what needs no score vectors: again, where a shard was lost."""
+        while True:
+            try:
+                return self.ask(method, *common)
+            except ShardLostError:
+                self.recover()
+
     def set_up(self, method: str, *common: Any, each: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
         """``ask``, for what changes a shard for good: one that is brought back is put through it again."""
         while True:
@@ -149,12 +157,12 @@ class Crew(ABC):
 
         Raises
         ------
-        SlowRecoveryError : it goes on and on; ValueError, OSError : a part cannot be read any more
+        ClusterError : it goes on and on; ValueError, OSError : a part cannot be read any more
         """
         while True:
             self._recoveries += 1
             if self._recoveries > self.MOST_RECOVERIES:
-                raise SlowRecoveryError(
+                raise ClusterError(
                     f"workers were lost {self._recoveries} times without a round of work between: the cluster is not up"
                 )
             try:

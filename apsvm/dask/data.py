@@ -84,7 +84,7 @@ class ShardedData:
         return data
 
     def _require_whole_queries(self) -> None:
-        of_shards = self.crew.ask("queries")
+        of_shards = self.crew.ask_surely("queries")
         ids, counts = np.unique(np.concatenate(of_shards), return_counts=True)
         if not (counts > 1).any():
             return
@@ -127,7 +127,7 @@ class ShardedData:
 
     def several_queries(self) -> bool:
         """Whether rows are in more than one query."""
-        return bool(sum(of_shard.size for of_shard in self.crew.ask("queries_joined")) > 1)
+        return bool(sum(of_shard.size for of_shard in self.crew.ask_surely("queries_joined")) > 1)
 
     def understand(self, takes: Takes, options: LabelOptions) -> Target:
         """What the labels mean, here and in the shards; the target is of one row for each label.
@@ -151,10 +151,10 @@ class ShardedData:
         if name == "l2":
             scaling = UNIT_ROWS
         elif name == "maxabs":
-            largest = np.max(self.crew.ask("largest"), axis=0)
+            largest = np.max(self.crew.ask_surely("largest"), axis=0)
             scaling = Scaling(name, np.where(largest > 0.0, largest, 1.0))
         elif name == "standard":
-            self.crew.ask("scale_rows")
+            self.crew.ask_surely("scale_rows")
             mean, variance = self.moments()
             usable = np.isfinite(variance) & (variance > 0.0)
             scaling = Scaling(name, np.where(usable, np.sqrt(np.where(usable, variance, 1.0)), 1.0), mean)
@@ -165,7 +165,7 @@ class ShardedData:
 
     def moments(self, *, within_queries: bool = False) -> Moments:
         """Of the features as w sees them."""
-        sizes, moments = zip(*self.crew.ask("moments", within_queries), strict=True)
+        sizes, moments = zip(*self.crew.ask_surely("moments", within_queries), strict=True)
         return pooled_moments(np.array(sizes), list(moments), within_queries=within_queries)
 
     def take_list(self) -> None:

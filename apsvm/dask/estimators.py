@@ -24,6 +24,7 @@ from apsvm.dask.collections import (
 from apsvm.dask.data import ShardedData
 from apsvm.dask.evaluation import evaluate_on_shards, order_statistic, scored
 from apsvm.dask.fitting import ShardedFit
+from apsvm.dask.recovery import repeated
 from apsvm.data.labels import LabelOptions, Target, again, of_numbers, of_two
 from apsvm.estimators.base import LinearEstimator
 from apsvm.estimators.following import WeakRankerWarning, logger, tell, training
@@ -255,8 +256,12 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         if not self.fit_intercept:
             return 0.0
         data.crew.set_up("scale_rows")
-        scores = scored(data, model)
-        lower, upper = (order_statistic(data, scores, data.n_neg - 1 + at) for at in range(2))
+
+        def around_the_break() -> tuple[float, float]:
+            scores = scored(data, model)
+            return order_statistic(data, scores, data.n_neg - 1), order_statistic(data, scores, data.n_neg)
+
+        lower, upper = repeated(data.vectors, around_the_break)
         return -(lower + (upper - lower) / 2.0)
 
     def _of_decision(self) -> float:

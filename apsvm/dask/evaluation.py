@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.dask.long_list import negatives_from
+from apsvm.dask.recovery import repeated
 from apsvm.dask.shard_list import Survey
 from apsvm.dask.sharded_risk import NOT_FINITE
 from apsvm.metrics.base import Metric, MetricError
@@ -151,7 +152,7 @@ def evaluate_on_shards(
         for name, metric in metrics.items()
         if name not in refused
     }
-    table = table_of(data, scored(data, model))
+    table = repeated(data.vectors, lambda: table_of(data, scored(data, model)))
     return summarise(counted, table, None, "block", leave_out_undefined=leave_out_undefined)
 
 
@@ -180,7 +181,7 @@ def _by_query(
     data: ShardedData, model: Ranker, target: Target, metrics: dict[str, Metric], *, all_queries: bool, leave_out: bool
 ) -> Evaluation:
     lowest = target.lowest_relevant
-    answers = data.crew.ask("evaluate", model, metrics, lowest, all_queries)
+    answers = data.crew.ask_surely("evaluate", model, metrics, lowest, all_queries)
     ids = np.concatenate([answer[0] for answer in answers])
     order = np.argsort(ids)
     in_group = {

@@ -138,7 +138,10 @@ class ShardRows:
         return np.unique(self._joined([part.groups for part in self._parts if part.groups is not None], np.int64))
 
     def join_parts(self, width: int) -> None:
-        """One matrix of all parts, ``width`` columns wide; the parts are let go."""
+        """One matrix of all parts, ``width`` columns wide; the parts are let go. A second time, after another shard was
+        lost, there is nothing to do."""
+        if not self._parts:
+            return
         matrices = [widened(part.X, width, part.source) for part in self._parts]
         self._X = stacked(matrices, width)
         self._labels = self._joined([part.relevance for part in self._parts])

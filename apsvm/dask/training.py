@@ -4,7 +4,7 @@ on the driver (``trainers.structured_svm``); rows, scores and oracle are on the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -222,10 +222,7 @@ def values_of_C(data: ShardedData, loss: Loss, settings: StructuredSettings) -> 
 def tells_apart(data: ShardedData, w: NDArray[np.float64]) -> bool:
     """Whether two training rows have different scores."""
 
-    def ends() -> Sequence[tuple[float, float]]:
-        return data.crew.ask("extremes", w)
-
-    lows, highs = zip(*repeated(data.vectors, ends), strict=True)
+    lows, highs = zip(*data.crew.ask_surely("extremes", w), strict=True)
     return bool(max(highs) > min(lows))
 
 
