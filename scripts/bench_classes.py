@@ -97,7 +97,9 @@ def cross_validation(way: str) -> Case:
     data, metrics = dataset_of(X, labels), {"AP": parse_metric("AP")}
 
     def search() -> SettingsSearch:
-        grid = Grid.of(lambda one: StructuredSVMTrainer("ap", one), StructuredSettings(bound="hinge"), {"C": PATH})
+        grid = Grid.of(
+            lambda one: StructuredSVMTrainer("ap", one), StructuredSettings(), {"C": PATH, "bound": ("hinge",)}
+        )
         options = LabelOptions(positive_label=1.0)
         return SettingsSearch(data, [grid], metrics, labels=options, features=FeatureOptions(bias=1.0))
 
