@@ -2,6 +2,7 @@
 tight bound against the hinge, and paths of C, also against scikit-learn's.
 
     python scripts/bench_training.py DATA [DATA …] [--made]
+    python scripts/bench_training.py DATA [DATA …] --paths
     python scripts/bench_training.py DATA [DATA …] [--noisy] --against PYTHON [--losses ap,ndcg] [--C 1,1e6]
 
 DATA are svmlight files with labels +1 and -1 (or 0), or FILE@LABEL: that label against all others. ``--made`` adds a
@@ -20,33 +21,34 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from apsvm import read_svmlight
-from apsvm.benchmarks import Named, bound_table, iteration_table, path_table, train_table
-from apsvm.data.features.scaling import learn_scaling
+from apsvm.benchmarks import PATH, Named, bound_table, iteration_table, path_table, train_table
 from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.structured_svm import train_path
+from apsvm.types import Matrix
 
 NOISY = "noisy 50,000 x 300"
 LOSSES = "ap,ndcg,auc,zero-one"
 VALUES_OF_C = "1,1e2,1e4,1e5,1e6,1e7"
 #: Each case is trained this often at least, and again until that many seconds are spent on it.
 TURNS, SECONDS = 2, 0.5
-#: A path of C for ours, and the rivals' C of about the same range of fits.
-PATH = tuple(np.geomspace(0.1, 1e6, 8))
-RIVAL_PATH = tuple(np.geomspace(1e-4, 1e3, 8))
+#: The rivals' values of C.
+RIVAL_PATH = tuple(10.0**power for power in range(-4, 4))
 
 
 def made(rng: np.random.Generator, w: np.ndarray, n: int = 200_000) -> tuple[np.ndarray, np.ndarray]:
@@ -159,8 +161,8 @@ def processor_seconds(call: Callable[[], None]) -> float:
 
 
 def rival_path_table(sets: Sequence[Named]) -> Iterator[str]:
-    """Lines of a table: eight values of C in one go, against scikit-learn's classifiers fitted eight times; features
-    are standardised; processor time."""
+    """Lines of a table: eight values of C in one go, against scikit-learn's classifiers with eight values of theirs, as
+    they come; features scaled to unit variance; processor time."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
@@ -170,26 +172,21 @@ def rival_path_table(sets: Sequence[Named]) -> Iterator[str]:
     yield f"  {'data':<28} {'ours':>8} {'LinearSVC':>10} {'LogisticRegression':>19} {'ratio':>6}"
     ratios: list[float] = []
     for name, X, relevant in sets:
-        scaling = learn_scaling("standard", X)
-        data = TrainingSet(Rows(X, scaling=scaling), of_relevance(relevant))
-        dense = np.asarray(X.todense() if hasattr(X, "todense") else X)
-        spread = dense.std(axis=0)
-        standard = (dense - dense.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+        scaled = StandardScaler(with_mean=False).fit_transform(X)
+        data = TrainingSet(Rows(scaled), of_relevance(relevant))
 
         def ours(data: TrainingSet = data) -> None:
             for _ in train_path(data, make_loss("ap"), StructuredSettings(), PATH, Watch()):
                 pass
 
-        def fits(
-            model: LinearSVC | LogisticRegression, standard: np.ndarray = standard, relevant: np.ndarray = relevant
-        ) -> None:
+        def theirs(model: LinearSVC | LogisticRegression, X: Matrix = scaled, relevant: np.ndarray = relevant) -> None:
             for C in RIVAL_PATH:
-                model.set_params(C=C).fit(standard, relevant)
+                model.set_params(C=C).fit(X, relevant)
 
+        calls = (ours, partial(theirs, LinearSVC()), partial(theirs, LogisticRegression()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            calls = (ours, lambda: fits(LinearSVC()), lambda: fits(LogisticRegression(warm_start=True, max_iter=1000)))
-            taken = np.min([[processor_seconds(call) for call in calls] for _ in range(2)], axis=0)
+            taken = np.min([[processor_seconds(call) for call in calls] for _ in range(TURNS)], axis=0)
         ratios.append(taken[0] / min(taken[1:]))
         yield f"  {name:<28} {taken[0]:>8.3f} {taken[1]:>10.3f} {taken[2]:>19.3f} {ratios[-1]:>6.2f}"
     yield f"  ours / the faster: geometric mean {np.exp(np.mean(np.log(ratios))):.2f}, largest {max(ratios):.2f}"

@@ -30,11 +30,11 @@ BAND = 0.15
 #: Of the gap asked for, what one QP may leave.
 QP_SHARE = 1e-3
 #: Iterations from one decision on λ to the next, and to the first one.
-BLOCK, FIRST_BLOCK = 4, 8
+BLOCK, FIRST_BLOCK = 4, 12
 #: A fall of log(gap) in an iteration that leaves nothing to look for.
 FAST = 0.2
 #: Blocks from one trial of another λ to the next.
-PATIENCE = 3
+PATIENCE = 4
 
 
 class Heights:

@@ -78,6 +78,17 @@ def test_no_step_without_a_gap(rng):
         assert Levels().step(working_set, np.zeros(6), primal, 1.0, 1e-3) is None
 
 
+def test_steps_stay_finite_where_no_level_is_ever_reached(rng):
+    """A dual bound that is far too high, or a primal one, for hundreds of steps."""
+    working_set, steps = random_working_set(rng), Levels()
+    for primal, dual in ((1e9, 1e8), (-1e8, -1e9)):
+        for _ in range(300):
+            point = steps.step(working_set, np.ones(6), primal, dual, 1e-3)
+            assert point is None or np.isfinite(point).all()
+    assert np.isfinite(np.asarray(steps.state()["ratios"])).all()
+    assert (np.asarray(steps.state()["ratios"]) > 0.0).all()
+
+
 def choices(rate_of, n):
     """What is chosen in n iterations, in each of which log(gap) falls by the rate of the choice."""
     heights, gap, result = Heights(), 1.0, []

@@ -89,6 +89,20 @@ def test_warm_starts_along_a_growing_problem(rng):
         alpha = solution.alpha
 
 
+@pytest.mark.parametrize("huge", [1e4, 1e8])
+def test_one_huge_plane_does_not_spoil_the_others(huge, rng):
+    """What counts as rounding is measured by the planes that have an α, not by all there are."""
+    for _ in range(10):
+        planes = rng.normal(size=(15, 20))
+        planes[3] *= huge
+        offsets = rng.random(15)
+        offsets[3] = -30.0 * huge
+        problem = Problem(planes @ planes.T, offsets, np.ones(15, dtype=bool), 10.0)
+        solution = ActiveSet().solve(problem, np.zeros(15), 1e-9)
+        assert solution.alpha[3] == 0.0
+        assert solution.gap <= 1e-9
+
+
 def test_the_factor_that_is_kept_gives_what_a_fresh_one_gives(rng):
     """Planes come and go, some of them near copies of others; C and the offsets change as well."""
     planes, offsets = rng.normal(size=(200, 15)), rng.random(200)

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kMostProblems = 4;   // for one step
 constexpr double kFactor = 4.0;    // of θ/(1 − θ), until the level lies between two
+constexpr double kMostRatio = 1e12;  // beyond, and below its inverse, θ is 1 or 0 to rounding
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The last step's α, for the planes there are now.
@@ -46,8 +47,8 @@ double model(const Level &level, double theta, const std::vector<double> &offset
 }
 
 double between(double lowest, double highest) {
-    if (lowest == 0.0) return highest / kFactor;
-    return highest == kInfinity ? kFactor * lowest : std::sqrt(lowest * highest);
+    if (lowest == 0.0) return std::max(highest / kFactor, 1.0 / kMostRatio);
+    return highest == kInfinity ? std::min(kFactor * lowest, kMostRatio) : std::sqrt(lowest * highest);
 }
 
 }  // namespace

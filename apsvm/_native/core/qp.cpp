@@ -12,6 +12,7 @@ namespace apsvm {
 namespace {
 
 constexpr double kNoCurvature = 1e-13;  // relative to the planes' squared norms: below, curvature is rounding
+constexpr double kNoPivot = 1e-15;      // the same for a plane that has an α already
 constexpr int kRefinements = 4;         // Newton steps on one S before what is left of r is taken for rounding
 constexpr double kProgress = 1e-2;      // what a Newton step leaves of r, if the factor is accurate
 constexpr double kOtherScale = 16.0;    // σ may be this many times off the planes' squared norms
@@ -60,13 +61,11 @@ public:
             soft_[t] = problem.soft[t];
             capped_ |= problem.soft[t];
             if (problem.soft[t]) used += alpha_[t];
-            largest_ = std::max(largest_, gram(t, t));
         }
         offsets_.push_back(0.0);
         soft_[n_] = capped_;
         alpha_.push_back(capped_ ? std::max(C - used, 0.0) : 0.0);
         for (const double value : alpha_) size += value;
-        noise_ = kNoCurvature * largest_;
         // What a unit of α outside the optimum may gain before the gap shows it.
         entry_ = 0.1 * tolerance / std::max(C, size);
     }
@@ -100,13 +99,35 @@ private:
         return gram(i, j) + (soft_[i] && soft_[j] ? kept_.sigma : 0.0);
     }
 
+    // What σ should be like: the median of the squared norms of the planes that have an α, or of all of them.
+    double typical_square() const {
+        Vector squares;
+        for (const bool all : {false, true}) {
+            for (std::size_t t = 0; t < n_; ++t)
+                if (soft_[t] && gram(t, t) > 0.0 && (all || alpha_[t] > 0.0)) squares.push_back(gram(t, t));
+            if (!squares.empty()) break;
+        }
+        if (squares.empty()) return 1.0;
+        const auto middle = squares.begin() + static_cast<std::ptrdiff_t>(squares.size() / 2);
+        std::nth_element(squares.begin(), middle, squares.end());
+        return *middle;
+    }
+
+    // Of the planes of S and t.
+    double largest_square(std::size_t t) const {
+        double largest = gram(t, t);
+        for (const std::size_t other : support_) largest = std::max(largest, gram(other, other));
+        return largest;
+    }
+
     // Takes over what was kept of the planes that have an α now, and factors the others in.
     void adopt() {
         find_kept();
-        if (!(kept_.sigma * kOtherScale > largest_ && kept_.sigma < kOtherScale * largest_)) {
+        const double scale = typical_square();
+        if (!(kept_.sigma * kOtherScale > scale && kept_.sigma < kOtherScale * scale)) {
             support_.clear();
             factor_.clear();
-            kept_.sigma = largest_ > 0.0 ? largest_ : 1.0;
+            kept_.sigma = scale;
         }
         unit_.resize(support_.size());
         for (std::size_t i = 0; i < support_.size(); ++i) unit_[i] = soft_[support_[i]];
@@ -149,6 +170,7 @@ private:
         support_.clear();
         unit_.clear();
         factor_.clear();
+        kept_.sigma = typical_square();
         for (const std::size_t t : members) supported_[t] = false;
         for (const std::size_t t : members)
             if (alpha_[t] > 0.0) enter(t, -1.0);
@@ -228,13 +250,14 @@ private:
     // (sign 1) or down (−1), until one of them leaves, or t itself is at zero. False if it could go on for ever, at the
     // limits of rounding; t then stays outside.
     bool enter(std::size_t t, double sign) {
+        const double least = sign > 0.0 ? kNoCurvature * largest_square(t) : kNoPivot * shifted(t, t);
         while (true) {
             Vector above(support_.size());
             for (std::size_t i = 0; i < support_.size(); ++i) above[i] = shifted(support_[i], t);
             factor_.solve_forward(above.data());
             const double rest = shifted(t, t) - dot(above, above);
             const double lacking = (soft_[t] ? 1.0 : 0.0) - dot(unit_, above), squares = dot(unit_, unit_);
-            if (rest > 0.0 && rest + (squares > 0.0 ? lacking * lacking / squares : 0.0) > noise_) {
+            if (rest > 0.0 && rest + (squares > 0.0 ? lacking * lacking / squares : 0.0) > least) {
                 factor_.append(above, rest);
                 unit_.push_back(lacking / std::sqrt(rest));
                 support_.push_back(t);
@@ -312,7 +335,7 @@ private:
     Vector unit_;                       // U⁻ᵀe
     Vector gradient_;
     bool capped_ = false;
-    double largest_ = 0.0, noise_ = 0.0, entry_ = 0.0;
+    double entry_ = 0.0;
 };
 
 }  // namespace
