@@ -112,12 +112,14 @@ def read_rows(
     unlabelled: bool = False,
     multilabel: bool = False,
     any_base: bool = False,
+    dense: bool = False,
 ) -> Dataset:
     """``read_data`` as the options say; failures end the command.
 
     zero_based, n_features : of the model that the rows are for
     multilabel : whether or not the user said so
     any_base : whatever features count from, where they are not looked at
+    dense : text whose rows have all columns as a dense array
     """
     import numpy as np
 
@@ -144,7 +146,7 @@ def read_rows(
             unlabelled=unlabelled,
             bags=bags,
             bag_label="own" if read.ignores_bags else read.bag_label,
-            dense=True,
+            dense=dense,
         )
     return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 
