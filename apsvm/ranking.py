@@ -16,10 +16,29 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 
+#: A difference of scores from which a sum of two may overflow.
+_FARTHEST = 8e307
+
 
 def descending_order(scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """The positions of ``scores`` (n,) float64 from the highest to the lowest, equal ones by position: (n,) int64."""
     return _kernels.descending_order(scores)
+
+
+def check_scores(scores: NDArray[np.float64]) -> None:
+    """Raises FloatingPointError where ``scores`` (n,) float64 are not finite, or too far apart for the sums of their
+    differences to be. NaN has no place in an order: the sorting kernels rely on this."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(scores @ scores):  # then none is beyond 1e155
+            return
+    if not np.isfinite(scores).all():
+        raise FloatingPointError("scores are not finite: the feature values (or bias) are too large, scale them down")
+    low, high = float(scores.min()), float(scores.max())
+    if high * 0.5 - low * 0.5 > _FARTHEST * 0.5:
+        raise FloatingPointError(
+            f"scores from {low:g} to {high:g} are too far apart for float64: the feature values (or bias) are too "
+            "large, scale them down"
+        )
 
 
 def ranks(weights_neg: NDArray[np.float64], n_pos: int) -> NDArray[np.int32]:

@@ -133,3 +133,17 @@ def test_threads_change_nothing(sizes, graded, rng):
     for at in range(2, len(found)):
         assert found[at][0] == found[at - 2][0]
         np.testing.assert_array_equal(found[at][1], found[at - 2][1])
+
+
+def test_scores_too_far_apart_are_refused():
+    """Differences of finite scores may overflow: then oracles would disagree, or give NaN."""
+    loss = make_loss("ap")
+    X = np.array([[1e308], [-1e308], [0.0], [1e307]])
+    relevant = np.array([False, True, False, True])
+    for name in ("bucket", "qs", "greedy"):
+        risk = make_risk(Rows(X), relevant, loss, make_oracle(name, loss))
+        with pytest.raises(FloatingPointError, match=r"scores from -1e.308 to 1e.308 are too far apart"):
+            risk(np.ones(1))
+        with pytest.raises(FloatingPointError, match="not finite"):
+            risk(np.full(1, 10.0))
+        assert np.isfinite(risk(np.full(1, 0.1)).value)

@@ -118,12 +118,14 @@ def read_rows(
     multilabel: bool = False,
     any_base: bool = False,
     model: ForModel | None = None,
+    dense: bool = False,
 ) -> Dataset:
     """``read_data`` as the options say; failures end the command. What there is to say of a table is said.
 
     zero_based, n_features, model : of the model that the rows are for
     multilabel : whether or not the user said so
     any_base : whatever features count from, where they are not looked at
+    dense : text whose rows have all columns as a dense array
     """
     import numpy as np
 
@@ -151,7 +153,7 @@ def read_rows(
             bag_label="own" if read.ignores_bags else read.bag_label,
             table=read.table,
             model=model,
-            dense=True,
+            dense=dense,
         )
     if dataset.table is not None and not click.get_current_context().params.get("quiet"):
         for remark in dataset.table.remarks:

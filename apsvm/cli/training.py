@@ -194,7 +194,7 @@ def check_output(output: str, **inputs: str | None) -> None:
 def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, multilabel: bool = False) -> Dataset:
     """The rows to train on, stored as passes over them go fastest, and in no other way besides."""
 
-    dataset = read_rows(path, read, unlabelled=unlabelled, multilabel=multilabel)
+    dataset = read_rows(path, read, unlabelled=unlabelled, multilabel=multilabel, dense=True)
     # w and each cutting plane are dense: a stray index of a billion would take the machine down instead of the run.
     needed = 8 * dataset.X.shape[1] * 8
     if needed > memory():

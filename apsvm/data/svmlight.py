@@ -130,7 +130,7 @@ def read_svmlight(
 
 
 #: Bytes of text, or of what it was compressed from, that become a block of rows.
-BYTES_OF_ROWS = 1 << 26
+BYTES_OF_ROWS = 1 << 24
 
 
 class TextBlocks:

@@ -26,7 +26,8 @@ class ZeroOneOracle(Oracle[ZeroOneLoss]):
     why_not = "it looks at each row on its own, and this loss does not"
 
     def bind(self, loss: ZeroOneLoss, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
-        return _bound(np.ones(n_pos), np.ones(n_neg))
+        share = 1.0 / (n_pos + n_neg)
+        return _bound(share, share)
 
     def bind_queries(self, loss: ZeroOneLoss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
         tasks, costs = queries.tasks, queries.costs
@@ -34,15 +35,13 @@ class ZeroOneOracle(Oracle[ZeroOneLoss]):
             return super().bind_queries(loss, queries, threads=threads)
         oracles = []
         for first, n_pos, n_neg in zip(*(array.tolist() for array in tasks[:3]), strict=True):
-            of_query = costs[first : first + n_pos + n_neg]
-            oracles.append(_bound(of_query[:n_pos], of_query[n_pos:]))
+            shares = costs[first : first + n_pos + n_neg] / (n_pos + n_neg)
+            oracles.append(_bound(shares[:n_pos], shares[n_pos:]))
         return one_after_another(tasks, oracles)
 
 
-def _bound(costs_pos: NDArray[np.float64], costs_neg: NDArray[np.float64]) -> BoundOracle:
-    """For the costs of the positives and of the negatives."""
-    n = costs_pos.size + costs_neg.size
-    share_pos, share_neg = costs_pos / n, costs_neg / n
+def _bound(share_pos: float | NDArray[np.float64], share_neg: float | NDArray[np.float64]) -> BoundOracle:
+    """For the shares that the positives and the negatives have in the loss, each its own or all the same."""
 
     def most_violated(
         scores_pos: NDArray[np.float64],
@@ -52,7 +51,8 @@ def _bound(costs_pos: NDArray[np.float64], costs_neg: NDArray[np.float64]) -> Bo
         /,
     ) -> Violation:
         missed_pos, missed_neg = scores_pos < 1.0, scores_neg > -1.0
-        np.multiply(-share_pos, missed_pos, out=weights_pos)
+        np.multiply(share_pos, missed_pos, out=weights_pos)
+        np.negative(weights_pos, out=weights_pos)
         np.multiply(share_neg, missed_neg, out=weights_neg)
         lost = float(weights_neg.sum() - weights_pos.sum())
         value = lost + float(weights_pos @ scores_pos) + float(weights_neg @ scores_neg)

@@ -133,12 +133,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
         """The risk at ``scores``, and its offset Δ; ``slopes`` becomes the row weights c."""
-        # NaN has no place in an order: the sorting kernels rely on this. (A finite sum has only finite terms; a sum
-        # that is not may still have.)
-        if not (np.isfinite(scores.sum()) or np.isfinite(scores).all()):
-            raise FloatingPointError(
-                "scores are not finite: the feature values (or bias) are too large, scale them down"
-            )
+        ranking.check_scores(scores)
         spans = Spans()
         with spans.time("oracle"):
             value, loss, ranks_evaluated, violating = self._most_violated(scores, slopes)

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from apsvm.data import DataError, Dataset
+from apsvm.data import dataset as module
 
 
 def dataset(labels: list[float]) -> Dataset:
@@ -94,3 +95,14 @@ def test_relevant_from_includes_the_grade(labels: list[float], grade: float, exp
 def test_relevant_from_where_all_are_alike(labels: list[float], grade: float, message: str) -> None:
     with pytest.raises(DataError, match=message):
         dataset(labels).positives(None, grade)
+
+
+@pytest.mark.parametrize(
+    "values", [[], [1.0], [1.0, -1.0] * 3, [0.5, -2.0, 0.5], list(range(40)), [np.nan, 1.0, np.nan]]
+)
+def test_distinct_values(values, monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK", 4)
+    array = np.array(values, dtype=np.float64)
+    np.testing.assert_array_equal(module.distinct(array), np.unique(array))
+    of = np.arange(array.size) % 3 > 0
+    np.testing.assert_array_equal(module.distinct(array, of), np.unique(array[of]))

@@ -136,3 +136,50 @@ def test_rows_in_memory(make, rng):
     for scaling in ("maxabs", "standard", "l2"):
         with pytest.raises(ValueError, match=f"scaled rows .{scaling}."):
             Rows(make(X), scaling=learn_scaling(scaling, make(X))).in_memory()
+
+
+@pytest.mark.parametrize("form", ["dense", "csr", "csr int64"])
+def test_rows_in_a_few_ascending_runs(form, large):
+    """They are gone through in the order of the matrix: the same scores, to the last bit, and the same sums."""
+    X, _, w, _ = large
+    n = X.shape[0]
+    rng = np.random.default_rng(1)
+    c = rng.normal(size=n)
+    for n_runs in (1, 2, 5, 40):  # so many that they are taken as they come
+        run_of = rng.integers(n_runs, size=n) if n_runs > 1 else np.zeros(n, dtype=int)
+        which = np.argsort(run_of, kind="stable")
+        alone = None
+        for threads in (1, 2, 5):
+            rows = Rows(forms(X)[form], threads=threads).select(which)
+            found = rows.scores(w[:600]), rows.combine(c)
+            each = np.concatenate([Rows(forms(X)[form]).select(which[[i]]).scores(w[:600]) for i in (0, 7, n - 1)])
+            np.testing.assert_array_equal(found[0][[0, 7, n - 1]], each)
+            np.testing.assert_allclose(found[0], X[which] @ w[:600], rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(found[1], X[which].T @ c, rtol=1e-9, atol=1e-7)
+            alone = alone or found
+            np.testing.assert_array_equal(found[0], alone[0])
+            np.testing.assert_array_equal(found[1], alone[1])
+
+
+def test_all_rows_are_those_that_are_listed(large):
+    X, _, w, _ = large
+    c = np.random.default_rng(2).normal(size=X.shape[0])
+    for threads in (1, 3):
+        every = Rows(X, threads=threads)
+        for dtype in (np.int32, np.int64):
+            listed = Rows(X, threads=threads, selection=np.arange(X.shape[0], dtype=dtype))
+            np.testing.assert_array_equal(every.scores(w[:600]), listed.scores(w[:600]))
+            np.testing.assert_array_equal(every.combine(c), listed.combine(c))
+        np.testing.assert_array_equal(every.select(np.array([5, 3])).scores(w[:600]), every.scores(w[:600])[[5, 3]])
+        np.testing.assert_array_equal(every.moments().mean, listed.moments().mean)
+
+
+@pytest.mark.parametrize("d", [*range(1, 18), 31, 100])
+def test_every_width(d, rng):
+    """The kernels take columns eight, four and one at a time, and several rows at once."""
+    X = rng.integers(-9, 9, size=(23, d)).astype(np.float32)
+    w, c = rng.integers(-9, 9, size=d).astype(float), rng.integers(-3, 3, size=23).astype(float)
+    for dtype in (np.float32, np.float64):
+        rows = Rows(X.astype(dtype))
+        np.testing.assert_array_equal(rows.scores(w), X.astype(float) @ w)
+        np.testing.assert_array_equal(rows.combine(c), X.astype(float).T @ c)

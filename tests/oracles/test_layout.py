@@ -148,3 +148,30 @@ def test_a_refusal_names_those_that_serve():
         LossError, match=r"cannot serve loss 'f1': it serves losses of two arrays.*; choose auto or lab"
     ):
         make_oracle("qs", make_loss("f1"))
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_queries_in_one_run_each_and_scattered(together, rng):
+    """Queries whose rows stand together take a shorter way to the same layout."""
+    for _ in range(20):
+        sizes = rng.integers(1, 7, size=12)
+        groups = np.repeat(rng.permutation(100)[:12], sizes).astype(np.int64)
+        if not together:
+            groups = rng.permutation(groups)
+        relevant = rng.random(groups.size) < 0.4
+        relevant[:2], groups[:2] = (True, False), groups[0]
+        if together and np.unique(groups).size < 12 - 1:
+            continue
+        layout = lay_out(make_loss("ap"), relevant, groups=groups)
+        names = list(dict.fromkeys(groups.tolist()))
+        members, n_pos = [], []
+        for name in names:
+            positives = np.flatnonzero((groups == name) & relevant)
+            negatives = np.flatnonzero((groups == name) & ~relevant)
+            if positives.size and negatives.size:
+                members += [*positives, *negatives]
+                n_pos.append(positives.size)
+        np.testing.assert_array_equal(layout.members, members)
+        np.testing.assert_array_equal(layout.queries.n_pos, n_pos)
+        assert layout.queries.n_pos.sum() + layout.queries.n_neg.sum() == len(members)
+        assert layout.members.dtype == np.int32

@@ -27,6 +27,13 @@ bool all_equal(const double *scores, std::size_t n) {
     return std::all_of(scores, scores + n, [&](double score) { return score == scores[0]; });
 }
 
+// How many scores are not below the threshold.
+APSVM_CLONES std::size_t count_from(const double *scores, std::size_t n, double threshold) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < n; ++i) count += scores[i] >= threshold;
+    return count;
+}
+
 // Negatives [begin, end) that all have this score (at w = 0, say) stand in the order of their indices.
 std::int64_t rank_equals(const Problem &problem, const Sink &sink, double score, std::size_t begin, std::size_t end,
                          std::int32_t low, std::int32_t high) {
@@ -90,9 +97,10 @@ bool Bucket::rank_survivors(const Problem &problem, const Sink &sink, const doub
     const auto size = static_cast<double>(sample_.size());
     const double guess = 1.1 * share * size + 3.0 * std::sqrt(1.1 * share * size) + 3.0;
     const double threshold = sample_quantile(sample_, sample_.size() - static_cast<std::size_t>(guess));
-    if (survivors_.size() < n_neg_) {
-        survivors_.resize(n_neg_);
-        survivor_scores_.resize(n_neg_);
+    const std::size_t n_survivors = count_from(scores, n_neg_, threshold);
+    if (survivors_.size() <= n_survivors) {  // one more: the loop writes each before it knows whether it survives
+        survivors_.resize(n_survivors + 1);
+        survivor_scores_.resize(n_survivors + 1);
     }
     std::size_t kept = 0;
     for (std::size_t i = 0; i < n_neg_; ++i) {
