@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import click
 
-from apsvm.cli.reading import how_to_read_anew, read_rows
+from apsvm.cli.reading import features_wanted, how_to_read_anew, read_any_model, read_rows
 from apsvm.cli.shared import reading, refuse_same_file, say, writing
 from apsvm.data.read_options import ReadOptions
 
@@ -21,6 +22,9 @@ from apsvm.data.read_options import ReadOptions
     "--threads", type=click.IntRange(0, 1024), default=0, show_default=True,
     help="Threads for the parsing; 0: as many as there are cores. The result does not depend on it.",
 )  # fmt: skip
+@click.option(
+    "--model", metavar="MODEL", help="Make of the columns of a table what this model does, which is to be given them."
+)
 @click.option("--check", is_flag=True, help="Write nothing: DATA is such a folder; verify every byte of it.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @how_to_read_anew
@@ -31,11 +35,14 @@ def convert(
     threads: int,
     check: bool,
     quiet: bool,
+    model: str | None,
     read: ReadOptions,
 ) -> None:
     """Write DATA as the folder OUT, which may stand for DATA in every command and is not parsed but mapped into memory.
 
     A data folder that is already there is replaced in one step; anything else is refused.
+
+    The rows of a table (CSV, Parquet, Arrow) may be more than memory holds: they are kept beside OUT meanwhile.
     """
     from apsvm.data.folder import check_replaceable, open_folder, write_folder
 
@@ -49,10 +56,11 @@ def convert(
         return
     if out is None:
         raise click.UsageError("name the folder OUT to write, or give --check")
-    refuse_same_file(out, data=data)
+    refuse_same_file(out, data=data, model=model)
     with writing(out):
         check_replaceable(out)
-    dataset = read_rows(data, read)
+    wanted = None if model is None else features_wanted(read_any_model(model))
+    dataset = read_rows(data, read, model=wanted, scratch=os.path.dirname(os.path.abspath(out)))
     if dataset.ignores_bags:
         dataset = replace(dataset, bags=None)
     with writing(out):

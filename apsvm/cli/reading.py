@@ -118,16 +118,19 @@ def read_rows(
     multilabel: bool = False,
     any_base: bool = False,
     model: ForModel | None = None,
+    scratch: str | None = None,
 ) -> Dataset:
     """``read_data`` as the options say; failures end the command. What there is to say of a table is said.
 
     zero_based, n_features, model : of the model that the rows are for
     multilabel : whether or not the user said so
     any_base : whatever features count from, where they are not looked at
+    scratch : a folder that holds the rows of a table in the place of memory
     """
     import numpy as np
 
     from apsvm.data.reading import read_data
+    from apsvm.data.tables.scratch import Scratch
     from apsvm.machine import thread_count
 
     bags = None if read.ignores_bags else read.bags
@@ -152,6 +155,7 @@ def read_rows(
             bag_label="own" if read.ignores_bags else read.bag_label,
             table=read.table,
             model=model,
+            scratch=Scratch(scratch),
         )
     if dataset.table is not None and not click.get_current_context().params.get("quiet"):
         for remark in dataset.table.remarks:

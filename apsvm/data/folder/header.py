@@ -52,6 +52,13 @@ _LAYOUTS = {"csr": {"indptr.npy", "indices.npy", "values.npy"}, "dense": {"X.npy
 _FILES = {HEADER, *_ALWAYS, *_MAYBE, *_BAGS, *_SETS, *itertools.chain(*_LAYOUTS.values())}
 
 
+#: Version 5 is any of the others, of a table: with the number of bytes of its ``Columns`` as JSON, and bags or none.
+VERSION_OF_TABLES = 5
+TABLE = "columns.npy"
+_KEYS_OF_VERSION[VERSION_OF_TABLES] = ({**_KEYS, "columns": int}, {**_KEYS_OF_SETS, "columns": int})
+_FILES |= {TABLE}
+
+
 @dataclass(frozen=True, slots=True)
 class FolderHeader:
     """What a data folder says of itself.
@@ -67,6 +74,7 @@ class FolderHeader:
     fingerprint : str, sha256 of that file, hexadecimal
     label_sets : the counts k of the classes and m of the rows' labels; None if each row has one label
     members : file name → size in bytes and sha256
+    columns : of a table the number of bytes of ``TABLE``; else None
     """
 
     layout: str
@@ -79,6 +87,7 @@ class FolderHeader:
     fingerprint: str
     label_sets: tuple[int, int] | None
     members: Mapping[str, tuple[int, str]]
+    columns: int | None = None
 
     def arrays(self) -> dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]]:
         """Type and shape of every member."""
@@ -98,6 +107,8 @@ class FolderHeader:
             every["classes.npy"] = (double, (k,))
             every["label_indptr.npy"] = (np.dtype(np.int64), (n + 1,))
             every["label_indices.npy"] = (np.dtype(np.int32), (m,))
+        if self.columns is not None:
+            every[TABLE] = (np.dtype(np.uint8), (self.columns,))
         return {name: every[name] for name in self.members}
 
 
@@ -130,6 +141,7 @@ def read_header(folder: Path) -> FolderHeader:
         fingerprint=content["source"]["sha256"],
         label_sets=None if set_counts is None else (set_counts[0], set_counts[1]),
         members={name: (member["size"], member["sha256"]) for name, member in content["members"].items()},
+        columns=content.get("columns"),
     )
 
 
@@ -173,7 +185,7 @@ def _read_content(folder: Path) -> JsonDict:
     version = content.get("version")
     if type(version) is not int or version not in _KEYS_OF_VERSION:
         problem = f"found {version!r}: it was written by another apsvm"
-        raise _error(folder, f"expected version {VERSION} to {VERSION_OF_BAGS}, {problem}")
+        raise _error(folder, f"expected version {VERSION} to {VERSION_OF_TABLES}, {problem}")
     if _types(content) not in _KEYS_OF_VERSION[version]:
         keys = ", ".join(_KEYS_OF_VERSION[version][0])
         raise _error(folder, f"damaged: expected the keys {keys}, each of its type")
@@ -202,7 +214,8 @@ def _check_members(folder: Path, content: JsonObject) -> None:
     members = content["members"]
     needed = _ALWAYS | _LAYOUTS[content["layout"]] | (_SETS if "label_sets" in content else set())
     needed |= _BAGS if content["version"] == VERSION_OF_BAGS else set()
-    if not needed <= set(members) <= needed | _MAYBE:
+    needed |= {TABLE} if "columns" in content else set()
+    if not needed <= set(members) <= needed | _MAYBE | (_BAGS if "columns" in content else set()):
         found = ", ".join(sorted(members))
         raise _error(folder, f"damaged: expected the members {', '.join(sorted(needed))}, found {found}")
     if not all(isinstance(member, dict) and _types(member) == _MEMBER_KEYS for member in members.values()):
