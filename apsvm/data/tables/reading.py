@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from apsvm.data import bags
 from apsvm.data.dataset import DataError, Dataset, TableRows
@@ -85,10 +85,7 @@ def read_table(
         relevance, words, remark = labels_of(cells.column(parts.label), known, options.positive_label)
         remarks += [remark] if remark else []
         columns = columns and replace(columns, label_words=words)
-    groups = None if parts.qid is None else numbered(cells.column(parts.qid), "query")
-    bag_ids = None if parts.bag is None else numbered(cells.column(parts.bag), "bag")
-    costs = None if parts.cost is None else costs_of(cells.column(parts.cost))
-    keys = None if parts.id is None else keys_of(cells.column(parts.id))
+    groups, bag_ids, costs, keys = _without_features(cells, parts)
     learned = columns is None
     if columns is None:
         columns, more = learn(cells, parts, options)
@@ -110,6 +107,18 @@ def read_table(
     )
     where = bags.Places(places.source, lines)
     return bags.with_bags(dataset, bag_ids, where, bag_label)
+
+
+def _without_features(
+    cells: Cells, parts: Parts
+) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None, NDArray[np.float64] | None, NDArray[np.object_] | None]:
+    """The queries, bags, costs and names of the rows."""
+    return (
+        None if parts.qid is None else numbered(cells.column(parts.qid), "query"),
+        None if parts.bag is None else numbered(cells.column(parts.bag), "bag"),
+        None if parts.cost is None else costs_of(cells.column(parts.cost)),
+        None if parts.id is None else keys_of(cells.column(parts.id)),
+    )
 
 
 class _Choice:
