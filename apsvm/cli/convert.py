@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.reading import how_to_read_anew, read_rows
+from apsvm.cli.reading import features_wanted, how_to_read_anew, read_any_model, read_rows
 from apsvm.cli.shared import reading, refuse_same_file, say, writing
-from apsvm.data.read_options import ReadOptions
+from apsvm.data.read_options import UNSAID, ReadOptions
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
+    from apsvm.data.tables.reading import ForModel
 
 
 @click.command()
@@ -26,14 +28,26 @@ if TYPE_CHECKING:
     "--threads", type=click.IntRange(0, 1024), default=0, show_default=True,
     help="Threads for the parsing; 0: as many as there are cores. The result does not depend on it.",
 )  # fmt: skip
+@click.option(
+    "--model", metavar="MODEL", help="Make of the columns of a table what this model does, which is to be given them."
+)
 @click.option("--check", is_flag=True, help="Write nothing: DATA is such a folder; verify every byte of it.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @how_to_read_anew
-def convert(paths: tuple[str, ...], dense: bool, threads: int, check: bool, quiet: bool, read: ReadOptions) -> None:
+def convert(
+    paths: tuple[str, ...],
+    dense: bool,
+    threads: int,
+    check: bool,
+    quiet: bool,
+    model: str | None,
+    read: ReadOptions,
+) -> None:
     """Write DATA as the folder OUT, which may stand for DATA in every command and is not parsed but mapped into memory.
 
-    Text may be larger than memory, and several files, one behind the other. A data folder that is already there is
-    replaced in one step; anything else is refused.
+    Text may be larger than memory, and several files, one behind the other; the rows of a table (CSV, Parquet, Arrow)
+    are kept beside OUT meanwhile. A data folder that is already there is replaced in one step; anything else is
+    refused.
     """
     from apsvm.data.folder import check_replaceable, write_folder
 
@@ -44,10 +58,11 @@ def convert(paths: tuple[str, ...], dense: bool, threads: int, check: bool, quie
         raise click.UsageError("name the folder OUT to write, or give --check")
     *sources, out = paths
     for source in sources:
-        refuse_same_file(out, data=source)
+        refuse_same_file(out, data=source, model=model)
     with writing(out):
         check_replaceable(out)
-    with _rows(sources, read, out) as dataset:
+    wanted = None if model is None else features_wanted(read_any_model(model))
+    with _rows(sources, read, out, wanted) as dataset:
         if dataset.ignores_bags:
             dataset = replace(dataset, bags=None)
         with writing(out):
@@ -69,20 +84,21 @@ def _check(paths: tuple[str, ...], *, quiet: bool) -> None:
 
 
 @contextmanager
-def _rows(sources: list[str], read: ReadOptions, out: str) -> Iterator[Dataset]:
-    """The rows of all sources; text block by block, so that it is never in memory as a whole."""
-    from apsvm.data.reading import is_text
+def _rows(sources: list[str], read: ReadOptions, out: str, model: ForModel | None) -> Iterator[Dataset]:
+    """The rows of all sources; text of files block by block, so that it is never in memory as a whole."""
+    from apsvm.data.tables.recognising import Kind, recognised
 
+    text = True
     for source in sources:
         with reading(source):
-            text = source == "-" or is_text(source)
+            text = source != "-" and recognised(source)[0] is Kind.SVMLIGHT
         if not text and len(sources) > 1:
             raise click.UsageError(f"several files are read as one where they are svmlight text, and {source} is none")
-    if text and read.groups is None and read.labels is None:
+    if text and read.groups is None and read.labels is None and read.table == UNSAID and model is None:
         with _rows_of_text(sources, read, out) as dataset:
             yield dataset
     else:
-        yield read_rows(sources[0], read)
+        yield read_rows(sources[0], read, model=model, scratch=os.path.dirname(os.path.abspath(out)))
 
 
 @contextmanager

@@ -131,12 +131,7 @@ def predict(
         check_writable(out)
     ranker = read_any_model(model)
     _require_kinds(ranker, model, header=header, top=top, trec_run=trec_run, explain=explain)
-    chosen = [f"--{name}" for name, given in (("top", top), ("trec-run", trec_run), ("which", which)) if given]
-    chosen += [f"--{name}" for name, given in (("instances", instances), ("boxes", boxes)) if given]
-    if (top is not None or trec_run is not None) and len(chosen) > 1:
-        raise click.UsageError(f"{' and '.join(chosen)} do not go together")
-    if trec_run is not None and (explain is not None or trec_run.split() != [trec_run]):
-        raise click.UsageError("--trec-run takes a TAG without blanks, and no --explain")
+    _refuse_together(top=top, trec_run=trec_run, explain=explain, which=which, instances=instances, boxes=boxes)
     output = BagOutput(instances=instances, which=which, boxes=boxes, detections=detections, nms=nms)
     if isinstance(ranker, ItemRanker):
         lines = list(best_items(ranker, data, read, top or TOP, ignore_unknown=ignore_unknown))
@@ -152,6 +147,18 @@ def predict(
             lines = _lines(ranker, data, model, read, asked, ignore_unknown=ignore_unknown)
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _refuse_together(
+    *, top: int | None, trec_run: str | None, explain: int | None, which: bool, instances: bool, boxes: str | None
+) -> None:
+    """Raises UsageError for options that ask for different lines."""
+    chosen = [f"--{name}" for name, given in (("top", top), ("trec-run", trec_run), ("which", which)) if given]
+    chosen += [f"--{name}" for name, given in (("instances", instances), ("boxes", boxes)) if given]
+    if (top is not None or trec_run is not None) and len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} do not go together")
+    if trec_run is not None and (explain is not None or trec_run.split() != [trec_run]):
+        raise click.UsageError("--trec-run takes a TAG without blanks, and no --explain")
 
 
 def _require_kinds(

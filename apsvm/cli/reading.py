@@ -119,6 +119,7 @@ def read_rows(
     any_base: bool = False,
     model: ForModel | None = None,
     dense: bool = False,
+    scratch: str | None = None,
 ) -> Dataset:
     """``read_data`` as the options say; failures end the command. What there is to say of a table is said.
 
@@ -126,10 +127,12 @@ def read_rows(
     multilabel : whether or not the user said so
     any_base : whatever features count from, where they are not looked at
     dense : text whose rows have all columns as a dense array
+    scratch : a folder that holds the rows of a table in the place of memory
     """
     import numpy as np
 
     from apsvm.data.reading import read_data
+    from apsvm.data.tables.scratch import Scratch
     from apsvm.machine import thread_count
 
     place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)
@@ -154,6 +157,7 @@ def read_rows(
             table=read.table,
             model=model,
             dense=dense,
+            scratch=Scratch(scratch),
         )
     if dataset.table is not None and not click.get_current_context().params.get("quiet"):
         for remark in dataset.table.remarks:

@@ -41,8 +41,8 @@ def pooled(dataset: Dataset, pool: Sequence[str]) -> Dataset:
     bags = bags_of(dataset)
     if bags is None:
         raise DataError(
-            f"{dataset.source}: --pool (pool=) is for rows in bags, and these are in none: bag:INT in text, or "
-            "--bags FILE"
+            f"{dataset.source}: --pool (pool=) is for rows in bags, and these are in none: bag:INT in text, "
+            "--bag-column of a table, or --bags FILE"
         )
     first = bags.first
     return replace(

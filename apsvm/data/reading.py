@@ -18,10 +18,11 @@ from apsvm.data.matrices import read_bags, read_matrix
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.svmlight import read_svmlight
 from apsvm.data.tables.recognising import Kind, recognised
+from apsvm.data.tables.scratch import MEMORY, Scratch
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.data.tables.reading import ForModel, Source
+    from apsvm.data.tables.reading import ForModel
     from apsvm.types import AnyArray
 
 
@@ -45,6 +46,7 @@ def read_data(
     table: TableOptions = UNSAID,
     model: ForModel | None = None,
     dense: bool = False,
+    scratch: Scratch = MEMORY,
 ) -> Dataset:
     """Read a svmlight file, a table (CSV, Parquet, Arrow), a folder written by ``apsvm convert``, or a .npz or .npy
     matrix.
@@ -62,6 +64,7 @@ def read_data(
     bags : a file with the bag of each row, for rows that say none themselves; see ``read_bags``
     table : of a table; see ``TableOptions``
     model : the features of the model that the rows are for; only tables have names to find them by
+    scratch : where the rows of a table are made
 
     Raises
     ------
@@ -71,11 +74,14 @@ def read_data(
     if kind is not Kind.MATRIX and (labels is not None or groups is not None):
         raise _has_labels(source)
     if kind.is_table:
-        data = _table(content, kind, table, model, unlabelled=unlabelled, bag_label=bag_label)
+        from apsvm.data.tables.reading import read_table  # whoever reads svmlight text has no use for it
+
+        data = read_table(
+            content, kind, table, model=model, unlabelled=unlabelled, bag_label=bag_label, dtype=dtype, scratch=scratch
+        )  # fmt: skip
         if model is None:
             data = _with_width(data, n_features, max_features, ignore_unknown)
-        data = data if bags is None else in_bags(data, bags, bag_label)
-        return _as_float32(data) if np.dtype(dtype) == np.float32 else data
+        return data if bags is None else in_bags(data, bags, bag_label)
     _check_no_table(source, kind, table, model)
     if kind is Kind.SVMLIGHT:
         data = read_svmlight(
@@ -94,6 +100,8 @@ def read_data(
         return data if bags is None else in_bags(data, bags, bag_label)
     if kind is Kind.FOLDER:
         data = _opened(source)
+        if data.table is not None and model is not None and model.names is not None:
+            data = _as_the_model_has_it(data, model)
     else:
         data = read_matrix(source, labels, groups, multilabel=multilabel, unlabelled=unlabelled)
     if not any_base:
@@ -122,14 +130,6 @@ def _has_labels(source: str | os.PathLike[str]) -> DataError:
     )
 
 
-def _table(
-    source: Source, kind: Kind, options: TableOptions, model: ForModel | None, *, unlabelled: bool, bag_label: str
-) -> Dataset:
-    from apsvm.data.tables.reading import read_table  # whoever reads svmlight text has no use for it
-
-    return read_table(source, kind, options, model=model, unlabelled=unlabelled, bag_label=bag_label)
-
-
 def _check_no_table(source: str | os.PathLike[str], kind: Kind, options: TableOptions, model: ForModel | None) -> None:
     """Raises DataError for what is said of a table, or wanted of one, where there is none."""
     name = "<stdin>" if source == "-" else os.fspath(source)
@@ -151,6 +151,39 @@ def _check_no_table(source: str | os.PathLike[str], kind: Kind, options: TableOp
             f"{name}: the model finds its columns by their names ({first}, …), and {kind.what} has none: give it a "
             "table (CSV, Parquet, Arrow)"
         )
+
+
+def _as_the_model_has_it(data: Dataset, model: ForModel) -> Dataset:
+    """The rows of a table's folder with the features of a model in its order, and labels as it counts them.
+
+    Raises
+    ------
+    DataError : a feature is lacking, or a label that the model knows nothing of is there
+    """
+    assert data.table is not None
+    assert model.names is not None
+    table = data.table
+    columns, names = table.columns, table.columns.feature_names()
+    if names != model.names:
+        place = {name: at for at, name in enumerate(names)}
+        lacking = next((name for name in model.names if name not in place), None)
+        if lacking is not None:
+            raise DataError(
+                f"{data.source}: the model needs the feature {lacking!r}, which this folder lacks: apsvm convert "
+                "--model MODEL makes one that has what the model needs"
+            )
+        data = replace(data, X=data.X[:, [place[name] for name in model.names]])
+    if model.columns is None:
+        return data
+    theirs, ours = model.columns.label_words, columns.label_words
+    relevance = data.relevance
+    if theirs and ours and theirs != ours:
+        try:
+            relevance = np.array([model.columns.label_value(word) for word in ours])[relevance.astype(np.int64)]
+        except ValueError as error:
+            raise DataError(f"{data.source}: {error}") from None
+    table = replace(table, columns=replace(model.columns, label=columns.label))
+    return replace(data, relevance=relevance, table=table)
 
 
 def is_text(source: str | os.PathLike[str]) -> bool:

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+
+from apsvm.data import open_folder, read_data
+from apsvm.data.read_options import TableOptions
 
 PENGUINS = Path(__file__).parents[2] / "examples" / "penguins.csv"
 OPTIONS = ("--label-column", "species", "--positive-label", "Chinstrap")
@@ -122,7 +126,7 @@ def test_options_of_tables(run, tmp_path):
     run("train", table, again, *OPTIONS, "--features-from", path, "--missing", "zero", "-q")
     assert json.loads(run("info", again, "--json").stdout)["features"]["names"] == ["flipper_length_mm", "body_mass_g"]
     done = run("train", table, again, *OPTIONS, "--missing", "refuse", code=65)
-    assert "data.csv:5: column 'culmen_length_mm': the cell is missing, and in 1 more rows" in done.stderr
+    assert "data.csv:5: column 'culmen_length_mm': the cell is missing, and in 1 more (--missing" in done.stderr
     done = run("train", table, again, *OPTIONS, "--encoding", "klingon", code=2)
     assert "'klingon' is no encoding of text" in done.stderr
     config = tmp_path / "c.toml"
@@ -222,3 +226,53 @@ def test_a_trec_run(run, tmp_path):
     without = tmp_path / "none.csv"
     without.write_text("bm25\n1\n")
     assert "a TREC run is of queries" in run("predict", without, path, "--trec-run", "t", code=65).stderr
+
+
+def test_a_folder_of_a_table(model, scores, run, info, tmp_path):
+    """It has the names, and what became of the columns; a model finds its features in it."""
+    folder, path = tmp_path / "folder", tmp_path / "m"
+    run("convert", PENGUINS, folder, "--label-column", "species")
+    assert "undamaged" in run("convert", folder, "--check").stderr
+    assert run("predict", folder, model).stdout == scores
+    options = ("--positive-label", "Chinstrap", "-C", "10", "--scale", "standard")
+    run("train", folder, path, *options, "-q")
+    assert info(path).features == info(model).features
+    assert run("predict", PENGUINS, path).stdout == scores
+    lines = PENGUINS.read_text().splitlines()
+    part = tmp_path / "part.csv"
+    part.write_text("\n".join([lines[0], *(line for line in lines if "Biscoe" in line)]))
+    done = run("convert", part, folder, "--label-column", "species")
+    done = run("predict", folder, model, code=65)
+    assert "the model needs the feature 'island=Dream', which this folder lacks: apsvm convert --model" in done.stderr
+    run("convert", part, folder, "--model", model)
+    expected = [score for score, line in zip(scores.split(), lines[1:], strict=True) if "Biscoe" in line]
+    assert run("predict", folder, model).stdout.split() == expected
+    of_folder, of_part = (
+        run("eval", data, "--model", model, "--positive-label", "Adelie").stdout for data in (folder, part)
+    )
+    assert of_folder == of_part
+    header = folder / "columns.npy"
+    header.write_bytes(header.read_bytes().replace(b"island", b"Island"))
+    assert "damaged" in run("convert", folder, "--check", code=65).stderr
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--missing", "indicator"), ("--dtype", "float32"), ("--max-categories", "40")]
+)
+def test_a_folder_has_the_rows_that_are_read(run, tmp_path, options):
+    """Made in files, as what is larger than memory would be: dense in place, dense elsewhere, sparse."""
+    rng = np.random.default_rng(5)
+    table = tmp_path / "data.csv"
+    cells = rng.integers(40, size=(300, 2)).tolist()
+    lines = [f"{rng.normal():.3f},w{w},v{v},{at % 7 or ''},{at % 2}" for at, (w, v) in enumerate(cells)]
+    table.write_text("\n".join(["a,w,v,b,y", *lines]))
+    drop = () if "--max-categories" in options else ("--drop", "w,v")
+    run("convert", table, tmp_path / "folder", *drop, *options)
+    converted = open_folder(tmp_path / "folder", verify=True)
+    said = {"missing": "indicator"} if "--missing" in options else {}
+    data = read_data(table, table=TableOptions(drop=("w", "v") if drop else (), max_categories=40, **said))
+    assert sp.issparse(data.X) == sp.issparse(converted.X) == (not drop)
+    rows = [X.toarray() if sp.issparse(X) else X for X in (converted.X, data.X)]
+    assert np.array_equal(rows[0], rows[1].astype(rows[0].dtype))
+    assert rows[0].dtype == (np.float32 if "--dtype" in options else np.float64)
+    assert np.array_equal(converted.relevance, data.relevance)

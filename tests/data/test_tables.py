@@ -199,6 +199,8 @@ HOSTILE = [
     ("1,2\n3,4\n", "expected the names of the columns in the first line, found numbers: 1, 2"),
     ("a,b\n3,4\n", r"which column has the labels\?: name it by --label-column; its columns are a, b"),
     ("a,y,class\n3,4,1\n", "several columns may be the labels: y, class"),
+    ('a,y\n"1,5",1\n"2,5",0\n', r"data.csv:2: column 'a': expected a number, found '1,5' \(2 such .*--decimal ,"),
+    ("a;y\n1.234,5;1\n2,5;0\n", r"data.csv:2: column 'a': expected a number, found '1.234,5'"),
     ("y,\n1,\n0,\n", "no column is left to be a feature"),
     ("a,y\n,1\n,0\n", "none of them has a value"),
     ("d,y\n2024-01-05,1\n2024-01-06,0\n", r"column 'd' has dates \('2024-01-05'\).*--drop d"),
@@ -267,6 +269,11 @@ def test_quotes_and_the_lines_behind_them(tmp_path: Path) -> None:
     assert data.table is not None
     assert data.table.lines is not None
     assert data.table.lines.tolist() == [2, 5, 6, 7]
+
+
+def test_decimal_commas_in_quotes(tmp_path: Path) -> None:
+    data = read(tmp_path, 'a,b,y\n"1,5",2,1\n"-2,25",3,0\n', decimal=",")
+    assert rows(data) == [[1.5, 2], [-2.25, 3]]
 
 
 def test_encodings(tmp_path: Path) -> None:

@@ -97,8 +97,8 @@ void bind_table(nb::module_ &m) {
             "__init__",
             [](CsvParser *self, const char *columns, char separator, char decimal, std::int64_t first_line,
                std::size_t most_words, std::size_t longest_row) {
-                if (separator == decimal || separator == '"' || separator == ' ' || separator == '\n')
-                    throw std::invalid_argument("expected a separator that is no decimal mark, quote, blank or line end");
+                if (separator == '.' || separator == '"' || separator == ' ' || separator == '\n' || separator == '\r')
+                    throw std::invalid_argument("expected a separator that is no point, quote, blank or line end");
                 if (decimal != '.' && decimal != ',') throw std::invalid_argument("expected a decimal of . or ,");
                 new (self) CsvParser({separator, decimal, columns_of(columns), first_line, most_words, longest_row});
             },

@@ -58,6 +58,13 @@ LABELS = _ALWAYS | _MAYBE | _BAGS | _SETS
 _FILES = {HEADER, *_ALWAYS, *_MAYBE, *_BAGS, *_SETS, *itertools.chain(*_LAYOUTS.values())}
 
 
+#: Version 5 is any of the others, of a table: with the number of bytes of its ``Columns`` as JSON, and bags or none.
+VERSION_OF_TABLES = 5
+TABLE = "columns.npy"
+_KEYS_OF_VERSION[VERSION_OF_TABLES] = ({**_KEYS, "columns": int}, {**_KEYS_OF_SETS, "columns": int})
+_FILES |= {TABLE}
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """What the header says of a file.
@@ -89,6 +96,7 @@ class FolderHeader:
     fingerprint : str, sha256 of that file, hexadecimal
     label_sets : the counts k of the classes and m of the rows' labels; None if each row has one label
     members : file name → its size and checksums
+    columns : of a table the number of bytes of ``TABLE``; else None
     """
 
     layout: str
@@ -101,6 +109,7 @@ class FolderHeader:
     fingerprint: str
     label_sets: tuple[int, int] | None
     members: Mapping[str, Member]
+    columns: int | None = None
 
     def arrays(self) -> dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]]:
         """Type and shape of every member."""
@@ -120,6 +129,8 @@ class FolderHeader:
             every["classes.npy"] = (double, (k,))
             every["label_indptr.npy"] = (np.dtype(np.int64), (n + 1,))
             every["label_indices.npy"] = (np.dtype(np.int32), (m,))
+        if self.columns is not None:
+            every[TABLE] = (np.dtype(np.uint8), (self.columns,))
         return {name: every[name] for name in self.members}
 
 
@@ -152,6 +163,7 @@ def read_header(folder: Path) -> FolderHeader:
         fingerprint=content["source"]["sha256"],
         label_sets=None if set_counts is None else (set_counts[0], set_counts[1]),
         members={name: _member(folder, name, member) for name, member in content["members"].items()},
+        columns=content.get("columns"),
     )
 
 
@@ -207,7 +219,7 @@ def _read_content(folder: Path) -> JsonDict:
     version = content.get("version")
     if type(version) is not int or version not in _KEYS_OF_VERSION:
         problem = f"found {version!r}: it was written by another apsvm"
-        raise _error(folder, f"expected version {VERSION} to {VERSION_OF_BLOCKS}, {problem}")
+        raise _error(folder, f"expected version {VERSION} to {VERSION_OF_TABLES}, {problem}")
     if _types(content) not in _KEYS_OF_VERSION[version]:
         keys = ", ".join(_KEYS_OF_VERSION[version][0])
         raise _error(folder, f"damaged: expected the keys {keys}, each of its type")
@@ -236,11 +248,12 @@ def _check_members(folder: Path, content: JsonObject) -> None:
     members = content["members"]
     needed = _ALWAYS | _LAYOUTS[content["layout"]] | (_SETS if "label_sets" in content else set())
     needed |= _BAGS if content["version"] == VERSION_OF_BAGS else set()
-    allowed = needed | _MAYBE | (_BAGS if content["version"] == VERSION_OF_BLOCKS else set())
-    if not needed <= set(members) <= allowed:
+    needed |= {TABLE} if "columns" in content else set()
+    with_blocks = content["version"] in (VERSION_OF_BLOCKS, VERSION_OF_TABLES)
+    if not needed <= set(members) <= needed | _MAYBE | (_BAGS if with_blocks else set()):
         found = ", ".join(sorted(members))
         raise _error(folder, f"damaged: expected the members {', '.join(sorted(needed))}, found {found}")
-    keys = [_MEMBER_KEYS, *([_MEMBER_KEYS_OF_BLOCKS] if content["version"] == VERSION_OF_BLOCKS else [])]
+    keys = [_MEMBER_KEYS, *([_MEMBER_KEYS_OF_BLOCKS] if with_blocks else [])]
     if not all(isinstance(member, dict) and _types(member) in keys for member in members.values()):
         raise _error(folder, "damaged: expected a size and a sha256 for every member")
     if _types(content["source"]) != _SOURCE_KEYS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +14,13 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from apsvm import sparse as sp
-from apsvm.data.dataset import DataError, Dataset, LabelSets
+from apsvm.data.dataset import DataError, Dataset, LabelSets, TableRows
 from apsvm.data.folder.checks import all_below, all_finite, all_rise, rises_to
 from apsvm.data.folder.checksums import verify_member
-from apsvm.data.folder.header import LABELS, FolderHeader, read_header
+from apsvm.data.folder.header import LABELS, TABLE, FolderHeader, read_header
 from apsvm.data.mapped_files import mapped
+from apsvm.header_columns import MISSING_RULES, Columns
+from apsvm.header_json import decoded
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
@@ -55,6 +58,7 @@ def open_folder(path: str | os.PathLike[str], *, verify: bool = False) -> Datase
         costs=members.costs(),
         label_sets=members.label_sets(),
         X=members.rows(),
+        table=members.table(),
         zero_based=header.zero_based,
         source=str(folder),  # without a trailing slash
         fingerprint=header.fingerprint,
@@ -107,6 +111,22 @@ class _Members:
             rise = all_rise(indptr, indices)
             self._require("label_indices.npy", rise, "numbers of labels that increase within each row")
         return LabelSets(classes, indptr, indices)
+
+    def table(self) -> TableRows | None:
+        """What became of the columns of the table that the folder was made from; None of anything else."""
+        text = self.arrays.get(TABLE)
+        if text is None:
+            return None
+        try:
+            columns = decoded(Columns, json.loads(text.tobytes()))
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{self.folder / TABLE}: damaged: {error}") from None
+        fits = columns.width == self.header.d and columns.missing in MISSING_RULES
+        self._require(TABLE, fits, f"columns that become {self.header.d} features")
+        labels = self.arrays["relevance.npy"]
+        known = not columns.label_words or bool(np.isin(labels, np.arange(len(columns.label_words))).all())
+        self._require("relevance.npy", known, f"labels from 0 to {len(columns.label_words) - 1}")
+        return TableRows(columns)
 
     def rows(self) -> Matrix:
         return self._dense_rows() if self.header.layout == "dense" else self._sparse_rows()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -21,14 +22,17 @@ from apsvm.data.folder.checksums import Checksums
 from apsvm.data.folder.header import (
     FORMAT,
     HEADER,
+    TABLE,
     VERSION,
     VERSION_OF_BAGS,
     VERSION_OF_BLOCKS,
     VERSION_OF_SETS,
+    VERSION_OF_TABLES,
     header_text,
     is_data_folder,
 )
 from apsvm.data.folder.replacing import clean, give_place, sync, sync_folder
+from apsvm.header_json import fields_of
 from apsvm.places import settled
 from apsvm.temporary import temporary_name
 from apsvm.types import JsonDict, Matrix
@@ -103,6 +107,8 @@ def _write_members(folder: Path, data: Dataset, X: Matrix, dense: bool) -> JsonD
         vectors["classes.npy"] = data.label_sets.classes
         vectors["label_indptr.npy"] = data.label_sets.indptr
         vectors["label_indices.npy"] = data.label_sets.indices
+    if data.table is not None:
+        vectors[TABLE] = np.frombuffer(json.dumps(fields_of(data.table.columns)).encode(), dtype=np.uint8)
     if not dense:
         vectors |= {"indptr.npy": X.indptr, "indices.npy": X.indices, "values.npy": X.data}
     members: JsonDict = {
@@ -119,9 +125,11 @@ def _content(data: Dataset, X: Matrix, dense: bool, members: JsonDict) -> JsonDi
     sets = data.label_sets
     version = VERSION if sets is None else VERSION_OF_SETS
     version = version if data.bags is None else VERSION_OF_BAGS
+    version = VERSION_OF_BLOCKS if any("blocks" in member for member in members.values()) else version
     return {
         "format": FORMAT,
-        "version": VERSION_OF_BLOCKS if any("blocks" in member for member in members.values()) else version,
+        "version": version if data.table is None else VERSION_OF_TABLES,
+        **({} if data.table is None else {"columns": len(json.dumps(fields_of(data.table.columns)).encode())}),
         "layout": "dense" if dense else "csr",
         "shape": [n, d],
         "nnz": n * d if dense else int(X.nnz),

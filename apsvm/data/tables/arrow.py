@@ -16,6 +16,7 @@ from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, MissingPackageError
 from apsvm.data.tables.cells import MISSING, Cells, Places
 from apsvm.data.tables.recognising import Kind
+from apsvm.data.tables.scratch import MEMORY, Scratch
 from apsvm.data.tables.separated import SKIPPED, TEXT, Choice
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _ROWS = 1 << 16
 
 
 def cells_of_arrow(
-    source: str | os.PathLike[str] | BinaryIO, kind: Kind, choose: Callable[[str], Choice]
+    source: str | os.PathLike[str] | BinaryIO, kind: Kind, choose: Callable[[str], Choice], scratch: Scratch = MEMORY
 ) -> tuple[Cells, str, str]:
     """The cells of the columns that are chosen, the name of the file for messages, and the sha256 of its bytes.
 
@@ -49,12 +50,13 @@ def cells_of_arrow(
         with open(source, "rb") as stream:
             fingerprint = hashlib.file_digest(stream, "sha256").hexdigest()
             stream.seek(0)
-            return _cells(stream, kind, name, choose(name)), name, fingerprint
+            return _cells(stream, kind, name, choose(name), scratch), name, fingerprint
     content = source.read()
-    return _cells(io.BytesIO(content), kind, name, choose(name)), name, hashlib.sha256(content).hexdigest()
+    cells = _cells(io.BytesIO(content), kind, name, choose(name), scratch)
+    return cells, name, hashlib.sha256(content).hexdigest()
 
 
-def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice) -> Cells:
+def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice, scratch: Scratch) -> Cells:
     with _parsing(name, kind):
         names, n, batches = _opened(stream, kind)
     twice = sorted({column for column in names if names.count(column) > 1})
@@ -65,7 +67,7 @@ def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice) -> Cells:
     columns = [_Words(name, column, letters[at] == TEXT) for at, column in kept]
     if n == 0:
         raise DataError(f"{name}: expected at least one row, found none")
-    values = np.empty((n, len(kept)))
+    values = scratch.empty((n, len(kept)))
     begin = 0
     with _parsing(name, kind):
         for batch in batches([column for _, column in kept]):

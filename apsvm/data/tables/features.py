@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from apsvm import sparse as sp
+from apsvm.data.dataset import DataError
 from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, text_of
 from apsvm.data.tables.learning import counted
+from apsvm.data.tables.scratch import MEMORY, Scratch
 from apsvm.header_columns import Column, ColumnKind, Columns
 from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 #: From this share of features that may be other than 0 on, rows are dense.
 _DENSE_FROM = 0.5
@@ -63,33 +69,48 @@ class _Part:
         return len(self.column.categories) if self.column.other else -1
 
 
-def features_of(cells: Cells, columns: Columns, *, known: bool) -> tuple[Matrix, list[str]]:
-    """The rows (n, columns.width) of the feature columns, dense or CSR float64, and what there is to say of them.
+def features_of(
+    cells: Cells, columns: Columns, *, known: bool, dtype: DTypeLike = np.float64, scratch: Scratch = MEMORY
+) -> tuple[Matrix, list[str]]:
+    """The rows (n, columns.width) of the feature columns, dense or CSR, and what there is to say of them.
     ``cells`` is used up: it may become the rows.
 
     Parameters
     ----------
     known : whether the columns were learned from these cells, of whose missing ones everything has been said
+    dtype : float64, or float32: rounded
+    scratch : where rows are made that do not fit in the place of the cells
 
     Raises
     ------
-    DataError : a cell is missing, or no number, where that is refused
+    DataError : a cell is missing, or no number, where that is refused; a value overflows float32
     """
     parts = _parts(cells, columns)
     counts = _Counts()
     n, width = len(cells), columns.width
     stored = sum(1 + part.column.missing if part.is_number else 1 for part in parts)
     if stored < _DENSE_FROM * width:
-        rows = _sparse(cells, parts, width, counts)
+        rows = _sparse(cells, parts, width, counts, dtype, scratch)
     else:
         in_place = width <= cells.values.shape[1] and all(part.is_number and part.column.width == 1 for part in parts)
-        rows = cells.values.reshape(-1)[: n * width].reshape(n, width) if in_place else np.empty((n, width))
+        in_place &= np.dtype(dtype) == np.float64
+        flat = cells.values.reshape(-1)
+        rows = flat[: n * width].reshape(n, width) if in_place else scratch.empty((n, width), dtype)
         begin = 0
         for block in cells.blocks():
             # Of in-place rows those before ``end`` stand before the cells that are still to be read.
-            rows[begin : begin + len(block)] = _dense_block(block, begin, cells, parts, width, counts)
+            values = _dense_block(block, begin, cells, parts, width, counts)
+            rows[begin : begin + len(block)] = _rounded(values, dtype, cells)
             begin += len(block)
     return rows, [] if known else _remarks(counts, columns)
+
+
+def _rounded(values: NDArray[np.float64], dtype: DTypeLike, cells: Cells) -> AnyArray:
+    with np.errstate(over="ignore", under="ignore"):
+        result = values.astype(dtype, copy=False)
+    if result.dtype != np.float64 and not np.isfinite(result).all():
+        raise DataError(f"{cells.places.source}: a value overflows float32")
+    return result
 
 
 def _parts(cells: Cells, columns: Columns) -> list[_Part]:
@@ -144,13 +165,17 @@ def _dense_block(
     return rows
 
 
-def _sparse(cells: Cells, parts: Sequence[_Part], width: int, counts: _Counts) -> sp.csr_array:
+def _sparse(
+    cells: Cells, parts: Sequence[_Part], width: int, counts: _Counts, dtype: DTypeLike, scratch: Scratch
+) -> sp.csr_array:
     """The same rows in CSR, with int32 indices where they fit."""
-    index = np.int32 if max(width, len(cells) * 2 * len(parts)) < 2**31 else np.int64
-    values_of, indices_of, counts_of = [], [], []
-    begin = 0
+    stored = sum(1 + (part.is_number and part.column.missing) for part in parts)
+    most = len(cells) * stored
+    index = np.int32 if max(width, most) < 2**31 else np.int64
+    all_values, all_indices = scratch.empty((most,), dtype), scratch.empty((most,), index)
+    row_sizes = []
+    begin = end = 0
     for block in cells.blocks():
-        stored = sum(1 + (part.is_number and part.column.missing) for part in parts)
         values, indices = np.zeros((len(block), stored)), np.zeros((len(block), stored), dtype=index)
         at = 0
         for part in parts:
@@ -166,12 +191,13 @@ def _sparse(cells: Cells, parts: Sequence[_Part], width: int, counts: _Counts) -
                 indices[:, at] = part.first + np.maximum(feature, 0)
             at += 1
         is_stored = values != 0.0
-        values_of.append(values[is_stored])
-        indices_of.append(indices[is_stored])
-        counts_of.append(is_stored.sum(axis=1))
+        row_sizes.append(is_stored.sum(axis=1))
+        first, end = end, end + int(row_sizes[-1].sum())
+        all_values[first:end] = _rounded(values[is_stored], dtype, cells)
+        all_indices[first:end] = indices[is_stored]
         begin += len(block)
-    indptr = np.concatenate(([0], np.cumsum(np.concatenate(counts_of)))).astype(index)
-    X = sp.csr_array((np.concatenate(values_of), np.concatenate(indices_of), indptr), shape=(len(cells), width))
+    indptr = np.concatenate(([0], np.cumsum(np.concatenate(row_sizes)))).astype(index)
+    X = sp.csr_array((all_values[:end], all_indices[:end], indptr), shape=(len(cells), width))
     X.has_canonical_format = True
     return X
 

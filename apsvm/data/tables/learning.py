@@ -14,7 +14,7 @@ import numpy as np
 
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
-from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, is_not_finite, shown
+from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, hint_of, is_not_finite, shown
 from apsvm.data.tables.parts import Parts, listed
 from apsvm.header_columns import Column, ColumnKind, Columns
 
@@ -70,7 +70,7 @@ def _learn_column(cell: Cell, learned: _Learned) -> None:
     rule = learned.options.missing
     if n_missing and rule == "refuse":
         row = int(np.flatnonzero(cell.is_missing)[0])
-        count = f", and in {n_missing - 1:,} more rows" if n_missing > 1 else ""
+        count = f", and in {n_missing - 1:,} more" if n_missing > 1 else ""
         raise cell.fail(
             row, f"the cell is missing{count} (--missing median, zero or indicator says what becomes of it)"
         )
@@ -123,6 +123,8 @@ def _category(cell: Cell, learned: _Learned) -> Column | None:
             f"one, the weekday and the hour, or --drop {quoted(cell.name)}"
         )
         return None
+    if 2 * sum(int(counts[at]) for at, word in enumerate(cell.words) if hint_of(word)) > n_words:
+        raise fail_not_numbers(cell, is_word)
     if len(texts) > _FEWEST_TEXTS and 2 * len(texts) > n_words + n_numbers:
         learned.problems.append(_text(cell, f"{len(texts):,}", n_words + n_numbers))
         return None

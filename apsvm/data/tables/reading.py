@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from apsvm.data import bags
 from apsvm.data.dataset import DataError, Dataset, TableRows
@@ -20,6 +21,7 @@ from apsvm.data.tables.labels import costs_of, keys_of, labels_of, numbered
 from apsvm.data.tables.learning import learn
 from apsvm.data.tables.parts import Parts, listed, parts_of_model, parts_to_train
 from apsvm.data.tables.recognising import Kind
+from apsvm.data.tables.scratch import MEMORY, Scratch
 from apsvm.data.tables.separated import Choice, cells_of_text
 from apsvm.header_columns import Columns
 
@@ -56,14 +58,17 @@ def read_table(
     model: ForModel | None = None,
     unlabelled: bool = False,
     bag_label: str = "same",
+    dtype: DTypeLike = np.float64,
+    scratch: Scratch = MEMORY,
 ) -> Dataset:
-    """The rows of a table: X dense or CSR, float64.
+    """The rows of a table: X dense or CSR.
 
     Parameters
     ----------
     model : what the columns are, and what becomes of them; None: it is learned from these rows
     unlabelled : labels are not looked for, or not missed
-    bag_label : see ``read_svmlight``
+    bag_label, dtype : see ``read_svmlight``
+    scratch : where cells and X are made
 
     Raises
     ------
@@ -71,7 +76,7 @@ def read_table(
     OSError : the source cannot be read
     """
     chosen = _Choice(options, model, unlabelled)
-    cells, name, fingerprint = _read(source, kind, options, chosen)
+    cells, name, fingerprint = _read(source, kind, options, chosen, scratch)
     parts, columns, remarks = chosen.parts, chosen.columns, list(chosen.parts.remarks)
     relevance, words = np.zeros(len(cells)), () if columns is None else columns.label_words
     if parts.label is not None:
@@ -80,10 +85,7 @@ def read_table(
         relevance, words, remark = labels_of(cells.column(parts.label), known, options.positive_label)
         remarks += [remark] if remark else []
         columns = columns and replace(columns, label_words=words)
-    groups = None if parts.qid is None else numbered(cells.column(parts.qid), "query")
-    bag_ids = None if parts.bag is None else numbered(cells.column(parts.bag), "bag")
-    costs = None if parts.cost is None else costs_of(cells.column(parts.cost))
-    keys = None if parts.id is None else keys_of(cells.column(parts.id))
+    groups, bag_ids, costs, keys = _without_features(cells, parts)
     learned = columns is None
     if columns is None:
         columns, more = learn(cells, parts, options)
@@ -91,7 +93,7 @@ def read_table(
         remarks += more
     lines = cells.places.all(len(cells)) if cells.places.unit == "line" else None
     places = cells.places
-    X, more = features_of(cells, columns, known=learned)
+    X, more = features_of(cells, columns, known=learned, dtype=dtype, scratch=scratch)
     dataset = Dataset(
         X=X,
         relevance=relevance,
@@ -105,6 +107,18 @@ def read_table(
     )
     where = bags.Places(places.source, lines)
     return bags.with_bags(dataset, bag_ids, where, bag_label)
+
+
+def _without_features(
+    cells: Cells, parts: Parts
+) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None, NDArray[np.float64] | None, NDArray[np.object_] | None]:
+    """The queries, bags, costs and names of the rows."""
+    return (
+        None if parts.qid is None else numbered(cells.column(parts.qid), "query"),
+        None if parts.bag is None else numbered(cells.column(parts.bag), "bag"),
+        None if parts.cost is None else costs_of(cells.column(parts.cost)),
+        None if parts.id is None else keys_of(cells.column(parts.id)),
+    )
 
 
 class _Choice:
@@ -150,21 +164,19 @@ class _Choice:
         self.parts = parts_of_model(names, self.columns, options, source, unlabelled=unlabelled)
 
 
-def _read(source: Source, kind: Kind, options: TableOptions, chosen: _Choice) -> tuple[Cells, str, str]:
+def _read(
+    source: Source, kind: Kind, options: TableOptions, chosen: _Choice, scratch: Scratch
+) -> tuple[Cells, str, str]:
     """The cells, the name of the file for messages, and the sha256 of its bytes."""
     if kind is not Kind.CSV:
         from apsvm.data.tables.arrow import cells_of_arrow
 
-        return cells_of_arrow(source, kind, chosen.of)
+        return cells_of_arrow(source, kind, chosen.of, scratch)
     digest = hashlib.sha256()
     with text_blocks(source, digest.update) as (name, blocks):
-        cells, _ = cells_of_text(
-            blocks, name, chosen.of(name), encoding=options.encoding, decimal=options.decimal
-        )  # fmt: skip
+        cells = cells_of_text(
+            blocks, name, chosen.of(name), encoding=options.encoding, decimal=options.decimal, scratch=scratch
+        )
     if len(cells) == 0:
         raise DataError(f"{name}: expected at least one row, found none")
     return cells, name, digest.hexdigest()
-
-
-#: Of a name for messages, how columns are chosen.
-Chooser = Callable[[str], Choice]

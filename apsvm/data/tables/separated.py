@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.data.dataset import DataError
 from apsvm.data.tables.cells import Cells, Places
+from apsvm.data.tables.scratch import MEMORY, Scratch
 
 #: Bytes looked at before anything is parsed, and the rows among them.
 HEAD = 1 << 19
@@ -165,8 +167,14 @@ def not_utf8(byte: int) -> str:
 
 
 def cells_of_text(
-    blocks: Iterator[bytes], name: str, choose: Choice, *, encoding: str = "utf-8", decimal: str | None = None
-) -> tuple[Cells, Head]:
+    blocks: Iterator[bytes],
+    name: str,
+    choose: Choice,
+    *,
+    encoding: str = "utf-8",
+    decimal: str | None = None,
+    scratch: Scratch = MEMORY,
+) -> Cells:
     """The cells of the columns that ``choose`` keeps. Raises DataError."""
     head, rest = read_head(decoded(blocks, name, encoding), name, decimal)
     letters = choose(head.names)
@@ -174,17 +182,26 @@ def cells_of_text(
     parser = _kernels.CsvParser(
         columns="".join(letters), separator=head.separator, decimal=head.decimal, first_line=head.first_line
     )
-    try:
+
+    def parsed() -> Iterator[NDArray[np.float64]]:
         for block in rest:
             parser.feed(block)
+            if scratch.folder is not None:
+                yield parser.take()
         parser.finish()
+        yield parser.take()
+
+    try:
+        if scratch.folder is None:  # the parser's own memory grows without being copied
+            (values,) = parsed()
+        else:
+            values = scratch.gathered(parsed(), len(kept))
     except _kernels.CsvError as error:
         line, column, message = error.args
         place = f"{name}:{line}: " + (f"column {head.names[column]!r}: " if 0 <= column < len(head.names) else "")
         raise DataError(f"{place}{message}") from None
     places = Places(name, "line", head.first_line, *parser.apart())
-    values = parser.take()
-    return Cells(values, kept, _words(parser, values, kept, places), places), head
+    return Cells(values, kept, _words(parser, values, kept, places), places)
 
 
 def _words(parser: _kernels.CsvParser, values: np.ndarray, kept: Sequence[str], places: Places) -> list[list[str]]:

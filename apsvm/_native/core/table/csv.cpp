@@ -200,7 +200,8 @@ bool CsvParser::number(const char *&p, std::uint64_t &cell) const {
     std::uint64_t mantissa = 0;
     for (; is_digit(*at); ++at) mantissa = mantissa * 10 + static_cast<unsigned>(*at - '0');
     std::ptrdiff_t n_digits = at - begin, n_decimals = 0;
-    if (*at == options_.decimal) {
+    // Where it is the separator, too, it stands in quoted fields only.
+    if (*at == options_.decimal && options_.decimal != options_.separator) {
         const char *const point = at++;
         for (; is_digit(*at); ++at) mantissa = mantissa * 10 + static_cast<unsigned>(*at - '0');
         n_decimals = at - point - 1;
