@@ -48,9 +48,10 @@ class Takes(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelOptions:
-    """What the user says of the labels: the positive one, the lowest relevant one, or neither."""
+    """What the user says of the labels: the positive one, by its number or its word in a table, the lowest relevant
+    one, or neither."""
 
-    positive_label: float | None = None
+    positive_label: float | str | None = None
     relevant_from: float | None = None
 
 
@@ -177,14 +178,21 @@ def judge(
 
 def two_classes(dataset: Dataset, options: LabelOptions) -> Target:
     """The relevant rows and the others. Raises DataError as ``decide``."""
-    relevant = dataset.positives(options.positive_label, options.relevant_from)
+    positive = None if options.positive_label is None else dataset.label_value(options.positive_label)
+    relevant = dataset.positives(positive, options.relevant_from)
     several = dataset.label_sets is not None
     if options.relevant_from is not None:
         return Target(Labels(kind=LabelKind.THRESHOLD, relevant_from=options.relevant_from), relevant)
     negative = tuple(dataset.classes(~relevant)[:MOST_LISTED].tolist())
-    if options.positive_label is None:
-        return Target(Labels(kind=LabelKind.BINARY, positive=1.0, negative=negative), relevant)
-    positive = float(options.positive_label)
+    if positive is None:
+        words = () if dataset.table is None else dataset.table.columns.label_words
+        labels = Labels(kind=LabelKind.BINARY, positive=1.0, negative=negative, names=words or None)
+        return Target(labels, relevant)
+    words = () if dataset.table is None else dataset.table.columns.label_words
+    if words:
+        word = dataset.shown_label(positive)
+        names = (words[1 - int(positive)] if len(words) == 2 else f"not {word}", word)
+        return Target(Labels(kind=LabelKind.ONE_LABEL, positive=positive, names=names), relevant)
     labels = Labels(kind=LabelKind.ONE_LABEL, positive=positive, negative=negative, several=several)
     return Target(labels, relevant)
 

@@ -25,6 +25,7 @@ from apsvm.data.features.base import SHARE_OF_MEMORY, FeatureMap
 from apsvm.data.features.linear import Linear
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling
+from apsvm.data.lockstep import RowKernels
 from apsvm.data.mapped_files import files_of
 from apsvm.data.moments import Moments, column_moments, row_norms
 from apsvm.machine import memory
@@ -97,6 +98,13 @@ class RowOperator(ScoredRows, Protocol):
     def with_threads(self, threads: int) -> RowOperator:
         """The same rows, for kernels of at most ``threads`` threads."""
 
+    @property
+    def bytes_shared(self) -> int:
+        """Of what a pass reads from memory, and another could make use of: the matrix's; 0 if there is none."""
+
+    def with_kernels(self, kernels: RowKernels) -> RowOperator:
+        """The same rows, whose passes these kernels do."""
+
 
 def row_numbers(which: NDArray[np.integer[Any]], n: int) -> RowNumbers:
     """``which`` in the narrowest type that the kernels take: int32 where there are fewer than 2³¹ rows."""
@@ -135,6 +143,8 @@ class Rows:
         features. (DataError, from any pass: the file that X is mapped from was changed, ``apsvm.data.mapped_files``)
     """
 
+    _kernels: RowKernels = _kernels
+
     def __init__(
         self,
         X: Matrix,
@@ -162,6 +172,7 @@ class Rows:
         self._threads = threads
         self._selection = None if selection is None else row_numbers(selection, matrix.shape[0])
         self._for_many_passes: Rows | None = None
+        self._known_moments: list[Moments] = []
         self._bytes_for_copies: float | None = None  # a share of the machine's
         self._scaling = scaling
         self._factors: NDArray[np.float64] | None = None
@@ -214,7 +225,15 @@ class Rows:
         return RowsInMemory(rows._X, rows._numbers().astype(np.int64))
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
-        """Of the features of the selected rows, scaled; ``groups``: (m,), the rows' queries, see ``column_moments``."""
+        """Of the features of the selected rows, scaled; ``groups``: (m,), the rows' queries, see ``column_moments``.
+        Those without queries are computed once, also for the same rows with other threads or kernels."""
+        if groups is not None:
+            return self._moments(groups)
+        if not self._known_moments:
+            self._known_moments.append(self._moments(None))
+        return self._known_moments[0]
+
+    def _moments(self, groups: NDArray[np.int64] | None) -> Moments:
         self._check_files()
         mean, variance = column_moments(self._X, self._selection, groups=groups, factors=self._factors)
         scaling = self._scaling
@@ -287,6 +306,21 @@ class Rows:
         rows._for_many_passes = None if stored is None or stored is self else stored.with_threads(threads)
         return rows
 
+    def with_kernels(self, kernels: RowKernels) -> Rows:
+        """The same rows, whose passes these kernels do."""
+        rows = copy.copy(self)
+        rows._kernels, stored = kernels, self._for_many_passes
+        rows._for_many_passes = None if stored is None or stored is self else stored.with_kernels(kernels)
+        return rows
+
+    @property
+    def bytes_shared(self) -> int:
+        """Of the matrix; 0 of rows that each pass maps anew."""
+        X = self._X
+        if isinstance(X, MappedMatrix):
+            return 0
+        return int(X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)
+
     def with_memory(self, n_bytes: float) -> Rows:
         """The same rows, of which a mapped copy may take so many bytes."""
         rows = copy.copy(self)
@@ -315,6 +349,7 @@ class Rows:
         """Other rows of X, or of its copy."""
         rows = copy.copy(self)
         rows._X, rows._selection, rows._for_many_passes = X, selection, None
+        rows._known_moments = []
         return rows
 
     def _check_files(self) -> None:
@@ -344,9 +379,9 @@ class Rows:
         features = np.ascontiguousarray(W[:, :d] if scaling.divisors is None else W[:, :d] / scaling.divisors)
         for place, X, which in _in_memory(self._X, self._selection, len(self)):
             if sp.issparse(X):
-                _kernels.scores_csr(X.indptr, X.indices, X.data, which, features, out[place], self._threads)
+                self._kernels.scores_csr(X.indptr, X.indices, X.data, which, features, out[place], self._threads)
             else:
-                _kernels.scores_dense(X, which, features, out[place], self._threads)
+                self._kernels.scores_dense(X, which, features, out[place], self._threads)
         if self._factors is not None:
             out *= self._of_selected(self._factors)[:, None]
         if scaling.centre is not None:
@@ -373,9 +408,9 @@ class Rows:
         for place, X, which in _in_memory(self._X, selection, len(of_row)):
             part = np.empty((C.shape[1], d))
             if sp.issparse(X):
-                _kernels.combine_csr(X.indptr, X.indices, X.data, which, of_row[place], part, self._threads)
+                self._kernels.combine_csr(X.indptr, X.indices, X.data, which, of_row[place], part, self._threads)
             else:
-                _kernels.combine_dense(X, which, of_row[place], part, self._threads)
+                self._kernels.combine_dense(X, which, of_row[place], part, self._threads)
             out[:, :d] += part
         scaling = self._scaling
         sums = [column.sum() for column in np.ascontiguousarray(C.T)]

@@ -20,7 +20,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
@@ -340,9 +340,19 @@ def line_numbers(source: str | os.PathLike[str]) -> NDArray[np.int64]:
 
 def read_text(source: str | os.PathLike[str]) -> tuple[str, bytes]:
     """The name for messages and the whole text, decompressed, of a path or "-". Raises DataError, OSError."""
+    with text_blocks(source) as (name, blocks):
+        return name, b"".join(blocks)
+
+
+@contextmanager
+def text_blocks(
+    source: str | os.PathLike[str] | BinaryIO, see: Callable[[bytes], object] = len
+) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """The name for messages, and the text in blocks, decompressed; the bytes as they are stored are shown to ``see``.
+    Raises DataError, OSError."""
     name, opened = _open(source)
     with opened as stream:
-        return name, b"".join(_decompressed(_blocks(stream, _BLOCK, lambda block: None), _BLOCK, name))
+        yield name, _decompressed(_blocks(stream, _BLOCK, see), _BLOCK, name)
 
 
 def _is_float32(dtype: np.dtype[np.generic]) -> bool:
@@ -383,7 +393,7 @@ def _open(source: str | os.PathLike[str] | BinaryIO) -> tuple[str, BinaryIO | nu
     return name if isinstance(name, str) else "<stream>", nullcontext(source)
 
 
-def _blocks(stream: BinaryIO, size: int, see: Callable[[bytes], None]) -> Iterator[bytes]:
+def _blocks(stream: BinaryIO, size: int, see: Callable[[bytes], object]) -> Iterator[bytes]:
     """The bytes of the stream up to its end in blocks of at most `size`, each shown to `see`."""
     while True:
         block = stream.read(size)
