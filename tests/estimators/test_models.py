@@ -32,7 +32,7 @@ def train(tmp_path, data, labels, *options, qid=False):
 
 def read(tmp_path, data):
     """The rows as the file's text has them."""
-    return apsvm.read_svmlight(str(tmp_path / "rows.svm")).X
+    return apsvm.read_svmlight(str(tmp_path / "rows.svm"), dense=True).X
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_the_command_judges_a_ranker_as_it_scored(tmp_path, data, capsysbinary):
     """What labels meant is in the header, of grades above 0 against others too."""
     file, path = str(tmp_path / "rows.svm"), str(tmp_path / "model")
     dump_svmlight_file(data.X, data.y, file, zero_based=False, query_id=data.qid)
-    X = apsvm.read_svmlight(file).X
+    X = apsvm.read_svmlight(file, dense=True).X
     for model in (
         APSVMRanker("ap"),
         APSVMRanker("ap", relevant_from=2),

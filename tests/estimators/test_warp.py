@@ -39,7 +39,7 @@ def test_as_the_command(options, parameters, tmp_path, data):
     command = ["train", "-q", "--threads", "1", "--loss", "warp", "--seed", "5", "--epochs", "3"]
     assert run([*command, *options, file, path]) == 0
     theirs = load_model(path)
-    X = apsvm.read_svmlight(file).X
+    X = apsvm.read_svmlight(file, dense=True).X
     model = WARPRanker(random_state=5, epochs=3, **parameters).fit(X, data.y, qid=data.qid)
     np.testing.assert_array_equal(model.coef_, theirs.coef)
     assert np.abs(model.coef_).max() > 0.1
