@@ -11,7 +11,7 @@ import click
 from apsvm.cli.completion import MetricName
 from apsvm.cli.items import HIDE, evaluate_items
 from apsvm.cli.on_cluster import evaluate_on_cluster, scheduler_option
-from apsvm.cli.parameters import Number
+from apsvm.cli.parameters import LabelValue, Number
 from apsvm.cli.reading import how_to_read, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, given_by_user
 from apsvm.cli.systems import RUN_TIES, SWAPS
@@ -19,7 +19,7 @@ from apsvm.data.read_options import ReadOptions
 from apsvm.metrics import TIE_RULES
 
 if TYPE_CHECKING:
-    from apsvm.cli.systems import Entry
+    from apsvm.cli.systems import EvaluatedSystem
     from apsvm.metrics import Metric
     from apsvm.model import AnyRankerSet, ItemRanker, Model, Ranker
 
@@ -62,7 +62,7 @@ RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "
     "concerned), negatives first, in file order, or, of a run, by document name as trec_eval does. "
     "[default: block; of runs docno]",
 )  # fmt: skip
-@click.option("--positive-label", type=Number(), help="The label that is positive. [default: the model's]")
+@click.option("--positive-label", type=LabelValue(), help="The label that is positive. [default: the model's]")
 @click.option(
     "--relevant-from", type=Number(), metavar="GRADE",
     help="Labels are grades: rows of this grade or a higher one are relevant, and nDCG and WMW read the grades. "
@@ -146,7 +146,7 @@ class _Asked:
     ap: tuple[str, ...]
     cutoffs: tuple[int, ...]
     ties: str | None
-    positive_label: float | None
+    positive_label: float | str | None
     relevant_from: float | None
     all_queries: bool
     per_query: bool
@@ -212,7 +212,7 @@ class _Asked:
         if self.compare or (self.confidence is not None):
             raise click.UsageError("--compare and --confidence draw rows anew: not with --scheduler")
 
-    def entries(self, models: Mapping[str, Model], metrics: dict[str, Metric]) -> list[Entry]:
+    def entries(self, models: Mapping[str, Model], metrics: dict[str, Metric]) -> list[EvaluatedSystem]:
         """What to show side by side; failures end the command."""
         from apsvm.cli.scored import score_data
         from apsvm.cli.systems import of_data, of_runs
@@ -249,7 +249,7 @@ class _Asked:
             leave_out_undefined=not self.metrics,
         )
 
-    def show(self, entries: list[Entry], metrics: dict[str, Metric]) -> None:
+    def show(self, entries: list[EvaluatedSystem], metrics: dict[str, Metric]) -> None:
         """Prints the entries, with intervals and tests if they are asked for; failures end the command."""
         from apsvm.cli.evaluation_output import put_each, put_json, put_summary
         from apsvm.cli.systems import add_differences, add_intervals, swaps_of

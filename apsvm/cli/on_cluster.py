@@ -24,7 +24,7 @@ from apsvm.types import JsonObject
 if TYPE_CHECKING:
     from distributed import Client
 
-    from apsvm.cli.systems import Entry
+    from apsvm.cli.systems import EvaluatedSystem
     from apsvm.dask.data import ShardedData
     from apsvm.dask.fitting import ShardedFit
     from apsvm.dask.sources import FilePart
@@ -263,12 +263,12 @@ def evaluate_on_cluster(
     all_queries: bool,
     leave_out_undefined: bool,
     ignore_unknown: bool,
-) -> list[Entry]:
+) -> list[EvaluatedSystem]:
     """An entry for each model; failures end the command."""
     need_dask()
     import numpy as np
 
-    from apsvm.cli.systems import Entry
+    from apsvm.cli.systems import EvaluatedSystem
     from apsvm.data.labels import judge
     from apsvm.metrics import MetricError
     from apsvm.metrics.evaluate import Judgements
@@ -294,7 +294,7 @@ def evaluate_on_cluster(
                 shards.crew.close()
             undefined = [name for name in metrics if name not in result.values]
             system = System(np.empty(0), Judgements(np.empty(0, dtype=bool)), result)
-            entries.append(Entry(path, system, "block", undefined=undefined))
+            entries.append(EvaluatedSystem(path, system, "block", undefined=undefined))
     return entries
 
 

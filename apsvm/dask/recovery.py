@@ -43,6 +43,10 @@ class Recovering:
     def lower_bound(self) -> float:
         return self._cutter.lower_bound
 
+    @property
+    def levels(self) -> bool:
+        return self._cutter.levels
+
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         def attempt() -> Cut:
             self._stand_at_best(C, gap, centre)

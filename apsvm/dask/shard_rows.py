@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.features.scaling import NO_SCALING, Scaling
 from apsvm.data.labels import Target

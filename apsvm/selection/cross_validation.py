@@ -1,23 +1,26 @@
 """Paths trained on folds and measured on what the folds leave out, in threads on rows that are in memory once.
 
 A fold is a selection of the rows, its scaling a map in front of w: nothing of X is copied, unless a feature map makes
-other columns of it, which are kept where memory allows. Grids of the same feature options share a fold's rows. The
+other columns of it, which are kept where memory allows. Grids of the same feature options share a fold's rows. Where
+these are too many for the cache, paths go in lock-step, and share their passes over them (``data.lockstep``). The
 result depends on neither the number of threads nor their order.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.clock import wall_time_ns
 from apsvm.data.bags import rows_of_bags
 from apsvm.data.features.base import SHARE_OF_MEMORY
 from apsvm.data.labels import Target
+from apsvm.data.lockstep import Lockstep, members_at_once
+from apsvm.data.rows import Rows
 from apsvm.machine import memory, thread_count
 from apsvm.model import Net
 from apsvm.selection.bags import scores_of_bags
@@ -26,7 +29,9 @@ from apsvm.selection.grids import Variant
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.ranking_check import scores_of
+from apsvm.trainers.settings import saved_value, value_of_saved
 from apsvm.types import JsonObject
+from apsvm.work import Piece, Saved, Strand
 
 if TYPE_CHECKING:
     from apsvm.metrics import Metric
@@ -77,6 +82,18 @@ class Measured:
     as_asked: bool
     C: float | None = None
 
+    def to_saved(self) -> Saved:
+        """For ``of_saved``."""
+        choice = {name: saved_value(value) for name, value in self.choice.items()}
+        values = {name: float(value) for name, value in self.values.items()}
+        return {**asdict(self), "choice": choice, "values": values}
+
+    @classmethod
+    def of_saved(cls, saved: Saved) -> Measured:
+        """What was saved."""
+        choice = {name: value_of_saved(value) for name, value in saved["choice"].items()}
+        return cls(**{**saved, "choice": choice})
+
 
 @dataclass(slots=True, eq=False)
 class PathInFold:
@@ -86,6 +103,15 @@ class PathInFold:
     task: Task
     settings: list[Measured] = field(default_factory=list)
     w: NDArray[np.float64] | None = None
+
+    def to_saved(self) -> Saved:
+        """For ``of_saved``."""
+        return {"settings": [one.to_saved() for one in self.settings], "w": self.w}
+
+    @classmethod
+    def of_saved(cls, task: Task, saved: Saved) -> PathInFold:
+        """The path that was saved, of this task."""
+        return cls(task, [Measured.of_saved(one) for one in saved["settings"]], saved["w"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,8 +132,10 @@ class CrossValidation:
     metrics: Mapping[str, Metric]
     folds: Sequence[Fold]
 
-    def run(self, tasks: Sequence[Task], jobs: int, should_stop: Callable[[], bool]) -> Iterator[PathInFold]:
-        """The tasks as they end, ``jobs`` at a time (0: one a core).
+    def run(
+        self, tasks: Sequence[Task], jobs: int, should_stop: Callable[[], bool], strand: Strand
+    ) -> Iterator[PathInFold]:
+        """The tasks as they end, ``jobs`` at a time (0: one a core); they are a piece of ``strand``.
 
         Raises
         ------
@@ -117,19 +145,48 @@ class CrossValidation:
         from joblib import Parallel, delayed
         from threadpoolctl import threadpool_limits
 
-        parallel = Parallel(n_jobs=thread_count(jobs), backend="threading", return_as="generator_unordered")
+        threads = thread_count(jobs)
+        piece = strand.piece(f"{len(tasks)} paths in folds")
+        if piece.result is not None:
+            yield from map(PathInFold.of_saved, tasks, piece.result["paths"])
+            return
         # A quarter of the memory for the mapped rows of all folds and maps, however many threads there are.
         share = SHARE_OF_MEMORY * memory() / (len(self.folds) * len({self._map_of(fit) for fit in self.fits}))
         prepared: dict[tuple[int, _Map], Fit] = {}
+        done: dict[Task, PathInFold] = {}
         with threadpool_limits(1, user_api="blas"):
             for task in tasks:
                 key = task.fold, self._map_of(self.fits[task.grid])
                 if key not in prepared and not should_stop():
                     prepared[key] = self._prepared(task, share)
-            yield from parallel(
-                delayed(self._train)(task, prepared.get((task.fold, self._map_of(self.fits[task.grid]))), should_stop)
-                for task in tasks
-            )
+            together = self._together(tasks, list(prepared.values()), threads)
+            lockstep = Lockstep(threads) if together > 1 else None
+            parallel = Parallel(n_jobs=max(together, threads), backend="threading", return_as="generator_unordered")
+            for path in parallel(
+                delayed(self._done)(
+                    task,
+                    prepared.get((task.fold, self._map_of(self.fits[task.grid]))),
+                    should_stop,
+                    lockstep,
+                    piece,
+                    number,
+                )
+                for number, task in enumerate(tasks)
+            ):
+                done[path.task] = path
+                yield path
+        if should_stop():
+            piece.broken_off()
+        piece.done({"paths": [done[task].to_saved() for task in tasks]})
+
+    def _together(self, tasks: Sequence[Task], prepared: Sequence[Fit], threads: int) -> int:
+        """How many paths share their passes; 1 where one has a time limit, which is its own."""
+        trainers = {self.fits[task.grid].trainer for task in tasks}
+        apart = any(not one.shares_passes or one.settings.time_limit is not None for one in trainers)
+        if apart or not prepared:
+            return 1
+        rows = [fit.shared for fit in prepared if fit.shared is not None]
+        return members_at_once(min(of.bytes_shared for of in rows), max(map(len, rows)), len(tasks), threads)
 
     @staticmethod
     def _map_of(fit: Fit) -> _Map:
@@ -142,12 +199,40 @@ class CrossValidation:
         fit = replace(fit, selection=rows_of_bags(fit.dataset, self.folds[task.fold].training)).prepared()
         return replace(fit, shared=fit.rows().with_threads(1).with_memory(share).for_many_passes())
 
-    def _train(self, task: Task, prepared: Fit | None, should_stop: Callable[[], bool]) -> PathInFold:
-        path = PathInFold(task)
+    def _done(
+        self,
+        task: Task,
+        prepared: Fit | None,
+        should_stop: Callable[[], bool],
+        lockstep: Lockstep | None,
+        paths: Piece,
+        number: int,
+    ) -> PathInFold:
+        """The ``number``-th of the ``paths``."""
         if prepared is None or should_stop():
+            return PathInFold(task)
+        with paths.strand(str(number)) as strand:
+            piece = strand.piece("a path in a fold")
+            if piece.result is not None:
+                return PathInFold.of_saved(task, piece.result)
+            with piece.strand("training") as within:
+                path = self._train(task, prepared, Watch(should_stop=should_stop, strand=within), lockstep)
+            if should_stop():
+                piece.broken_off()
+            piece.done(path.to_saved())
             return path
+
+    def _train(self, task: Task, prepared: Fit, watch: Watch, lockstep: Lockstep | None) -> PathInFold:
+        path = PathInFold(task)
         assert prepared.shared is not None
-        rows, fold, fit = prepared.shared, self.folds[task.fold], self.fits[task.grid]
+        if lockstep is None:
+            return self._trained(path, prepared, prepared.shared, watch)
+        with lockstep.joined() as kernels:
+            return self._trained(path, prepared, prepared.shared.with_kernels(kernels), watch)
+
+    def _trained(self, path: PathInFold, prepared: Fit, rows: Rows, watch: Watch) -> PathInFold:
+        task = path.task
+        fold, fit = self.folds[task.fold], self.fits[task.grid]
         training, test = (rows_of_bags(fit.dataset, part) for part in fold)
         fit = replace(
             fit,
@@ -159,17 +244,17 @@ class CrossValidation:
         )
         held_out, target = rows.select(test), self.target.of(fold.test)
         groups = None if self.groups is None else self.groups[fold.test]
-        began = time.perf_counter()
-        for outcome in fit.outcomes(Watch(should_stop=should_stop), task.start):
-            if outcome.interrupted or should_stop():
+        began = wall_time_ns()
+        for outcome in fit.outcomes(watch, task.start):
+            if outcome.interrupted or watch.should_stop():
                 break
             assert isinstance(outcome.w, np.ndarray | Net)
-            seconds = time.perf_counter() - began
+            seconds = 1e-9 * (wall_time_ns() - began)
             scores = scores_of_bags(fit.dataset, test, scores_of(outcome.w, held_out))
             values = self.judged(scores, target, groups, task.fold)
             path.settings.append(_measured(task, outcome, values, seconds))
             path.w = None if isinstance(outcome.w, Net) else outcome.w
-            began = time.perf_counter()
+            began = wall_time_ns()
         return path
 
     def judged(

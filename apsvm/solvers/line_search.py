@@ -58,6 +58,10 @@ class Cutter(Protocol):
     def lower_bound(self) -> float:
         """A number that the risk is nowhere below."""
 
+    @property
+    def levels(self) -> bool:
+        """Whether the points it is given are better not the QP's own (``levels``)."""
+
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         """``gap``: between the bounds of ½‖w − centre‖² + C·risk so far (infinite at first)."""
 
@@ -112,6 +116,8 @@ def _cut(risk: ScoreFunction[V], best: _Known[V], touching: _Known[V]) -> Cut:
 class AtTheQPsPoint(Generic[V]):
     """The plain cutting-plane method (Joachims et al. 2009)."""
 
+    levels = False
+
     def __init__(self, risk: ScoreFunction[V]) -> None:
         self._risk = risk
         self._scores, self._slopes = risk.vectors.empty(), risk.vectors.empty()
@@ -147,6 +153,8 @@ class AfterLineSearch(Generic[V]):
 
     ``reach`` : how far along the segment the first trial of the next search goes
     """
+
+    levels = True
 
     def __init__(self, risk: ScoreFunction[V]) -> None:
         self._risk = risk
@@ -184,6 +192,7 @@ class AfterLineSearch(Generic[V]):
         if self._best is not None and np.array_equal(point, self._best.point):
             self._forget(self._best)
             self._best = self._know(point)  # rid of what rounding has added up
+            self._unused.clear()  # mostly the run ends here
             return self._best.risk
         scores = self._risk.scores(point, self._vector())
         fresh = _known(self._risk, point, scores, self._vector())

@@ -299,6 +299,7 @@ class Fit:
     def header(self, outcome: Outcome) -> Header:
         """What the model says of itself."""
         trainer, dataset, instances = self.trainer, self.dataset, self.dataset.instances
+        columns = None if dataset.table is None else dataset.table.columns
         return Header(
             family=trainer.family,
             loss=trainer.loss_name,
@@ -309,8 +310,9 @@ class Fit:
                 map=self._map_name,
                 scale=self.features.scale,
                 bias=self.features.bias,
-                names=None,
+                names=None if columns is None else columns.feature_names(),
                 pool=self.features.pool,
+                columns=columns,
             ),
             settings=outcome.settings.to_json(),
             seed=trainer.settings.seed,

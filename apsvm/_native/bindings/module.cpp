@@ -13,5 +13,6 @@ NB_MODULE(_kernels, m) {
     bind_rank_search(m);
     bind_rows(m);
     bind_svmlight(m);
+    bind_table(m);
     bind_warp(m);
 }

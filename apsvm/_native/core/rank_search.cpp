@@ -63,12 +63,9 @@ void bound_cells(const Problem &problem, Cell *begin, Cell *end) {
 void rank_cell(const Problem &problem, const Cell &cell, const double *scores, std::int32_t *ranks) {
     std::vector<Scored> items(static_cast<std::size_t>(cell.count));
     for (std::size_t i = 0; i < items.size(); ++i) items[i] = {scores[i], static_cast<std::int32_t>(i)};
-    std::vector<double> rank_of(items.size()), itself(static_cast<std::size_t>(problem.n_pos) + 2);
-    std::vector<std::int64_t> counts(itself.size(), 0);
-    for (std::int32_t r = cell.low; r <= cell.high; ++r) itself[r] = r;
-    const Sink sink{rank_of.data(), itself.data(), counts.data()};
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(problem.n_pos) + 2, 0);
+    const Sink sink{ranks, counts.data()};
     rank_by_quicksort(problem, sink, cell.first, items.data(), items.data() + items.size(), cell.low, cell.high);
-    for (std::size_t i = 0; i < items.size(); ++i) ranks[i] = static_cast<std::int32_t>(rank_of[i]);
 }
 
 void rank_tied_cell(const Problem &problem, const Cell &cell, std::vector<Run> &runs) {

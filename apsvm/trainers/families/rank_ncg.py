@@ -120,6 +120,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
     title: ClassVar[str] = "RankNCG (--loss wmw)"
     Settings = RankNCGSettings
     losses: ClassVar[tuple[str, ...]] = ("wmw",)
+    shares_passes = True
 
     def __init__(
         self,

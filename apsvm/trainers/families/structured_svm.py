@@ -149,6 +149,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     Settings = StructuredSettings
     losses: ClassVar[Sequence[str]] = tuple(LOSSES)
     takes_query_weights = True
+    shares_passes = True
 
     def __init__(
         self,
@@ -186,7 +187,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         if "start" in given and not asked.latent:
             raise SettingsError("--start is for --latent")
         random_starts(asked.start)
-        self._hidden = hidden_layers(asked.layer_wise)
+        self._hidden = hidden_layers(asked.layer_wise) if asked.layer_wise else ()
         if self._hidden:
             check_layer_wise(self)
         names = self.names
