@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from apsvm.cli.checkpoint import checkpoint_options, work_kept
 from apsvm.cli.completion import MetricName
 from apsvm.cli.config import config_option
 from apsvm.cli.cv_request import CvRequest
@@ -30,6 +31,7 @@ from apsvm.cli.training import (
     training_options,
 )
 from apsvm.data.read_options import ReadOptions
+from apsvm.work import Strand
 
 if TYPE_CHECKING:
     from apsvm.cli.cv_results import Results
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from apsvm.selection.cross_validation import PathInFold
     from apsvm.selection.nested import OuterFold
     from apsvm.selection.portfolio import Entry
-    from apsvm.selection.search import SettingsSearch
+    from apsvm.selection.search import Followers, SettingsSearch
     from apsvm.trainers.settings import SettingValue
 
 #: Of no use without a log, or where the rows that are left out measure every setting.
@@ -87,6 +89,7 @@ class CvCommand(click.Command):
     "--seed", type=click.IntRange(0), default=0, show_default=True,
     help="Seed of the folds, and of what is random in training.",
 )  # fmt: skip
+@checkpoint_options
 @pool_option(multiple=True)
 @training_options
 @config_option
@@ -112,19 +115,22 @@ def cv(data: str, read: ReadOptions, **given: Any) -> int:
     from apsvm.cli.cv_results import Results
 
     request = CvRequest.of_options(data, read, given)
-    run = _Run(request)
     dataset = request.read()
     search = None if request.tries_all else request.search(dataset)
-    with signals_caught() as signals:
+    with (
+        signals_caught() as signals,
+        work_kept(given, lambda: request.identity(dataset), signals) as strand,
+    ):
+        run = _Run(request, signals, strand)
         if search is None:
-            search = run.finalists(dataset, signals)
-        run.compare(search, signals)
+            search = run.finalists(dataset)
+        run.compare(search)
         stopped = exit_code(signals)
         candidates = search.candidates()
         if not candidates:
             raise Failure(stopped or BAD_DATA, "stopped, nothing was finished in every fold")
         chosen = search.choose(candidates)
-        beside = list(run.references(search, signals))
+        beside = list(run.references(search))
         results = Results(search, candidates, chosen, request.metrics, beside)
         run.report(results)
         if stopped:
@@ -132,9 +138,9 @@ def cv(data: str, read: ReadOptions, **given: Any) -> int:
             return stopped
         as_asked = all(candidate.as_asked for candidate in candidates)
         if run.output is not None:
-            as_asked &= run.refit(search, chosen, len(candidates), signals)
+            as_asked &= run.refit(search, chosen, len(candidates))
         if given["nested"] and not signals:
-            run.nest(search, signals)
+            run.nest(search)
         if signals:
             return exit_code(signals)
     return 0 if as_asked else STOPPED_EARLY
@@ -145,38 +151,45 @@ class _Run:
     """The work, step by step, and what is said of it."""
 
     request: CvRequest
+    signals: Sequence[int]
+    strand: Strand
 
     @property
     def output(self) -> str | None:
         """The model to write."""
         return self.request.output
 
-    def nest(self, search: SettingsSearch, signals: Sequence[int]) -> None:
+    @property
+    def _followers(self) -> Followers:
+        from apsvm.selection.search import Followers
+
+        return Followers(should_stop=lambda: bool(self.signals), strand=self.strand)
+
+    def nest(self, search: SettingsSearch) -> None:
         """The whole search again in outer folds, with a line for each."""
         from statistics import fmean, stdev
 
         from apsvm.selection.nested import nested
-        from apsvm.selection.search import Followers
 
-        given, stop = self.request.given, Followers(should_stop=lambda: bool(signals))
+        given = self.request.given
 
-        def again(rows: Dataset) -> SettingsSearch | None:
+        def again(rows: Dataset, followers: Followers) -> SettingsSearch | None:
             if self.request.tries_all:
                 whole = self.request.portfolio(rows)
-                whole.screen(given["jobs"], stop.should_stop)
-                if signals or not whole.finalists():
+                whole.screen(given["jobs"], followers)
+                if self.signals or not whole.finalists():
                     return None
                 inner = whole.final()
             else:
                 inner = self.request.settings_search(rows)
-            inner.run(given["jobs"], stop)
+            inner.run(given["jobs"], followers)
             return inner
 
         done: list[OuterFold] = []
         with bad_data(search.dataset.source):
             folds = nested(
                 search.given, search.target, self.request.metrics, again,
-                folds=given["folds"], seed=given["seed"], jobs=given["jobs"], should_stop=stop.should_stop,
+                folds=given["folds"], seed=given["seed"], jobs=given["jobs"], followers=self._followers,
             )  # fmt: skip
             for number, fold in enumerate(folds, 1):
                 done.append(fold)
@@ -192,7 +205,7 @@ class _Run:
             values = [fold.values[metric] for fold in done]
             show(f"nested, {len(done)} folds: {metric} {fmean(values):.4f} ± {stdev(values):.4f}")
 
-    def finalists(self, dataset: Dataset, signals: Sequence[int]) -> SettingsSearch:
+    def finalists(self, dataset: Dataset) -> SettingsSearch:
         """The search among the best of the portfolio, with a line for each entry as it is screened."""
         given = self.request.given
         with bad_data(dataset.source):
@@ -209,26 +222,25 @@ class _Run:
 
             if not given["quiet"]:
                 say(f"nobody named what to try: {total} combinations of losses and features are screened")
-            whole.screen(given["jobs"], lambda: bool(signals), ended)
+            whole.screen(given["jobs"], self._followers, ended)
             finalists = whole.finalists()
-            if signals or not finalists:
-                raise Failure(exit_code(signals) or BAD_DATA, "stopped, nothing was finished in every fold")
+            if self.signals or not finalists:
+                raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, nothing was finished in every fold")
             if not given["quiet"]:
                 say(f"the best go on: {'; '.join(map(str, finalists))}")
             return whole.final()
 
-    def references(self, search: SettingsSearch, signals: Sequence[int]) -> Iterator[Candidate]:
+    def references(self, search: SettingsSearch) -> Iterator[Candidate]:
         """Common models on the same folds, where the portfolio was tried."""
         from apsvm.selection.references import references
 
-        if self.request.tries_all and not signals:
-            yield from references(search, lambda: bool(signals), self.request.given["jobs"])
+        if self.request.tries_all and not self.signals:
+            yield from references(search, self._followers, self.request.given["jobs"])
 
-    def compare(self, search: SettingsSearch, signals: Sequence[int]) -> None:
+    def compare(self, search: SettingsSearch) -> None:
         """All paths in all folds, with a line as each ends."""
         from apsvm.cli.cv_results import progress_line, spelled
         from apsvm.selection.grids import shown
-        from apsvm.selection.search import Followers
 
         def widened(number: int, name: str, values: Sequence[SettingValue]) -> None:
             listed = ", ".join(map(shown, values))
@@ -237,7 +249,7 @@ class _Run:
         def ended(path: PathInFold, done: int, total: int) -> None:
             say(f" {done:>{len(str(total))}}/{total}  {progress_line(path, search.grids, search.metric)}")
 
-        followers = Followers(should_stop=lambda: bool(signals))
+        followers = self._followers
         if not self.request.given["quiet"]:
             followers = replace(followers, path=ended, widened=widened)
         with bad_data(search.dataset.source):
@@ -261,16 +273,16 @@ class _Run:
         """Prints a line on stdout; on stderr where something else goes to stdout."""
         return say if "-" in (self.request.given["json"], self.output) else put
 
-    def refit(self, search: SettingsSearch, chosen: Candidate, n_candidates: int, signals: Sequence[int]) -> bool:
+    def refit(self, search: SettingsSearch, chosen: Candidate, n_candidates: int) -> bool:
         """Trains ``chosen`` on all rows and writes the model; whether training ended as it was asked to."""
         from apsvm.cli.training_metric import training_metric
         from apsvm.trainers.summary import summary
 
         assert self.output is not None
         with bad_data(search.dataset.source):
-            refit = search.refit(chosen, n_candidates, self.request.given["jobs"], lambda: bool(signals))
+            refit = search.refit(chosen, n_candidates, self.request.given["jobs"], self._followers)
         if refit is None:
-            raise Failure(exit_code(signals) or BAD_DATA, "stopped, no model written")
+            raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, no model written")
         with writing(self.output):
             refit.model.save(self.output)
         for caution in refit.outcome.cautions:

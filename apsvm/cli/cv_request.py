@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apsvm.cli.checkpoint import identity
 from apsvm.cli.shared import BAD_DATA, Failure, all_given, given_by_user, reading, say
 from apsvm.cli.trainer_options import (
     ChosenLoss,
@@ -31,7 +32,7 @@ from apsvm.cli.training import (
 )
 from apsvm.data.read_options import ReadOptions
 from apsvm.trainers.settings import declared
-from apsvm.types import JsonObject
+from apsvm.types import JsonDict, JsonObject
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -109,12 +110,22 @@ class CvRequest:
                 for warning in trainer.warnings():
                     say(f"warning: {warning}")
             families.add(trainer.family)
-        outputs = [path for path in (self.output, given["json"]) if path is not None]
+        if given["checkpoint"] == "-":
+            raise click.UsageError("--checkpoint is read again: name a file")
+        outputs = [path for path in (self.output, given["json"], given["checkpoint"]) if path is not None]
         for path in outputs:
             check_output(path, data=self.data, **inputs)
         places = ["-" if path == "-" else os.path.realpath(path) for path in outputs]
         if len(set(places)) < len(places):
-            raise click.UsageError("the model and --json cannot go to the same place")
+            raise click.UsageError("the model, --json and --checkpoint each need a place of their own")
+
+    def identity(self, dataset: Dataset) -> JsonDict:
+        """What decides over the result."""
+        bags = None if self.read_options.ignores_bags else self.read_options.bags
+        inputs: dict[str, str | None] = {"query_weights": self.given["query_weights"], "bags": bags}
+        for grid in self.grids:
+            inputs |= grid.trainer.inputs()
+        return identity(dataset, self.read_options, self.given, inputs, threads=False)
 
     def read(self) -> Dataset:
         """The data; its bags as rows where only one way to pool them is tried."""

@@ -22,11 +22,11 @@ MODEL = "ranker.model"
 LOG = "log.jsonl"
 
 
-def model_and_log(folder: str) -> tuple[str, str]:
+def model_and_log(folder: str, *, is_resumed: bool = False) -> tuple[str, str]:
     """Where they go: into ``folder``, which must hold no run yet, since the log of one and the model of another would
-    make a false report. It need not exist."""
+    make a false report, unless it ``is_resumed``. It need not exist."""
     for name in (LOG, MODEL):
-        if os.path.lexists(os.path.join(folder, name)):
+        if not is_resumed and os.path.lexists(os.path.join(folder, name)):
             raise click.UsageError(f"{folder}: it holds a run already ({name}): name another folder, or remove it")
     return os.path.join(folder, MODEL), os.path.join(folder, LOG)
 
@@ -62,7 +62,7 @@ def run_record(data: str, dataset: Dataset, read: ReadOptions, read_seconds: flo
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "data": data if data == "-" else os.path.abspath(data),
         "reading": read.to_json(),
-        "options": {name: _as_json(value) for name, value in given.items() if _is_recorded(name)},
+        "options": {name: as_json(value) for name, value in given.items() if _is_recorded(name)},
         "rows": int(X.shape[0]),
         "features": int(X.shape[1]),
         "values": dataset.n_values,
@@ -76,11 +76,12 @@ def _is_recorded(name: str) -> bool:
     return name not in ("data", "model", "log", "run_dir") and given_by_user(name)
 
 
-def _as_json(value: object) -> object:
+def as_json(value: object) -> object:
+    """The value of an option."""
     if isinstance(value, Multiple | ChosenLoss):
         return str(value)
     if isinstance(value, tuple | list):
-        return [_as_json(one) for one in value]
+        return [as_json(one) for one in value]
     if isinstance(value, Mapping):
-        return {str(key): _as_json(one) for key, one in value.items()}
+        return {str(key): as_json(one) for key, one in value.items()}
     return value

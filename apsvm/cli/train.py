@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from apsvm.cli.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.config import config_option
+from apsvm.cli.on_cluster import scheduler_option, train_on_cluster
 from apsvm.cli.progress import Display
-from apsvm.cli.reading import one_ranker, read_any_model, read_rows
+from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows
 from apsvm.cli.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -55,6 +57,7 @@ from apsvm.data.read_options import ReadOptions
 from apsvm.trainers.base import AnyTrainer, Watch
 from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
 from apsvm.types import JsonDict, JsonObject
+from apsvm.work import Strand
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,7 +120,9 @@ class TrainCommand(click.Command):
     help=f"Write the model and the log into this folder, new or without a run, as {MODEL} and {LOG}: apsvm report "
     "makes a page of them.",
 )  # fmt: skip
+@checkpoint_options
 @pool_option(multiple=False)
+@scheduler_option
 @training_options
 @config_option
 def train(data: str, model: str | None, read: ReadOptions, **given: Any) -> int:
@@ -128,7 +133,11 @@ def train(data: str, model: str | None, read: ReadOptions, **given: Any) -> int:
 
     MODEL defaults to the data file's name with .model added, in the current folder.
     """
+    if given["scheduler"] is not None and model is None and given["run_dir"] is None:
+        raise click.UsageError("with --scheduler, name the MODEL to write")
     run = _Run.of_options(data, model, read, given)
+    if given["scheduler"] is not None:
+        return train_on_cluster(run)
     dataset, read_seconds = run.read()
     return run.train(dataset, read_seconds)
 
@@ -153,7 +162,7 @@ class _Run:
         if given["run_dir"] is not None:
             if model is not None or given["log"] is not None:
                 raise click.UsageError("--run-dir has places for the model and the log: leave out MODEL and --log")
-            model, given["log"] = model_and_log(given["run_dir"])
+            model, given["log"] = model_and_log(given["run_dir"], is_resumed=_is_there(given["checkpoint"]))
             check_folder(given["run_dir"], data)
         trainer = _plan(given)
         if model is None:
@@ -180,22 +189,27 @@ class _Run:
         if given["validation"] == "-":
             raise click.UsageError("--validation is read once DATA has been: name a file")
         inputs = {**check_inputs(trainer), **{name: given[name] for name in ("validation", "query_weights")}}
+        if given["checkpoint"] == "-":
+            raise click.UsageError("--checkpoint is read again: name a file")
         if given["run_dir"] is None:
             self._check_outputs(inputs)
+        elif given["checkpoint"] is not None:
+            check_output(given["checkpoint"], data=self.data, warm_start=given["warm_start"], **inputs)
         if not given["quiet"]:
             for warning in trainer.warnings():
                 say(f"warning: {warning}")
 
     def _check_outputs(self, inputs: Mapping[str, str | None]) -> None:
-        log = self.given["log"]
-        for output in (*self.models, log):
+        log, checkpoint = self.given["log"], self.given["checkpoint"]
+        for output in (*self.models, log, checkpoint):
             if output is not None:
-                # A model may replace the one it was started from.
-                started_from = self.given["warm_start"] if output == log else None
+                # A model may replace the one it was started from, unless the training is to start from it once more.
+                started_from = None if output in self.models and checkpoint is None else self.given["warm_start"]
                 check_output(output, data=self.data, warm_start=started_from, **inputs)
-        places = ["-" if output == "-" else os.path.realpath(output) for output in (*self.models, log or "")]
-        if places[-1] in places[:-1]:
-            raise click.UsageError("the log and the model cannot go to the same place")
+        others = [output for output in (log, checkpoint) if output is not None]
+        places = ["-" if output == "-" else os.path.realpath(output) for output in (*self.models, *others)]
+        if len(set(places)) < len(places):
+            raise click.UsageError("the model, the log and the checkpoint each need a place of their own")
 
     def read(self) -> tuple[Dataset, float]:
         """The rows, and the seconds that took."""
@@ -223,11 +237,17 @@ class _Run:
         as_asked, written = True, 0
         if given["run_dir"] is not None:
             make_folder(given["run_dir"])
-        with signals_caught() as signals, open_log(given["log"]) as log:
+        with (
+            signals_caught() as signals,
+            work_kept(given, lambda: self._identity(dataset), signals) as strand,
+            open_log(given["log"]) as log,
+        ):
             if given["run_dir"] is not None:
                 log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
             began = time.perf_counter()
-            for name, (outcome, model) in zip(self.models, self._trained(fit, rows, log, signals), strict=False):
+            for name, (outcome, model) in zip(
+                self.models, self._trained(fit, rows, log, signals, strand), strict=False
+            ):
                 with writing(name):
                     model.save(name)
                 seconds = _where_the_time_went(outcome, read_seconds, time.perf_counter() - began + read_seconds)
@@ -280,6 +300,7 @@ class _Run:
             ignore_unknown=True,
             unlabelled=takes is Takes.NOTHING,
             multilabel=takes is Takes.CLASSES,
+            model=None if dataset.table is None else features_of_table(dataset),
         )
         if rows.unknown_features and not self.given["quiet"]:
             say(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")
@@ -287,7 +308,21 @@ class _Run:
             rows = bags_settled(rows, self.trainer, self.features.pool)
             return rows, decide(rows, takes, self.labels)
 
-    def _trained(self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int]) -> Iterator[tuple[Outcome, Model]]:
+    def _identity(self, dataset: Dataset) -> JsonDict:
+        """What decides over the result."""
+        given = self.given
+        inputs = {name: given[name] for name in ("warm_start", "validation", "query_weights")}
+        inputs |= {**self.trainer.inputs(), "bags": self._bags_file}
+        threads = self.trainer.family == "warp" and given["threads"] > 1
+        return identity(dataset, self.read_options, given, inputs, threads=threads)
+
+    @property
+    def _bags_file(self) -> str | None:
+        return None if self.read_options.ignores_bags else self.read_options.bags
+
+    def _trained(
+        self, raw: Fit, rows: TrainingSet, log: Log, signals: list[int], strand: Strand
+    ) -> Iterator[tuple[Outcome, Model]]:
         """``rows``: of the training ``raw``, whose features are still as they were read."""
         from threadpoolctl import threadpool_limits
 
@@ -301,7 +336,7 @@ class _Run:
             except ModelError as error:
                 raise Failure(BAD_DATA, f"{self.given['warm_start']}: {error}") from None
             display = Display(verbose=self.given["verbose"], quiet=self.given["quiet"], one_line=self._of_classes)
-            watch = Watch(log, display.show, self._remark, lambda: bool(signals))
+            watch = Watch(log, display.show, self._remark, lambda: bool(signals), strand)
             for outcome in fit.outcomes(watch, start, rows if prepared is raw else None):
                 display.finish()
                 yield outcome, fit.model(outcome)
@@ -329,12 +364,15 @@ class _Run:
         return fit, fit.start(one_ranker(model, self.labels.positive_label, path))
 
 
+def _is_there(path: str | None) -> bool:
+    return path is not None and os.path.lexists(path)
+
+
 def _plan(given: JsonObject) -> AnyTrainer:
     said = all_given()
     loss = as_asked_for(given["loss"], said)
-    common = {name: given[name] for name in ("time_limit", "seed", "threads")}
     refuse_options_of_others([loss], said)
-    trainer = planned(loss, given, said, **common)
+    trainer = planned(loss, given, said)
     if not given["one_vs_rest"]:
         return trainer
     with usage_errors(loss):

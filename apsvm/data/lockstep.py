@@ -45,7 +45,7 @@ class RowKernels(Protocol):
         indptr: AnyArray,
         indices: AnyArray,
         values: AnyArray,
-        rows: AnyArray,
+        rows: AnyArray | None,
         W: NDArray[np.float64],
         out: NDArray[np.float64],
         threads: int,
@@ -56,7 +56,7 @@ class RowKernels(Protocol):
         indptr: AnyArray,
         indices: AnyArray,
         values: AnyArray,
-        rows: AnyArray,
+        rows: AnyArray | None,
         C: NDArray[np.float64],
         out: NDArray[np.float64],
         threads: int,
@@ -65,7 +65,7 @@ class RowKernels(Protocol):
     def scores_dense(
         self,
         X: AnyArray,
-        rows: AnyArray,
+        rows: AnyArray | None,
         W: NDArray[np.float64],
         out: NDArray[np.float64],
         threads: int,
@@ -74,7 +74,7 @@ class RowKernels(Protocol):
     def combine_dense(
         self,
         X: AnyArray,
-        rows: AnyArray,
+        rows: AnyArray | None,
         C: NDArray[np.float64],
         out: NDArray[np.float64],
         threads: int,
@@ -101,7 +101,7 @@ class _Pass(NamedTuple):
 
     kernel: str
     matrix: tuple[AnyArray, ...]
-    arguments: tuple[AnyArray, NDArray[np.float64], NDArray[np.float64]]
+    arguments: tuple[AnyArray | None, NDArray[np.float64], NDArray[np.float64]]
 
     def do(self, threads: int) -> None:
         """By itself."""
@@ -220,7 +220,7 @@ class _Member:
         indptr: AnyArray,
         indices: AnyArray,
         values: AnyArray,
-        rows: AnyArray,
+        rows: AnyArray | None,
         W: NDArray[np.float64],
         out: NDArray[np.float64],
         threads: int,
@@ -233,7 +233,7 @@ class _Member:
         indptr: AnyArray,
         indices: AnyArray,
         values: AnyArray,
-        rows: AnyArray,
+        rows: AnyArray | None,
         C: NDArray[np.float64],
         out: NDArray[np.float64],
         threads: int,
@@ -244,7 +244,7 @@ class _Member:
     def scores_dense(
         self,
         X: AnyArray,
-        rows: AnyArray,
+        rows: AnyArray | None,
         W: NDArray[np.float64],
         out: NDArray[np.float64],
         threads: int,
@@ -255,7 +255,7 @@ class _Member:
     def combine_dense(
         self,
         X: AnyArray,
-        rows: AnyArray,
+        rows: AnyArray | None,
         C: NDArray[np.float64],
         out: NDArray[np.float64],
         threads: int,

@@ -9,7 +9,7 @@ result depends on neither the number of threads nor their order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -29,7 +29,9 @@ from apsvm.selection.grids import Variant
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.ranking_check import scores_of
+from apsvm.trainers.settings import saved_value, value_of_saved
 from apsvm.types import JsonObject
+from apsvm.work import Piece, Saved, Strand
 
 if TYPE_CHECKING:
     from apsvm.metrics import Metric
@@ -80,6 +82,18 @@ class Measured:
     as_asked: bool
     C: float | None = None
 
+    def to_saved(self) -> Saved:
+        """For ``of_saved``."""
+        choice = {name: saved_value(value) for name, value in self.choice.items()}
+        values = {name: float(value) for name, value in self.values.items()}
+        return {**asdict(self), "choice": choice, "values": values}
+
+    @classmethod
+    def of_saved(cls, saved: Saved) -> Measured:
+        """What was saved."""
+        choice = {name: value_of_saved(value) for name, value in saved["choice"].items()}
+        return cls(**{**saved, "choice": choice})
+
 
 @dataclass(slots=True, eq=False)
 class PathInFold:
@@ -89,6 +103,15 @@ class PathInFold:
     task: Task
     settings: list[Measured] = field(default_factory=list)
     w: NDArray[np.float64] | None = None
+
+    def to_saved(self) -> Saved:
+        """For ``of_saved``."""
+        return {"settings": [one.to_saved() for one in self.settings], "w": self.w}
+
+    @classmethod
+    def of_saved(cls, task: Task, saved: Saved) -> PathInFold:
+        """The path that was saved, of this task."""
+        return cls(task, [Measured.of_saved(one) for one in saved["settings"]], saved["w"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,8 +132,10 @@ class CrossValidation:
     metrics: Mapping[str, Metric]
     folds: Sequence[Fold]
 
-    def run(self, tasks: Sequence[Task], jobs: int, should_stop: Callable[[], bool]) -> Iterator[PathInFold]:
-        """The tasks as they end, ``jobs`` at a time (0: one a core).
+    def run(
+        self, tasks: Sequence[Task], jobs: int, should_stop: Callable[[], bool], strand: Strand
+    ) -> Iterator[PathInFold]:
+        """The tasks as they end, ``jobs`` at a time (0: one a core); they are a piece of ``strand``.
 
         Raises
         ------
@@ -121,9 +146,14 @@ class CrossValidation:
         from threadpoolctl import threadpool_limits
 
         threads = thread_count(jobs)
+        piece = strand.piece(f"{len(tasks)} paths in folds")
+        if piece.result is not None:
+            yield from map(PathInFold.of_saved, tasks, piece.result["paths"])
+            return
         # A quarter of the memory for the mapped rows of all folds and maps, however many threads there are.
         share = SHARE_OF_MEMORY * memory() / (len(self.folds) * len({self._map_of(fit) for fit in self.fits}))
         prepared: dict[tuple[int, _Map], Fit] = {}
+        done: dict[Task, PathInFold] = {}
         with threadpool_limits(1, user_api="blas"):
             for task in tasks:
                 key = task.fold, self._map_of(self.fits[task.grid])
@@ -132,12 +162,22 @@ class CrossValidation:
             together = self._together(tasks, list(prepared.values()), threads)
             lockstep = Lockstep(threads) if together > 1 else None
             parallel = Parallel(n_jobs=max(together, threads), backend="threading", return_as="generator_unordered")
-            yield from parallel(
-                delayed(self._train)(
-                    task, prepared.get((task.fold, self._map_of(self.fits[task.grid]))), should_stop, lockstep
+            for path in parallel(
+                delayed(self._done)(
+                    task,
+                    prepared.get((task.fold, self._map_of(self.fits[task.grid]))),
+                    should_stop,
+                    lockstep,
+                    piece,
+                    number,
                 )
-                for task in tasks
-            )
+                for number, task in enumerate(tasks)
+            ):
+                done[path.task] = path
+                yield path
+        if should_stop():
+            piece.broken_off()
+        piece.done({"paths": [done[task].to_saved() for task in tasks]})
 
     def _together(self, tasks: Sequence[Task], prepared: Sequence[Fit], threads: int) -> int:
         """How many paths share their passes; 1 where one has a time limit, which is its own."""
@@ -159,19 +199,38 @@ class CrossValidation:
         fit = replace(fit, selection=rows_of_bags(fit.dataset, self.folds[task.fold].training)).prepared()
         return replace(fit, shared=fit.rows().with_threads(1).with_memory(share).for_many_passes())
 
-    def _train(
-        self, task: Task, prepared: Fit | None, should_stop: Callable[[], bool], lockstep: Lockstep | None
+    def _done(
+        self,
+        task: Task,
+        prepared: Fit | None,
+        should_stop: Callable[[], bool],
+        lockstep: Lockstep | None,
+        paths: Piece,
+        number: int,
     ) -> PathInFold:
-        path = PathInFold(task)
+        """The ``number``-th of the ``paths``."""
         if prepared is None or should_stop():
+            return PathInFold(task)
+        with paths.strand(str(number)) as strand:
+            piece = strand.piece("a path in a fold")
+            if piece.result is not None:
+                return PathInFold.of_saved(task, piece.result)
+            with piece.strand("training") as within:
+                path = self._train(task, prepared, Watch(should_stop=should_stop, strand=within), lockstep)
+            if should_stop():
+                piece.broken_off()
+            piece.done(path.to_saved())
             return path
+
+    def _train(self, task: Task, prepared: Fit, watch: Watch, lockstep: Lockstep | None) -> PathInFold:
+        path = PathInFold(task)
         assert prepared.shared is not None
         if lockstep is None:
-            return self._trained(path, prepared, prepared.shared, should_stop)
+            return self._trained(path, prepared, prepared.shared, watch)
         with lockstep.joined() as kernels:
-            return self._trained(path, prepared, prepared.shared.with_kernels(kernels), should_stop)
+            return self._trained(path, prepared, prepared.shared.with_kernels(kernels), watch)
 
-    def _trained(self, path: PathInFold, prepared: Fit, rows: Rows, should_stop: Callable[[], bool]) -> PathInFold:
+    def _trained(self, path: PathInFold, prepared: Fit, rows: Rows, watch: Watch) -> PathInFold:
         task = path.task
         fold, fit = self.folds[task.fold], self.fits[task.grid]
         training, test = (rows_of_bags(fit.dataset, part) for part in fold)
@@ -186,8 +245,8 @@ class CrossValidation:
         held_out, target = rows.select(test), self.target.of(fold.test)
         groups = None if self.groups is None else self.groups[fold.test]
         began = wall_time_ns()
-        for outcome in fit.outcomes(Watch(should_stop=should_stop), task.start):
-            if outcome.interrupted or should_stop():
+        for outcome in fit.outcomes(watch, task.start):
+            if outcome.interrupted or watch.should_stop():
                 break
             assert isinstance(outcome.w, np.ndarray | Net)
             seconds = 1e-9 * (wall_time_ns() - began)

@@ -5,7 +5,7 @@ by which the winner was chosen, is a little too high."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ from apsvm.model import Ranker
 from apsvm.selection.bags import bags_as_rows, scores_of_bags
 from apsvm.selection.choice import Candidate
 from apsvm.selection.folds import FoldError, make_folds
-from apsvm.selection.search import SettingsSearch, never
+from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers.fitting import bags_settled
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def nested(
     dataset: Dataset,
     target: Target,
     metrics: Mapping[str, Metric],
-    search: Callable[[Dataset], SettingsSearch | None],
+    search: Callable[[Dataset, Followers], SettingsSearch | None],
     *,
     folds: int,
     seed: int,
     jobs: int = 0,
-    should_stop: Callable[[], bool] = never,
+    followers: Followers = Followers(),  # noqa: B008  # frozen
 ) -> Iterator[OuterFold]:
     """The outer folds, as they are done; fewer if it is stopped.
 
@@ -61,21 +61,29 @@ def nested(
     units = bags_as_rows(dataset)
     outer = make_folds(target, units.groups, folds, seed, only_grades=only_grades, bags=units.bags)
     for number, (training, test) in enumerate(outer, 1):
-        try:
-            run = None if should_stop() else search(dataset.select(rows_of_bags(dataset, training)))
-        except FoldError as error:
-            raise FoldError(f"outer fold {number}: {error}") from None
-        candidates: Sequence[Candidate] = [] if run is None else run.candidates()
-        if run is None or not candidates or should_stop():
-            return
-        chosen = run.choose(candidates)
-        refit = run.refit(chosen, len(candidates), jobs, should_stop)
-        if refit is None:
-            return
+        piece = followers.strand.piece(f"outer fold {number}")
+        if piece.result is not None:
+            yield OuterFold(piece.result["chosen"], piece.result["values"])
+            continue
+        with piece.strand("search") as strand:
+            within = replace(followers, strand=strand)
+            try:
+                run = (
+                    None if followers.should_stop() else search(dataset.select(rows_of_bags(dataset, training)), within)
+                )
+            except FoldError as error:
+                raise FoldError(f"outer fold {number}: {error}") from None
+            candidates: Sequence[Candidate] = [] if run is None else run.candidates()
+            if run is None or not candidates or followers.should_stop():
+                break
+            chosen = run.choose(candidates)
+            refit = run.refit(chosen, len(candidates), jobs, within)
+        if refit is None or followers.should_stop():
+            break
         assert isinstance(refit.model, Ranker)
         of_test, fit = target.of(test), run.fits[chosen.grid]
-        rows = rows_of_bags(dataset, test)
-        judged = bags_settled(dataset.select(rows), fit.trainer, fit.features.pool)
+        left_out = dataset.select(rows_of_bags(dataset, test))
+        judged = bags_settled(left_out, fit.trainer, fit.features.pool)
         result = evaluate(
             list(metrics.values()),
             scores_of_bags(judged, np.arange(judged.relevance.size), refit.model.score(judged.X)),
@@ -85,4 +93,6 @@ def nested(
         )
         features = fit.features.features
         setting = ", ".join([chosen.loss, features, *(f"{name} {value}" for name, value in chosen.choice.items())])
-        yield OuterFold(setting, result.values)
+        values = {name: float(value) for name, value in result.values.items()}
+        piece.done({"chosen": setting, "values": values})
+        yield OuterFold(setting, values)

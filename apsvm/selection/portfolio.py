@@ -26,7 +26,7 @@ from apsvm.losses.base import LossError
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.folds import make_folds
 from apsvm.selection.grids import Grid
-from apsvm.selection.search import Followers, SettingsSearch, never, unseen
+from apsvm.selection.search import Followers, SettingsSearch, unseen
 from apsvm.trainers.families import trainer_of
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple, SettingValue, declared
@@ -228,7 +228,7 @@ class PortfolioSearch:
     def screen(
         self,
         jobs: int = 0,
-        should_stop: Callable[[], bool] = never,
+        followers: Followers = Followers(),  # noqa: B008  # frozen
         ended: Callable[[Entry, Candidate | str], None] = unseen,
     ) -> None:
         """Tries every entry; after being stopped, what was finished counts. ``ended`` is called with each entry and its
@@ -246,7 +246,7 @@ class PortfolioSearch:
         done: list[tuple[Entry, Candidate]] = []
         failure: Exception | None = None
         for entry in self.entries:
-            if should_stop():
+            if followers.should_stop():
                 break
             try:
                 grid = entry.grid(self._common)
@@ -260,7 +260,7 @@ class PortfolioSearch:
                     **self._more,
                 )
                 with np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends the entry
-                    search.run(jobs, Followers(should_stop=should_stop), widen=False)
+                    search.run(jobs, replace(followers, path=unseen, widened=unseen), widen=False)
             except (FeatureMapError, LossError, FloatingPointError, np.linalg.LinAlgError) as error:
                 failure = error
                 self.screened.left_out.append((entry, str(error)))

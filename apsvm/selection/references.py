@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from apsvm import sparse as sp
 from apsvm.machine import thread_count
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.cross_validation import Measured
-from apsvm.selection.search import SettingsSearch, never
+from apsvm.selection.search import Followers, SettingsSearch
 
 LOGISTIC_C = (0.01, 1.0, 100.0)
 #: Trees are grown on dense rows; where those would take more values than this, there are none.
@@ -34,7 +34,11 @@ class Reference:
     make: Callable[[Any], Any]
 
 
-def references(search: SettingsSearch, should_stop: Callable[[], bool] = never, jobs: int = 0) -> Iterator[Candidate]:
+def references(
+    search: SettingsSearch,
+    followers: Followers = Followers(),  # noqa: B008  # frozen
+    jobs: int = 0,
+) -> Iterator[Candidate]:
     """The best setting of each, on the folds of ``search``, ``jobs`` trained at a time (0: one a core); fewer where
     they are stopped. A model that scikit-learn cannot train on these rows, whose squares may be infinite, is left
     out."""
@@ -43,18 +47,30 @@ def references(search: SettingsSearch, should_stop: Callable[[], bool] = never, 
 
     parallel = Parallel(n_jobs=thread_count(jobs), backend="threading")
     for reference in _known(search):
+        piece = followers.strand.piece(reference.name)
+        if piece.result is not None:
+            if piece.result["best"] is not None:
+                folds = [Measured.of_saved(one) for one in piece.result["best"]]
+                yield Candidate(-1, reference.name, folds[0].choice, folds)
+            continue
         tasks = [(value, fold) for value in reference.values for fold in range(len(search.folds))]
         with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
             warnings.simplefilter("ignore")  # it did not converge: it is what it is
             try:
-                measured = parallel(delayed(_measured)(search, reference, *task, should_stop) for task in tasks)
+                measured = parallel(
+                    delayed(_measured)(search, reference, *task, followers.should_stop) for task in tasks
+                )
             except ValueError:
+                piece.done({"best": None})
                 continue
-        if should_stop() or None in measured:
+        if followers.should_stop() or None in measured:
+            piece.broken_off()
             return
         by_value = [measured[at : at + len(search.folds)] for at in range(0, len(tasks), len(search.folds))]
         candidates = [Candidate(-1, reference.name, folds[0].choice, folds) for folds in by_value]
-        yield best(candidates, search.metric)
+        chosen = best(candidates, search.metric)
+        piece.done({"best": [one.to_saved() for one in chosen.folds]})
+        yield chosen
 
 
 def _known(search: SettingsSearch) -> Iterator[Reference]:

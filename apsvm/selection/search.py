@@ -4,7 +4,7 @@ choice, and the chosen setting trained on all rows."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from apsvm.selection.grids import Grid, Variant
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit, bags_settled
 from apsvm.trainers.settings import Multiple, SettingValue
+from apsvm.work import Strand
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -40,7 +41,7 @@ def unseen(*_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Followers:
-    """Who follows a search, and a way to stop it, asked between iterations.
+    """Who follows a search, a way to stop it, asked between iterations, and the strand of work that it is.
 
     Attributes
     ----------
@@ -51,6 +52,7 @@ class Followers:
     path: Callable[[PathInFold, int, int], None] = unseen
     widened: Callable[[int, str, Sequence[SettingValue]], None] = unseen
     should_stop: Callable[[], bool] = never
+    strand: Strand = field(default_factory=Strand)
 
 
 class SettingsSearch:
@@ -148,7 +150,7 @@ class SettingsSearch:
 
     def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
         total = done + len(tasks)
-        for path in self._cross.run(tasks, jobs, followers.should_stop):
+        for path in self._cross.run(tasks, jobs, followers.should_stop, followers.strand):
             done += 1
             for measured in path.settings:
                 key = path.task.grid, tuple(measured.choice.values())
@@ -222,7 +224,7 @@ class SettingsSearch:
         return "rows, stratified" if self.given.bags is None and self.given.pool is None else "bags, stratified"
 
     def refit(
-        self, chosen: Candidate, n_candidates: int, jobs: int = 0, should_stop: Callable[[], bool] = never
+        self, chosen: Candidate, n_candidates: int, jobs: int = 0, followers: Followers = Followers()
     ) -> Refit | None:
         """``chosen``, of so many candidates, trained on all rows by ``jobs`` threads (0: one a core); None if it was
         stopped before there was anything.
@@ -238,7 +240,7 @@ class SettingsSearch:
             fit = replace(self.fits[chosen.grid], trainer=trainer).prepared()
             # The threads of the rows alone: those of some trainers' settings change the result.
             fit = replace(fit, shared=fit.rows().with_threads(thread_count(jobs)))
-            outcome = next(fit.outcomes(Watch(should_stop=should_stop)), None)
+            outcome = next(fit.outcomes(Watch(should_stop=followers.should_stop, strand=followers.strand)), None)
         if outcome is None:
             return None
         model = fit.model(outcome)

@@ -76,6 +76,16 @@ class DescentOutcome(Generic[T]):
     trouble: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SavedEpochs(Generic[T]):
+    """A descent between two epochs: those that were done, and the best snapshot, its epoch and its validation."""
+
+    done: tuple[Epoch, ...]
+    best: T | None
+    best_epoch: int
+    best_value: float
+
+
 def descend(
     one_pass: Callable[[Callable[[], bool]], Pass],
     snapshot: Callable[[], T],
@@ -86,6 +96,8 @@ def descend(
     time_limit: float | None = None,
     on_epoch: Callable[[Epoch], None] = lambda epoch: None,
     should_stop: Callable[[], bool] = lambda: False,
+    saved: SavedEpochs[T] | None = None,
+    reached: Callable[[SavedEpochs[T]], None] = lambda state: None,
 ) -> DescentOutcome[T]:
     """Runs up to ``epochs`` ≥ 1 passes.
 
@@ -96,6 +108,8 @@ def descend(
     validate : the metric of the parameters as they are
     patience : epochs without a better validation after which it stops
     time_limit : seconds; a pass is broken off, and counts as an epoch
+    saved, reached : after each epoch that was not the last ``reached`` is given what another descent goes on from where
+        it is ``saved``, besides the parameters
 
     Raises
     ------
@@ -108,8 +122,11 @@ def descend(
 
     done: list[Epoch] = []
     best, best_epoch, best_value = None, 0, float("-inf")
+    if saved is not None:
+        done, best, best_epoch, best_value = list(saved.done), saved.best, saved.best_epoch, saved.best_value
+        began -= done[-1].seconds_in_all
     ending, trouble = Ending.EPOCHS_DONE, None
-    for number in range(1, epochs + 1):
+    for number in range(len(done) + 1, epochs + 1):
         started = time.perf_counter()
         try:
             passed = one_pass(lambda: should_stop() or out_of_time())
@@ -132,6 +149,7 @@ def descend(
         if stopped is not None:
             ending = stopped
             break
+        reached(SavedEpochs(tuple(done), best, best_epoch, best_value))
     return DescentOutcome(snapshot() if best is None else best, best_epoch, done, ending, trouble)
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeV
 
 from apsvm.records import Log, NoLog
 from apsvm.trainers.settings import Settings, SettingValue, declared
+from apsvm.work import Strand
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,13 +122,14 @@ def _unseen(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who follows a training: the log, a progress display, a place for remarks, and a way to stop it, asked between
-    iterations or several times a second."""
+    """Who follows a training: the log, a progress display, a place for remarks, a way to stop it, asked between
+    iterations or several times a second, and the work as a strand of pieces, which may be stored to go on from."""
 
     log: Log = field(default_factory=NoLog)
     progress: Callable[[Progress], None] = _unseen
     remark: Callable[[str], None] = _unseen
     should_stop: Callable[[], bool] = lambda: False
+    strand: Strand = field(default_factory=Strand)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

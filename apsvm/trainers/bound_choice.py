@@ -29,8 +29,9 @@ from apsvm.risk import NothingToRankError, loss_by_order
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings, shown_C
-from apsvm.trainers.settings import Multiple, amount, resolved
+from apsvm.trainers.settings import Multiple, amount, resolved, saved_value, value_of_saved
 from apsvm.trainers.structured_svm import PathOfWeights, rough_path
+from apsvm.work import Piece, Saved
 
 #: Multiples of the default C that are tried, by bound, where none is named. The hinge's go down far: where rows are
 #: few, a C at which hardly anything but the direction of the classes' means is learned is often the best.
@@ -56,7 +57,7 @@ NS_VALUE, NS_ROW = 2.0, 40.0
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class BoundCandidate:
     """A bound and a C, and Δ on the rows held out: the mean over the splits."""
 
     bound: str
@@ -80,10 +81,28 @@ class Choice:
 
     bound: str
     C: tuple[float | Multiple, ...]
-    candidates: Sequence[Candidate]
+    candidates: Sequence[BoundCandidate]
     how: str
     seconds: float
     w: NDArray[np.float64] | None = None
+
+    def to_saved(self) -> Saved:
+        """For ``of_saved``."""
+        return {
+            "bound": self.bound,
+            "C": [saved_value(C) for C in self.C],
+            "candidates": [[one.bound, saved_value(one.C), one.loss] for one in self.candidates],
+            "how": self.how,
+            "seconds": self.seconds,
+            "w": self.w,
+        }
+
+    @classmethod
+    def of_saved(cls, saved: Saved) -> Choice:
+        """The choice that was saved."""
+        candidates = [BoundCandidate(bound, value_of_saved(C), loss) for bound, C, loss in saved["candidates"]]
+        C = tuple(map(value_of_saved, saved["C"]))
+        return cls(saved["bound"], C, candidates, saved["how"], saved["seconds"], saved["w"])
 
     def __str__(self) -> str:
         if not self.candidates:
@@ -112,6 +131,11 @@ class _Task(NamedTuple):
     C: tuple[float | Multiple, ...]
     start: NDArray[np.float64] | None = None
 
+    @property
+    def name(self) -> str:
+        """No other task's."""
+        return f"split {self.split}, {self.bound}, C from {shown_C(self.C[0])}"
+
 
 class _Measured(NamedTuple):
     """One C of a task: Δ on the rows held out, and the weights."""
@@ -130,11 +154,22 @@ def choose(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: W
     loss : over rankings
     settings : all but ``bound`` count; a third of the time limit at most is spent
     """
+    piece = watch.strand.piece("the choice of the bound")
+    if piece.result is not None:
+        return Choice.of_saved(piece.result)
+    choice = _compared(data, loss, settings, watch, piece)
+    if watch.should_stop():
+        piece.broken_off()
+    piece.done(choice.to_saved())
+    return choice
+
+
+def _compared(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: Watch, piece: Piece) -> Choice:
     began = time.perf_counter()
     splits, how = _splits(data, settings.seed)
     if not splits:
         return Choice("hinge" if data.components == 1 else "tight", settings.C, (), how, time.perf_counter() - began)
-    comparison = _Comparison(data, loss, settings, watch, splits, began)
+    comparison = _Comparison(data, loss, settings, watch, splits, began, piece)
     free = settings.C == DEFAULT_C
     multiples = _multiples(data)
     grids = {bound: tuple(map(Multiple, multiples[bound])) if free else settings.C for bound in multiples}
@@ -169,12 +204,12 @@ class _Comparison:
         watch: Watch,
         splits: Sequence[Split],
         began: float,
+        piece: Piece,
     ) -> None:
+        self._piece = piece
         self._loss = loss
         self._threads = thread_count(settings.threads)
-        # Where the active set is not enough, cvxpy's seconds a QP are not worth it either.
-        qp = "active-set" if settings.qp == "auto" else settings.qp
-        self._settings = replace(settings, epsilon=max(settings.epsilon, EPSILON), log_ranks=False, threads=1, qp=qp)
+        self._settings = settings
         self._quiet = Watch(should_stop=watch.should_stop)
         self._deadline = None if settings.time_limit is None else began + settings.time_limit / 3.0
         self._data = replace(data, rows=data.rows.for_many_passes().with_threads(1))
@@ -196,8 +231,21 @@ class _Comparison:
         limit = None if self._deadline is None else self._deadline - time.perf_counter()
         if self._quiet.should_stop() or (limit is not None and limit <= 0.0):
             return []
+        with self._piece.strand(task.name) as strand:
+            piece = strand.piece(task.name)
+            if piece.result is None:
+                path = self._measure(task, limit)
+                if self._quiet.should_stop():
+                    piece.broken_off()
+                piece.done({"loss": [one.loss for one in path], "w": [one.w for one in path]})
+                return path
+        stored = zip(task.C, piece.result["loss"], piece.result["w"], strict=False)
+        return [_Measured(task, C, delta, w) for C, delta, w in stored]
+
+    def _measure(self, task: _Task, limit: float | None) -> list[_Measured]:
+        """``limit``: seconds."""
         training, test = map(self._data.select, self._splits[task.split])
-        settings = replace(self._settings, bound=task.bound, C=task.C, time_limit=limit)
+        settings = self._settings_of(task, limit)
         scale = default_C(training, self._loss, task.bound)
         values = [resolved(C, scale) for C in task.C]
         path: list[_Measured] = []
@@ -210,19 +258,33 @@ class _Comparison:
             pass  # a candidate that cannot be trained on a part of the rows is none
         return path
 
+    def _settings_of(self, task: _Task, time_limit: float | None) -> StructuredSettings:
+        settings = self._settings
+        return replace(
+            settings,
+            bound=task.bound,
+            C=task.C,
+            epsilon=max(settings.epsilon, EPSILON),
+            # Where the active set is not enough, cvxpy's seconds a QP are not worth it either.
+            qp="active-set" if settings.qp == "auto" else settings.qp,
+            log_ranks=False,
+            threads=1,
+            time_limit=time_limit,
+        )
+
     @property
     def why_nothing(self) -> str:
         """Why there are no candidates."""
         stopped = self._quiet.should_stop() or (self._deadline is not None and time.perf_counter() >= self._deadline)
         return "there was no time to compare" if stopped else "what was not held out could not be trained on"
 
-    def candidates(self) -> list[Candidate]:
+    def candidates(self) -> list[BoundCandidate]:
         """Those that were measured on every split, the best first; of equals the hinge, and the smaller C."""
         losses: dict[tuple[str, float | Multiple], list[float]] = {}
         for one in self._measured:
             losses.setdefault((one.task.bound, one.C), []).append(one.loss)
         whole = [
-            Candidate(bound, C, math.fsum(values) / len(values))
+            BoundCandidate(bound, C, math.fsum(values) / len(values))
             for (bound, C), values in losses.items()
             if len(values) == len(self._splits)
         ]

@@ -40,7 +40,14 @@ from apsvm.risk import NoLoss, Risk, make_risk
 from apsvm.solvers.sgd import Epoch, Pass
 from apsvm.trainers.base import Progress, TrainingSet, Watch
 from apsvm.trainers.families.direct_loss import DirectSettings
-from apsvm.trainers.stochastic import TrainedByEpochs, descend_as_asked, not_finite
+from apsvm.trainers.stochastic import (
+    TrainedByEpochs,
+    descend_as_asked,
+    generator_state,
+    not_finite,
+    set_generator_state,
+)
+from apsvm.work import Saved
 
 #: Where a pass over the rows takes fewer steps, an epoch is several passes.
 STEPS_AN_EPOCH = 10
@@ -88,8 +95,7 @@ def train_direct(
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
         descent = _Descent(risk, settings, np.random.default_rng(settings.seed), start)
         outcome = descend_as_asked(
-            descent.one_pass,
-            descent.w.copy,
+            descent,
             settings,
             watch,
             show=show,
@@ -138,7 +144,7 @@ class Within:
         return largest * float(np.sqrt(self.shares @ np.square(deviations / largest)))
 
 
-class Lists:
+class StepOfQueries:
     """The queries of a step, whose rows stand as ``layout`` says: L, the sum over them by their shares, which need not
     add up to 1, and its gradient. ``oracle`` is the loss's own, for the positive update."""
 
@@ -179,7 +185,7 @@ class Lists:
 class _Batch(NamedTuple):
     """What a step may take: all of ``rows``, or where there are ``blocks`` a sample, ``taken`` rows of each block."""
 
-    lists: Lists
+    lists: StepOfQueries
     rows: ScoredRows
     queries: int
     blocks: list[tuple[int, int, int]]  # (first, size, taken)
@@ -257,6 +263,32 @@ class _Descent:
         moved = (updates > 0 or sampled) and self._unit > 0.0
         return Pass(draws, 0, updates, value / queries, moved=moved)
 
+    def snapshot(self) -> NDArray[np.float64]:
+        return self.w.copy()
+
+    def to_saved(self, snapshot: NDArray[np.float64]) -> Saved:
+        return {"w": snapshot}
+
+    def of_saved(self, saved: Saved) -> NDArray[np.float64]:
+        w: NDArray[np.float64] = saved["w"]
+        return w
+
+    def state(self) -> Saved:
+        """As ``stochastic.Parameters``."""
+        return {
+            "w": self.w.copy(),
+            "mean": self._mean.copy(),
+            "square": self._square.copy(),
+            "steps": self._steps,
+            "rng": generator_state(self._rng),
+        }
+
+    def restore(self, saved: Saved) -> None:
+        """Takes over what ``state`` returned."""
+        self.w, self._mean, self._square = (saved[name].copy() for name in ("w", "mean", "square"))
+        self._steps = saved["steps"]
+        set_generator_state(self._rng, saved["rng"])
+
     def _step(self, gradient: NDArray[np.float64]) -> None:
         settings = self._settings
         done = self._steps / (settings.epochs * self._steps_a_pass)
@@ -312,7 +344,7 @@ def _batches(risk: Risk, settings: DirectSettings, rng: np.random.Generator) -> 
         if held > settings.step_rows and which.size == 1:
             part, blocks = _sampled(part, settings.step_rows)
         positions = np.concatenate([np.arange(first[q], first[q] + sizes[q]) for q in which.tolist()])
-        lists = Lists(part, risk.loss, risk.oracle, settings, threads=rows.threads)
+        lists = StepOfQueries(part, risk.loss, risk.oracle, settings, threads=rows.threads)
         yield _Batch(lists, rows.select(positions), which.size, blocks)
         members, held = [], 0
 

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm._native import _kernels
 from apsvm.metrics.evaluate import evaluate
 from apsvm.model import ItemFactors
@@ -28,7 +28,8 @@ from apsvm.solvers.sgd import Ending, Epoch, Pass
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.warp import WarpSettings
 from apsvm.trainers.stochastic import descend_as_asked
-from apsvm.trainers.warp import loss_of_rank, rule_memory, run_pass
+from apsvm.trainers.warp import copies, loop_state, loss_of_rank, rule_memory, run_pass, set_loop_state
+from apsvm.work import Saved
 
 #: What implicit feedback asks of a model of items; ``evaluate_lists`` takes any other metrics too.
 METRICS = ("P@10", "AUC")
@@ -76,8 +77,7 @@ def train_items(
         raise NothingToRankError("no user likes at least two items and leaves one out")
     descent = _Descent(lists, users, factors, settings)
     outcome = descend_as_asked(
-        descent.one_pass,
-        descent.snapshot,
+        descent,
         settings,
         watch,
         show=show,
@@ -113,7 +113,7 @@ class _Descent:
         U_and_V = self._parameters[: 2 * self._split]
         self._rng.standard_normal(out=U_and_V, dtype=np.float32)
         U_and_V /= np.float32(np.sqrt(factors))
-        squares, steps = rule_memory(settings.rule, self._parameters)
+        self._squares, self._steps = squares, steps = rule_memory(settings.rule, self._parameters)
         table = loss_of_rank(settings.tau, int(items - self._sizes.min()))
         self._loop = _kernels.WarpItems(
             self._parameters,
@@ -137,6 +137,23 @@ class _Descent:
         """A copy of U, V and b as they are."""
         U, V = self._parameters[: 2 * self._split].reshape(2, *self._shape).copy()
         return ItemFactors(U, V, self._parameters[2 * self._split :].copy())
+
+    def to_saved(self, snapshot: ItemFactors) -> Saved:
+        return {"input": snapshot.input, "output": snapshot.output, "bias": snapshot.bias}
+
+    def of_saved(self, saved: Saved) -> ItemFactors:
+        return ItemFactors(saved["input"], saved["output"], saved["bias"])
+
+    def state(self) -> Saved:
+        """As ``stochastic.Parameters``."""
+        arrays = copies(parameters=self._parameters, squares=self._squares, steps=self._steps)
+        return {**loop_state(self._loop, self._rng), **arrays}
+
+    def restore(self, saved: Saved) -> None:
+        """Takes over what ``state`` returned. The native loop works in these arrays."""
+        set_loop_state(self._loop, self._rng, saved)
+        for name, array in (("parameters", self._parameters), ("squares", self._squares), ("steps", self._steps)):
+            array[:] = saved[name]
 
     def one_pass(self, stop: Callable[[], bool]) -> Pass:
         """Every liked item once, user after user in a new order."""

@@ -15,7 +15,7 @@ which the risk itself would be higher is left as it was. Passes go on while the 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +44,7 @@ _COLUMNS = {"pass": ">5d", "layer": ">6d", "risk": ">12.6f", "held out": ">10.6f
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrainedNet:
+class TrainedLayers:
     """What became of a training.
 
     Attributes
@@ -86,7 +86,7 @@ def train_layer_wise(
     values_of_C: Sequence[float],
     watch: Watch,
     start: Net | None = None,
-) -> Iterator[TrainedNet]:
+) -> Iterator[TrainedLayers]:
     """Train for one C after another, each from the same net.
 
     Parameters
@@ -115,10 +115,23 @@ def train_layer_wise(
     spans = Spans()
     if start is None:
         with spans.time("log loss"):
-            start = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
+            start = _log_loss_net(problem, hidden, settings, watch, stop)
     for C in values_of_C:
         yield _Descent(problem, settings, watch, C, began, spans.parts).run(start)
         spans = Spans()
+
+
+def _log_loss_net(
+    problem: NetProblem, hidden: Sequence[int], settings: StructuredSettings, watch: Watch, stop: Callable[[], bool]
+) -> Net:
+    piece = watch.strand.piece("the network of the log loss")
+    if piece.result is not None:
+        return Net(tuple(Layer(weights, bias) for weights, bias in piece.result["layers"]))
+    net = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
+    if watch.should_stop():
+        piece.broken_off()
+    piece.done({"layers": [[layer.weights, layer.bias] for layer in net.layers]})
+    return net
 
 
 class _Descent:
@@ -143,7 +156,7 @@ class _Descent:
         self._iterations = self._fallbacks = 0
         self._spans = spans
 
-    def run(self, start: Net) -> TrainedNet:
+    def run(self, start: Net) -> TrainedLayers:
         """The best net on the rows held out: the start, or that after a pass; without such rows the last."""
         problem, net, best = self._problem, start, start
         started_from = self._risk = best_risk = problem.risk_of(start)
@@ -166,7 +179,7 @@ class _Descent:
             if self._state is not State.CONVERGED:
                 break
         as_asked = self._state is State.CONVERGED
-        return TrainedNet(
+        return TrainedLayers(
             net=best.behind(problem.scaling),
             C=self._C,
             state=ended if as_asked else str(self._state),

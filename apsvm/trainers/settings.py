@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from apsvm.types import JsonDict, JsonObject
+from apsvm.work import Saved
 
 if TYPE_CHECKING:
     from apsvm.header import Json
@@ -50,6 +51,16 @@ class Multiple(NamedTuple):
 
 #: A value of a setting, of a list of values one.
 SettingValue: TypeAlias = "str | bool | int | float | Multiple"
+
+
+def saved_value(value: SettingValue | None) -> Saved:
+    """For ``value_of_saved``."""
+    return {"multiple": value.factor} if isinstance(value, Multiple) else {"value": value}
+
+
+def value_of_saved(saved: Saved) -> Any:
+    """The value that was saved."""
+    return Multiple(saved["multiple"]) if "multiple" in saved else saved["value"]
 
 
 def amount(value: SettingValue) -> float:

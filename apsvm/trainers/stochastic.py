@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import astuple, dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.solvers.sgd import DescentOutcome, Ending, Epoch, Pass, descend
+from apsvm.solvers.sgd import DescentOutcome, Ending, Epoch, Pass, SavedEpochs, descend
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.epochs import EpochSettings
+from apsvm.work import Saved
 
 T = TypeVar("T")
 
@@ -31,26 +32,82 @@ class TrainedByEpochs:
     trouble: str | None = None
 
 
+class Parameters(Protocol[T]):
+    """What goes down by epochs."""
+
+    def one_pass(self, stop: Callable[[], bool]) -> Pass:
+        """As ``sgd.descend`` calls it."""
+
+    def snapshot(self) -> T:
+        """A copy of the parameters."""
+
+    def state(self) -> Saved:
+        """A copy of all that later passes depend on, for ``restore``."""
+
+    def restore(self, saved: Saved) -> None:
+        """Takes over what ``state`` returned in another one of the same data and settings."""
+
+    def to_saved(self, snapshot: T) -> Saved:
+        """A snapshot, for ``of_saved``."""
+
+    def of_saved(self, saved: Saved) -> T:
+        """The snapshot that was saved."""
+
+
 def descend_as_asked(
-    one_pass: Callable[[Callable[[], bool]], Pass],
-    snapshot: Callable[[], T],
+    parameters: Parameters[T],
     settings: EpochSettings,
     watch: Watch,
     *,
     show: Callable[[Epoch], Progress],
     validate: Callable[[], float] | None,
 ) -> DescentOutcome[T]:
-    """``descend`` with the limits that the settings name, each epoch logged and shown."""
-    return descend(
-        one_pass,
-        snapshot,
+    """``descend`` with the limits that the settings name, each epoch logged and shown; it is a piece of the watch's
+    strand, to be taken up between two epochs."""
+    piece = watch.strand.piece("the epochs")
+
+    def epochs_saved(epochs: SavedEpochs[T]) -> Saved:
+        return {
+            "done": [astuple(epoch) for epoch in epochs.done],
+            "best": None if epochs.best is None else parameters.to_saved(epochs.best),
+            "best_epoch": epochs.best_epoch,
+            "best_value": epochs.best_value,
+            "parameters": parameters.state(),
+        }
+
+    saved: SavedEpochs[T] | None = None
+    if piece.state is not None:
+        state = piece.state
+        done = tuple(Epoch(number, Pass(*passed), *rest) for number, passed, *rest in state["done"])
+        best = None if state["best"] is None else parameters.of_saved(state["best"])
+        saved = SavedEpochs(done, best, state["best_epoch"], state["best_value"])
+        parameters.restore(state["parameters"])
+    result = descend(
+        parameters.one_pass,
+        parameters.snapshot,
         epochs=settings.epochs,
         validate=validate,
         patience=settings.patience,
         time_limit=settings.time_limit,
         on_epoch=lambda epoch: follow(watch, show, epoch),
         should_stop=watch.should_stop,
+        saved=saved,
+        # The next pass moves the parameters.
+        reached=lambda epochs: piece.reached(lambda: epochs_saved(epochs), is_last_chance=True),
     )
+    if result.ending is Ending.INTERRUPTED:
+        piece.broken_off()
+    return result
+
+
+def generator_state(rng: np.random.Generator) -> Saved:
+    """What the numbers to come depend on, for ``set_generator_state``."""
+    return dict(rng.bit_generator.state)
+
+
+def set_generator_state(rng: np.random.Generator, saved: Saved) -> None:
+    """Takes over what ``generator_state`` returned of another one."""
+    rng.bit_generator.state = dict(saved)
 
 
 def follow(watch: Watch, show: Callable[[Epoch], Progress], epoch: Epoch) -> None:

@@ -18,7 +18,9 @@ Each round may only lower J. The last one proves w_t stationary: no point lowers
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +32,13 @@ from apsvm.score_space import ScoreFunction
 from apsvm.solvers import quasi_newton
 from apsvm.solvers.concave_convex import Majorant
 from apsvm.solvers.cutting_plane import CuttingPlaneSolution
-from apsvm.solvers.quasi_newton import DescentStep
+from apsvm.solvers.quasi_newton import DescentStep, SavedDescent
 from apsvm.solvers.state import State, not_finite
 from apsvm.trainers.base import Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.rounds import Rounds, Spent
 from apsvm.trainers.stage import Stage, Trained, bounds_line, log_step
+from apsvm.work import Piece
 
 #: How many times ε is enough for the hinge's minimiser, where the descent begins.
 HINGE_SLACKNESS = 30.0
@@ -84,7 +87,7 @@ def at_its_best_length(
 
 
 class _OfRows:
-    """Rounds of the tight bound on rows (``rounds.Problem``): the stage's risk is the convex part of every majorant."""
+    """Rounds of the tight bound on rows (a ``RoundsProblem``): the stage's risk is every majorant's convex part."""
 
     name = "tight"
 
@@ -106,22 +109,28 @@ class TightBound:
 
     may_leave : False where the stage has constraints, which only its own solver keeps
 
-    Attributes
-    ----------
-    ramp : what stands beside ½‖w‖²/C
+    The ramp is made where the first descent begins: a training that stops before has no use for it.
     """
 
     def __init__(
         self, stage: Stage, risk: Risk, settings: StructuredSettings, watch: Watch, *, may_leave: bool = True
     ) -> None:
         self._stage = stage
-        self.ramp = Ramp(risk)
+        self._risk = risk
         self._settings = settings
         self._watch = watch
         self._may_leave = may_leave
-        self._curvature = curvature_of(risk.rows) if may_leave else None
         self._at_zero: float | None = None
         self._last: NDArray[np.float64] | None = None  # the solution for the C before on the path
+
+    @cached_property
+    def ramp(self) -> Ramp:
+        """What stands beside ½‖w‖²/C."""
+        return Ramp(self._risk)
+
+    @cached_property
+    def _curvature(self) -> NDArray[np.float64]:
+        return curvature_of(self._risk.rows)
 
     def tighten(
         self, hinge: Trained, C: float, start: NDArray[np.float64] | None = None, *, seconds_used: float = 0.0
@@ -186,12 +195,32 @@ class TightBound:
         counts = np.column_stack([layout.n_pos, layout.n_neg]).ravel()
         shares = np.column_stack([layout.shares, -layout.shares]).ravel()
         difference = self.ramp.combine(np.repeat(shares / np.maximum(counts, 1), counts))
-        assert self._curvature is not None
         return difference / self._curvature
 
     def _descend(self, name: str, point: NDArray[np.float64], C: float, spent: Spent) -> NDArray[np.float64]:
         """By quasi-Newton steps."""
-        began = spent.seconds
+        piece = self._watch.strand.piece(f"{name}, C={C!r}")
+        if piece.result is not None:
+            if piece.result["error"] is not None:
+                raise FloatingPointError(piece.result["error"])
+            spent.iterations += piece.result["iterations"]
+            w: NDArray[np.float64] = piece.result["w"]
+            return w
+        before = spent.iterations
+        try:
+            w = self._by_steps(name, point, C, spent, piece)
+        except FloatingPointError as error:
+            piece.done({"error": str(error)})
+            raise
+        if self._watch.should_stop():
+            piece.broken_off()
+        piece.done({"error": None, "w": w, "iterations": spent.iterations - before})
+        return w
+
+    def _by_steps(
+        self, name: str, point: NDArray[np.float64], C: float, spent: Spent, piece: Piece
+    ) -> NDArray[np.float64]:
+        began, before = spent.seconds, spent.iterations
 
         def on_step(step: DescentStep) -> None:
             calls, spans = self.ramp.account()
@@ -201,6 +230,11 @@ class TightBound:
             log_step(self._watch.log, "tight", name, C, step, calls, spans, seconds)
             self._watch.progress(bounds_line(name, C, step.number, step.objective, -np.inf, np.inf, 0, seconds))
 
+        def reached(descent: Callable[[], SavedDescent]) -> None:
+            piece.reached(lambda: {"iterations": spent.iterations - before, "descent": descent()})
+
+        if piece.state is not None:
+            spent.iterations += piece.state["iterations"]
         limit = self._settings.time_limit
         return quasi_newton.descend(
             self.ramp,
@@ -211,6 +245,8 @@ class TightBound:
             max_iterations=self._settings.max_iterations,
             on_step=on_step,
             should_stop=lambda: self._watch.should_stop() or (limit is not None and spent.in_all >= limit),
+            saved=None if piece.state is None else piece.state["descent"],
+            reached=reached,
         ).w
 
 

@@ -77,7 +77,7 @@ def find_start(data: TrainingSet, loss: Loss, settings: StructuredSettings, watc
     began = time.perf_counter()
     base = make_loss(loss.starts_from)
     plan = replace(settings, oracle="auto", C=(Multiple(1.0),), log_ranks=False)
-    silent = Watch(progress=watch.progress, should_stop=watch.should_stop)
+    silent = Watch(progress=watch.progress, should_stop=watch.should_stop, strand=watch.strand)
     if data.components > 1:
         C = default_C(data, base, "tight")
         (trained,) = train_components(data, base, replace(plan, bound="tight"), [C], silent)

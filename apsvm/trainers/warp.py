@@ -20,17 +20,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm._native import _kernels
 from apsvm.data.rows import Rows
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Epoch, Pass
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.warp import WarpSettings, cutoff_of
-from apsvm.trainers.stochastic import TrainedByEpochs, descend_as_asked, not_finite
+from apsvm.trainers.stochastic import (
+    TrainedByEpochs,
+    descend_as_asked,
+    generator_state,
+    not_finite,
+    set_generator_state,
+)
 from apsvm.types import Matrix
+from apsvm.work import Saved
 
 if TYPE_CHECKING:
     from apsvm.types import AnyArray
@@ -137,8 +144,7 @@ def train_warp(
     """
     descent = _Descent(rows, candidates(grades, groups), settings, start)
     outcome = descend_as_asked(
-        descent.one_pass,
-        descent.weights.copy,
+        descent,
         settings,
         watch,
         show=show,
@@ -184,7 +190,7 @@ class _Descent:
     def _native_loop(self, selection: NDArray[np.int64]) -> _kernels.WarpRows:
         """selection : (n,) int64, where each row stands in the matrix"""
         settings, pairs, matrix = self._settings, self.pairs, self._matrix
-        squares, steps = rule_memory(settings.rule, self._w)
+        self._squares, self._steps = squares, steps = rule_memory(settings.rule, self._w)
         table = loss_of_rank(settings.tau, int(pairs.counts.max()))
         per_row = max(1, (matrix.nnz if sp.issparse(matrix) else matrix.size) // max(1, matrix.shape[0]))
         return _kernels.WarpRows(
@@ -217,11 +223,47 @@ class _Descent:
             return passed
         return replace(passed, moved=True)
 
+    def snapshot(self) -> NDArray[np.float64]:
+        return self.weights.copy()
+
+    def to_saved(self, snapshot: NDArray[np.float64]) -> Saved:
+        return {"w": snapshot}
+
+    def of_saved(self, saved: Saved) -> NDArray[np.float64]:
+        w: NDArray[np.float64] = saved["w"]
+        return w
+
+    def state(self) -> Saved:
+        """As ``stochastic.Parameters``."""
+        return {**loop_state(self._loop, self._rng), **copies(w=self.weights, squares=self._squares, steps=self._steps)}
+
+    def restore(self, saved: Saved) -> None:
+        """Takes over what ``state`` returned. The native loop works in these arrays."""
+        set_loop_state(self._loop, self._rng, saved)
+        for name, array in (("w", self.weights), ("squares", self._squares), ("steps", self._steps)):
+            array[:] = saved[name]
+
     def _run(self, order: NDArray[np.int64]) -> tuple[int, int, float]:
         matrix = self._matrix
         if sp.issparse(matrix):
             return self._loop.run_csr(matrix.indptr, matrix.indices, matrix.data, order)
         return self._loop.run_dense(matrix, order)
+
+
+def copies(**arrays: AnyArray) -> Saved:
+    """Of each, by its name."""
+    return {name: array.copy() for name, array in arrays.items()}
+
+
+def loop_state(loop: _kernels.WarpRows | _kernels.WarpItems, rng: np.random.Generator) -> Saved:
+    """What the draws to come depend on, after a pass: of the native loop and of the orders."""
+    return {"draws": loop.random_states(), "orders": generator_state(rng)}
+
+
+def set_loop_state(loop: _kernels.WarpRows | _kernels.WarpItems, rng: np.random.Generator, saved: Saved) -> None:
+    """Takes over what ``loop_state`` returned."""
+    loop.set_random_states(saved["draws"])
+    set_generator_state(rng, saved["orders"])
 
 
 def rule_memory(rule: str, parameters: AnyArray) -> tuple[AnyArray, AnyArray]:

@@ -65,6 +65,10 @@ public:
 
     void settle() { loop_.settle(); }
 
+    auto random_states() const { return to_numpy(loop_.random_states()); }
+
+    void set_random_states(In<std::uint64_t> states) { loop_.set_random_states(span_of(states)); }
+
 private:
     template <class Matrix>
     nb::tuple run(const Matrix &X, std::size_t n_rows, const In<std::int64_t> &order) {
@@ -107,6 +111,10 @@ public:
 
     void settle() { loop_.settle(); }
 
+    auto random_states() const { return to_numpy(loop_.random_states()); }
+
+    void set_random_states(In<std::uint64_t> states) { loop_.set_random_states(span_of(states)); }
+
 private:
     warp::Items loop_;
     Out<float> written_[3];
@@ -140,7 +148,9 @@ void bind_warp(nb::module_ &m) {
         .def("run_csr", &WarpRows::run_csr<float, std::int64_t>)
         .def("run_dense", &WarpRows::run_dense<double>)
         .def("run_dense", &WarpRows::run_dense<float>)
-        .def("settle", &WarpRows::settle, nb::call_guard<nb::gil_scoped_release>());
+        .def("settle", &WarpRows::settle, nb::call_guard<nb::gil_scoped_release>())
+        .def("random_states", &WarpRows::random_states)
+        .def("set_random_states", &WarpRows::set_random_states, nb::arg("states"));
 
     nb::class_<WarpItems>(m, "WarpItems")
         .def(nb::init<Out<float>, Out<float>, Out<float>, std::size_t, std::size_t, In<double>, const std::string &,
@@ -148,7 +158,9 @@ void bind_warp(nb::module_ &m) {
                       std::size_t>())
         .def("run", &WarpItems::run<std::int32_t>)
         .def("run", &WarpItems::run<std::int64_t>)
-        .def("settle", &WarpItems::settle, nb::call_guard<nb::gil_scoped_release>());
+        .def("settle", &WarpItems::settle, nb::call_guard<nb::gil_scoped_release>())
+        .def("random_states", &WarpItems::random_states)
+        .def("set_random_states", &WarpItems::set_random_states, nb::arg("states"));
 
     m.def("warp_weight", &warp_weight);
 }

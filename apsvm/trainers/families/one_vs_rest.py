@@ -18,6 +18,7 @@ from apsvm.records import Log
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.settings import Settings, SettingsError
 from apsvm.trainers.summary import summary
+from apsvm.work import Strand
 
 if TYPE_CHECKING:
     import numpy as np
@@ -197,6 +198,7 @@ class _Run:
         self._start = start
         self._validation = validation
         self._watch = watch
+        self._piece = watch.strand.piece("the classes")
         self._threads_each = max(1, threads // n_classes)
         self._data = replace(data, rows=data.rows.with_threads(self._threads_each))
         rows = self._data.rows.for_many_passes()  # now and not by several threads at once
@@ -216,11 +218,12 @@ class _Run:
             self._waiting, self._running = self._waiting - 1, self._running + 1
         one = _Class(label)
         try:
-            if self._lockstep is None:
-                self._train(one, self._data)
-            else:
-                with self._lockstep.joined() as kernels:
-                    self._train(one, replace(self._data, rows=self._data.rows.with_kernels(kernels)))
+            with self._piece.strand(f"class {label!r}") as strand:
+                if self._lockstep is None:
+                    self._train(one, self._data, strand)
+                else:
+                    with self._lockstep.joined() as kernels:
+                        self._train(one, replace(self._data, rows=self._data.rows.with_kernels(kernels)), strand)
         except ValueError as error:
             one.reason = str(error).removeprefix(f"{self._data.source}: ")
         finally:
@@ -228,7 +231,7 @@ class _Run:
                 self._running -= 1
         return one
 
-    def _train(self, one: _Class, data: TrainingSet) -> None:
+    def _train(self, one: _Class, data: TrainingSet, strand: Strand) -> None:
         label = one.label
         data = _of_class(data, label)
         trainer = self._plan.trainer.with_settings(time_limit=self._share_of_time(), threads=self._threads_each)
@@ -245,6 +248,7 @@ class _Run:
             lambda progress: self._show(label, progress),
             self._watch.remark,
             self._should_stop,
+            strand,
         )
         start = self._plan.starts.get(label, self._start)
         for outcome in trainer.train(data, watch, start=start, validation=validation):

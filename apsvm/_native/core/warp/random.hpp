@@ -1,6 +1,7 @@
 // The generator of the draws.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace apsvm::warp {
@@ -23,11 +24,16 @@ public:
         return static_cast<std::int64_t>((static_cast<Wide>(next()) * static_cast<Wide>(n)) >> 64);
     }
 
+    // What the numbers to come depend on.
+    using State = std::array<std::uint64_t, 4>;
+    const State &state() const { return state_; }
+    void set_state(const State &state) { state_ = state; }
+
 private:
     static std::uint64_t rotated(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
 
     std::uint64_t next() {
-        std::uint64_t *s = state_;
+        State &s = state_;
         const std::uint64_t result = rotated(s[0] + s[3], 23) + s[0], t = s[1] << 17;
         s[2] ^= s[0];
         s[3] ^= s[1];
@@ -38,7 +44,7 @@ private:
         return result;
     }
 
-    std::uint64_t state_[4];
+    State state_;
 };
 
 }  // namespace apsvm::warp
