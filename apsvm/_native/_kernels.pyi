@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 _Index: TypeAlias = NDArray[int32] | NDArray[int64]
 _Values: TypeAlias = NDArray[float32] | NDArray[float64]
+#: Rows, the vector (1, d) or (m, 1), and the array for the result (m, 1) or (1, d).
+_Pass: TypeAlias = tuple[_Index | None, NDArray[float64], NDArray[float64]]
 
 def build_info() -> dict[str, str | int]: ...
 def best_of_bags(scores: NDArray[float64], offsets: NDArray[int64], rows: NDArray[int64], threads: int) -> None: ...
@@ -34,6 +36,16 @@ def scores_dense(X: _Values, rows: _Index | None, W: NDArray[float64], out: NDAr
 def combine_dense(
     X: _Values, rows: _Index | None, C: NDArray[float64], out: NDArray[float64], threads: int
 ) -> None: ...
+def walk_csr(
+    indptr: _Index,
+    indices: _Index,
+    values: _Values,
+    n_columns: int,
+    scores: list[_Pass],
+    combinations: list[_Pass],
+    threads: int,
+) -> None: ...
+def walk_dense(X: _Values, scores: list[_Pass], combinations: list[_Pass], threads: int) -> None: ...
 def descending_order(scores: NDArray[float64]) -> NDArray[int64]: ...
 
 class ActiveSet:

@@ -184,9 +184,20 @@ class Lockstep:
 
 
 def _walk(passes: Sequence[_Pass], threads: int) -> None:
-    """Passes over one matrix."""
-    for one in passes:
-        one.do(threads)
+    """Passes over one matrix, in one walk."""
+    if len(passes) == 1:
+        passes[0].do(threads)
+        return
+    scores = [one.arguments for one in passes if one.kernel.startswith("scores")]
+    combinations = [one.arguments for one in passes if one.kernel.startswith("combine")]
+    matrix = passes[0].matrix
+    if len(matrix) == 1:
+        (X,) = matrix
+        _kernels.walk_dense(X, scores, combinations, threads)
+    else:
+        indptr, indices, values = matrix
+        columns = scores[0][1].shape[1] if scores else combinations[0][2].shape[1]
+        _kernels.walk_csr(indptr, indices, values, columns, scores, combinations, threads)
 
 
 def _error_of(one: _Pass, threads: int) -> Exception | None:

@@ -8,6 +8,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "../core/rows.hpp"
+#include "../core/walk.hpp"
 #include "arrays.hpp"
 
 namespace {
@@ -77,6 +78,37 @@ void combine(const Matrix &X, const Selection &rows, const In2<double> &C, const
     combine_rows(X, rows, C.data(), C.shape(1), out.data(), threads);
 }
 
+Selection selection_of(nb::handle rows, std::size_t n_rows) {
+    In<std::int64_t> wide;
+    if (!rows.is_none() && nb::try_cast(rows, wide)) return selection(wide, n_rows);
+    return selection(nb::cast<std::optional<In<std::int32_t>>>(rows), n_rows);
+}
+
+// A pass in words of Python: (rows, W (1, d), out (m, 1)) or, of a combination, (rows, C (m, 1), out (1, d)).
+Pass pass_of(nb::handle asked, bool combines, std::size_t n_rows, std::size_t n_columns) {
+    const auto parts = nb::cast<nb::tuple>(asked);
+    expect_size(parts.size(), 3, "parts of a pass");
+    const auto vector = nb::cast<In2<double>>(parts[1]);
+    const auto out = nb::cast<Out2<double>>(parts[2]);
+    Pass pass{selection_of(parts[0], n_rows), vector.data(), out.data(), combines};
+    const std::size_t m = pass.rows.list.size();
+    expect_size(vector.shape(0), combines ? m : 1, "rows of what is given");
+    expect_size(vector.shape(1), combines ? 1 : n_columns, "columns of what is given");
+    expect_size(out.shape(0), combines ? 1 : m, "rows of the result");
+    expect_size(out.shape(1), combines ? n_columns : 1, "columns of the result");
+    return pass;
+}
+
+template <class Matrix>
+void walk_through(const Matrix &X, std::size_t n_rows, nb::list scores, nb::list combinations, std::size_t threads) {
+    expect_threads(threads);
+    std::vector<Pass> passes;
+    for (nb::handle asked : scores) passes.push_back(pass_of(asked, false, n_rows, X.n_columns));
+    for (nb::handle asked : combinations) passes.push_back(pass_of(asked, true, n_rows, X.n_columns));
+    nb::gil_scoped_release unlocked;
+    walk(X, std::span<const Pass>(passes), threads);
+}
+
 template <class Index>
 void bind_check(nb::module_ &m) {
     m.def("check_csr", &check_csr<Index>);
@@ -119,6 +151,21 @@ void bind_dense(nb::module_ &m) {
         nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
 }
 
+template <class Value, class Index>
+void bind_walk_csr(nb::module_ &m) {
+    m.def("walk_csr", [](In<Index> indptr, In<Index> indices, In<Value> values, std::size_t n_columns, nb::list scores,
+                         nb::list combinations, std::size_t threads) {
+        walk_through(csr(indptr, indices, values, n_columns), indptr.size() - 1, scores, combinations, threads);
+    });
+}
+
+template <class Value>
+void bind_walk_dense(nb::module_ &m) {
+    m.def("walk_dense", [](In2<Value> X, nb::list scores, nb::list combinations, std::size_t threads) {
+        walk_through(Dense<Value>{X.data(), X.shape(1)}, X.shape(0), scores, combinations, threads);
+    });
+}
+
 template <class Rows>
 void bind_kernels(nb::module_ &m) {
     bind_csr<double, std::int32_t, Rows>(m);
@@ -136,4 +183,10 @@ void bind_rows(nb::module_ &m) {
     bind_check<std::int64_t>(m);
     bind_kernels<std::optional<In<std::int32_t>>>(m);
     bind_kernels<In<std::int64_t>>(m);
+    bind_walk_csr<double, std::int32_t>(m);
+    bind_walk_csr<double, std::int64_t>(m);
+    bind_walk_csr<float, std::int32_t>(m);
+    bind_walk_csr<float, std::int64_t>(m);
+    bind_walk_dense<double>(m);
+    bind_walk_dense<float>(m);
 }

@@ -35,9 +35,9 @@ APSVM_CLONES std::size_t count_nonzero(const double *values, std::size_t n) {
     return count;
 }
 
-// Pieces of about kWorkOfPiece multiply-adds.
-Pieces pieces_of(const Selection &rows, double work_of_row) {
-    const double size = static_cast<double>(kWorkOfPiece) / std::max(work_of_row, 1.0);
+// Pieces of about so many multiply-adds.
+Pieces pieces_of(const Selection &rows, double work_of_row, std::size_t work_of_piece = kWorkOfPiece) {
+    const double size = static_cast<double>(work_of_piece) / std::max(work_of_row, 1.0);
     return {rows.list, rows.runs, rows.n_rows, static_cast<std::size_t>(std::clamp(size, 16.0, 8192.0))};
 }
 
@@ -73,79 +73,109 @@ std::optional<std::string> find_csr_fault(std::span<const Index> indptr, std::sp
 }
 
 template <class Matrix>
+Scores<Matrix>::Scores(const Matrix &X, const Selection &rows, const double *W, std::size_t k, double *out,
+                       std::size_t work_of_piece)
+    : X_(X), list_(rows.list), W_(W), k_(k), out_(out), work_of_row_(work_a_row(X, rows.n_rows) + 1.0),
+      pieces_(pieces_of(rows, work_of_row_ * static_cast<double>(k), work_of_piece)) {}
+
+template <class Matrix>
+std::size_t Scores<Matrix>::threads_worthwhile() const {
+    const double work = work_of_row_ * static_cast<double>(k_) * static_cast<double>(list_.size());
+    return std::min(static_cast<std::size_t>(work / kWorkPerThread), pieces_.count());
+}
+
+template <class Matrix>
+void Scores<Matrix>::compute(std::size_t first, std::size_t last) const {
+    const std::size_t step = chunk_of(work_of_row_, k_);
+    std::size_t numbers[kChunk];
+    pieces_.each(first, last, [&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; i += step) {
+            const std::size_t n = std::min(step, end - i);
+            list_.read(i, i + n, numbers);
+            for (std::size_t h = 0; h < k_; ++h)
+                dots(X_, numbers, n, W_ + h * X_.n_columns, out_ + i * k_ + h, k_);
+        }
+    });
+}
+
+template <class Matrix>
 void scores_of_rows(const Matrix &X, const Selection &rows, const double *W, std::size_t k, double *out,
                     std::size_t threads) {
-    const double work_of_row = static_cast<double>(k) * (work_a_row(X, rows.n_rows) + 1.0);
-    const double work = work_of_row * static_cast<double>(rows.list.size());
-    const Pieces pieces = pieces_of(rows, work_of_row);
-    const std::size_t step = chunk_of(work_of_row / static_cast<double>(k), k);
-    const std::size_t worthwhile = std::min(static_cast<std::size_t>(work / kWorkPerThread), pieces.count());
-    threads = std::clamp<std::size_t>(worthwhile, 1, threads);
+    const Scores<Matrix> scores(X, rows, W, k, out, kWorkOfPiece);
+    threads = std::clamp<std::size_t>(scores.threads_worthwhile(), 1, threads);
     in_threads(threads, threads, [&](std::size_t t) {
-        std::size_t numbers[kChunk];
-        pieces.each(pieces.count() * t / threads, pieces.count() * (t + 1) / threads,
-                    [&](std::size_t, std::size_t begin, std::size_t end) {
-                        for (std::size_t i = begin; i < end; i += step) {
-                            const std::size_t n = std::min(step, end - i);
-                            rows.list.read(i, i + n, numbers);
-                            for (std::size_t h = 0; h < k; ++h)
-                                dots(X, numbers, n, W + h * X.n_columns, out + i * k + h, k);
-                        }
-                    });
+        scores.compute(scores.pieces() * t / threads, scores.pieces() * (t + 1) / threads);
     });
+}
+
+template <class Matrix>
+Combination<Matrix>::Combination(const Matrix &X, const Selection &rows, const double *C, std::size_t k,
+                                 std::size_t threads)
+    : X_(X), list_(rows.list), C_(C), k_(k), work_of_row_(work_a_row(X, rows.n_rows)),
+      pieces_(pieces_of(rows, work_of_row_ * static_cast<double>(k))), entries_(pieces_.count() + 1, 0) {
+    const std::size_t counting = std::clamp<std::size_t>(list_.size() * k / kWorkPerThread, 1, threads);
+    in_threads(counting, threads, [&](std::size_t t) {
+        pieces_.each(pieces_.count() * t / counting, pieces_.count() * (t + 1) / counting,
+                     [&](std::size_t piece, std::size_t begin, std::size_t end) {
+                         entries_[piece + 1] += count_nonzero(C + begin * k, (end - begin) * k);
+                     });
+    });
+    for (std::size_t piece = 0; piece < pieces_.count(); ++piece) entries_[piece + 1] += entries_[piece];
+    // A block must be worth a thread and worth adding up its accumulator.
+    const std::size_t size = k * X.n_columns;
+    const auto work = static_cast<std::size_t>(work_of_row_ * static_cast<double>(entries_.back()));
+    blocks_ = std::clamp<std::size_t>(work / std::max(kWorkPerThread, 4 * size), 1, kMaxBlocks);
+    totals_.assign(blocks_ * size, 0.0);
+}
+
+template <class Matrix>
+std::size_t Combination<Matrix>::first_piece(std::size_t block) const {
+    if (block == blocks_) return pieces_.count();
+    const auto at = std::lower_bound(entries_.begin(), entries_.end(), entries_.back() * block / blocks_);
+    return static_cast<std::size_t>(at - entries_.begin());
+}
+
+template <class Matrix>
+void Combination<Matrix>::add(std::size_t block, std::size_t first, std::size_t last) {
+    double *const total = totals_.data() + block * k_ * X_.n_columns;
+    const std::size_t step = chunk_of(work_of_row_, k_);
+    std::size_t numbers[kChunk], weighted[kChunk];
+    double factors[kChunk];
+    pieces_.each(first, last, [&](std::size_t piece, std::size_t begin, std::size_t end) {
+        if (entries_[piece] == entries_[piece + 1]) return;
+        for (std::size_t i = begin; i < end; i += step) {
+            const std::size_t n = std::min(step, end - i);
+            list_.read(i, i + n, numbers);
+            for (std::size_t h = 0; h < k_; ++h) {
+                std::size_t kept = 0;
+                for (std::size_t j = 0; j < n; ++j) {
+                    const double factor = C_[(i + j) * k_ + h];
+                    weighted[kept] = numbers[j];
+                    factors[kept] = factor;
+                    kept += factor != 0.0;
+                }
+                add_rows(X_, weighted, factors, kept, total + h * X_.n_columns);
+            }
+        }
+    });
+}
+
+template <class Matrix>
+void Combination<Matrix>::write(double *out) const {
+    const std::size_t size = k_ * X_.n_columns;
+    std::copy_n(totals_.begin(), size, out);
+    for (std::size_t b = 1; b < blocks_; ++b)
+        for (std::size_t at = 0; at < size; ++at) out[at] += totals_[b * size + at];
 }
 
 template <class Matrix>
 void combine_rows(const Matrix &X, const Selection &rows, const double *C, std::size_t k, double *out,
                   std::size_t threads) {
-    const std::size_t size = k * X.n_columns;
-    const double work_of_row = work_a_row(X, rows.n_rows);
-    const Pieces pieces = pieces_of(rows, work_of_row * static_cast<double>(k));
-    // The entries of C up to each piece that are not 0: what there is to do.
-    std::vector<std::size_t> entries(pieces.count() + 1, 0);
-    const std::size_t counting = std::clamp<std::size_t>(rows.list.size() * k / kWorkPerThread, 1, threads);
-    in_threads(counting, threads, [&](std::size_t t) {
-        pieces.each(pieces.count() * t / counting, pieces.count() * (t + 1) / counting,
-                    [&](std::size_t piece, std::size_t begin, std::size_t end) {
-                        entries[piece + 1] += count_nonzero(C + begin * k, (end - begin) * k);
-                    });
+    Combination<Matrix> combination(X, rows, C, k, threads);
+    in_threads(combination.blocks(), threads, [&](std::size_t b) {
+        combination.add(b, combination.first_piece(b), combination.first_piece(b + 1));
     });
-    for (std::size_t piece = 0; piece < pieces.count(); ++piece) entries[piece + 1] += entries[piece];
-    const std::size_t total_entries = entries.back();
-    // A block must be worth a thread and worth adding up its accumulator.
-    const auto work = static_cast<std::size_t>(work_of_row * static_cast<double>(total_entries));
-    const std::size_t blocks = std::clamp<std::size_t>(work / std::max(kWorkPerThread, 4 * size), 1, kMaxBlocks);
-    const auto first_piece = [&](std::size_t block) {
-        const auto at = std::lower_bound(entries.begin(), entries.end(), total_entries * block / blocks);
-        return block == blocks ? pieces.count() : static_cast<std::size_t>(at - entries.begin());
-    };
-    std::vector<double> partial((blocks - 1) * size, 0.0);
-    std::fill(out, out + size, 0.0);
-    const std::size_t step = chunk_of(work_of_row, k);
-    in_threads(blocks, threads, [&](std::size_t b) {
-        double *const total = b == 0 ? out : partial.data() + (b - 1) * size;
-        std::size_t numbers[kChunk], weighted[kChunk];
-        double factors[kChunk];
-        pieces.each(first_piece(b), first_piece(b + 1), [&](std::size_t piece, std::size_t begin, std::size_t end) {
-            if (entries[piece] == entries[piece + 1]) return;
-            for (std::size_t i = begin; i < end; i += step) {
-                const std::size_t n = std::min(step, end - i);
-                rows.list.read(i, i + n, numbers);
-                for (std::size_t h = 0; h < k; ++h) {
-                    std::size_t kept = 0;
-                    for (std::size_t j = 0; j < n; ++j) {
-                        const double factor = C[(i + j) * k + h];
-                        weighted[kept] = numbers[j];
-                        factors[kept] = factor;
-                        kept += factor != 0.0;
-                    }
-                    add_rows(X, weighted, factors, kept, total + h * X.n_columns);
-                }
-            }
-        });
-    });
-    for (std::size_t b = 1; b < blocks; ++b)
-        for (std::size_t at = 0; at < size; ++at) out[at] += partial[(b - 1) * size + at];
+    combination.write(out);
 }
 
 template std::optional<std::string> find_csr_fault(std::span<const std::int32_t>, std::span<const std::int32_t>,
@@ -154,6 +184,8 @@ template std::optional<std::string> find_csr_fault(std::span<const std::int64_t>
                                                    std::size_t, std::size_t);
 
 #define APSVM_FOR_MATRIX(...)                                                                                  \
+    template class Scores<__VA_ARGS__>;                                                                        \
+    template class Combination<__VA_ARGS__>;                                                                   \
     template void scores_of_rows(const __VA_ARGS__ &, const Selection &, const double *, std::size_t, double *, \
                                  std::size_t);                                                                 \
     template void combine_rows(const __VA_ARGS__ &, const Selection &, const double *, std::size_t, double *,  \

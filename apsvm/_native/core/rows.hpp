@@ -36,6 +36,63 @@ template <class Matrix>
 void scores_of_rows(const Matrix &X, const Selection &rows, const double *W, std::size_t k, double *out,
                     std::size_t threads);
 
+// Scores to be computed piece by piece.
+template <class Matrix>
+class Scores {
+public:
+    // W (k, X.n_columns), out (rows, k); a piece of about `work_of_piece` multiply-adds.
+    Scores(const Matrix &X, const Selection &rows, const double *W, std::size_t k, double *out,
+           std::size_t work_of_piece);
+
+    std::size_t pieces() const { return pieces_.count(); }
+
+    // Threads that are worth starting; 0 for none.
+    std::size_t threads_worthwhile() const;
+
+    // Of the pieces [first, last).
+    void compute(std::size_t first, std::size_t last) const;
+
+private:
+    const Matrix &X_;
+    const SelectedRows &list_;
+    const double *W_;
+    std::size_t k_;
+    double *out_;
+    double work_of_row_;
+    Pieces pieces_;
+};
+
+// A combination to be computed block by block, the pieces of a block in order: whoever does so has the same bits.
+template <class Matrix>
+class Combination {
+public:
+    // C (rows, k); `threads` count its entries that are not 0.
+    Combination(const Matrix &X, const Selection &rows, const double *C, std::size_t k, std::size_t threads);
+
+    std::size_t pieces() const { return pieces_.count(); }
+    std::size_t blocks() const { return blocks_; }
+
+    // Of a block; of the one after the last: the number of pieces.
+    std::size_t first_piece(std::size_t block) const;
+
+    // The pieces [first, last) of a block.
+    void add(std::size_t block, std::size_t first, std::size_t last);
+
+    // The sum of all blocks, out (k, X.n_columns).
+    void write(double *out) const;
+
+private:
+    const Matrix &X_;
+    const SelectedRows &list_;
+    const double *C_;
+    std::size_t k_;
+    double work_of_row_;
+    Pieces pieces_;
+    std::vector<std::size_t> entries_;  // of C up to each piece, those that are not 0: what there is to do
+    std::size_t blocks_;
+    std::vector<double> totals_;  // (blocks, k, X.n_columns)
+};
+
 // out (k, X.n_columns): its row h = Σ_i C[i, h] · row rows[i] of X, for C (rows, k); rows of X whose entries in C are
 // all 0 are not touched. One pass over X.
 template <class Matrix>
