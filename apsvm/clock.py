@@ -6,6 +6,7 @@ oracle call that is timed. It is read only once somebody keeps it (``count_cpu_t
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,23 @@ def count_cpu_time() -> None:
     """From now on spans hold CPU times."""
     global _cpu_time_ns
     _cpu_time_ns = time.process_time_ns
+
+
+class _Waited(threading.local):
+    ns = 0
+
+
+_waited = _Waited()
+
+
+def wall_time_ns() -> int:
+    """The wall clock of this thread, which stands still while it waits for other trainings (``data.lockstep``)."""
+    return time.perf_counter_ns() - _waited.ns
+
+
+def add_waiting(ns: int) -> None:
+    """This thread has waited for others."""
+    _waited.ns += ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +58,9 @@ class Spans:
 
     @contextmanager
     def time(self, part: str) -> Iterator[None]:
-        wall, cpu = time.perf_counter_ns(), _cpu_time_ns()
+        wall, cpu = wall_time_ns(), _cpu_time_ns()
         try:
             yield
         finally:
-            span = Span(time.perf_counter_ns() - wall, _cpu_time_ns() - cpu)
+            span = Span(wall_time_ns() - wall, _cpu_time_ns() - cpu)
             self.parts[part] = self.parts.get(part, Span()) + span

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from apsvm import header_json
+from apsvm.header_columns import MISSING_RULES, Columns, label_number
 from apsvm.header_json import HeaderError as HeaderError
 from apsvm.header_json import Json as Json
 
@@ -84,6 +85,7 @@ class Features:
     names : the columns' names, where they had any
     pool : what became of the rows of a bag, some of ``POOLS``, before all else: each of them gives a column of every
         feature of the file; None: rows are taken one by one
+    columns : how the columns of a table become the features, where the training file was one
     """
 
     zero_based: bool = False
@@ -92,6 +94,7 @@ class Features:
     bias: float | None = None
     names: tuple[str, ...] | None = None
     pool: tuple[str, ...] | None = None
+    columns: Columns | None = None
 
     @property
     def columns_of_feature(self) -> int:
@@ -240,6 +243,26 @@ class Header:
         pool = self.features.pool
         if pool is not None and not (pool and set(pool) <= set(POOLS) and len(set(pool)) == len(pool)):
             raise HeaderError(f"expected some of {', '.join(POOLS)} in 'features.pool', found {list(pool)!r}")
+        columns = self.features.columns
+        if columns is not None and columns.missing not in MISSING_RULES:
+            expected = ", ".join(MISSING_RULES)
+            raise HeaderError(f"expected one of {expected} in 'features.columns.missing', found {columns.missing!r}")
+        if columns is not None and self.features.names != columns.feature_names():
+            raise HeaderError("expected the names that the columns' features have in 'features.names'")
+
+    def shown_label(self, label: float) -> str:
+        """A label as the training file had it: a word of a table, or its number."""
+        words = () if self.features.columns is None else self.features.columns.label_words
+        is_word = label.is_integer() and 0 <= label < len(words)
+        return words[int(label)] if is_word else repr(float(label)).removesuffix(".0")
+
+    def label_number(self, label: float | str) -> float | None:
+        """The number of a label as a user writes it; None where training knew none such."""
+        try:
+            columns = self.features.columns
+            return label_number(label) if columns is None else columns.label_value(label)
+        except ValueError:
+            return None
 
     def to_json(self) -> dict[str, Json]:
         """JSON values, the schema among them; ``from_json`` gives an equal header."""

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.data.features.additive import Contributions
 from apsvm.data.features.base import AdditiveMap, FeatureMap
 from apsvm.data.features.linear import Linear

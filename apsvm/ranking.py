@@ -25,8 +25,9 @@ def descending_order(scores: NDArray[np.float64]) -> NDArray[np.int64]:
 def ranks(weights_neg: NDArray[np.float64], n_pos: int) -> NDArray[np.int32]:
     """The interleaving ranks r_j = P+1 − (PN/2)·c_j that the negatives' row weights (n_neg,) came from: (n_neg,)
     int32, 1..n_pos+1."""
-    steps = np.rint(weights_neg * (0.5 * n_pos * weights_neg.size))
-    return (n_pos + 1 - steps).astype(np.int32)
+    steps = weights_neg * (0.5 * n_pos * weights_neg.size)
+    np.rint(steps, out=steps)
+    return np.subtract(n_pos + 1, steps, dtype=np.int32, casting="unsafe")
 
 
 def rank_counts(ranks: NDArray[np.int32]) -> list[tuple[int, int]]:

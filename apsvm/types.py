@@ -21,3 +21,5 @@ if TYPE_CHECKING:
 
     #: An array of any type.
     AnyArray: TypeAlias = NDArray[Any]
+    #: (m,) numbers of rows, int32 or int64: the narrower one where there are fewer than 2³¹ rows.
+    RowNumbers: TypeAlias = NDArray[np.signedinteger[Any]]

@@ -20,10 +20,11 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 #: Leaves that anyone may import: they import nothing of apsvm (files, clock, machine and registry are plumbing;
 #: score_space is where a solver meets what it minimises).
-LEAVES = {"_native", "work", "registry", "clock", "files", "machine", "score_space", "types"}
+LEAVES = {"_native", "work", "registry", "clock", "files", "machine", "score_space", "sparse", "types"}
 #: Modules that are one part with another.
 ONE_PART = {
     "header_1": "header",
+    "header_columns": "header",
     "header_json": "header",
     "places": "files",
     "temporary": "files",
@@ -50,6 +51,7 @@ MAY_IMPORT = {
     "cli": None,  # everything; nothing imports it
     "estimators": None,  # likewise
     "torch": None,  # likewise
+    "dask": None,  # likewise
     **{leaf: set() for leaf in LEAVES},
 }
 #: Files that load a part above them when they do their work, and not before: the algorithm of a family that needs an
@@ -117,7 +119,7 @@ def test_detection_needs_numpy_and_the_error():
 def test_help_loads_nothing_heavy():
     code = (
         "import sys, apsvm.cli; "
-        "heavy = {'numpy', 'scipy', 'sklearn', 'cvxpy', 'joblib', 'threadpoolctl', 'matplotlib', 'torch'}; "
+        "heavy = {'numpy', 'scipy', 'sklearn', 'cvxpy', 'joblib', 'threadpoolctl', 'matplotlib', 'torch', 'dask'}; "
         "heavy &= set(sys.modules); "
         "sys.exit(repr(heavy) if heavy else 0)"
     )

@@ -16,7 +16,7 @@ def scores_csr(
     indptr: _Index,
     indices: _Index,
     values: _Values,
-    rows: NDArray[int64],
+    rows: _Index | None,
     W: NDArray[float64],
     out: NDArray[float64],
     threads: int,
@@ -25,16 +25,14 @@ def combine_csr(
     indptr: _Index,
     indices: _Index,
     values: _Values,
-    rows: NDArray[int64],
+    rows: _Index | None,
     C: NDArray[float64],
     out: NDArray[float64],
     threads: int,
 ) -> None: ...
-def scores_dense(
-    X: _Values, rows: NDArray[int64], W: NDArray[float64], out: NDArray[float64], threads: int
-) -> None: ...
+def scores_dense(X: _Values, rows: _Index | None, W: NDArray[float64], out: NDArray[float64], threads: int) -> None: ...
 def combine_dense(
-    X: _Values, rows: NDArray[int64], C: NDArray[float64], out: NDArray[float64], threads: int
+    X: _Values, rows: _Index | None, C: NDArray[float64], out: NDArray[float64], threads: int
 ) -> None: ...
 def descending_order(scores: NDArray[float64]) -> NDArray[int64]: ...
 
@@ -53,6 +51,27 @@ class ActiveSet:
     def state(self) -> tuple[NDArray[int64], float, NDArray[float64]]: ...
     def restore(self, names: NDArray[int64], sigma: float, factor: NDArray[float64]) -> None: ...
 
+class LevelSteps:
+    def __init__(self) -> None: ...
+    def step(
+        self,
+        gram: NDArray[float64],
+        offsets: NDArray[float64],
+        soft: NDArray[bool_],
+        C: float,
+        names: NDArray[int64],
+        offsets_from_point: NDArray[float64],
+        distance_squared: float,
+        lowest: float,
+        highest: float,
+        ratio: float,
+        tolerance: float,
+    ) -> tuple[NDArray[float64], float, float] | None: ...
+    def state(self) -> tuple[NDArray[int64], float, NDArray[float64], NDArray[float64]]: ...
+    def restore(
+        self, names: NDArray[int64], sigma: float, factor: NDArray[float64], alpha: NDArray[float64]
+    ) -> None: ...
+
 class RankingOracle:
     def __init__(self, algorithm: str, unimodal: bool, threads: int) -> None: ...
     def add_tables(
@@ -66,6 +85,14 @@ class RankingOracle:
         negatives: NDArray[float64],
         weights_pos: NDArray[float64],
         weights_neg: NDArray[float64],
+        /,
+    ) -> tuple[float, float, int, int]: ...
+    def mixed(
+        self,
+        scores: NDArray[float64],
+        relevant: NDArray[bool_],
+        weights: NDArray[float64],
+        ranks: NDArray[int32],
         /,
     ) -> tuple[float, float, int, int]: ...
 
@@ -89,6 +116,14 @@ class MeasureOracle:
         weights_neg: NDArray[float64],
         /,
     ) -> tuple[float, float, int, int]: ...
+    def mixed(
+        self,
+        scores: NDArray[float64],
+        relevant: NDArray[bool_],
+        weights: NDArray[float64],
+        ranks: NDArray[int32],
+        /,
+    ) -> tuple[float, float, int, int]: ...
 
 # The kernels of the bucket oracle one by one, for negatives that stand in several parts. Bins come from a sample of all
 # negatives' scores; each part counts its own scores into them; BinnedRanks takes the sums of the counts and knows no
@@ -99,6 +134,7 @@ class ScoreBins:
     def __init__(self, sample: NDArray[float64], n_neg: int, n_pos: int) -> None: ...
     @property
     def size(self) -> int: ...
+    def edges(self) -> tuple[NDArray[float64], NDArray[float64]]: ...  # lower, upper; infinite at the ends
     def count(self, scores: NDArray[float64]) -> tuple[NDArray[uint16], NDArray[int64]]: ...
 
 class BinnedRanks:
@@ -125,6 +161,49 @@ class BinnedRanks:
 def assign_part(
     weight_of_bin: NDArray[float64], names: NDArray[uint16], scores: NDArray[float64], weights: NDArray[float64]
 ) -> NDArray[int64]: ...
+
+# Ranks of negatives whose scores are somewhere else. Cells stand in descending order of score, positions count from 1;
+# edges may be infinite. rank takes the scores cell by cell, in the order of the negatives; rank_tied those of cells of
+# one score, and returns runs of equal ranks: those of cell i are starts[i] to starts[i + 1] − 1. refine_cells cuts
+# cells into parts by score, counts them, and returns (counts, lowest, highest score of each cell); cells is
+# overwritten.
+class RankSearch:
+    def __init__(
+        self, positives: NDArray[float64], weights: NDArray[float64], drops: NDArray[float64], *, unimodal: bool
+    ) -> None: ...
+    def bound(
+        self,
+        first: NDArray[int64],
+        count: NDArray[int64],
+        upper: NDArray[float64],
+        lower: NDArray[float64],
+        low: NDArray[int32],
+        high: NDArray[int32],
+    ) -> tuple[NDArray[int32], NDArray[int32]]: ...
+    def rank(
+        self,
+        first: NDArray[int64],
+        count: NDArray[int64],
+        scores: NDArray[float64],
+        low: NDArray[int32],
+        high: NDArray[int32],
+    ) -> NDArray[int32]: ...
+    def rank_tied(
+        self,
+        first: NDArray[int64],
+        count: NDArray[int64],
+        scores: NDArray[float64],
+        low: NDArray[int32],
+        high: NDArray[int32],
+    ) -> tuple[NDArray[int64], NDArray[int32], NDArray[int64]]: ...
+
+def refine_cells(
+    scores: NDArray[float64],
+    cells: NDArray[int32],
+    lowest_keys: NDArray[int64],
+    shifts: NDArray[uint8],
+    parts: int,
+) -> tuple[NDArray[int64], NDArray[float64], NDArray[float64]]: ...
 
 class PairSums:
     def __init__(
@@ -217,11 +296,11 @@ class SvmlightParser:
     ) -> None: ...
     def feed(self, block: bytes) -> None: ...
     def wait(self) -> None: ...
-    def finish(
-        self,
+    def take(
+        self, dense: bool = False
     ) -> tuple[
         _Index,
-        _Index,
+        _Index | None,
         _Values,
         NDArray[float64],
         NDArray[int64] | None,
@@ -233,6 +312,42 @@ class SvmlightParser:
         NDArray[int64] | None,
         NDArray[int64],
     ]: ...
+    def finish(
+        self, dense: bool = False
+    ) -> tuple[
+        _Index,
+        _Index | None,
+        _Values,
+        NDArray[float64],
+        NDArray[int64] | None,
+        NDArray[float64] | None,
+        int,
+        int,
+        NDArray[float64],
+        NDArray[int64],
+        NDArray[int64] | None,
+        NDArray[int64],
+    ]: ...
+
+class CsvError(ValueError):
+    args: tuple[int, int, str]  # line, column from 0 or -1, message
+
+class CsvParser:
+    def __init__(
+        self,
+        *,
+        columns: str,
+        separator: str = ",",
+        decimal: str = ".",
+        first_line: int = 1,
+        most_words: int = 1048576,
+        longest_row: int = 67108864,
+    ) -> None: ...
+    def feed(self, block: bytes) -> None: ...
+    def finish(self) -> None: ...
+    def take(self) -> NDArray[float64]: ...
+    def words(self, kept: int, first: int = 0) -> list[bytes]: ...
+    def apart(self) -> tuple[NDArray[int64], NDArray[int64]]: ...
 
 class WarpRows:
     def __init__(

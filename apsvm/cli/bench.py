@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import click
 
-from apsvm.cli.parameters import Number
+from apsvm.cli.parameters import LabelValue, Number
 from apsvm.cli.reading import how_to_read, read_model, read_rows, score_rows
 from apsvm.cli.shared import put, reading, writing
 from apsvm.cli.training import check_output
@@ -103,10 +103,10 @@ def _write_timings(path: str | None, timings: list[JsonDict]) -> None:
 
 @bench.command()
 @click.argument("data", metavar="DATA")
-@click.option("--positive-label", type=Number(), help="The label that is positive.")
+@click.option("--positive-label", type=LabelValue(), help="The label that is positive.")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="Threads of apsvm.")
 @how_to_read
-def train(data: str, positive_label: float | None, threads: int, read: ReadOptions) -> None:
+def train(data: str, positive_label: float | str | None, threads: int, read: ReadOptions) -> None:
     """AP-SVM against scikit-learn's LinearSVC and LogisticRegression, on two thirds of DATA's rows.
 
     Each at the C of its best AP on the other third; training time only.
@@ -119,7 +119,8 @@ def train(data: str, positive_label: float | None, threads: int, read: ReadOptio
 
     dataset = read_rows(data, read)
     with reading(dataset.source):
-        relevant = dataset.positives(positive_label)
+        positive = None if positive_label is None else dataset.label_value(positive_label)
+        relevant = dataset.positives(positive)
     if min(relevant.sum(), (~relevant).sum()) < 3:
         raise click.UsageError("a split needs at least three rows of each class")
     fit, test = train_test_split(np.arange(relevant.size), test_size=1 / 3, stratify=relevant, random_state=0)

@@ -1,8 +1,11 @@
-"""``apsvm convert``: a data file as a folder of arrays, which every command opens in milliseconds."""
+"""``apsvm convert``: data files as a folder of arrays, which every command opens in milliseconds."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,10 +13,12 @@ from apsvm.cli.reading import how_to_read_anew, read_rows
 from apsvm.cli.shared import reading, refuse_same_file, say, writing
 from apsvm.data.read_options import ReadOptions
 
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+
 
 @click.command()
-@click.argument("data", metavar="DATA")
-@click.argument("out", metavar="[OUT]", required=False)
+@click.argument("paths", metavar="DATA [DATA …] OUT", nargs=-1, required=True)
 @click.option(
     "--dense", is_flag=True, help="Write all values, zeros too; without it if 60 % of them are stored in DATA."
 )
@@ -24,38 +29,93 @@ from apsvm.data.read_options import ReadOptions
 @click.option("--check", is_flag=True, help="Write nothing: DATA is such a folder; verify every byte of it.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @how_to_read_anew
-def convert(
-    data: str,
-    out: str | None,
-    dense: bool,
-    threads: int,
-    check: bool,
-    quiet: bool,
-    read: ReadOptions,
-) -> None:
+def convert(paths: tuple[str, ...], dense: bool, threads: int, check: bool, quiet: bool, read: ReadOptions) -> None:
     """Write DATA as the folder OUT, which may stand for DATA in every command and is not parsed but mapped into memory.
 
-    A data folder that is already there is replaced in one step; anything else is refused.
+    Text may be larger than memory, and several files, one behind the other. A data folder that is already there is
+    replaced in one step; anything else is refused.
     """
-    from apsvm.data.folder import check_replaceable, open_folder, write_folder
+    from apsvm.data.folder import check_replaceable, write_folder
 
     if check:
-        if out is not None:
-            raise click.UsageError("--check writes nothing: name the folder only")
-        with reading(data):
-            dataset = open_folder(data, verify=True)
-        if not quiet:
-            say(f"{data}: undamaged: {dataset.X.shape[0]} rows, {dataset.X.shape[1]} features")
+        _check(paths, quiet=quiet)
         return
-    if out is None:
+    if len(paths) < 2:
         raise click.UsageError("name the folder OUT to write, or give --check")
-    refuse_same_file(out, data=data)
+    *sources, out = paths
+    for source in sources:
+        refuse_same_file(out, data=source)
     with writing(out):
         check_replaceable(out)
-    dataset = read_rows(data, read)
-    if dataset.ignores_bags:
-        dataset = replace(dataset, bags=None)
-    with writing(out):
-        write_folder(dataset, out, dense=True if dense else None)
+    with _rows(sources, read, out) as dataset:
+        if dataset.ignores_bags:
+            dataset = replace(dataset, bags=None)
+        with writing(out):
+            write_folder(dataset, out, dense=True if dense else None)
+        if not quiet:
+            n, d = dataset.X.shape
+            say(f"{out}: {n} rows, {d} features, {dataset.n_values} values of {', '.join(sources)}")
+
+
+def _check(paths: tuple[str, ...], *, quiet: bool) -> None:
+    from apsvm.data.folder import open_folder
+
+    if len(paths) > 1:
+        raise click.UsageError("--check writes nothing: name the folder only")
+    with reading(paths[0]):
+        dataset = open_folder(paths[0], verify=True)
     if not quiet:
-        say(f"{out}: {dataset.X.shape[0]} rows, {dataset.X.shape[1]} features, {dataset.n_values} values of {data}")
+        say(f"{paths[0]}: undamaged: {dataset.X.shape[0]} rows, {dataset.X.shape[1]} features")
+
+
+@contextmanager
+def _rows(sources: list[str], read: ReadOptions, out: str) -> Iterator[Dataset]:
+    """The rows of all sources; text block by block, so that it is never in memory as a whole."""
+    from apsvm.data.reading import is_text
+
+    for source in sources:
+        with reading(source):
+            text = source == "-" or is_text(source)
+        if not text and len(sources) > 1:
+            raise click.UsageError(f"several files are read as one where they are svmlight text, and {source} is none")
+    if text and read.groups is None and read.labels is None:
+        with _rows_of_text(sources, read, out) as dataset:
+            yield dataset
+    else:
+        yield read_rows(sources[0], read)
+
+
+@contextmanager
+def _rows_of_text(sources: list[str], read: ReadOptions, out: str) -> Iterator[Dataset]:
+    import numpy as np
+
+    from apsvm.data.bags import Places, with_bags
+    from apsvm.data.folder import gathered
+    from apsvm.data.reading import in_bags
+    from apsvm.data.svmlight import TextBlocks
+    from apsvm.machine import thread_count
+    from apsvm.places import settled
+
+    blocks = TextBlocks(
+        sources,
+        zero_based=bool(read.zero_based),
+        dtype=np.dtype(read.dtype).type,
+        max_features=read.max_features,
+        sort_features=read.sort_features,
+        multilabel=read.multilabel,
+        threads=thread_count(read.threads),
+    )
+    rule = "own" if read.ignores_bags else read.bag_label
+
+    def read_blocks() -> Iterator[Dataset]:
+        with reading(" and ".join(sources)):
+            yield from blocks
+
+    with reading(blocks.name), writing(out), gathered(read_blocks(), settled(out).parent, blocks.name) as dataset:
+        dataset = replace(dataset, fingerprint=blocks.fingerprint, ignores_bags=read.ignores_bags)
+        if read.bags is not None and not read.ignores_bags:
+            dataset = in_bags(dataset, read.bags, rule)
+        else:
+            lines = blocks.row_lines if len(sources) == 1 and dataset.bags is not None else None
+            dataset = with_bags(dataset, dataset.bags, Places(blocks.name, lines), rule)
+        yield dataset

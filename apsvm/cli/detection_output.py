@@ -15,7 +15,7 @@ from apsvm.types import JsonDict
 if TYPE_CHECKING:
     from apsvm.detection.base import Detections
     from apsvm.detection.joined import Joined
-    from apsvm.detection.measure import Evaluation
+    from apsvm.detection.measure import DetectionEvaluation
     from apsvm.metrics.significance import Difference
     from apsvm.pictures.base import Picture
 
@@ -24,7 +24,7 @@ _MEAN = "mean (mAP)"
 
 
 @dataclass
-class System:
+class DetectionSystem:
     """One DETECTIONS.
 
     name : its path; detections : those that were evaluated
@@ -34,12 +34,12 @@ class System:
 
     name: str
     detections: Detections
-    evaluations: dict[str, Evaluation] = field(default_factory=dict)
+    evaluations: dict[str, DetectionEvaluation] = field(default_factory=dict)
     intervals: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     differences: dict[str, list[Difference]] = field(default_factory=dict)
 
     @property
-    def first(self) -> Evaluation:
+    def first(self) -> DetectionEvaluation:
         """The first metric's, which the counts are of."""
         return next(iter(self.evaluations.values()))
 
@@ -50,7 +50,7 @@ class System:
 
 
 def put_detections(
-    joined: Joined, systems: Sequence[System], *, nms: float | None, confidence: float | None, draws: int
+    joined: Joined, systems: Sequence[DetectionSystem], *, nms: float | None, confidence: float | None, draws: int
 ) -> None:
     """The rules, a line a class and system, how the systems differ, and what was counted."""
     for name, evaluation in systems[0].evaluations.items():
@@ -70,7 +70,7 @@ def put_detections(
     _put_counts(joined, systems)
 
 
-def _rules(evaluation: Evaluation) -> str:
+def _rules(evaluation: DetectionEvaluation) -> str:
     """Every rule that the figures depend on."""
     metric, rules = evaluation.metric, evaluation.rules
     thresholds = [f"{threshold:.9g}" for threshold in metric.thresholds]
@@ -84,7 +84,7 @@ def _rules(evaluation: Evaluation) -> str:
     )
 
 
-def _table(joined: Joined, systems: Sequence[System]) -> list[list[str]]:
+def _table(joined: Joined, systems: Sequence[DetectionSystem]) -> list[list[str]]:
     """A line a class and system, and the means."""
     names = list(systems[0].evaluations)
     several = len(systems) > 1
@@ -107,11 +107,11 @@ def _table(joined: Joined, systems: Sequence[System]) -> list[list[str]]:
     return rows
 
 
-def _has_any(system: System, number: int) -> bool:
+def _has_any(system: DetectionSystem, number: int) -> bool:
     return bool(system.first.n_objects[number] or system.first.n_detections[number])
 
 
-def _cell(system: System, metric: str, number: int) -> str:
+def _cell(system: DetectionSystem, metric: str, number: int) -> str:
     """A class's figure (of -1 the mean) with its interval, if there is one."""
     text = _figure(system.values(metric)[number])
     if metric in system.intervals and text != "-":
@@ -124,7 +124,9 @@ def _figure(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.6f}"
 
 
-def _put_differences(joined: Joined, a: System, b: System, metric: str, differences: Sequence[Difference]) -> None:
+def _put_differences(
+    joined: Joined, a: DetectionSystem, b: DetectionSystem, metric: str, differences: Sequence[Difference]
+) -> None:
     """b against a, the mean first."""
     put(f"{b.name} against {a.name}, {metric}")
     with_interval = any(difference.low is not None for difference in differences)
@@ -141,7 +143,7 @@ def _put_differences(joined: Joined, a: System, b: System, metric: str, differen
     put("")
 
 
-def _put_counts(joined: Joined, systems: Sequence[System]) -> None:
+def _put_counts(joined: Joined, systems: Sequence[DetectionSystem]) -> None:
     """Images and objects, and of each system what was left out, and its ties."""
     import numpy as np
 
@@ -170,14 +172,14 @@ def _put_counts(joined: Joined, systems: Sequence[System]) -> None:
     put(f"{'counts':<{_LEFT}} those of {name} at IoU ≥ {lowest:.9g}")
 
 
-def put_detections_json(joined: Joined, systems: Sequence[System], *, nms: float | None) -> None:
+def put_detections_json(joined: Joined, systems: Sequence[DetectionSystem], *, nms: float | None) -> None:
     """One object: a system's, or of several each one's by its name."""
     contents = {system.name: _as_json(joined, system, at, nms) for at, system in enumerate(systems)}
     content = contents[systems[0].name] if len(systems) == 1 else {"systems": contents}
     put(json.dumps(content, indent=1))
 
 
-def _as_json(joined: Joined, system: System, at: int, nms: float | None) -> JsonDict:
+def _as_json(joined: Joined, system: DetectionSystem, at: int, nms: float | None) -> JsonDict:
     first = system.first
     content: JsonDict = {
         "metrics": {name: _or_none(evaluation.mean) for name, evaluation in system.evaluations.items()},
@@ -216,7 +218,7 @@ def _as_json(joined: Joined, system: System, at: int, nms: float | None) -> Json
     return content
 
 
-def _class_as_json(system: System, number: int) -> JsonDict:
+def _class_as_json(system: DetectionSystem, number: int) -> JsonDict:
     first = system.first
     content: JsonDict = {
         "metrics": {name: _or_none(float(one.ap[number])) for name, one in system.evaluations.items()},
@@ -248,7 +250,7 @@ def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def curves_of_detections(systems: Sequence[System], names: Sequence[str]) -> Picture:
+def curves_of_detections(systems: Sequence[DetectionSystem], names: Sequence[str]) -> Picture:
     """Of each system the mean over the classes with objects; of one system its classes too.
 
     Raises

@@ -16,7 +16,7 @@ from apsvm.types import JsonDict
 
 #: Packages that are needed, and what of the extras is there.
 NEEDED = ("numpy", "scipy", "scikit-learn", "click", "cvxpy", "clarabel", "joblib", "threadpoolctl")
-OPTIONAL = {"matplotlib": "plot", "torch": "torch"}
+OPTIONAL = {"matplotlib": "plot", "torch": "torch", "distributed": "dask"}
 SEED = 20260712
 
 

@@ -14,7 +14,7 @@ from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, reading
 from apsvm.detection import CONVENTIONS, FORMATS, TIE_RULES
 
 if TYPE_CHECKING:
-    from apsvm.cli.detection_output import System
+    from apsvm.cli.detection_output import DetectionSystem
     from apsvm.detection.joined import Joined
     from apsvm.detection.measure import DetectionMetric, Rules
 
@@ -245,12 +245,12 @@ class _Asked:
         else:
             put_detections(joined, systems, nms=self.nms, confidence=self.level, draws=self.bootstrap)
 
-    def _evaluated(self, metrics: Sequence[DetectionMetric], joined: Joined) -> list[System]:
-        from apsvm.cli.detection_output import System
+    def _evaluated(self, metrics: Sequence[DetectionMetric], joined: Joined) -> list[DetectionSystem]:
+        from apsvm.cli.detection_output import DetectionSystem
         from apsvm.detection.bootstrap import difference, draw_images, interval_of
         from apsvm.detection.measure import evaluate
 
-        systems = [System(path, part) for path, part in zip(self.detections, joined.systems, strict=True)]
+        systems = [DetectionSystem(path, part) for path, part in zip(self.detections, joined.systems, strict=True)]
         for metric in metrics:
             with reading(self.objects):
                 for system in systems:
@@ -275,7 +275,7 @@ class _Asked:
                     ]
         return systems
 
-    def _draw(self, systems: Sequence[System]) -> None:
+    def _draw(self, systems: Sequence[DetectionSystem]) -> None:
         from apsvm.cli.detection_output import curves_of_detections
         from apsvm.cli.plot import drawing, short_names, write_picture
 

@@ -10,7 +10,8 @@ import click
 
 from apsvm.cli.completion import MetricName
 from apsvm.cli.items import HIDE, evaluate_items
-from apsvm.cli.parameters import Number
+from apsvm.cli.on_cluster import evaluate_on_cluster, scheduler_option
+from apsvm.cli.parameters import LabelValue, Number
 from apsvm.cli.reading import how_to_read, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, given_by_user
 from apsvm.cli.systems import RUN_TIES, SWAPS
@@ -18,7 +19,7 @@ from apsvm.data.read_options import ReadOptions
 from apsvm.metrics import TIE_RULES
 
 if TYPE_CHECKING:
-    from apsvm.cli.systems import Entry
+    from apsvm.cli.systems import EvaluatedSystem
     from apsvm.metrics import Metric
     from apsvm.model import AnyRankerSet, ItemRanker, Model, Ranker
 
@@ -61,7 +62,7 @@ RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "
     "concerned), negatives first, in file order, or, of a run, by document name as trec_eval does. "
     "[default: block; of runs docno]",
 )  # fmt: skip
-@click.option("--positive-label", type=Number(), help="The label that is positive. [default: the model's]")
+@click.option("--positive-label", type=LabelValue(), help="The label that is positive. [default: the model's]")
 @click.option(
     "--relevant-from", type=Number(), metavar="GRADE",
     help="Labels are grades: rows of this grade or a higher one are relevant, and nDCG and WMW read the grades. "
@@ -98,6 +99,7 @@ RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "
 )  # fmt: skip
 @click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
+@scheduler_option
 @how_to_read
 def evaluate(data: str | None, read: ReadOptions, **given: Any) -> None:
     """Evaluate rankings of the rows of DATA, or TREC runs: average precision, ROC area, precision at k, NDCG, …
@@ -144,7 +146,7 @@ class _Asked:
     ap: tuple[str, ...]
     cutoffs: tuple[int, ...]
     ties: str | None
-    positive_label: float | None
+    positive_label: float | str | None
     relevant_from: float | None
     all_queries: bool
     per_query: bool
@@ -157,6 +159,7 @@ class _Asked:
     hide: float
     ignore_unknown: bool
     as_json: bool
+    scheduler: str | None
 
     def check(self) -> None:
         """Ends the command for options that do not go together."""
@@ -171,6 +174,8 @@ class _Asked:
             raise click.UsageError("the same file is given twice")
         if [self.data, self.qrels, *sources].count("-") > 1:
             raise click.UsageError("only one of the files can be standard input")
+        if self.scheduler is not None:
+            self._check_for_cluster()
         if self.compare and len(sources) < 2:
             raise click.UsageError("--compare needs at least two of --model, --scores or --run")
         if self.metrics and (given_by_user("ap") or given_by_user("cutoffs")):
@@ -199,7 +204,15 @@ class _Asked:
                 "--positive-label, --ap and -k are for DATA; of runs see --relevant-from and --metric"
             )
 
-    def entries(self, models: Mapping[str, Model], metrics: dict[str, Metric]) -> list[Entry]:
+    def _check_for_cluster(self) -> None:
+        if self.data is None or self.scores:
+            raise click.UsageError("--scheduler is for DATA and --model")
+        if self.ties not in (None, "block"):
+            raise click.UsageError("with --scheduler rows of equal score are one block: leave out --ties")
+        if self.compare or (self.confidence is not None):
+            raise click.UsageError("--compare and --confidence draw rows anew: not with --scheduler")
+
+    def entries(self, models: Mapping[str, Model], metrics: dict[str, Metric]) -> list[EvaluatedSystem]:
         """What to show side by side; failures end the command."""
         from apsvm.cli.scored import score_data
         from apsvm.cli.systems import of_data, of_runs
@@ -212,6 +225,18 @@ class _Asked:
             return of_runs(metrics, self.qrels, self.runs, ties, relevant_from, complete=self.complete)
         assert self.data is not None
         options = LabelOptions(positive_label=self.positive_label, relevant_from=self.relevant_from)
+        if self.scheduler is not None:
+            return evaluate_on_cluster(
+                self.data,
+                models,
+                metrics,
+                self.scheduler,
+                self.read,
+                options,
+                all_queries=self.all_queries,
+                leave_out_undefined=not self.metrics,
+                ignore_unknown=self.ignore_unknown,
+            )
         rankers: dict[str, Ranker | AnyRankerSet] = {
             path: model for path, model in models.items() if not isinstance(model, ItemRanker)
         }
@@ -224,7 +249,7 @@ class _Asked:
             leave_out_undefined=not self.metrics,
         )
 
-    def show(self, entries: list[Entry], metrics: dict[str, Metric]) -> None:
+    def show(self, entries: list[EvaluatedSystem], metrics: dict[str, Metric]) -> None:
         """Prints the entries, with intervals and tests if they are asked for; failures end the command."""
         from apsvm.cli.evaluation_output import put_each, put_json, put_summary
         from apsvm.cli.systems import add_differences, add_intervals, swaps_of

@@ -12,7 +12,7 @@ from apsvm.cli.shared import put
 from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
-    from apsvm.cli.systems import Entry
+    from apsvm.cli.systems import EvaluatedSystem
     from apsvm.metrics.evaluate import Evaluation
     from apsvm.metrics.significance import Difference
     from apsvm.trainers.item_factors import ListEvaluation
@@ -23,14 +23,14 @@ _PLURAL = {"query": "queries", "class": "classes"}
 _LEFT = 12
 
 
-def put_json(entries: Sequence[Entry], *, per_query: bool) -> None:
+def put_json(entries: Sequence[EvaluatedSystem], *, per_query: bool) -> None:
     """One object: an entry's, or of several each one's by its name."""
     systems = {entry.name: _entry_as_json(entry, per_query=per_query) for entry in entries}
     content = systems[entries[0].name] if len(entries) == 1 else {"systems": systems}
     put(json.dumps(content, indent=1, ensure_ascii=False))
 
 
-def _entry_as_json(entry: Entry, *, per_query: bool) -> JsonDict:
+def _entry_as_json(entry: EvaluatedSystem, *, per_query: bool) -> JsonDict:
     result, several = entry.system.evaluation, _PLURAL[entry.each]
     entry_json: JsonDict = {"metrics": result.values}
     if entry.intervals is not None:
@@ -57,7 +57,7 @@ def _entry_as_json(entry: Entry, *, per_query: bool) -> JsonDict:
     return entry_json
 
 
-def put_each(entries: Sequence[Entry]) -> None:
+def put_each(entries: Sequence[EvaluatedSystem]) -> None:
     """A line a query (a class), or a query and system; ``-`` where the query is left out of the mean."""
     names, several = list(entries[0].system.evaluation.values), len(entries) > 1
     by_query: dict[float, list[tuple[str, int, Evaluation]]] = {}
@@ -87,7 +87,7 @@ def put_table(rows: Sequence[Sequence[str]], *, left: int) -> None:
         put("  ".join(cells).rstrip())
 
 
-def put_summary(entries: Sequence[Entry], confidence: float | None, swaps: int | None) -> None:
+def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, swaps: int | None) -> None:
     """The metrics, a column a system; how the systems differ, if that was tested with ``swaps``; what was counted."""
     names = list(entries[0].system.evaluation.values)
     left = max(_LEFT, *(len(name) for name in names))
@@ -111,7 +111,7 @@ def put_summary(entries: Sequence[Entry], confidence: float | None, swaps: int |
     _put_counts(entries, left)
 
 
-def _figure(entry: Entry, name: str) -> str:
+def _figure(entry: EvaluatedSystem, name: str) -> str:
     value = f"{entry.system.evaluation.values[name]:.6f}"
     if entry.intervals is None:
         return value
@@ -120,7 +120,7 @@ def _figure(entry: Entry, name: str) -> str:
 
 
 def _put_comparison(
-    a: Entry, b: Entry, differences: Mapping[str, Difference], left: int, confidence: float | None
+    a: EvaluatedSystem, b: EvaluatedSystem, differences: Mapping[str, Difference], left: int, confidence: float | None
 ) -> None:
     put(f"{b.name} against {a.name}")
     with_queries = not a.system.is_one_ranking
@@ -136,7 +136,7 @@ def _put_comparison(
         put(line)
 
 
-def _put_counts(entries: Sequence[Entry], left: int) -> None:
+def _put_counts(entries: Sequence[EvaluatedSystem], left: int) -> None:
     """Rows and queries, once where all systems share them, and each system's ties."""
     for entry in entries:
         result = entry.system.evaluation
@@ -151,7 +151,7 @@ def _put_counts(entries: Sequence[Entry], left: int) -> None:
         put(f"{'ties':<{left}} {whose}{tied} of equal score across the classes; rule: {entry.ties}")
 
 
-def _averaged(entry: Entry) -> str:
+def _averaged(entry: EvaluatedSystem) -> str:
     """How many queries the means are over, and what became of the others."""
     import numpy as np
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.parameters import Number
+from apsvm.cli.parameters import LabelValue
 from apsvm.cli.reading import one_linear_ranker, one_ranker, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
 from apsvm.types import JsonDict
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     required=True,
     help="liblinear: a model file of LIBLINEAR's predict; svmlight: of svm_classify; json: all that scoring takes.",
 )
-@click.option("--positive-label", type=Number(), help="Of a model of several classes: the one to export.")
-def export(model: str, out: str, layout: str, positive_label: float | None) -> None:
+@click.option("--positive-label", type=LabelValue(), help="Of a model of several classes: the one to export.")
+def export(model: str, out: str, layout: str, positive_label: float | str | None) -> None:
     """Write MODEL as text to OUT (default: stdout).
 
     A model of three classes or more is one multi-class model of LIBLINEAR; of any such model, --positive-label exports
@@ -96,7 +96,7 @@ def _warn_of_rows(stored: Model) -> None:
         say("warning: the model ranks bags; give the exported one a row of each, as --pool makes them")
 
 
-def _json(stored: Model, positive_label: float | None, name: str) -> str:
+def _json(stored: Model, positive_label: float | str | None, name: str) -> str:
     """One JSON object, see ``export``."""
     import json
 

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.header import Data, Features, Header
+    from apsvm.header_columns import Columns
     from apsvm.model import AnyRankerSet, Model, NetRanker
 
 #: The width of the names at the left, and of the lines.
 LEFT, WIDTH = 13, 100
+#: Names of features that are listed.
+MOST_NAMES = 100
 
 
 @click.command()
@@ -110,7 +113,8 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     for caution in header.cautions:
         yield "caution", caution
     for skipped in header.classes_skipped:
-        yield "left out", f"class {skipped.label:g}: {skipped.reason}"
+        yield "left out", f"class {header.shown_label(skipped.label)}: {skipped.reason}"
+    yield "columns", _columns(header.features.columns)
     yield "data", _data(header.data)
     yield "sha256", header.data.sha256
     yield "estimator", header.estimator or ""
@@ -118,7 +122,9 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
 
 
 def _features(features: Features, width: int, columns: int) -> str:
-    parts = [f"{width // features.columns_of_feature:,} features, counted from {0 if features.zero_based else 1}"]
+    parts = [f"{width // features.columns_of_feature:,} features"]
+    if features.names is None:
+        parts[0] += f", counted from {0 if features.zero_based else 1}"
     if features.pool is not None:
         parts.append(f"of each bag their {', '.join(features.pool)}: {width:,} columns")
     scales = {
@@ -134,8 +140,23 @@ def _features(features: Features, width: int, columns: int) -> str:
         parts.append(f"a constant feature of {features.bias:g}")
     text = "; ".join(parts)
     if features.names is not None:
-        text += f": {', '.join(features.names)}"
+        text += f": {', '.join(features.names[:MOST_NAMES])}{', …' if len(features.names) > MOST_NAMES else ''}"
     return text
+
+
+def _columns(columns: Columns | None) -> str:
+    """Which columns of the table are what, beside the features."""
+    if columns is None:
+        return ""
+    named = ("label", "qid", "bag", "cost", "id")
+    parts = [f"{part}: {getattr(columns, part)}" for part in named if getattr(columns, part) is not None]
+    rule = {
+        "median": "the median for a number, a feature of their own for words",
+        "zero": "0",
+        "indicator": "the median, and a feature that says so",
+        "refuse": "refused",
+    }[columns.missing]
+    return "; ".join([*parts, f"missing cells: {rule}"])
 
 
 def _layers_in_words(ranker: NetRanker) -> str:
@@ -201,14 +222,13 @@ def _data(data: Data) -> str:
 
 def _put_classes(model: AnyRankerSet) -> None:
     """A line for each class, with the columns that any of them fills."""
-    from apsvm.data.dataset import shown_label
 
     rows: list[dict[str, str]] = []
     for label, header, coef in zip(model.classes.tolist(), model.headers, model.coef, strict=True):
         weights, bounds, epochs, data = _weights(coef), header.certificate, header.epochs, header.data
         rows.append(
             {
-                "class": shown_label(label),
+                "class": model.header.shown_label(label),
                 "state": header.state,
                 "iterations": "" if header.iterations is None else str(header.iterations),
                 "epochs": "" if epochs is None else str(epochs.count),

@@ -41,6 +41,21 @@ class Number(ParamType):
         return number
 
 
+class LabelValue(ParamType):
+    """A label: a number, or a word of a table's column."""
+
+    name = "label"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        try:
+            number = plain_float(value) if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+        except ValueError:
+            return str(value)
+        if not math.isfinite(number):
+            self.fail(f"expected a finite number or a word, found {value!r}", param, ctx)
+        return number
+
+
 class PoolNames(ParamType):
     """Names of what the rows of a bag are pooled by, with commas between them."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from apsvm.cli.completion import MetricName
-from apsvm.cli.parameters import Number
+from apsvm.cli.parameters import LabelValue, Number
 from apsvm.cli.reading import how_to_read, one_linear_ranker, read_any_model
 from apsvm.cli.scored import Scored, score_data
 from apsvm.cli.shared import (
@@ -116,7 +116,7 @@ def heatmap(log: str, label: float | None, output: str, size: str, title: str) -
     "--scores", metavar="FILE", multiple=True,
     help="… or take one score a row from this file. Each may be given more than once: a curve each.",
 )  # fmt: skip
-@click.option("--positive-label", type=Number(), help="The label that is positive. [default: the model's]")
+@click.option("--positive-label", type=LabelValue(), help="The label that is positive. [default: the model's]")
 @click.option(
     "--relevant-from", type=Number(), metavar="GRADE", help="Rows of this label or a higher one are positive."
 )
@@ -127,7 +127,7 @@ def precision_recall(
     data: str,
     models: tuple[str, ...],
     scores: tuple[str, ...],
-    positive_label: float | None,
+    positive_label: float | str | None,
     relevant_from: float | None,
     ignore_unknown: bool,
     output: str,

@@ -4,14 +4,17 @@ items for a user."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from apsvm.cli.items import TOP, best_items
+from apsvm.cli.on_cluster import predict_on_cluster, scheduler_option
 from apsvm.cli.predict_bags import BagOutput, lines_of_rows, write_detections
+from apsvm.cli.predict_top import run_lines, top_lines
 from apsvm.cli.reading import how_to_read, read_any_model, score_rows
-from apsvm.cli.shared import BAD_DATA, Failure, printable, refuse_same_file, writing
+from apsvm.cli.shared import BAD_DATA, Failure, printable, refuse_if_given, refuse_same_file, writing
 from apsvm.data.read_options import ReadOptions
 from apsvm.types import Matrix
 
@@ -38,8 +41,11 @@ class PredictCommand(click.Command):
 @click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
 @click.option("--header", is_flag=True, help="Begin with a line of the classes, for a model of several.")
 @click.option(
-    "--top", type=click.IntRange(1), help=f"Of a model of items: how many to list for each row. [default: {TOP}]"
-)
+    "--top", type=click.IntRange(1),
+    help="Only so many rows, the best first: the row's number or name (--id-column), a tab, its score, and with "
+    f"--explain what raised it. Of a model of items: how many to list for each row. [default: {TOP}]",
+)  # fmt: skip
+@click.option("--trec-run", metavar="TAG", help="Write a TREC run: qid Q0 docno rank score TAG, docno by --id-column.")
 @click.option(
     "--explain", type=click.IntRange(1), metavar="[=K]",
     help="Behind each score, what the K features that count the most gave to it, as name=value.  "
@@ -64,6 +70,7 @@ class PredictCommand(click.Command):
     "--nms", type=click.FloatRange(0.0, 1.0), metavar="IOU",
     help="Leave out a box whose IoU with a better one of its image and class is above.  [default: none]",
 )  # fmt: skip
+@scheduler_option
 @how_to_read
 def predict(
     data: str,
@@ -72,12 +79,14 @@ def predict(
     ignore_unknown: bool,
     header: bool,
     top: int | None,
+    trec_run: str | None,
     explain: int | None,
     instances: bool,
     which: bool,
     boxes: str | None,
     detections: str | None,
     nms: float | None,
+    scheduler: str | None,
     read: ReadOptions,
 ) -> None:
     """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
@@ -95,8 +104,14 @@ def predict(
     all features add up to the score but for a constant. Of a model of several components (--components) they are those
     of the component that gave the score, and component=h stands before them.
 
+    With --top and --explain a line says in words what raised the score, above what the column's median gives where
+    MODEL was trained on a table: payment-7 <tab> 3.2 <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4).
+
     Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent),
     or of what was made of its rows (train --pool).
+
+    With --scheduler OUT is a folder, and each worker writes the scores of its parts there, part-1.svm.scores for
+    part-1.svm.
 
     Where MODEL ranks items for users (--rows-as-users), a line holds the row's best items, without those that it has,
     as item:score, best first.
@@ -106,11 +121,22 @@ def predict(
 
     if data == "-" and model == "-":
         raise click.UsageError("DATA and MODEL cannot both be standard input")
+    if scheduler is not None:
+        others = ("header", "top", "explain", "instances", "which", "boxes", "detections", "nms")
+        refuse_if_given(others, "does not go with --scheduler")
+        predict_on_cluster(data, model, out, scheduler, read, ignore_unknown=ignore_unknown)
+        return
     refuse_same_file(out, data=data, model=model)
     with writing(out):
         check_writable(out)
     ranker = read_any_model(model)
-    _require_kinds(ranker, model, header=header, top=top, explain=explain)
+    _require_kinds(ranker, model, header=header, top=top, trec_run=trec_run, explain=explain)
+    chosen = [f"--{name}" for name, given in (("top", top), ("trec-run", trec_run), ("which", which)) if given]
+    chosen += [f"--{name}" for name, given in (("instances", instances), ("boxes", boxes)) if given]
+    if (top is not None or trec_run is not None) and len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)} do not go together")
+    if trec_run is not None and (explain is not None or trec_run.split() != [trec_run]):
+        raise click.UsageError("--trec-run takes a TAG without blanks, and no --explain")
     output = BagOutput(instances=instances, which=which, boxes=boxes, detections=detections, nms=nms)
     if isinstance(ranker, ItemRanker):
         lines = list(best_items(ranker, data, read, top or TOP, ignore_unknown=ignore_unknown))
@@ -122,48 +148,59 @@ def predict(
         if instances:
             lines = lines_of_rows(ranker, data, read, output, ignore_unknown=ignore_unknown)
         else:
-            lines = _lines(ranker, data, model, read, header, explain, which, ignore_unknown=ignore_unknown)
+            asked = _Asked(header=header, top=top, trec_run=trec_run, explain=explain, which=which)
+            lines = _lines(ranker, data, model, read, asked, ignore_unknown=ignore_unknown)
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
 
 
-def _require_kinds(ranker: Model, name: str, *, header: bool, top: int | None, explain: int | None) -> None:
+def _require_kinds(
+    ranker: Model, name: str, *, header: bool, top: int | None, trec_run: str | None, explain: int | None
+) -> None:
     """Raises UsageError for an option that the kind of model has no use for."""
     from apsvm.model import AnyRankerSet, ItemRanker, WeightedRanker
 
     if header and not isinstance(ranker, AnyRankerSet):
         raise click.UsageError(f"--header names the classes, and {name} is {ranker.what}")
-    if top is not None and not isinstance(ranker, ItemRanker):
-        raise click.UsageError(f"--top is for a model of items, and {name} is {ranker.what}")
+    if top is not None and isinstance(ranker, AnyRankerSet):
+        raise click.UsageError(f"--top is for a model of one ranking, and {name} is {ranker.what}")
+    if trec_run is not None and isinstance(ranker, AnyRankerSet | ItemRanker):
+        raise click.UsageError(f"--trec-run is for a model of one ranking, and {name} is {ranker.what}")
     if explain is not None and not isinstance(ranker, WeightedRanker):
         raise click.UsageError(f"--explain is for a model of one linear ranker, and {name} is {ranker.what}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What lines are to hold, each as the option of its name says."""
+
+    header: bool
+    top: int | None
+    trec_run: str | None
+    explain: int | None
+    which: bool
+
+
 def _lines(
-    ranker: Ranker | AnyRankerSet,
-    data: str,
-    model: str,
-    read: ReadOptions,
-    header: bool,
-    explain: int | None,
-    which: bool,
-    *,
-    ignore_unknown: bool,
+    ranker: Ranker | AnyRankerSet, data: str, model: str, read: ReadOptions, asked: _Asked, *, ignore_unknown: bool
 ) -> list[str]:
     """A line for each row that the model ranks, or for each bag."""
-    from apsvm.data.dataset import shown_label
     from apsvm.model import AnyRankerSet, WeightedRanker
 
     rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
     if isinstance(ranker, AnyRankerSet):
-        named = ["\t".join(map(shown_label, ranker.classes.tolist()))] if header else []
+        named = ["\t".join(map(ranker.header.shown_label, ranker.classes.tolist()))] if asked.header else []
         return [*named, *("\t".join(map(repr, row)) for row in scores.tolist())]
+    if asked.trec_run is not None:
+        return list(run_lines(rows, scores, asked.trec_run))
+    if asked.top is not None:
+        return list(top_lines(ranker, rows, scores, asked.top, asked.explain, model))
     lines = [repr(score) for score in scores.tolist()]
-    if which and rows.deciding is not None:
+    if asked.which and rows.deciding is not None:
         lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]
-    if explain is not None:
+    if asked.explain is not None:
         assert isinstance(ranker, WeightedRanker)  # checked
-        explained = _explained(ranker, rows.X, explain, model)
+        explained = _explained(ranker, rows.X, asked.explain, model)
         lines = ["\t".join([line, *parts]) for line, parts in zip(lines, explained, strict=True)]
     return lines
 

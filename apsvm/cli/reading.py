@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, reading, say
-from apsvm.data.read_options import ReadOptions
+from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, printable, reading, say
+from apsvm.cli.table_options import table_options, taken
+from apsvm.data.read_options import ReadOptions, bags_named
 from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.dataset import Dataset
+    from apsvm.data.tables.reading import ForModel
     from apsvm.model import AnyRankerSet, LinearRanker, Model, Ranker, WeightedRanker
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
@@ -66,15 +68,17 @@ _MORE = (
 def how_to_read(command: CommandT) -> CommandT:
     """Gives the command the options that say how a data file is read, as one argument ``read``: ReadOptions. A data
     folder knows from where its features count: it is asked to agree only by a user who said so."""
-    return _reading_command(command, _OPTIONS)
+    return _reading_command(command, _OPTIONS, learning=False)
 
 
 def how_to_read_anew(command: CommandT) -> CommandT:
     """``how_to_read`` for a command that reads without a model."""
-    return _reading_command(command, (*_MORE, *_OPTIONS))
+    return _reading_command(command, (*_MORE, *_OPTIONS), learning=True)
 
 
-def _reading_command(command: CommandT, options: tuple[Callable[[CommandT], CommandT], ...]) -> CommandT:
+def _reading_command(
+    command: CommandT, options: tuple[Callable[[CommandT], CommandT], ...], *, learning: bool
+) -> CommandT:
     @functools.wraps(command)
     def with_options(**given: Any) -> Any:
         said: JsonDict = {
@@ -85,18 +89,19 @@ def _reading_command(command: CommandT, options: tuple[Callable[[CommandT], Comm
                 "multilabel",
                 "groups",
                 "labels",
-                "bags",
                 "bag_label",
                 "max_features",
             )
             if name in given
         }
+        said["ignores_bags"], said["bags"] = bags_named(given.pop("bags", None))
         zero_based = given.pop("zero_based", None)
         if zero_based is not None and given_by_user("zero_based"):
             said["zero_based"] = zero_based
-        return command(**given, read=ReadOptions(**said, threads=given.get("threads") or 0))
+        table = taken(given, given.get("positive_label"))
+        return command(**given, read=ReadOptions(**said, threads=given.get("threads") or 0, table=table))
 
-    decorated: Any = with_options
+    decorated: Any = table_options(with_options, learning=learning)
     for option in options:
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
@@ -112,10 +117,11 @@ def read_rows(
     unlabelled: bool = False,
     multilabel: bool = False,
     any_base: bool = False,
+    model: ForModel | None = None,
 ) -> Dataset:
-    """``read_data`` as the options say; failures end the command.
+    """``read_data`` as the options say; failures end the command. What there is to say of a table is said.
 
-    zero_based, n_features : of the model that the rows are for
+    zero_based, n_features, model : of the model that the rows are for
     multilabel : whether or not the user said so
     any_base : whatever features count from, where they are not looked at
     """
@@ -124,8 +130,7 @@ def read_rows(
     from apsvm.data.reading import read_data
     from apsvm.machine import thread_count
 
-    bags = None if read.ignores_bags else read.bags
-    place = " and ".join(file for file in (path, read.groups, read.labels, bags) if file is not None)
+    place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)
     base = read.zero_based if zero_based is None else zero_based
     with reading(place):
         dataset = read_data(
@@ -142,9 +147,15 @@ def read_rows(
             groups=read.groups,
             labels=read.labels,
             unlabelled=unlabelled,
-            bags=bags,
+            bags=read.bags,
             bag_label="own" if read.ignores_bags else read.bag_label,
+            table=read.table,
+            model=model,
+            dense=True,
         )
+    if dataset.table is not None and not click.get_current_context().params.get("quiet"):
+        for remark in dataset.table.remarks:
+            say(f"{dataset.source}: {printable(remark)}")
     return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 
 
@@ -164,24 +175,24 @@ def read_any_model(path: str) -> Model:
         return load_any_model(path)
 
 
-def one_ranker(model: Model, label: float | None, path: str) -> WeightedRanker:
+def one_ranker(model: Model, label: float | str | None, path: str) -> WeightedRanker:
     """The ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
-    from apsvm.data.dataset import shown_label
     from apsvm.model import AnyRankerSet, LinearRanker, WeightedRanker
 
     if isinstance(model, WeightedRanker):
         return model
     if not isinstance(model, AnyRankerSet):
         raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {model.what}")
-    if label in model.classes:
-        assert label is not None
-        return model.ranker(label)
-    known = ", ".join(shown_label(known) for known in model.classes)
-    wanted = "choose one by --positive-label" if label is None else f"none of them is {shown_label(label)}"
+    header = model.header
+    number = None if label is None else header.label_number(label)
+    if number is not None and number in model.classes:
+        return model.ranker(number)
+    known = ", ".join(map(header.shown_label, model.classes.tolist()))
+    wanted = "choose one by --positive-label" if label is None else f"none of them is {label}"
     raise Failure(BAD_DATA, f"{path}: it has a ranker for each of the classes {known}: {wanted}")
 
 
-def one_linear_ranker(model: Model, label: float | None, path: str) -> LinearRanker:
+def one_linear_ranker(model: Model, label: float | str | None, path: str) -> LinearRanker:
     """``one_ranker`` of a single component; else the command ends."""
     from apsvm.model import LinearRanker
 
@@ -214,6 +225,7 @@ def rows_for(
         ignore_unknown=ignore_unknown,
         unlabelled=unlabelled,
         multilabel=model.header.labels.several,
+        model=features_wanted(model),
     )
     if data.unknown_features:
         say(f"{data.unknown_features} feature values unknown to the model were ignored")
@@ -223,6 +235,25 @@ def rows_for(
         what = f"the model ranks bags (--pool {pool}), and these rows are in none: bag:INT in text, or --bags FILE"
         raise Failure(BAD_DATA, f"{data.source}: {what}")
     return pooled(data, features.pool)
+
+
+def features_wanted(model: Model) -> ForModel:
+    """The features of a model, for the reading of a table."""
+    from apsvm.data.tables.reading import ForModel
+
+    header = model.header
+    features, labels = header.features, header.labels
+    width = model.width // features.columns_of_feature
+    return ForModel(features.columns, features.names, width, labels.names or ())
+
+
+def features_of_table(dataset: Dataset) -> ForModel:
+    """The features of a table that has been read, for the reading of another one."""
+    from apsvm.data.tables.reading import ForModel
+
+    assert dataset.table is not None
+    columns = dataset.table.columns
+    return ForModel(columns, columns.feature_names(), columns.width)
 
 
 def score_rows(

@@ -97,11 +97,10 @@ def report(
 
 def _run(folder: str, records: Sequence[Record], finished: Sequence[Finished]) -> Run:
     """The run without rows to judge it on."""
-    from apsvm.data.dataset import shown_label
     from apsvm.report.run import Run
 
     notes = [
-        f"class {shown_label(skipped.label)} was left out of the training: {skipped.reason}"
+        f"class {one.model.header.shown_label(skipped.label)} was left out of the training: {skipped.reason}"
         for one in finished[:1]
         for skipped in one.model.header.classes_skipped
     ]
@@ -163,6 +162,8 @@ def _lines(path: str, dataset: Dataset) -> NDArray[np.int64] | None:
     from apsvm.data.reading import is_text
     from apsvm.data.svmlight import line_numbers
 
+    if dataset.table is not None:
+        return dataset.table.lines
     if path == "-" or not is_text(path):
         return None
     with reading(path):

@@ -91,6 +91,7 @@ def score_data(
     ignore_unknown: bool,
 ) -> Scored:
     """DATA read and scored by every model and file; failures end the command."""
+    from apsvm.data.tables.reading import NO_FEATURES
     from apsvm.model import AnyRankerSet
 
     rankers = {
@@ -104,11 +105,13 @@ def score_data(
     tables = {path: _read_scores(path) for path in scores}
     if dataset is None:
         several = any(table.shape[1] > 1 for table in tables.values())
-        dataset = read_rows(data, read, zero_based=True, multilabel=several, any_base=True)
+        dataset = read_rows(data, read, zero_based=True, multilabel=several, any_base=True, model=NO_FEATURES)
     if dataset.bags is not None and not dataset.ignores_bags:
         dataset = _of_what_is_scored(dataset, tables)
     for path, table in tables.items():
-        columns[path], labels = _columns_of(table, path, dataset, options.positive_label)
+        with reading(data):
+            positive = None if options.positive_label is None else dataset.label_value(options.positive_label)
+        columns[path], labels = _columns_of(table, path, dataset, positive)
         if labels is not None:
             classes[path] = labels
     if classes and len(classes) < len(columns):
@@ -134,7 +137,7 @@ def _scored_by_models(
     """The rows, read once for all models of the same features, and the models' scores by path; None without models."""
     from apsvm.model_bags import ranked
 
-    datasets: dict[tuple[bool, int, bool, tuple[str, ...] | None, bool], Dataset] = {}
+    datasets: dict[tuple[object, ...], Dataset] = {}
     result: Dataset | None = None
     columns: dict[str, NDArray[np.float64]] = {}
     for path, ranker in rankers.items():
@@ -144,6 +147,8 @@ def _scored_by_models(
             ranker.header.labels.several,
             ranker.header.features.pool,
             ranker.header.latent,
+            ranker.header.features.columns,
+            ranker.header.features.names,
         )
         if features not in datasets:
             if datasets and data == "-":

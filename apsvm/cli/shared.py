@@ -62,11 +62,13 @@ def put(text: str) -> None:
 @contextmanager
 def reading(what: str) -> Iterator[None]:
     """Turns what can go wrong with an input into a ``Failure``."""
-    from apsvm.data.dataset import DataError
+    from apsvm.data.dataset import DataError, MissingPackageError
     from apsvm.model import ModelError
 
     try:
         yield
+    except MissingPackageError as error:
+        raise Failure(MISSING, str(error)) from None
     except (DataError, ModelError) as error:
         raise Failure(BAD_DATA, str(error)) from None
     except OSError as error:

@@ -22,7 +22,7 @@ SWAPS = {"queries": 10_000, "one ranking": 1_000}
 
 
 @dataclass
-class Entry:
+class EvaluatedSystem:
     """A column of what is shown.
 
     Attributes
@@ -49,7 +49,7 @@ class Entry:
 
 def of_data(
     metrics: dict[str, Metric], scored: Scored, ties: str, *, all_queries: bool, leave_out_undefined: bool
-) -> list[Entry]:
+) -> list[EvaluatedSystem]:
     """An entry for each of ``scored``'s models and files; failures end the command."""
     from apsvm.metrics import MetricError
     from apsvm.metrics.evaluate import Judgements, number_groups, summarise
@@ -77,11 +77,11 @@ def of_data(
         except MetricError as error:
             raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
         undefined = [name for name in metrics if name not in result.values]
-        entries.append(Entry(path, System(scores, rows, result), ties, undefined=undefined))
+        entries.append(EvaluatedSystem(path, System(scores, rows, result), ties, undefined=undefined))
     return entries
 
 
-def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str) -> Entry:
+def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str) -> EvaluatedSystem:
     """Every class's own ranking of the rows, column by column of the scores (n, k); classes take the queries' place."""
     import numpy as np
 
@@ -97,12 +97,14 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
     except MetricError as error:
         raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
     unranked = int(np.setdiff1d(dataset.classes(), classes).size)
-    return Entry(path, System(scores, Judgements(labels), result), ties, {"classes_unranked": unranked}, "class")
+    return EvaluatedSystem(
+        path, System(scores, Judgements(labels), result), ties, {"classes_unranked": unranked}, "class"
+    )
 
 
 def of_runs(
     metrics: dict[str, Metric], qrels: str, runs: Sequence[str], ties: str, relevant_from: float, *, complete: bool
-) -> list[Entry]:
+) -> list[EvaluatedSystem]:
     """An entry for each TREC run; failures end the command."""
     from apsvm.data.trec import join, read_qrels, read_run
     from apsvm.metrics.evaluate import Judgements, summarise
@@ -123,12 +125,12 @@ def of_runs(
         rule = "file" if ties == RUN_TIES else ties
         result = summarise(metrics, rows.table(run.scores, rule), run.queries, rule, all_groups=True)
         counts = {"queries_missing": run.missing_queries, "queries_unjudged": run.unjudged_queries}
-        entries.append(Entry(path, System(run.scores, rows, result), ties, counts))
+        entries.append(EvaluatedSystem(path, System(run.scores, rows, result), ties, counts))
     return entries
 
 
 def add_intervals(
-    entries: Sequence[Entry], metrics: Mapping[str, Metric], confidence: float, draws: int, seed: int
+    entries: Sequence[EvaluatedSystem], metrics: Mapping[str, Metric], confidence: float, draws: int, seed: int
 ) -> None:
     """Bootstrap intervals of every entry."""
     from apsvm.metrics.significance import intervals
@@ -138,7 +140,7 @@ def add_intervals(
 
 
 def add_differences(
-    entries: Sequence[Entry],
+    entries: Sequence[EvaluatedSystem],
     metrics: Mapping[str, Metric],
     *,
     swaps: int,
@@ -166,10 +168,10 @@ def add_differences(
             raise Failure(BAD_DATA, f"{first.name} and {entry.name}: {error}") from None
 
 
-def swaps_of(first: Entry) -> int:
+def swaps_of(first: EvaluatedSystem) -> int:
     """How many random swaps are tried where nobody says."""
     return SWAPS["one ranking" if first.system.is_one_ranking else "queries"]
 
 
-def _defined(metrics: Mapping[str, Metric], entry: Entry) -> dict[str, Metric]:
+def _defined(metrics: Mapping[str, Metric], entry: EvaluatedSystem) -> dict[str, Metric]:
     return {name: metric for name, metric in metrics.items() if name not in entry.undefined}

@@ -13,8 +13,9 @@ import click
 
 from apsvm.cli.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.config import config_option
+from apsvm.cli.on_cluster import scheduler_option, train_on_cluster
 from apsvm.cli.progress import Display
-from apsvm.cli.reading import one_ranker, read_any_model, read_rows
+from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows
 from apsvm.cli.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -121,6 +122,7 @@ class TrainCommand(click.Command):
 )  # fmt: skip
 @checkpoint_options
 @pool_option(multiple=False)
+@scheduler_option
 @training_options
 @config_option
 def train(data: str, model: str | None, read: ReadOptions, **given: Any) -> int:
@@ -131,7 +133,11 @@ def train(data: str, model: str | None, read: ReadOptions, **given: Any) -> int:
 
     MODEL defaults to the data file's name with .model added, in the current folder.
     """
+    if given["scheduler"] is not None and model is None and given["run_dir"] is None:
+        raise click.UsageError("with --scheduler, name the MODEL to write")
     run = _Run.of_options(data, model, read, given)
+    if given["scheduler"] is not None:
+        return train_on_cluster(run)
     dataset, read_seconds = run.read()
     return run.train(dataset, read_seconds)
 
@@ -296,6 +302,7 @@ class _Run:
             ignore_unknown=True,
             unlabelled=takes is Takes.NOTHING,
             multilabel=takes is Takes.CLASSES,
+            model=None if dataset.table is None else features_of_table(dataset),
         )
         if rows.unknown_features and not self.given["quiet"]:
             say(f"{rows.source}: {rows.unknown_features} feature values that {dataset.source} lacks were ignored")
@@ -366,9 +373,8 @@ def _is_there(path: str | None) -> bool:
 def _plan(given: JsonObject) -> AnyTrainer:
     said = all_given()
     loss = as_asked_for(given["loss"], said)
-    common = {name: given[name] for name in ("time_limit", "seed", "threads")}
     refuse_options_of_others([loss], said)
-    trainer = planned(loss, given, said, **common)
+    trainer = planned(loss, given, said)
     if not given["one_vs_rest"]:
         return trainer
     with usage_errors(loss):

@@ -21,7 +21,7 @@ from apsvm.cli.parameters import Number, NumberList, ParamType, Several
 from apsvm.cli.shared import MISSING, Failure
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.base import AnyTrainer
-from apsvm.trainers.families import TRAINERS, asked_for, known_losses, trainer_of
+from apsvm.trainers.families import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.settings import Declared, SettingsError, declared, plain_type
 from apsvm.types import JsonObject
 
@@ -164,7 +164,11 @@ def settings_of(trainer: type[AnyTrainer]) -> dict[str, str]:
 def as_asked_for(loss: ChosenLoss, said: Collection[str]) -> ChosenLoss:
     """The loss with the trainer that one of the options that somebody gave, ``said``, asks for; ends the command where
     that trainer's extra is not installed."""
-    trainer = asked_for(loss.trainer, said)
+    trainer = loss.trainer
+    for option in options_of_trainers():
+        if option.name in said:
+            asking = (other for other, setting in option.settings.items() if setting and other.chosen_by == setting)
+            trainer = next(asking, trainer)
     if trainer.extra is not None and not _is_installed(trainer.extra):
         raise Failure(
             MISSING, f"{trainer.title} needs the package {trainer.extra}: pip install 'apsvm[{trainer.extra}]'"
@@ -188,15 +192,16 @@ def refuse_options_of_others(losses: Sequence[ChosenLoss], said: Collection[str]
             raise click.UsageError(f"{option.opts[-1]} is not for {what}, but for {option.titles}")
 
 
-def planned(loss: ChosenLoss, given: JsonObject, said: Collection[str], **more: Any) -> AnyTrainer:
+def planned(loss: ChosenLoss, given: JsonObject, said: Collection[str]) -> AnyTrainer:
     """The plan for a loss and the options' values; bad combinations end the command.
 
-    said : the options that somebody gave; more : settings of every trainer (seed, threads …)
+    said : the options that somebody gave
     """
-    keys = settings_of(loss.trainer)
+    keys = {"time_limit": "time_limit", "seed": "seed", "threads": "threads", **settings_of(loss.trainer)}
+    chosen = frozenset(name for name, key in keys.items() if key in said)
     with usage_errors(loss):
-        settings = loss.trainer.Settings(**{name: given[key] for name, key in keys.items()}, **more)
-        return loss.trainer(loss.name, settings, frozenset(name for name, key in keys.items() if key in said))
+        settings = loss.trainer.Settings(**{name: given[key] for name, key in keys.items()})
+        return loss.trainer(loss.name, settings, chosen)
 
 
 @contextmanager

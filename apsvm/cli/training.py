@@ -12,7 +12,7 @@ import click
 
 from apsvm.cli.completion import FeatureMapName
 from apsvm.cli.config import CONFIG_FILE
-from apsvm.cli.parameters import Number, PoolNames
+from apsvm.cli.parameters import LabelValue, Number, PoolNames
 from apsvm.cli.reading import how_to_read_anew, read_rows
 from apsvm.cli.shared import BAD_DATA, INTERRUPTED, TERMINATED, Failure, reading, refuse_same_file, say, writing
 from apsvm.data.read_options import ReadOptions
@@ -40,7 +40,7 @@ _OPTIONS = (
         show_default=True,
         help="Add a constant feature of this value to every row; none if negative.",
     ),
-    click.option("--positive-label", type=Number(), help="The label that is positive; all others are negative."),
+    click.option("--positive-label", type=LabelValue(), help="The label that is positive; all others are negative."),
     click.option(
         "--relevant-from",
         type=Number(),
@@ -192,7 +192,8 @@ def check_output(output: str, **inputs: str | None) -> None:
 
 
 def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, multilabel: bool = False) -> Dataset:
-    """The rows to train on."""
+    """The rows to train on, stored as passes over them go fastest, and in no other way besides."""
+
     dataset = read_rows(path, read, unlabelled=unlabelled, multilabel=multilabel)
     # w and each cutting plane are dense: a stray index of a billion would take the machine down instead of the run.
     needed = 8 * dataset.X.shape[1] * 8

@@ -27,7 +27,7 @@ def training_metric(fit: Fit, model: Model) -> Iterator[str]:
         if isinstance(model, AnyRankerSet):
             yield f"mean training {_figures(of_training_rows(fit.dataset, model))}"
         else:
-            yield _of_one(of_training_rows(fit.dataset, model), model.header.labels)
+            yield figures_of(of_training_rows(fit.dataset, model), model.header.labels)
     except MetricError as error:
         yield f"training {printable(model.header.metric or 'AP')}: {error}"
 
@@ -65,7 +65,8 @@ def of_training_rows(dataset: Dataset, model: Ranker | AnyRankerSet) -> Evaluati
     )
 
 
-def _of_one(result: Evaluation, labels: Labels) -> str:
+def figures_of(result: Evaluation, labels: Labels) -> str:
+    """The line."""
     graded = labels.kind in (LabelKind.GRADES, LabelKind.ORDER)
     counts = [] if graded else [f"{result.n_positives} of {result.n_rows} rows positive"]
     if result.n_groups > 1:

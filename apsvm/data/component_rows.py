@@ -9,11 +9,16 @@ so that whatever trains on bags trains on these. No copy is made: a pass over th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.moments import Moments
 from apsvm.data.rows import RowOperator
+
+if TYPE_CHECKING:
+    from apsvm.types import RowNumbers
 
 
 class ComponentRows:
@@ -70,8 +75,8 @@ class ComponentRows:
         mean, variance = (np.tile(np.concatenate([of_row, constant]), self.components) for of_row in of_rows)
         return Moments(mean, variance)
 
-    def select(self, which: NDArray[np.int64]) -> ComponentRows:
-        """The instances ``which`` (k,) int64, all H of a row side by side.
+    def select(self, which: RowNumbers) -> ComponentRows:
+        """The instances ``which`` (k,) int32 or int64, all H of a row side by side.
 
         Raises
         ------

@@ -5,16 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
+from apsvm.header_columns import Columns, label_number
 from apsvm.types import Matrix
 
 _MOST_LABELS_SHOWN = 8
+_BLOCK = 1 << 16  # values looked at at a time
+_FEW = 16  # different ones; more are sorted
 
 
 class DataError(ValueError):
     """Bad content of a data file; the message starts ``source:line:column: `` or, without a place, ``source: ``."""
+
+
+class MissingPackageError(DataError):
+    """A file that only an optional package reads; the message says how to install it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +72,29 @@ class LabelSets:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class TableRows:
+    """What rows of a table have beside their features and labels.
+
+    Attributes
+    ----------
+    columns : what its columns are, and what became of them
+    keys : (n,) str, what the rows are called, or None
+    lines : (n,) int64, the lines of the rows in the text, from 1, or None where there are none
+    remarks : what there is to say of how it was read, a sentence each
+    """
+
+    columns: Columns
+    keys: NDArray[np.object_] | None = None
+    lines: NDArray[np.int64] | None = None
+    remarks: tuple[str, ...] = ()
+
+    def of(self, rows: NDArray[np.int64]) -> TableRows:
+        """That of the rows ``rows`` (m,) int64, in that order."""
+        keys = None if self.keys is None else self.keys[rows]
+        return replace(self, keys=keys, lines=None if self.lines is None else self.lines[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
     """The rows of one file.
 
@@ -93,6 +123,7 @@ class Dataset:
     pool, instances : what its rows were pooled by, where each was a bag, and how many rows those bags had
         (``apsvm.data.pooling``); else None
     deciding : (n,) int64, which of those each row is, where one of them stands for its bag; else None
+    table : what it was read from, where its columns had names; else None
     """
 
     X: Matrix
@@ -109,6 +140,7 @@ class Dataset:
     pool: tuple[str, ...] | None = None
     instances: int | None = None
     deciding: NDArray[np.int64] | None = None
+    table: TableRows | None = None
 
     @property
     def n_values(self) -> int:
@@ -125,16 +157,29 @@ class Dataset:
             costs=None if self.costs is None else self.costs[rows],
             label_sets=None if self.label_sets is None else self.label_sets.of(rows),
             bags=None if self.bags is None else self.bags[rows],
+            table=None if self.table is None else self.table.of(rows),
         )
 
     def classes(self, of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """The labels there are, or those of the rows `of` (n,) bool: increasing, float64."""
         sets = self.label_sets
         if sets is None:
-            return np.unique(self.relevance if of is None else self.relevance[of])
+            return distinct(self.relevance, of)
         if of is None:
             return sets.classes
         return sets.classes[np.unique(sets.indices[np.repeat(of, np.diff(sets.indptr))])]
+
+    def label_value(self, label: float | str) -> float:
+        """The number of a label as a user writes it: a number, or a word of a table. Raises DataError."""
+        try:
+            return label_number(label) if self.table is None else self.table.columns.label_value(label)
+        except ValueError as error:
+            raise DataError(f"{self.source}: {error}") from None
+
+    def shown_label(self, label: float) -> str:
+        """A label as the file has it."""
+        words = () if self.table is None else self.table.columns.label_words
+        return words[int(label)] if words else shown_label(label)
 
     def have(self, label: float) -> NDArray[np.bool_]:
         """Which rows have this label : (n,) bool."""
@@ -160,16 +205,21 @@ class Dataset:
         if positive_label is None:
             if not (np.isin(labels, (-1, 1)).all() or np.isin(labels, (0, 1)).all()):
                 raise DataError(
-                    f"{self.source}: expected the labels +1 and -1, or +1 and 0, found {_listed(labels)}; "
+                    f"{self.source}: expected the labels +1 and -1, or +1 and 0, found {self._listed(labels)}; "
                     "--positive-label (positive_label=) chooses the one that is positive, "
                     "--relevant-from (relevant_from=) the lowest of several, --one-vs-rest trains a ranker for each"
                 )
             positive_label = 1.0
         elif not np.isin(positive_label, labels):
             raise DataError(
-                f"{self.source}: no row has the positive label {shown_label(positive_label)}: found {_listed(labels)}"
+                f"{self.source}: no row has the positive label {self.shown_label(positive_label)}: found "
+                f"{self._listed(labels)}"
             )
         return self.both_classes(self.have(positive_label))
+
+    def _listed(self, labels: NDArray[np.float64]) -> str:
+        text = ", ".join(self.shown_label(label) for label in labels[:_MOST_LABELS_SHOWN])
+        return f"{text}, ... ({labels.size} in all)" if labels.size > _MOST_LABELS_SHOWN else text
 
     def both_classes(self, positive: NDArray[np.bool_]) -> NDArray[np.bool_]:
         n_positive = int(np.count_nonzero(positive))
@@ -181,6 +231,22 @@ class Dataset:
                 "a ranking needs both"
             )
         return positive
+
+
+def distinct(values: NDArray[np.float64], of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    """``np.unique`` of ``values`` (n,), or of those ``of`` (n,) bool: without a sort or a copy where they are few."""
+    known: list[float] = []
+    for start in range(0, values.size, _BLOCK):
+        block = values[start : start + _BLOCK]
+        rest = block if of is None else block[of[start : start + _BLOCK]]
+        for value in known:
+            rest = rest[rest != value]
+        while rest.size:
+            known.append(rest[0])
+            if len(known) > _FEW:
+                return np.unique(values if of is None else values[of])
+            rest = rest[rest != rest[0]]
+    return np.sort(np.array(known, dtype=values.dtype))
 
 
 def one_or_several(
@@ -195,8 +261,3 @@ def one_or_several(
 def shown_label(label: float) -> str:
     """The shortest text that reads back as `label`: 1 and not 1.0."""
     return repr(float(label)).removesuffix(".0")
-
-
-def _listed(labels: NDArray[np.float64]) -> str:
-    text = ", ".join(shown_label(label) for label in labels[:_MOST_LABELS_SHOWN])
-    return f"{text}, ... ({labels.size} in all)" if labels.size > _MOST_LABELS_SHOWN else text

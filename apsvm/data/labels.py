@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.data.dataset import distinct
 from apsvm.header import LabelKind, Labels
 
 if TYPE_CHECKING:
@@ -47,9 +48,10 @@ class Takes(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelOptions:
-    """What the user says of the labels: the positive one, the lowest relevant one, or neither."""
+    """What the user says of the labels: the positive one, by its number or its word in a table, the lowest relevant
+    one, or neither."""
 
-    positive_label: float | None = None
+    positive_label: float | str | None = None
     relevant_from: float | None = None
 
 
@@ -168,7 +170,7 @@ def judge(
     if options == LabelOptions() and labels is not None and labels.kind not in _NOT_OF_ONE_RANKING:
         return recall(dataset, labels)
     if options == LabelOptions() and graded_metrics and not several:
-        levels = np.unique(dataset.relevance)
+        levels = distinct(dataset.relevance)
         if levels.size > 2:  # nothing but the count of positives depends on it
             return ordered(dataset.relevance, relevant_from=float(levels[1]))
     return two_classes(dataset, options)
@@ -176,14 +178,21 @@ def judge(
 
 def two_classes(dataset: Dataset, options: LabelOptions) -> Target:
     """The relevant rows and the others. Raises DataError as ``decide``."""
-    relevant = dataset.positives(options.positive_label, options.relevant_from)
+    positive = None if options.positive_label is None else dataset.label_value(options.positive_label)
+    relevant = dataset.positives(positive, options.relevant_from)
     several = dataset.label_sets is not None
     if options.relevant_from is not None:
         return Target(Labels(kind=LabelKind.THRESHOLD, relevant_from=options.relevant_from), relevant)
     negative = tuple(dataset.classes(~relevant)[:MOST_LISTED].tolist())
-    if options.positive_label is None:
-        return Target(Labels(kind=LabelKind.BINARY, positive=1.0, negative=negative), relevant)
-    positive = float(options.positive_label)
+    if positive is None:
+        words = () if dataset.table is None else dataset.table.columns.label_words
+        labels = Labels(kind=LabelKind.BINARY, positive=1.0, negative=negative, names=words or None)
+        return Target(labels, relevant)
+    words = () if dataset.table is None else dataset.table.columns.label_words
+    if words:
+        word = dataset.shown_label(positive)
+        names = (words[1 - int(positive)] if len(words) == 2 else f"not {word}", word)
+        return Target(Labels(kind=LabelKind.ONE_LABEL, positive=positive, names=names), relevant)
     labels = Labels(kind=LabelKind.ONE_LABEL, positive=positive, negative=negative, several=several)
     return Target(labels, relevant)
 
@@ -196,7 +205,7 @@ def of_relevance(relevant: NDArray[np.bool_]) -> Target:
 def graded(grades: NDArray[np.float64]) -> Target:
     """Labels (n,) as grades. Where they are +1 against −1, or +1 against 0, there are two classes."""
     relevant = grades > 0.0
-    negative = tuple(np.unique(grades[~relevant]).tolist())
+    negative = tuple(distinct(grades, ~relevant).tolist())
     if (grades[relevant] == 1.0).all() and negative in ((), (-1.0,), (0.0,)):
         return Target(Labels(kind=LabelKind.BINARY, positive=1.0, negative=negative), relevant)
     return Target(Labels(kind=LabelKind.GRADES), relevant, np.maximum(grades, 0.0))

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.types import Matrix
 
 
@@ -28,7 +28,7 @@ def liked_items(X: Matrix) -> sp.csr_array:
     return sp.csr_array((ones, rows.indices, rows.indptr), shape=rows.shape)
 
 
-class Split(NamedTuple):
+class CutLists(NamedTuple):
     """Lists cut in two, (n, items) CSR each; the users of whom nothing could be hidden are left out of both."""
 
     known: sp.csr_array
@@ -36,7 +36,7 @@ class Split(NamedTuple):
     users_left_out: int
 
 
-def hide(lists: sp.csr_array, share: float, rng: np.random.Generator) -> Split:
+def hide(lists: sp.csr_array, share: float, rng: np.random.Generator) -> CutLists:
     """Hides ``share`` of each user's items, drawn at random: at least one, and never all, so users of one item are
     left out."""
     sizes = np.diff(lists.indptr)
@@ -48,7 +48,7 @@ def hide(lists: sp.csr_array, share: float, rng: np.random.Generator) -> Split:
     is_hidden = np.zeros(lists.nnz, dtype=bool)
     is_hidden[order] = place < np.repeat(count, sizes)
     usable = count > 0
-    return Split(_only(lists, ~is_hidden)[usable], _only(lists, is_hidden)[usable], int((~usable).sum()))
+    return CutLists(_only(lists, ~is_hidden)[usable], _only(lists, is_hidden)[usable], int((~usable).sum()))
 
 
 def _only(lists: sp.csr_array, entries: NDArray[np.bool_]) -> sp.csr_array:

@@ -8,14 +8,17 @@ With queries the variances are about the queries' own means, since rows are comp
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.data.features.mapped import MappedMatrix
 from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import RowNumbers
 
 #: Values in a block of dense rows, at most; rows in one of sparse rows.
 BLOCK = 1 << 20
@@ -33,23 +36,24 @@ class Moments(NamedTuple):
 
 def column_moments(
     X: Matrix,
-    selection: NDArray[np.int64],
+    selection: RowNumbers | None = None,
     *,
     groups: NDArray[np.int64] | None = None,
     factors: NDArray[np.float64] | None = None,
 ) -> Moments:
-    """Of the rows ``selection`` (m,) of X, CSR, dense or mapped. ``groups``: (m,), their queries; ``factors``: (n,),
-    what each row of X is multiplied by. Values beyond 1e154 make infinities, no warning."""
+    """Of the rows ``selection`` (m,) of X, all by default; X is CSR, dense or mapped. ``groups``: (m,), their queries;
+    ``factors``: (n,), what each row of X is multiplied by. Values beyond 1e154 make infinities, no warning."""
     d = X.shape[1]
     total, squares, explained = np.zeros(d), np.zeros(d), np.zeros(d)
     starts = None
     if groups is not None:
         order = np.argsort(groups, kind="stable")
-        selection = selection[order]
+        selection = order if selection is None else selection[order]
         starts = np.flatnonzero(np.r_[True, np.diff(groups[order]) != 0])
     with np.errstate(over="ignore", invalid="ignore"):
-        for begin, end in _blocks(X, selection.size, starts):
-            which = selection[begin:end]
+        n = X.shape[0] if selection is None else selection.size
+        for begin, end in _blocks(X, n, starts):
+            which = slice(begin, end) if selection is None else selection[begin:end]
             block = X[which].astype(np.float64)
             if factors is not None:
                 block = _times(block, factors[which])
@@ -68,7 +72,6 @@ def column_moments(
                 sums = np.add.reduceat(block, at, axis=0)
                 total += sums.sum(axis=0)
                 explained += (sums**2 / sizes[:, None]).sum(axis=0)
-        n = selection.size
         if starts is None:
             explained = total**2 / n
         variance = np.maximum((squares - explained) / n, 0.0)
@@ -76,11 +79,11 @@ def column_moments(
     return Moments(total / n, variance)
 
 
-def largest_magnitudes(X: Matrix, selection: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(d,): max |x_ij| of each column over the rows ``selection``."""
+def largest_magnitudes(X: Matrix, selection: RowNumbers | None = None) -> NDArray[np.float64]:
+    """(d,): max |x_ij| of each column over the rows ``selection``, all by default."""
     largest = np.zeros(X.shape[1])
-    for begin, end in _blocks(X, selection.size, None):
-        block = X[selection[begin:end]]
+    for begin, end in _blocks(X, X.shape[0] if selection is None else selection.size, None):
+        block = X[slice(begin, end) if selection is None else selection[begin:end]]
         if sp.issparse(block):
             np.maximum.at(largest, block.indices, np.abs(block.data))
         else:

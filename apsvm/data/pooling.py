@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.data.bags import Bags, bags_of
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.types import Matrix
@@ -53,6 +53,7 @@ def pooled(dataset: Dataset, pool: Sequence[str]) -> Dataset:
         costs=None if dataset.costs is None else dataset.costs[first],
         label_sets=None if dataset.label_sets is None else dataset.label_sets.of(first),
         bags=None,
+        table=None if dataset.table is None else dataset.table.of(first),
         pool=tuple(pool),
         instances=int(dataset.X.shape[0]),
     )

@@ -7,8 +7,46 @@ from dataclasses import dataclass, replace
 
 from apsvm.types import JsonDict, JsonObject
 
-#: What ``--bags`` says in place of a file.
+#: What ``--bags`` says, and a record of a reading, in place of a file.
 IGNORE_BAGS = "ignore"
+
+
+#: Words of a category that have features, at most.
+MAX_CATEGORIES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOptions:
+    """What a user says of a table, a file whose columns have names.
+
+    Attributes
+    ----------
+    label, qid, bag, cost, id : the columns with these parts; None: nobody said so
+    drop : columns that are no features
+    features : the only columns that are; None: all others
+    missing : what becomes of missing cells, one of ``apsvm.header_columns.MISSING_RULES``
+    max_categories : words of a column that have features of their own, at most
+    encoding : of text
+    decimal : the decimal mark of its numbers, . or ,; None: derived from the first rows
+    positive_label : the label that is positive, where labels are two words
+    """
+
+    label: str | None = None
+    qid: str | None = None
+    bag: str | None = None
+    cost: str | None = None
+    id: str | None = None
+    drop: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
+    missing: str = "median"
+    max_categories: int = MAX_CATEGORIES
+    encoding: str = "utf-8"
+    decimal: str | None = None
+    positive_label: float | str | None = None
+
+
+#: Nothing said of a table.
+UNSAID = TableOptions()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +59,13 @@ class ReadOptions:
     sort_features : accept rows whose features are not in ascending order
     multilabel : accept rows of several labels, or of none
     groups, labels : files that belong to a matrix
-    bags : a file with the bag of each row; IGNORE_BAGS: rows stand for themselves, whatever bags they are in
+    bags : a file with the bag of each row
+    ignores_bags : rows stand for themselves, whatever bags they are in; there is no file of bags then
     bag_label : how a bag comes by its label (``apsvm.data.bags.BAG_LABELS``)
     zero_based : whether features count from 0; None: nobody said so, and text counts them from 1
     max_features : refuse a file with a feature beyond so many
     threads : of the parser; 0: as many as there are cores
+    table : of a file whose columns have names
     """
 
     dtype: str = "float64"
@@ -34,22 +74,21 @@ class ReadOptions:
     groups: str | None = None
     labels: str | None = None
     bags: str | None = None
+    ignores_bags: bool = False
     bag_label: str = "same"
     zero_based: bool | None = None
     max_features: int | None = None
     threads: int = 0
+    table: TableOptions = TableOptions()
 
     def of_a_second_file(self) -> ReadOptions:
         """For another file than the one that ``groups``, ``labels`` and ``bags`` belong to."""
-        return replace(self, groups=None, labels=None, bags=IGNORE_BAGS if self.ignores_bags else None)
-
-    @property
-    def ignores_bags(self) -> bool:
-        return self.bags == IGNORE_BAGS
+        table = replace(self.table, drop=(), features=None)
+        return replace(self, groups=None, labels=None, bags=None, table=table)
 
     def ignoring_bags(self) -> ReadOptions:
         """The same with rows that stand for themselves."""
-        return replace(self, bags=IGNORE_BAGS)
+        return replace(self, bags=None, ignores_bags=True)
 
     def to_json(self) -> JsonDict:
         """What another reading of the same file needs; files by their whole names."""
@@ -58,14 +97,17 @@ class ReadOptions:
             "sort_features": self.sort_features,
             "multilabel": self.multilabel,
             "bag_label": self.bag_label,
-            **{
-                what: path if path in (None, IGNORE_BAGS) else os.path.abspath(path)
-                for what, path in (("groups", self.groups), ("labels", self.labels), ("bags", self.bags))
-            },
+            "encoding": self.table.encoding,
+            "decimal": self.table.decimal,
+            "groups": _whole(self.groups),
+            "labels": _whole(self.labels),
+            "bags": IGNORE_BAGS if self.ignores_bags else _whole(self.bags),
         }
 
     def completed(self, recorded: JsonObject) -> ReadOptions:
         """These options, and what ``to_json`` recorded where they say nothing."""
+        silent = self.bags is None and not self.ignores_bags
+        ignores, bags = bags_named(recorded.get("bags")) if silent else (self.ignores_bags, self.bags)
         return replace(
             self,
             dtype=recorded.get("dtype", self.dtype),
@@ -73,6 +115,21 @@ class ReadOptions:
             multilabel=self.multilabel or bool(recorded.get("multilabel", False)),
             groups=self.groups or recorded.get("groups"),
             labels=self.labels or recorded.get("labels"),
-            bags=self.bags or recorded.get("bags"),
+            bags=bags,
+            ignores_bags=ignores,
             bag_label=self.bag_label if self.bag_label != "same" else recorded.get("bag_label", "same"),
+            table=replace(
+                self.table,
+                encoding=self.table.encoding if self.table.encoding != "utf-8" else recorded.get("encoding", "utf-8"),
+                decimal=self.table.decimal or recorded.get("decimal"),
+            ),
         )
+
+
+def bags_named(text: str | None) -> tuple[bool, str | None]:
+    """What ``--bags`` says: whether bags are ignored, and the file of them, if any."""
+    return text == IGNORE_BAGS, None if text == IGNORE_BAGS else text
+
+
+def _whole(path: str | None) -> str | None:
+    return None if path is None else os.path.abspath(path)

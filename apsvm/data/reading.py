@@ -1,24 +1,27 @@
 """Reading a data set from whatever holds it, told by content and never by name: svmlight text, plain or compressed;
-a data folder; a saved matrix."""
+a table with named columns; a data folder; a saved matrix."""
 
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from apsvm import sparse as sp
 from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset
-from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS, read_bags, read_matrix
+from apsvm.data.features.mapped import dense_pays
+from apsvm.data.matrices import read_bags, read_matrix
+from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.svmlight import read_svmlight
+from apsvm.data.tables.recognising import Kind, recognised
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
+    from apsvm.data.tables.reading import ForModel, Source
     from apsvm.types import AnyArray
 
 
@@ -39,8 +42,12 @@ def read_data(
     unlabelled: bool = False,
     bags: str | os.PathLike[str] | None = None,
     bag_label: str = "same",
+    table: TableOptions = UNSAID,
+    model: ForModel | None = None,
+    dense: bool = False,
 ) -> Dataset:
-    """Read a svmlight file, a folder written by ``apsvm convert``, or a .npz or .npy matrix.
+    """Read a svmlight file, a table (CSV, Parquet, Arrow), a folder written by ``apsvm convert``, or a .npz or .npy
+    matrix.
 
     The parameters are those of ``read_svmlight``, and mean the same for all:
 
@@ -53,16 +60,26 @@ def read_data(
     multilabel : a folder and a .npy matrix of labels have rows of several labels anyway
     labels, groups, unlabelled : for a matrix only; see ``read_matrix``
     bags : a file with the bag of each row, for rows that say none themselves; see ``read_bags``
+    table : of a table; see ``TableOptions``
+    model : the features of the model that the rows are for; only tables have names to find them by
 
     Raises
     ------
-    DataError, OSError, ValueError, TypeError : as ``read_svmlight``, ``open_folder`` and ``read_matrix``
+    DataError, OSError, ValueError, TypeError : as ``read_svmlight``, ``read_table``, ``open_folder``, ``read_matrix``
     """
-    if (kind := _kind(source)) != "matrix" and (labels is not None or groups is not None):
+    kind, content = recognised(source)
+    if kind is not Kind.MATRIX and (labels is not None or groups is not None):
         raise _has_labels(source)
-    if kind == "text":
+    if kind.is_table:
+        data = _table(content, kind, table, model, unlabelled=unlabelled, bag_label=bag_label)
+        if model is None:
+            data = _with_width(data, n_features, max_features, ignore_unknown)
+        data = data if bags is None else in_bags(data, bags, bag_label)
+        return _as_float32(data) if np.dtype(dtype) == np.float32 else data
+    _check_no_table(source, kind, table, model)
+    if kind is Kind.SVMLIGHT:
         data = read_svmlight(
-            source,
+            content,
             zero_based=zero_based,
             dtype=dtype,
             max_features=max_features,
@@ -71,20 +88,21 @@ def read_data(
             sort_features=sort_features,
             multilabel=multilabel,
             bag_label=bag_label,
+            dense=dense,
             threads=threads,
         )
-        return data if bags is None else _with_bags(data, bags, bag_label)
-    if kind == "folder":
+        return data if bags is None else in_bags(data, bags, bag_label)
+    if kind is Kind.FOLDER:
         data = _opened(source)
     else:
         data = read_matrix(source, labels, groups, multilabel=multilabel, unlabelled=unlabelled)
     if not any_base:
         _require_base(data, kind, zero_based)
-    data = _with_bags(_with_width(data, n_features, max_features, ignore_unknown), bags, bag_label)
+    data = in_bags(_with_width(data, n_features, max_features, ignore_unknown), bags, bag_label)
     return _as_float32(data) if np.dtype(dtype) == np.float32 else data
 
 
-def _with_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Dataset:
+def in_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Dataset:
     """The data set with the bags of the file ``path``, or with its own, held to the rule. Raises DataError, OSError."""
     if path is None:
         return with_bags(data, data.bags, Places(data.source), rule)
@@ -104,22 +122,40 @@ def _has_labels(source: str | os.PathLike[str]) -> DataError:
     )
 
 
+def _table(
+    source: Source, kind: Kind, options: TableOptions, model: ForModel | None, *, unlabelled: bool, bag_label: str
+) -> Dataset:
+    from apsvm.data.tables.reading import read_table  # whoever reads svmlight text has no use for it
+
+    return read_table(source, kind, options, model=model, unlabelled=unlabelled, bag_label=bag_label)
+
+
+def _check_no_table(source: str | os.PathLike[str], kind: Kind, options: TableOptions, model: ForModel | None) -> None:
+    """Raises DataError for what is said of a table, or wanted of one, where there is none."""
+    name = "<stdin>" if source == "-" else os.fspath(source)
+    said = {
+        "--label-column": options.label,
+        "--qid-column": options.qid,
+        "--bag-column": options.bag,
+        "--cost-column": options.cost,
+        "--id-column": options.id,
+        "--drop": options.drop,
+        "--features-from": options.features,
+    }
+    option = next((option for option, value in said.items() if value), None)
+    if option is not None:
+        raise DataError(f"{name}: {option} is for tables (CSV, Parquet, Arrow), and this is {kind.what}")
+    if model is not None and model.columns is not None and model.columns.features and kind is not Kind.FOLDER:
+        first = ", ".join(column.name for column in model.columns.features[:3])
+        raise DataError(
+            f"{name}: the model finds its columns by their names ({first}, …), and {kind.what} has none: give it a "
+            "table (CSV, Parquet, Arrow)"
+        )
+
+
 def is_text(source: str | os.PathLike[str]) -> bool:
     """Whether ``read_data`` would read it as svmlight text that can be read again. Raises OSError."""
-    return os.path.isfile(source) and _kind(source) == "text"
-
-
-def _kind(source: str | os.PathLike[str]) -> str:
-    """folder, matrix or text. What is no regular file is text, and is not touched. Raises OSError."""
-    if source == "-":
-        return "text"
-    mode = os.stat(source).st_mode
-    if stat.S_ISDIR(mode):
-        return "folder"
-    if not stat.S_ISREG(mode):
-        return "text"
-    with open(source, "rb") as stream:
-        return "matrix" if stream.read(len(NPY_MAGIC)).startswith((NPY_MAGIC, *NPZ_MAGICS)) else "text"
+    return os.path.isfile(source) and recognised(source)[0] is Kind.SVMLIGHT
 
 
 def _opened(source: str | os.PathLike[str]) -> Dataset:
@@ -128,12 +164,19 @@ def _opened(source: str | os.PathLike[str]) -> Dataset:
     return open_folder(source)
 
 
-def _require_base(data: Dataset, kind: str, zero_based: bool) -> None:
+def as_passes_want_it(data: Dataset) -> Dataset:
+    """The rows as a dense array where that takes hardly more bytes than the csr_array, which is then let go."""
+    X = data.X
+    return replace(data, X=X.toarray()) if sp.issparse(X) and dense_pays(X) else data
+
+
+def _require_base(data: Dataset, kind: Kind, zero_based: bool) -> None:
     """Raises DataError if the features count from elsewhere."""
     if zero_based != data.zero_based:
         expected, found = (0, 1) if zero_based else (1, 0)
         raise DataError(
-            f"{data.source}: expected features that count from {expected}, found a {kind} that counts them from {found}"
+            f"{data.source}: expected features that count from {expected}, found a {kind.value} that counts them from "
+            f"{found}"
         )
 
 

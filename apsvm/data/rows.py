@@ -1,6 +1,7 @@
 """Rows of X as a linear operator (``RowOperator``), behind which nobody looks: scores X·w and combinations Xᵀc.
 
-``Rows`` is the operator of a matrix in memory; a selection of its rows takes no copy.
+``Rows`` is the operator of a matrix in memory, or of one mapped from a file; a selection of its rows takes no copy, and
+is gone through in the order of the matrix where it is a few ascending runs.
 
 With a bias B, LIBLINEAR's ``-B``, every row has one more feature of that value: w gets one more entry.
 Scores are summed row by row and combinations in blocks that depend on the data alone, so the number of threads never
@@ -13,20 +14,25 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm._native import _kernels
 from apsvm.data.features.base import SHARE_OF_MEMORY, FeatureMap
 from apsvm.data.features.linear import Linear
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
 from apsvm.data.features.scaling import NO_SCALING, Scaling
+from apsvm.data.lockstep import RowKernels
+from apsvm.data.mapped_files import files_of
 from apsvm.data.moments import Moments, column_moments, row_norms
 from apsvm.machine import memory
 from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import RowNumbers
 
 #: Values of a block of rows that is taken out of the matrix at once.
 VALUES_OF_A_BLOCK = 1 << 20
@@ -59,8 +65,8 @@ class ScoredRows(Protocol):
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
         """Of the features; ``groups``: (m,) int64, the rows' queries, within which they are taken."""
 
-    def select(self, which: NDArray[np.int64]) -> ScoredRows:
-        """The rows ``which`` (k,) int64, in that order."""
+    def select(self, which: RowNumbers) -> ScoredRows:
+        """The rows ``which`` (k,) int32 or int64, in that order."""
 
 
 class RowOperator(ScoredRows, Protocol):
@@ -76,8 +82,8 @@ class RowOperator(ScoredRows, Protocol):
     def combine_all(self, C: NDArray[np.float64]) -> NDArray[np.float64]:
         """``combine`` of each column of C (m, k): (k, dimension) float64, in one pass."""
 
-    def select(self, which: NDArray[np.int64]) -> RowOperator:
-        """The rows ``which`` (k,) int64, in that order."""
+    def select(self, which: RowNumbers) -> RowOperator:
+        """The rows ``which`` (k,) int32 or int64, in that order."""
 
     def means(self, which: NDArray[np.int64], offsets: NDArray[np.int64]) -> RowOperator:
         """For each run of the rows ``which`` (k,) int64 their mean: row i of the (r + 1,) int64 boundaries ``offsets``
@@ -91,6 +97,18 @@ class RowOperator(ScoredRows, Protocol):
 
     def with_threads(self, threads: int) -> RowOperator:
         """The same rows, for kernels of at most ``threads`` threads."""
+
+    @property
+    def bytes_shared(self) -> int:
+        """Of what a pass reads from memory, and another could make use of: the matrix's; 0 if there is none."""
+
+    def with_kernels(self, kernels: RowKernels) -> RowOperator:
+        """The same rows, whose passes these kernels do."""
+
+
+def row_numbers(which: NDArray[np.integer[Any]], n: int) -> RowNumbers:
+    """``which`` in the narrowest type that the kernels take: int32 where there are fewer than 2³¹ rows."""
+    return np.ascontiguousarray(which, dtype=np.int32 if n <= np.iinfo(np.int32).max else np.int64)
 
 
 class RowsInMemory(NamedTuple):
@@ -115,15 +133,17 @@ class Rows:
         place; other layouts and types are converted once.
     bias : value of the constant feature, or None for none
     threads : at most this many threads in the row kernels
-    selection : (m,) int64, the rows that count, in the order wanted; all rows by default
+    selection : (m,) int32 or int64, the rows that count, in the order wanted; all rows by default
     feature_map : what w refers to is the rows mapped so, None: the rows as they are
     scaling : and then scaled so; the bias is not scaled
 
     Raises
     ------
     ValueError : a CSR matrix with an entry outside its shape; says in which row and column. A map of another number of
-        features
+        features. (DataError, from any pass: the file that X is mapped from was changed, ``apsvm.data.mapped_files``)
     """
+
+    _kernels: RowKernels = _kernels
 
     def __init__(
         self,
@@ -131,7 +151,7 @@ class Rows:
         *,
         bias: float | None = None,
         threads: int = 1,
-        selection: NDArray[np.int64] | None = None,
+        selection: RowNumbers | None = None,
         feature_map: FeatureMap | None = None,
         scaling: Scaling = NO_SCALING,
     ) -> None:
@@ -145,12 +165,14 @@ class Rows:
             matrix = _with_plain_arrays(matrix)
             _kernels.check_csr(matrix.indptr, matrix.indices, matrix.data.size, *matrix.shape)
         self._X: Any = matrix if sparse else np.ascontiguousarray(matrix)
+        self._files = files_of(self._X)
         if feature_map is not None and not isinstance(feature_map, Linear):
             self._X = MappedMatrix(self._X, feature_map)
         self._bias = bias
         self._threads = threads
-        self._selection = np.arange(matrix.shape[0], dtype=np.int64) if selection is None else selection
+        self._selection = None if selection is None else row_numbers(selection, matrix.shape[0])
         self._for_many_passes: Rows | None = None
+        self._known_moments: list[Moments] = []
         self._bytes_for_copies: float | None = None  # a share of the machine's
         self._scaling = scaling
         self._factors: NDArray[np.float64] | None = None
@@ -164,7 +186,16 @@ class Rows:
         return self._threads
 
     def __len__(self) -> int:
-        return self._selection.size
+        return int(self._X.shape[0]) if self._selection is None else self._selection.size
+
+    def _numbers(self, which: NDArray[np.integer[Any]] | slice = slice(None)) -> RowNumbers:
+        """Those of the selected rows at the places ``which``, in the matrix."""
+        if self._selection is not None:
+            return self._selection[which]
+        n = int(self._X.shape[0])
+        if isinstance(which, slice):
+            return row_numbers(np.arange(*which.indices(n)), n)
+        return row_numbers(which, n)
 
     @property
     def dimension(self) -> int:
@@ -191,10 +222,19 @@ class Rows:
         if self._scaling.name != NO_SCALING.name:
             raise ValueError(f"scaled rows ({self._scaling.name}) are not in memory as they count")
         rows = self._materialised(np.inf)
-        return RowsInMemory(rows._X, rows._selection)
+        return RowsInMemory(rows._X, rows._numbers().astype(np.int64))
 
     def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
-        """Of the features of the selected rows, scaled; ``groups``: (m,), the rows' queries, see ``column_moments``."""
+        """Of the features of the selected rows, scaled; ``groups``: (m,), the rows' queries, see ``column_moments``.
+        Those without queries are computed once, also for the same rows with other threads or kernels."""
+        if groups is not None:
+            return self._moments(groups)
+        if not self._known_moments:
+            self._known_moments.append(self._moments(None))
+        return self._known_moments[0]
+
+    def _moments(self, groups: NDArray[np.int64] | None) -> Moments:
+        self._check_files()
         mean, variance = column_moments(self._X, self._selection, groups=groups, factors=self._factors)
         scaling = self._scaling
         with np.errstate(over="ignore", invalid="ignore"):  # of features too large the moments are not finite
@@ -204,15 +244,15 @@ class Rows:
                 mean, variance = mean / scaling.divisors, variance / scaling.divisors**2
         return Moments(mean, variance)
 
-    def select(self, which: NDArray[np.int64]) -> Rows:
-        """The rows ``which`` (positions within this selection, int64), in that order; X is shared."""
-        return self._like(self._X, self._selection[which])
+    def select(self, which: RowNumbers) -> Rows:
+        """The rows ``which`` (positions within this selection, integers), in that order; X is shared."""
+        return self._like(self._X, self._numbers(which))
 
     def means(self, which: NDArray[np.int64], offsets: NDArray[np.int64]) -> Rows:
         """For each run of the rows ``which`` (positions within this selection) their mean, as w sees them: row i of
         the (r + 1,) boundaries ``offsets`` is that of which[offsets[i]:offsets[i + 1]]. One pass over the rows, and a
         dense array (r, features), or a CSR matrix of a sparse one that has no map."""
-        chosen = self._selection[which]
+        chosen = self._numbers(which)
         sizes = np.diff(offsets)
         weights = np.repeat(1.0 / sizes, sizes)
         if self._factors is not None:
@@ -236,7 +276,7 @@ class Rows:
                 part = averaging @ matrix[chosen[rows]]
                 mean[first:last] = part.toarray() if sp.issparse(part) else part
                 first = last
-        means = self._like(mean, np.arange(sizes.size, dtype=np.int64))
+        means = self._like(mean, None)
         means._factors = None
         return means
 
@@ -266,6 +306,21 @@ class Rows:
         rows._for_many_passes = None if stored is None or stored is self else stored.with_threads(threads)
         return rows
 
+    def with_kernels(self, kernels: RowKernels) -> Rows:
+        """The same rows, whose passes these kernels do."""
+        rows = copy.copy(self)
+        rows._kernels, stored = kernels, self._for_many_passes
+        rows._for_many_passes = None if stored is None or stored is self else stored.with_kernels(kernels)
+        return rows
+
+    @property
+    def bytes_shared(self) -> int:
+        """Of the matrix; 0 of rows that each pass maps anew."""
+        X = self._X
+        if isinstance(X, MappedMatrix):
+            return 0
+        return int(X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)
+
     def with_memory(self, n_bytes: float) -> Rows:
         """The same rows, of which a mapped copy may take so many bytes."""
         rows = copy.copy(self)
@@ -278,23 +333,33 @@ class Rows:
             return self
         if within is None:
             within = SHARE_OF_MEMORY * memory()
-        matrix = self._X.materialised(self._selection, within)
+        matrix = self._X.materialised(self._numbers(), within)
         if matrix is None:
             return self._like(self._X, self._selection)
-        rows = self._like(matrix, np.arange(len(self), dtype=np.int64))
+        rows = self._like(matrix, None)
         if self._factors is not None:
-            rows._factors = self._factors[self._selection]
+            rows._factors = self._factors[self._numbers()]
         return rows
 
     def _dense_if_it_pays(self) -> Rows:
         X = self._X
         return self._like(X.toarray(), self._selection) if sp.issparse(X) and dense_pays(X) else self
 
-    def _like(self, X: Matrix, selection: NDArray[np.int64]) -> Rows:
+    def _like(self, X: Matrix, selection: RowNumbers | None) -> Rows:
         """Other rows of X, or of its copy."""
         rows = copy.copy(self)
         rows._X, rows._selection, rows._for_many_passes = X, selection, None
+        rows._known_moments = []
         return rows
+
+    def _check_files(self) -> None:
+        """Raises DataError where the rows are mapped from a file that was changed meanwhile."""
+        for file in self._files:
+            file.check()
+
+    def _of_selected(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of values (n,) of the matrix's rows those of the selected ones."""
+        return values if self._selection is None else values[self._selection]
 
     def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """w·x of every selected row: (m,) float64, for w (dimension,) float64; written to ``out`` if given."""
@@ -306,18 +371,19 @@ class Rows:
     def scores_of_all(self, W: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """``scores`` of each w in W (k, dimension): (m, k) float64, to the same bits; each row is mapped, and read from
         memory, once. Written to ``out`` (m, k), C-contiguous, if given."""
+        self._check_files()
         d = self.features
         if out is None:
             out = np.empty((len(self), len(W)))
         scaling = self._scaling
         features = np.ascontiguousarray(W[:, :d] if scaling.divisors is None else W[:, :d] / scaling.divisors)
-        for place, X, which in _in_memory(self._X, self._selection):
+        for place, X, which in _in_memory(self._X, self._selection, len(self)):
             if sp.issparse(X):
-                _kernels.scores_csr(X.indptr, X.indices, X.data, which, features, out[place], self._threads)
+                self._kernels.scores_csr(X.indptr, X.indices, X.data, which, features, out[place], self._threads)
             else:
-                _kernels.scores_dense(X, which, features, out[place], self._threads)
+                self._kernels.scores_dense(X, which, features, out[place], self._threads)
         if self._factors is not None:
-            out *= self._factors[self._selection, None]
+            out *= self._of_selected(self._factors)[:, None]
         if scaling.centre is not None:
             out -= np.array([scaling.centre @ of_features for of_features in features])
         if self._bias is not None:
@@ -331,19 +397,20 @@ class Rows:
 
     def combine_all(self, C: NDArray[np.float64]) -> NDArray[np.float64]:
         """``combine`` of each column of C (m, k), C-contiguous: (k, dimension) float64, in one pass."""
+        self._check_files()
         d = self.features
         out = np.zeros((C.shape[1], self.dimension))
-        of_row = C if self._factors is None else C * self._factors[self._selection, None]
+        of_row = C if self._factors is None else C * self._of_selected(self._factors)[:, None]
         selection = self._selection
         if isinstance(self._X, MappedMatrix):  # a row that is mapped is touched
             weighted = np.flatnonzero(of_row.any(axis=1))
-            selection, of_row = selection[weighted], of_row[weighted]
-        for place, X, which in _in_memory(self._X, selection):
+            selection, of_row = self._numbers(weighted), of_row[weighted]
+        for place, X, which in _in_memory(self._X, selection, len(of_row)):
             part = np.empty((C.shape[1], d))
             if sp.issparse(X):
-                _kernels.combine_csr(X.indptr, X.indices, X.data, which, of_row[place], part, self._threads)
+                self._kernels.combine_csr(X.indptr, X.indices, X.data, which, of_row[place], part, self._threads)
             else:
-                _kernels.combine_dense(X, which, of_row[place], part, self._threads)
+                self._kernels.combine_dense(X, which, of_row[place], part, self._threads)
             out[:, :d] += part
         scaling = self._scaling
         sums = [column.sum() for column in np.ascontiguousarray(C.T)]
@@ -356,15 +423,15 @@ class Rows:
         return out
 
 
-def _in_memory(X: Matrix, selection: NDArray[np.int64]) -> Iterator[tuple[slice, Matrix, NDArray[np.int64]]]:
-    """The rows ``selection`` (m,) of X, mapped ones block by block: their places in 0..m, a matrix in memory, and which
-    of its rows they are."""
+def _in_memory(X: Matrix, selection: RowNumbers | None, m: int) -> Iterator[tuple[slice, Matrix, RowNumbers | None]]:
+    """The rows ``selection`` (m,) of X, all for None, mapped ones block by block: their places in 0..m, a matrix in
+    memory, and which of its rows they are, None for all."""
     if not isinstance(X, MappedMatrix):
-        yield slice(0, selection.size), X, selection
+        yield slice(0, m), X, selection
         return
-    for place in X.blocks(selection.size):
-        block = X[selection[place]]
-        yield place, _with_plain_arrays(block) if sp.issparse(block) else block, np.arange(block.shape[0])
+    for place in X.blocks(m):
+        block = X[place if selection is None else selection[place]]
+        yield place, _with_plain_arrays(block) if sp.issparse(block) else block, None
 
 
 def _with_plain_arrays(matrix: Any) -> Any:

@@ -13,29 +13,30 @@ parser is at one block while the next is read.
 from __future__ import annotations
 
 import bz2
-import hashlib
 import itertools
 import lzma
 import operator
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from apsvm import sparse as sp
 from apsvm._native import _kernels
 from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset, one_or_several
+from apsvm.data.hashing import Hash
 from apsvm.files import standard_input
 
 if TYPE_CHECKING:
-    from apsvm.types import AnyArray
+    from apsvm.types import AnyArray, Matrix
 
 _BLOCK = 2 << 20  # bytes a thread …
 _MOST_BLOCKS = 16  # … up to here: beyond, a block is more memory than the chunks need
@@ -84,6 +85,7 @@ def read_svmlight(
     sort_features: bool = False,
     multilabel: bool = False,
     bag_label: str = "same",
+    dense: bool = False,
     threads: int = 1,
 ) -> Dataset:
     """Read a svmlight file, plain or compressed by gzip, bzip2 or xz.
@@ -100,6 +102,7 @@ def read_svmlight(
     multilabel : accept rows of several labels and of none; where all have one, the result is as without it
     bag_label : how a bag comes by its label: "same", its rows must share it; "any", it is the highest of theirs, or all
         of them where rows have several; "rows", each row is a bag where they differ; "own", rows keep theirs
+    dense : give a dense array, and not a csr_array, where every row has an entry in each column
     threads : at most this many threads parse; neither the result nor an error depends on it
 
     Raises
@@ -121,17 +124,92 @@ def read_svmlight(
         multilabel=multilabel,
         threads=threads,
     )
-    name, fingerprint, content = _parsed(source, parser, _BLOCK * min(threads, _MOST_BLOCKS))
+    name, fingerprint, content = _parsed(source, parser, threads, dense=dense)
     dataset = content.dataset(name, fingerprint, n_features, zero_based=bool(zero_based), multilabel=multilabel)
     return with_bags(dataset, content.bags, Places(name, content.row_lines), bag_label)
 
 
+#: Bytes of text, or of what it was compressed from, that become a block of rows.
+BYTES_OF_ROWS = 1 << 26
+
+
+class TextBlocks:
+    """The rows of several svmlight files, one file behind the other, a block of rows at a time: what
+    ``apsvm.data.folder.gathered`` makes a folder of without ever holding them.
+
+    Parameters
+    ----------
+    sources : paths, or "-"
+    options : of ``read_svmlight``, but for `bag_label`, `dense` and `n_features`
+
+    Attributes
+    ----------
+    fingerprint : str, after the last block: the sha256 of all files' bytes, one behind the other
+    row_lines : (n,) int64, after the last block: the line of each row in its file, where rows have bags
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[str | os.PathLike[str]],
+        *,
+        zero_based: bool = False,
+        dtype: DTypeLike = np.float64,
+        max_features: int | None = None,
+        sort_features: bool = False,
+        multilabel: bool = False,
+        threads: int = 1,
+    ) -> None:
+        self._sources = sources
+        self._multilabel, self._zero_based, self._threads = multilabel, zero_based, threads
+        self._parser = partial(
+            _kernels.SvmlightParser,
+            zero_based=zero_based,
+            float32=_is_float32(np.dtype(dtype)),
+            max_features=_column_limits(None, max_features, ignore_unknown=False)[1],
+            sort_features=sort_features,
+            multilabel=multilabel,
+            threads=threads,
+        )
+        self._lines: list[NDArray[np.int64]] = []
+        self.fingerprint = ""
+
+    @property
+    def name(self) -> str:
+        """What messages call the rows: their file, or how many there are."""
+        if len(self._sources) > 1:
+            return f"{len(self._sources)} files from {os.fspath(self._sources[0])}"
+        return "<stdin>" if self._sources[0] == "-" else os.fspath(self._sources[0])
+
+    @property
+    def row_lines(self) -> NDArray[np.int64]:
+        return np.concatenate(self._lines)
+
+    def __iter__(self) -> Iterator[Dataset]:
+        """Raises DataError, OSError."""
+        with Hash() as digest:
+            for source in self._sources:
+                yield from self._of_file(source, digest)
+            self.fingerprint = digest.hexdigest()
+
+    def _of_file(self, source: str | os.PathLike[str], digest: Hash) -> Iterator[Dataset]:
+        n = 0
+        parsed = _parsed_blocks(source, self._parser(), self._threads, digest, dense=True, of_bytes=BYTES_OF_ROWS)
+        for name, content in parsed:
+            n += content.relevance.size
+            if content.relevance.size > 0:
+                self._lines.append(content.row_lines)
+                rows = content.dataset(name, "", None, zero_based=self._zero_based, multilabel=self._multilabel)
+                yield replace(rows, bags=content.bags)
+        if n == 0:
+            raise DataError(f"{name}: expected at least one row, found none")
+
+
 class _Parsed(NamedTuple):
     """What the parser hands out; a row's labels end at ``ends``, where rows may have several; where rows have bags,
-    ``row_lines`` has the line of each, from 1."""
+    ``row_lines`` has the line of each, from 1. ``indices`` is None where the values are a dense matrix."""
 
     indptr: AnyArray
-    indices: AnyArray
+    indices: AnyArray | None
     values: AnyArray
     relevance: NDArray[np.float64]
     groups: NDArray[np.int64] | None
@@ -160,42 +238,68 @@ class _Parsed(NamedTuple):
             label_sets=sets,
         )
 
-    def matrix(self, n_features: int | None) -> sp.csr_array:
+    def matrix(self, n_features: int | None) -> Matrix:
         """The rows, of ``n_features`` columns; None: as many as the file names."""
-        shape = (self.relevance.size, self.n_columns if n_features is None else operator.index(n_features))
-        X = sp.csr_array((self.values, self.indices, self.indptr), shape=shape)
+        n, columns = self.relevance.size, self.n_columns
+        shape = (n, columns if n_features is None else operator.index(n_features))
+        indices = self.indices
+        if indices is None:
+            if shape[1] == columns:
+                return self.values.reshape(shape)
+            indices = np.tile(np.arange(columns, dtype=self.indptr.dtype), n)
+        X = sp.csr_array((self.values, indices, self.indptr), shape=shape)
         X.has_canonical_format = True  # the parser saw to it; this spares scipy the finding out
         return X
 
 
 def _parsed(
-    source: str | os.PathLike[str] | BinaryIO, parser: _kernels.SvmlightParser, size: int
+    source: str | os.PathLike[str] | BinaryIO, parser: _kernels.SvmlightParser, threads: int, *, dense: bool
 ) -> tuple[str, str, _Parsed]:
-    """The name for messages, the sha256 of the stored bytes and the content, read in blocks of at most ``size`` bytes.
+    """The name for messages, the sha256 of the stored bytes and the content. Raises DataError, OSError."""
+    with Hash() as digest:
+        ((name, content),) = _parsed_blocks(source, parser, threads, digest, dense=dense, of_bytes=None)
+        if content.relevance.size == 0:
+            raise DataError(f"{name}: expected at least one row, found none")
+        return name, digest.hexdigest(), content
 
-    Raises DataError, OSError.
-    """
-    digest = hashlib.sha256()
+
+def _parsed_blocks(
+    source: str | os.PathLike[str] | BinaryIO,
+    parser: _kernels.SvmlightParser,
+    threads: int,
+    digest: Hash,
+    *,
+    dense: bool,
+    of_bytes: int | None,
+) -> Iterator[tuple[str, _Parsed]]:
+    """The name for messages, and the content of about so many bytes at a time; None: all of it. The stored bytes go
+    into ``digest``. Raises DataError, OSError."""
+    size = _BLOCK * min(threads, _MOST_BLOCKS)
     name, opened = _open(source)
-    head = b""
+    head, fed, n_columns = b"", 0, 0
     with opened as stream:
         try:
             try:
                 for block in _decompressed(_blocks(stream, size, digest.update), size, name):
                     head = head or block[:_HEAD]
                     parser.feed(block)
+                    fed += len(block)
+                    if of_bytes is not None and fed >= of_bytes:
+                        content = _Parsed(*parser.take(dense))
+                        n_columns, fed = max(n_columns, content.n_columns), 0
+                        yield name, content
             except Exception:
                 parser.wait()  # what the parser is still at stands before that in the file, and so do its errors
                 raise
-            content = _Parsed(*parser.finish())
+            content = _Parsed(*parser.finish(dense))
         except _kernels.SvmlightError as error:
             line, column, message = error.args
             raise DataError(f"{name}:{line}:{column}: {_of_a_table(head) or message}") from None
-    if content.relevance.size == 0:
-        raise DataError(f"{name}: expected at least one row, found none")
-    if content.n_columns == 0 and (table := _of_a_table(head)) is not None:  # --multilabel: all its columns are labels
-        raise DataError(f"{name}:1:1: {table}")
-    return name, digest.hexdigest(), content
+    if max(n_columns, content.n_columns) == 0 and content.relevance.size > 0:
+        table = _of_a_table(head)  # --multilabel: all its columns are labels
+        if table is not None:
+            raise DataError(f"{name}:1:1: {table}")
+    yield name, content
 
 
 def _of_a_table(head: bytes) -> str | None:
@@ -236,9 +340,19 @@ def line_numbers(source: str | os.PathLike[str]) -> NDArray[np.int64]:
 
 def read_text(source: str | os.PathLike[str]) -> tuple[str, bytes]:
     """The name for messages and the whole text, decompressed, of a path or "-". Raises DataError, OSError."""
+    with text_blocks(source) as (name, blocks):
+        return name, b"".join(blocks)
+
+
+@contextmanager
+def text_blocks(
+    source: str | os.PathLike[str] | BinaryIO, see: Callable[[bytes], object] = len
+) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """The name for messages, and the text in blocks, decompressed; the bytes as they are stored are shown to ``see``.
+    Raises DataError, OSError."""
     name, opened = _open(source)
     with opened as stream:
-        return name, b"".join(_decompressed(_blocks(stream, _BLOCK, lambda block: None), _BLOCK, name))
+        yield name, _decompressed(_blocks(stream, _BLOCK, see), _BLOCK, name)
 
 
 def _is_float32(dtype: np.dtype[np.generic]) -> bool:
@@ -279,7 +393,7 @@ def _open(source: str | os.PathLike[str] | BinaryIO) -> tuple[str, BinaryIO | nu
     return name if isinstance(name, str) else "<stream>", nullcontext(source)
 
 
-def _blocks(stream: BinaryIO, size: int, see: Callable[[bytes], None]) -> Iterator[bytes]:
+def _blocks(stream: BinaryIO, size: int, see: Callable[[bytes], object]) -> Iterator[bytes]:
     """The bytes of the stream up to its end in blocks of at most `size`, each shown to `see`."""
     while True:
         block = stream.read(size)

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from apsvm.detection.base import Counts, Floats
-from apsvm.detection.measure import Evaluation, mean_over_classes
+from apsvm.detection.measure import DetectionEvaluation, mean_over_classes
 from apsvm.metrics.significance import Difference, batches, interval
 
 
-def draw_images(evaluations: Sequence[Evaluation], n_images: int, n_draws: int, seed: int) -> Floats:
+def draw_images(evaluations: Sequence[DetectionEvaluation], n_images: int, n_draws: int, seed: int) -> Floats:
     """(n_draws, S, C + 1): the AP of every class, and behind it their mean, of S systems under one metric. NaN where a
     draw has no object of the class."""
     n_classes = evaluations[0].ap.size
@@ -40,7 +40,7 @@ def _draws(n_images: int, n_draws: int, seed: int) -> Iterator[tuple[int, Counts
         yield first, np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
 
 
-def _of_draws(evaluation: Evaluation, times: Counts, n_classes: int) -> Floats:
+def _of_draws(evaluation: DetectionEvaluation, times: Counts, n_classes: int) -> Floats:
     """(draws, C) the AP of every class."""
     total = np.zeros((len(times), n_classes))
     for rows in evaluation.rows:

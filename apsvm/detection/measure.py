@@ -141,7 +141,7 @@ def usual_rules(metric: DetectionMetric) -> Rules:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class RankedRows:
     """What is ranked: k detections that are right or wrong, and objects that none found. By class, the detections
     first, by falling score, equal scores in their order.
 
@@ -177,7 +177,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evaluation:
+class DetectionEvaluation:
     """One metric of one system.
 
     ap : (C,) float64, of each class; NaN without an object that counts
@@ -198,7 +198,7 @@ class Evaluation:
     n_left_out: int
     tied_blocks: int
     tied_rows: int
-    rows: tuple[Rows, ...]
+    rows: tuple[RankedRows, ...]
 
     @property
     def mean(self) -> float:
@@ -235,7 +235,7 @@ def mean_over_classes(ap: Floats) -> Floats:
     return result
 
 
-def evaluate(metric: DetectionMetric, rules: Rules, joined: Joined, detections: Detections) -> Evaluation:
+def evaluate(metric: DetectionMetric, rules: Rules, joined: Joined, detections: Detections) -> DetectionEvaluation:
     """``detections`` : one of the systems of ``joined``. Raises DataError if sides are counted in pixels and boxes are
     shares of their images."""
     if joined.relative and rules.convention == "inclusive":
@@ -264,7 +264,7 @@ def evaluate(metric: DetectionMetric, rules: Rules, joined: Joined, detections: 
         if at == 0 and table is not None:
             tied_blocks, tied_rows = int(table.tied_blocks.sum()), int(table.tied_rows.sum())
     lowest = matches.outcomes[0]
-    return Evaluation(
+    return DetectionEvaluation(
         metric=metric,
         rules=rules,
         ap=np.mean(per_threshold, axis=0),
@@ -278,7 +278,7 @@ def evaluate(metric: DetectionMetric, rules: Rules, joined: Joined, detections: 
     )
 
 
-def _ap(metric: DetectionMetric, rows: Rows, ties: str, n_classes: int) -> tuple[Floats, RankingTable | None]:
+def _ap(metric: DetectionMetric, rows: RankedRows, ties: str, n_classes: int) -> tuple[Floats, RankingTable | None]:
     """(C,) float64, and the table if there are rows."""
     result = np.full(n_classes, np.nan)
     if not rows.scores.size:
@@ -293,14 +293,14 @@ def _image_by_image(detections: Detections) -> Detections:
     return detections.take(order)
 
 
-def _rows(joined: Joined, detections: Detections, outcomes: NDArray[np.int8], missed: Flags) -> Rows:
+def _rows(joined: Joined, detections: Detections, outcomes: NDArray[np.int8], missed: Flags) -> RankedRows:
     """outcomes : (n,) of the detections; missed : (m,) the objects that count and were not found"""
     objects, kept, absent = joined.objects, np.flatnonzero(outcomes != LEFT_OUT), np.flatnonzero(missed)
     of_class = np.concatenate([detections.of_class[kept], objects.of_class[absent]])
     ranked = np.arange(of_class.size) < kept.size
     scores = np.concatenate([detections.scores[kept], np.zeros(absent.size)])
     order = np.lexsort((-scores, ~ranked, of_class))
-    return Rows(
+    return RankedRows(
         of_class=of_class[order],
         of_image=np.concatenate([detections.of_image[kept], objects.of_image[absent]])[order],
         scores=scores[order],

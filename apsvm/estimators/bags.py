@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from apsvm import sparse as sp
 from apsvm.data.bags import Bags
 from apsvm.data.labels import Target
 from apsvm.data.pooling import pooled_rows

@@ -53,6 +53,34 @@ class BoundOracle(Protocol):
         weights c into ``weights_pos`` and ``weights_neg``; all float64, C-contiguous, in the order of the rows."""
 
 
+class NativeQuery:
+    """A bound oracle that is a kernel."""
+
+    def __init__(self, kernel: _kernels.RankingOracle | _kernels.MeasureOracle) -> None:
+        self._kernel = kernel
+
+    def __call__(
+        self,
+        scores_pos: NDArray[np.float64],
+        scores_neg: NDArray[np.float64],
+        weights_pos: NDArray[np.float64],
+        weights_neg: NDArray[np.float64],
+        /,
+    ) -> Violation:
+        return Violation(*self._kernel.one(scores_pos, scores_neg, weights_pos, weights_neg))
+
+    def mixed(
+        self,
+        scores: NDArray[np.float64],
+        relevant: NDArray[np.bool_],
+        weights: NDArray[np.float64],
+        ranks: NDArray[np.int32],
+    ) -> Violation:
+        """The same for ``scores`` (n,) of which those that are ``relevant`` (n,) are the positives: writes the row
+        ``weights`` (n,) and, for a loss over rankings, the negatives' interleaving ``ranks`` (n_neg,)."""
+        return Violation(*self._kernel.mixed(scores, relevant, weights, ranks))
+
+
 class QueriesOracle(Protocol):
     """An oracle made ready for many queries, with what it keeps from call to call."""
 
@@ -144,7 +172,7 @@ class NativeOracle(RankingOracle):
     def bind_ranking(self, loss: RankingLoss, n_pos: int, n_neg: int, threads: int) -> BoundOracle:
         kernel = _kernels.RankingOracle(self.name, loss.unimodal, threads)
         kernel.add_tables(n_neg, *loss.tables(n_pos, n_neg))
-        return lambda *arrays: Violation(*kernel.one(*arrays))
+        return NativeQuery(kernel)
 
     def bind_queries(self, loss: RankingLoss, queries: Queries, *, threads: int = 1) -> QueriesOracle:
         kernel = _kernels.RankingOracle(self.name, loss.unimodal, threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,11 @@ from apsvm import ranking
 from apsvm.losses import make_loss
 from apsvm.losses.base import LossError, is_over_rankings
 from apsvm.oracles import make_oracle
+from apsvm.oracles.base import BoundOracle, NativeQuery
+
+#: Ready queries are kept while they have no more rows than this together (some 60 bytes a row), and as many as this.
+MOST_ROWS_KEPT = 1 << 22
+MOST_QUERIES_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +63,79 @@ def most_violated_ranking(
     array([1, 2], dtype=int32)
     """
     s = np.ascontiguousarray(scores, dtype=np.float64)
-    grades = np.asarray(relevance, dtype=np.float64)
+    grades = np.asarray(relevance)  # of booleans no copy is needed
+    if grades.dtype != np.bool_:
+        grades = np.asarray(relevance, dtype=np.float64)
     if s.ndim != 1 or grades.shape != s.shape:
         raise ValueError(f"scores and relevance must be (n,) arrays of one length, found {s.shape} and {grades.shape}")
-    if not np.isfinite(s).all() or not np.isfinite(grades).all():
+    if not _all_finite(s) or not _all_finite(grades):
         raise ValueError("scores and relevance must be finite")
-    relevant = grades > 0
-    n_pos = int(relevant.sum())
+    relevant = np.ascontiguousarray(grades if grades.dtype == np.bool_ else grades > 0)
+    n_pos = int(np.count_nonzero(relevant))
     n_neg = s.size - n_pos
     if n_pos == 0 or n_neg == 0:
         raise ValueError(f"a ranking needs a positive and a negative row, found {n_pos} and {n_neg}")
-    trained = make_loss(loss)
-    if not is_over_rankings(trained):
-        raise LossError(f"loss {trained.name!r} is not over rankings: there is no ranking to find")
-    weights_pos, weights_neg = np.empty(n_pos), np.empty(n_neg)
-    bound = make_oracle(oracle, trained).bind(trained, n_pos, n_neg)
-    violation = bound(s[relevant], s[~relevant], weights_pos, weights_neg)
-    row_weights = np.empty(s.size)
-    row_weights[relevant] = weights_pos
-    row_weights[~relevant] = weights_neg
-    return MostViolatedRanking(violation.value, violation.loss, ranking.ranks(weights_neg, n_pos), row_weights)
+    query = _ready.take(loss, oracle, n_pos, n_neg)
+    result = query.solve(s, relevant)
+    _ready.give_back(loss, oracle, query)
+    return result
+
+
+def _all_finite(values: NDArray[np.float64] | NDArray[np.bool_]) -> bool:
+    """A finite sum has only finite terms; one that is not may have, too."""
+    if values.dtype == np.bool_:
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
+
+
+@dataclass(slots=True)
+class _Query:
+    """An oracle made ready for queries of n_pos positives and n_neg negatives."""
+
+    oracle: BoundOracle
+    n_pos: int
+    n_neg: int
+
+    @classmethod
+    def made(cls, loss: str | object, oracle: str, n_pos: int, n_neg: int) -> _Query:
+        trained = make_loss(loss)
+        if not is_over_rankings(trained):
+            raise LossError(f"loss {trained.name!r} is not over rankings: there is no ranking to find")
+        return cls(make_oracle(oracle, trained).bind(trained, n_pos, n_neg), n_pos, n_neg)
+
+    def solve(self, scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> MostViolatedRanking:
+        row_weights = np.empty(scores.size)
+        if isinstance(self.oracle, NativeQuery):
+            ranks = np.empty(self.n_neg, dtype=np.int32)
+            violation = self.oracle.mixed(scores, relevant, row_weights, ranks)
+            return MostViolatedRanking(violation.value, violation.loss, ranks, row_weights)
+        weights_pos, weights_neg = np.empty(self.n_pos), np.empty(self.n_neg)
+        violation = self.oracle(scores[relevant], scores[~relevant], weights_pos, weights_neg)
+        row_weights[relevant] = weights_pos
+        row_weights[~relevant] = weights_neg
+        return MostViolatedRanking(violation.value, violation.loss, ranking.ranks(weights_neg, self.n_pos), row_weights)
+
+
+class _ReadyQueries:
+    """The queries used last, of losses known by name: an object may change its mind from call to call. Who takes one
+    has it alone, so that threads do not meet in it."""
+
+    def __init__(self) -> None:
+        self._queries: OrderedDict[tuple[str, str, int, int], _Query] = OrderedDict()
+
+    def take(self, loss: str | object, oracle: str, n_pos: int, n_neg: int) -> _Query:
+        kept = self._queries.pop((loss, oracle, n_pos, n_neg), None) if isinstance(loss, str) else None
+        return kept or _Query.made(loss, oracle, n_pos, n_neg)
+
+    def give_back(self, loss: str | object, oracle: str, query: _Query) -> None:
+        if not isinstance(loss, str) or ":" in loss:
+            return
+        self._queries[(loss, oracle, query.n_pos, query.n_neg)] = query
+        kept = list(self._queries.items())
+        while len(kept) > MOST_QUERIES_KEPT or sum(one.n_pos + one.n_neg for _, one in kept) > MOST_ROWS_KEPT:
+            key, _ = kept.pop(0)
+            self._queries.pop(key, None)
+
+
+_ready = _ReadyQueries()

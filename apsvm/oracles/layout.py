@@ -10,13 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.losses.base import Loss
 from apsvm.losses.graded import GradedLoss, takes_grades
+
+if TYPE_CHECKING:
+    from apsvm.types import RowNumbers
+
+#: Rows that are put in order at a time.
+_BLOCK = 1 << 16
 
 
 class NothingToRankError(ValueError):
@@ -109,12 +115,12 @@ class Layout:
 
     Attributes
     ----------
-    members : (m,) int64, the rows that count, in their order
+    members : (m,) int32, int64 from 2³¹ rows on: the rows that count, in their order
     queries : how these stand, m rows in all
     queries_skipped : int, the queries without both classes
     """
 
-    members: NDArray[np.int64]
+    members: RowNumbers
     queries: Queries
     queries_skipped: int
 
@@ -155,14 +161,12 @@ def lay_out(
     LossError : a grade without a finite gain
     """
     by_query = groups if loss.by_query else None
-    relevance: NDArray[np.float64] = relevant.astype(np.float64)
     levels = None
-    if grades is not None and takes_grades(loss):
-        relevance = np.maximum(grades, 0.0)
-    order, n_pos, n_neg = _queries_first(relevance, by_query)
+    relevance = np.maximum(grades, 0.0) if grades is not None and takes_grades(loss) else None
+    order, n_pos, n_neg = _queries_first(relevant, relevance, by_query)
     first = np.cumsum(n_pos + n_neg) - n_pos - n_neg
     to_rank = (n_pos > 0) & (n_neg > 0)
-    if grades is not None and takes_grades(loss):
+    if relevance is not None and takes_grades(loss):
         levels = _levels(loss, relevance[order], first)
         to_rank = np.isin(np.arange(n_pos.size), levels.query)
     weights = np.ones(n_pos.size)
@@ -191,21 +195,75 @@ def require_pairs(relevant: NDArray[np.bool_], groups: NDArray[np.int64] | None)
 
 
 def _queries_first(
-    relevance: NDArray[np.float64], groups: NDArray[np.int64] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    relevant: NDArray[np.bool_], relevance: NDArray[np.float64] | None, groups: NDArray[np.int64] | None
+) -> tuple[RowNumbers, NDArray[np.int64], NDArray[np.int64]]:
     """Rows ordered query by query (in the order of their first rows), by descending relevance, stably; and the numbers
-    of rows above 0 and of the others of each query, (q,) int64."""
-    positive = relevance > 0
+    of relevant rows and of the others of each query, (q,) int64. ``relevance``: None where the relevant rows are all
+    alike, and so are the others; else (n,) ≥ 0, and those above 0 are relevant."""
+    if relevance is not None:
+        relevant = relevance > 0.0
     if groups is None:
-        order = np.argsort(-relevance, kind="stable")
-        n_pos = np.array([positive.sum()])
-        return order, n_pos, relevance.size - n_pos
+        n_pos = np.array([np.count_nonzero(relevant)])
+        order = _positives_first(relevant) if relevance is None else _by_relevance(relevance)
+        return order, n_pos, relevant.size - n_pos
+    starts = np.concatenate(([0], np.flatnonzero(groups[1:] != groups[:-1]) + 1))
+    if relevance is None and np.unique(groups[starts]).size == starts.size:
+        return _positives_first_in_runs(relevant, starts)
     _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
     rank_of_group = np.argsort(np.argsort(first))
     query = rank_of_group[inverse]
-    order = np.lexsort((-relevance, query))
-    positives = np.bincount(query, weights=positive).astype(np.int64)
+    order = _narrow(np.lexsort((~relevant if relevance is None else -relevance, query)))
+    positives = np.bincount(query, weights=relevant).astype(np.int64)
     return order, positives, np.bincount(query) - positives
+
+
+def _narrow(rows: NDArray[np.int64]) -> RowNumbers:
+    return rows.astype(_type_of_rows(rows.size), copy=False)
+
+
+def _type_of_rows(n: int) -> type[np.int32] | type[np.int64]:
+    """What numbers of n rows are kept in."""
+    return np.int32 if n <= np.iinfo(np.int32).max else np.int64
+
+
+def _by_relevance(relevance: NDArray[np.float64]) -> RowNumbers:
+    return _narrow(np.argsort(-relevance, kind="stable"))
+
+
+def _positives_first(relevant: NDArray[np.bool_]) -> RowNumbers:
+    """The relevant rows, then the others, each in order; without a copy of the size of the data but the answer."""
+    order: RowNumbers = np.empty(relevant.size, dtype=_type_of_rows(relevant.size))
+    at, at_other = 0, np.count_nonzero(relevant)
+    for start in range(0, relevant.size, _BLOCK):
+        of_block = relevant[start : start + _BLOCK]
+        positives, others = np.flatnonzero(of_block), np.flatnonzero(~of_block)
+        order[at : at + positives.size] = positives + start
+        order[at_other : at_other + others.size] = others + start
+        at, at_other = at + positives.size, at_other + others.size
+    return order
+
+
+def _positives_first_in_runs(
+    relevant: NDArray[np.bool_], starts: NDArray[np.int64]
+) -> tuple[RowNumbers, NDArray[np.int64], NDArray[np.int64]]:
+    """The same within each run, of which ``starts`` are the first rows; and the numbers of both in each."""
+    n, number = relevant.size, _type_of_rows(relevant.size)
+    sizes = np.diff(starts, append=n)
+    n_pos = np.add.reduceat(relevant, starts, dtype=np.int64)
+    ends = np.cumsum(n_pos)
+    positives_before: RowNumbers = np.cumsum(relevant, dtype=number)  # in the row's run
+    positives_before -= relevant
+    positives_before -= np.repeat((ends - n_pos).astype(number), sizes)
+    rows: RowNumbers = np.arange(n, dtype=number)
+    place = np.repeat(n_pos.astype(number), sizes)
+    place += rows
+    place -= positives_before
+    of_positives = np.repeat(starts.astype(number), sizes)
+    of_positives += positives_before
+    np.copyto(place, of_positives, where=relevant)
+    order: RowNumbers = np.empty_like(rows)
+    order[place] = rows
+    return order, n_pos, sizes - n_pos
 
 
 def _levels(loss: GradedLoss, grades: NDArray[np.float64], first: NDArray[np.int64]) -> Levels:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.oracles.base import BoundOracle, LossT, Oracle, QueriesOracle, Violation
+from apsvm.oracles.base import BoundOracle, LossT, NativeQuery, Oracle, QueriesOracle, Violation
 from apsvm.oracles.layout import Queries
 
 
@@ -36,8 +36,7 @@ class MeasureOracle(Oracle[LossT]):
         """``loss`` as the kernels know it, for queries of up to n rows."""
 
     def bind(self, loss: LossT, n_pos: int, n_neg: int, *, threads: int = 1) -> BoundOracle:
-        kernel = self._kernel(loss, n_pos + n_neg, threads)
-        return lambda *arrays: Violation(*kernel.one(*arrays))
+        return NativeQuery(self._kernel(loss, n_pos + n_neg, threads))
 
     def bind_queries(self, loss: LossT, queries: Queries, *, threads: int = 1) -> QueriesOracle:
         kernel = self._kernel(loss, int((queries.n_pos + queries.n_neg).max()), threads)

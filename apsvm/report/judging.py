@@ -130,7 +130,7 @@ def most_violating(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Marku
 def _label(dataset: Dataset, row: int) -> str:
     sets = dataset.label_sets
     if sets is None:
-        return shown_label(float(dataset.relevance[row]))
+        return dataset.shown_label(float(dataset.relevance[row]))
     labels = sets.classes[sets.indices[sets.indptr[row] : sets.indptr[row + 1]]]
     return ",".join(shown_label(label) for label in labels.tolist()) or "–"
 

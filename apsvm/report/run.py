@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.dataset import Dataset, shown_label
+from apsvm.data.dataset import Dataset
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS
 from apsvm.data.labels import Target, recall
 from apsvm.data.rows import Rows
@@ -47,7 +47,7 @@ class Finished:
             yield self.name, self.model
         elif isinstance(self.model, AnyRankerSet):
             for label in self.model.classes.tolist():
-                name = ", ".join(part for part in (f"class {shown_label(label)}", self.name) if part)
+                name = ", ".join(part for part in (f"class {self.model.header.shown_label(label)}", self.name) if part)
                 yield name, self.model.ranker(label)
 
 

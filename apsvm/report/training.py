@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.dataset import Dataset, shown_label
+from apsvm.data.dataset import Dataset
 from apsvm.data.rows import Rows
 from apsvm.header import Header
 from apsvm.model import AnyRankerSet
@@ -149,7 +149,7 @@ def _labels(dataset: Dataset, judged: Sequence[JudgedRanker]) -> list[object]:
         table(
             ["label", "rows"],
             [
-                [shown_label(label), bar(count / most, f"{count:,}")]
+                [dataset.shown_label(label), bar(count / most, f"{count:,}")]
                 for label, count in zip(labels.tolist(), counts.tolist(), strict=True)
             ],
         )

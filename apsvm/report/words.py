@@ -26,6 +26,8 @@ def meaning(labels: Labels) -> str:
                 return " against ".join(reversed(labels.names))
             others = _listed(labels.negative) if labels.negative else "the others"
             return f"{shown_label(1.0 if labels.positive is None else labels.positive)} is positive, {others} negative"
+        case LabelKind.ONE_LABEL if labels.names is not None:
+            return f"{labels.names[1]} is positive, all others are negative"
         case LabelKind.ONE_LABEL:
             others = f" ({_listed(labels.negative)})" if labels.negative else ""
             positive = "one label" if labels.positive is None else shown_label(labels.positive)

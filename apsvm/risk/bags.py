@@ -131,7 +131,7 @@ def make_bag_risk(
     of_queries = lay_out(loss, relevant, groups=groups, costs=costs, query_weights=query_weights, grades=grades)
     layout = of_queries.levels_apart()
     counting = np.unique(layout.members)
-    members = layout.members
+    members = layout.members.astype(np.int64)
     if counting.size < offsets.size - 1:
         which, offsets = rows_of_runs(offsets, counting)
         rows, members = rows.select(which), np.searchsorted(counting, members)

@@ -99,6 +99,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     n_pos, n_neg, queries : int, positives, negatives and queries among them
     queries_skipped : int, queries left out because they have no positive or no negative
     layout : how the rows stand
+    vectors : of their scores
     """
 
     rows: ScoredRows
@@ -112,14 +113,14 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     _most_violated: QueriesOracle = field(repr=False)
     _counts_ranks: bool = False
     _account: Account = field(default_factory=Account, repr=False)
+    vectors: ArrayVectors = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.vectors = ArrayVectors(len(self.rows))
 
     @property
     def n_scores(self) -> int:
         return len(self.rows)
-
-    @property
-    def vectors(self) -> ArrayVectors:
-        return ArrayVectors(self.n_scores)
 
     @property
     def lower_bound(self) -> float:

@@ -1,13 +1,13 @@
 """Paths trained on folds and measured on what the folds leave out, in threads on rows that are in memory once.
 
 A fold is a selection of the rows, its scaling a map in front of w: nothing of X is copied, unless a feature map makes
-other columns of it, which are kept where memory allows. Grids of the same feature options share a fold's rows. The
+other columns of it, which are kept where memory allows. Grids of the same feature options share a fold's rows. Where
+these are too many for the cache, paths go in lock-step, and share their passes over them (``data.lockstep``). The
 result depends on neither the number of threads nor their order.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.clock import wall_time_ns
 from apsvm.data.bags import rows_of_bags
 from apsvm.data.features.base import SHARE_OF_MEMORY
 from apsvm.data.labels import Target
+from apsvm.data.lockstep import Lockstep, members_at_once
+from apsvm.data.rows import Rows
 from apsvm.machine import memory, thread_count
 from apsvm.model import Net
 from apsvm.selection.bags import scores_of_bags
@@ -142,11 +145,11 @@ class CrossValidation:
         from joblib import Parallel, delayed
         from threadpoolctl import threadpool_limits
 
+        threads = thread_count(jobs)
         piece = strand.piece(f"{len(tasks)} paths in folds")
         if piece.result is not None:
             yield from map(PathInFold.of_saved, tasks, piece.result["paths"])
             return
-        parallel = Parallel(n_jobs=thread_count(jobs), backend="threading", return_as="generator_unordered")
         # A quarter of the memory for the mapped rows of all folds and maps, however many threads there are.
         share = SHARE_OF_MEMORY * memory() / (len(self.folds) * len({self._map_of(fit) for fit in self.fits}))
         prepared: dict[tuple[int, _Map], Fit] = {}
@@ -156,9 +159,17 @@ class CrossValidation:
                 key = task.fold, self._map_of(self.fits[task.grid])
                 if key not in prepared and not should_stop():
                     prepared[key] = self._prepared(task, share)
+            together = self._together(tasks, list(prepared.values()), threads)
+            lockstep = Lockstep(threads) if together > 1 else None
+            parallel = Parallel(n_jobs=max(together, threads), backend="threading", return_as="generator_unordered")
             for path in parallel(
                 delayed(self._done)(
-                    task, prepared.get((task.fold, self._map_of(self.fits[task.grid]))), should_stop, piece, number
+                    task,
+                    prepared.get((task.fold, self._map_of(self.fits[task.grid]))),
+                    should_stop,
+                    lockstep,
+                    piece,
+                    number,
                 )
                 for number, task in enumerate(tasks)
             ):
@@ -167,6 +178,15 @@ class CrossValidation:
         if should_stop():
             piece.broken_off()
         piece.done({"paths": [done[task].to_saved() for task in tasks]})
+
+    def _together(self, tasks: Sequence[Task], prepared: Sequence[Fit], threads: int) -> int:
+        """How many paths share their passes; 1 where one has a time limit, which is its own."""
+        trainers = {self.fits[task.grid].trainer for task in tasks}
+        apart = any(not one.shares_passes or one.settings.time_limit is not None for one in trainers)
+        if apart or not prepared:
+            return 1
+        rows = [fit.shared for fit in prepared if fit.shared is not None]
+        return members_at_once(min(of.bytes_shared for of in rows), max(map(len, rows)), len(tasks), threads)
 
     @staticmethod
     def _map_of(fit: Fit) -> _Map:
@@ -180,7 +200,13 @@ class CrossValidation:
         return replace(fit, shared=fit.rows().with_threads(1).with_memory(share).for_many_passes())
 
     def _done(
-        self, task: Task, prepared: Fit | None, should_stop: Callable[[], bool], paths: Piece, number: int
+        self,
+        task: Task,
+        prepared: Fit | None,
+        should_stop: Callable[[], bool],
+        lockstep: Lockstep | None,
+        paths: Piece,
+        number: int,
     ) -> PathInFold:
         """The ``number``-th of the ``paths``."""
         if prepared is None or should_stop():
@@ -190,16 +216,23 @@ class CrossValidation:
             if piece.result is not None:
                 return PathInFold.of_saved(task, piece.result)
             with piece.strand("training") as within:
-                path = self._train(task, prepared, Watch(should_stop=should_stop, strand=within))
+                path = self._train(task, prepared, Watch(should_stop=should_stop, strand=within), lockstep)
             if should_stop():
                 piece.broken_off()
             piece.done(path.to_saved())
             return path
 
-    def _train(self, task: Task, prepared: Fit, watch: Watch) -> PathInFold:
+    def _train(self, task: Task, prepared: Fit, watch: Watch, lockstep: Lockstep | None) -> PathInFold:
         path = PathInFold(task)
         assert prepared.shared is not None
-        rows, fold, fit = prepared.shared, self.folds[task.fold], self.fits[task.grid]
+        if lockstep is None:
+            return self._trained(path, prepared, prepared.shared, watch)
+        with lockstep.joined() as kernels:
+            return self._trained(path, prepared, prepared.shared.with_kernels(kernels), watch)
+
+    def _trained(self, path: PathInFold, prepared: Fit, rows: Rows, watch: Watch) -> PathInFold:
+        task = path.task
+        fold, fit = self.folds[task.fold], self.fits[task.grid]
         training, test = (rows_of_bags(fit.dataset, part) for part in fold)
         fit = replace(
             fit,
@@ -211,17 +244,17 @@ class CrossValidation:
         )
         held_out, target = rows.select(test), self.target.of(fold.test)
         groups = None if self.groups is None else self.groups[fold.test]
-        began = time.perf_counter()
+        began = wall_time_ns()
         for outcome in fit.outcomes(watch, task.start):
             if outcome.interrupted or watch.should_stop():
                 break
             assert isinstance(outcome.w, np.ndarray | Net)
-            seconds = time.perf_counter() - began
+            seconds = 1e-9 * (wall_time_ns() - began)
             scores = scores_of_bags(fit.dataset, test, scores_of(outcome.w, held_out))
             values = self.judged(scores, target, groups, task.fold)
             path.settings.append(_measured(task, outcome, values, seconds))
             path.w = None if isinstance(outcome.w, Net) else outcome.w
-            began = time.perf_counter()
+            began = wall_time_ns()
         return path
 
     def judged(

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from apsvm import sparse as sp
 from apsvm.machine import thread_count
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.cross_validation import Measured

@@ -1,6 +1,6 @@
 """The 1-slack cutting-plane method (Joachims, Finley, Yu 2009): minimise J(w) = ½‖w − c‖² + C·risk(w); c = 0 mostly.
 
-    repeat  take a plane of the risk;  α = argmax of the working set's dual;  w = c − Σ α_t a_t
+    repeat  take a plane of the risk;  α = argmax of the working set's dual;  w = c − Σ α_t a_t, or nearer (``levels``)
     until   J(best w) − dual(α) ≤ ε·C
 
 risk is convex and nowhere below its declared lower bound; each plane bounds it from below everywhere, so dual(α) is a
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from apsvm.clock import Span, Spans
 from apsvm.solvers.certificate import Certificate, tolerance_of
+from apsvm.solvers.levels import Levels
 from apsvm.solvers.line_search import Cutter
 from apsvm.solvers.qp.base import Backend, QPSolution
 from apsvm.solvers.run import Limits, Run, never
@@ -123,6 +124,7 @@ class Solver:
         self._backend = backend
         self._constraints = constraints
         self._working_set = WorkingSet(dimension, lower_bound)
+        self._levels = Levels() if cutter.levels else None
         self._start = np.zeros(dimension) if start is None else start
         self._best: NDArray[np.float64] | None = None
         self._best_risk = np.inf
@@ -199,6 +201,7 @@ class Solver:
             **prefixed("working_set", self._working_set.state()),
             **prefixed("cutter", self._cutter.state()),
             **prefixed("qp", self._backend.state()),
+            **({} if self._levels is None else prefixed("levels", self._levels.state())),
             **({} if run is None else prefixed("run", run)),
         }
 
@@ -212,6 +215,8 @@ class Solver:
         self._working_set.restore(part(state, "working_set"))
         self._cutter.restore(part(state, "cutter"))
         self._backend.restore(part(state, "qp"))
+        if self._levels is not None:
+            self._levels.restore(part(state, "levels"))
         self._run, self._resumed = None, part(state, "run") or None
 
     def restart(self, point: NDArray[np.float64]) -> None:
@@ -229,6 +234,8 @@ class Solver:
         """A run from the start, or from the minimiser of the planes there are already."""
         self._working_set.C = C
         self._working_set.centre = self._centre_or_zero(centre)
+        if self._levels is not None:
+            self._levels.begin()
         run = Run(limits, self._working_set.dual_of_nothing, self._start)
         if self._best is not None:
             with run.guarded():
@@ -239,9 +246,7 @@ class Solver:
     def _resume(self, saved: Saved, C: float, centre: NDArray[np.float64] | None, limits: Limits) -> Run:
         """The run that was saved."""
         working_set = self._working_set
-        if C != working_set.C or not np.array_equal(
-            working_set.centre, 0.0 * self._start if centre is None else centre
-        ):
+        if C != working_set.C or not np.array_equal(working_set.centre, self._centre_or_zero(centre)):
             raise ValueError(f"expected the C and the centre of the run that was saved, C = {working_set.C:g}")
         self._resumed = None
         return Run.resumed(limits, saved)
@@ -266,17 +271,19 @@ class Solver:
             self._best, self._best_risk, run.primal = cut.point, cut.risk, objective
 
     def _solve_qp(self, run: Run) -> None:
-        """The next point is the minimiser of the planes, whose dual objective is a lower bound."""
+        """The minimiser of the planes, whose dual objective is a lower bound. The next point is that, or nearer."""
         working_set = self._working_set
         spans = Spans()
         with spans.time("qp"):
             qp = self._backend.solve(working_set.problem(), working_set.alpha, QP_SHARE * run.tolerance)
-            w, dual = working_set.accept(qp.alpha)
-        if not np.isfinite(qp.gap) or not np.isfinite(dual):
-            raise not_finite("dual objective")
+            run.point, dual = working_set.accept(qp.alpha)
+            if not np.isfinite(qp.gap) or not np.isfinite(dual):
+                raise not_finite("dual objective")
+            run.raise_dual(dual)
+            if self._levels is not None and self._best is not None and not run.enough:
+                nearer = self._levels.step(working_set, self._best, run.primal, run.dual, run.tolerance)
+                run.point = run.point if nearer is None else nearer
         run.qp, run.qp_span, run.planes = qp, spans.parts["qp"], len(working_set)
-        run.raise_dual(dual)
-        run.point = w
 
     def _verify(self, run: Run) -> None:
         """A certificate counts only where the best point's risk is computed afresh: along a line search scores are

@@ -58,6 +58,10 @@ class Cutter(Protocol):
     def lower_bound(self) -> float:
         """A number that the risk is nowhere below."""
 
+    @property
+    def levels(self) -> bool:
+        """Whether the points it is given are better not the QP's own (``levels``)."""
+
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         """``gap``: between the bounds of ½‖w − centre‖² + C·risk so far (infinite at first)."""
 
@@ -112,6 +116,8 @@ def _cut(risk: ScoreFunction[V], best: _Known[V], touching: _Known[V]) -> Cut:
 class AtTheQPsPoint(Generic[V]):
     """The plain cutting-plane method (Joachims et al. 2009)."""
 
+    levels = False
+
     def __init__(self, risk: ScoreFunction[V]) -> None:
         self._risk = risk
         self._scores, self._slopes = risk.vectors.empty(), risk.vectors.empty()
@@ -143,7 +149,12 @@ class AtTheQPsPoint(Generic[V]):
 class AfterLineSearch(Generic[V]):
     """See the module. It holds four score vectors at most: a scores vector that is moved along the segment, the change
     from one of its ends to the other, and slopes at two points. So the best point's slopes are given up where those of
-    a third point are computed; if it stays the best all the same, the oracle is asked for them once more."""
+    a third point are computed; if it stays the best all the same, the oracle is asked for them once more.
+
+    ``reach`` : how far along the segment the first trial of the next search goes
+    """
+
+    levels = True
 
     def __init__(self, risk: ScoreFunction[V]) -> None:
         self._risk = risk
@@ -151,7 +162,7 @@ class AfterLineSearch(Generic[V]):
         self._best: _Known[V] | None = None
         self._scores: V | None = None  # the best point's, between two searches
         self._unused: list[V] = []
-        self._reach = 1.0
+        self.reach = 1.0
 
     @property
     def lower_bound(self) -> float:
@@ -175,12 +186,13 @@ class AfterLineSearch(Generic[V]):
     def restart(self) -> None:
         if self._best is not None:
             self._forget(self._best)
-            self._best, self._reach = None, 1.0
+            self._best, self.reach = None, 1.0
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         if self._best is not None and np.array_equal(point, self._best.point):
             self._forget(self._best)
             self._best = self._know(point)  # rid of what rounding has added up
+            self._unused.clear()  # mostly the run ends here
             return self._best.risk
         scores = self._risk.scores(point, self._vector())
         fresh = _known(self._risk, point, scores, self._vector())
@@ -191,16 +203,16 @@ class AfterLineSearch(Generic[V]):
     def state(self) -> Saved:
         """The best point's scores and slopes are a part of it: computed afresh they would not be the same bits."""
         if self._best is None:
-            return {"reach": self._reach}
+            return {"reach": self.reach}
         assert self._scores is not None
         best, gather = self._best, self._vectors.gather
-        numbers = {"reach": self._reach, "risk": best.risk, "offset": best.offset}
+        numbers = {"reach": self.reach, "risk": best.risk, "offset": best.offset}
         slopes = {} if best.slopes is None else {"slopes": gather(best.slopes)}
         return {**numbers, "best": best.point, "scores": gather(self._scores), **slopes}
 
     def restore(self, saved: Saved) -> None:
         self.restart()
-        self._reach = float(saved["reach"])
+        self.reach = float(saved["reach"])
         if "best" in saved:
             self._scores = self._vectors.scatter(array(saved["scores"]))
             slopes = self._vectors.scatter(array(saved["slopes"])) if "slopes" in saved else None
@@ -267,7 +279,7 @@ class AfterLineSearch(Generic[V]):
         left, right = tangent(0.0, here.risk, slopes_here), None
         best, value, at = here, regular.at(0.0) + C * here.risk, 0.0
         beyond: _Known[V] | None = None
-        reach = self._reach
+        reach = self.reach
         for _ in range(MOST_TRIALS):
             t, lower = _minimum(regular, left, right)
             if right is None:
@@ -295,7 +307,7 @@ class AfterLineSearch(Generic[V]):
             beyond = evaluated(1.0)  # nothing to search: a plane is needed all the same
         move(at)
         self._unused.append(change)
-        self._reach = at if at > 0.0 else self._reach / STEP_OUT
+        self.reach = at if at > 0.0 else self.reach / STEP_OUT
         return best, best if beyond is None else beyond
 
 

@@ -58,7 +58,15 @@ class WorkingSet:
     def centre(self, point: NDArray[np.float64]) -> None:
         t = self._size
         self._centre = point
-        self._from_centre[:t] = self._offsets[:t] + self._planes[:t] @ point
+        self._from_centre[:t] = self.offsets_from(point)
+
+    def offsets_from(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(t,) float64, a_t·point + b_t (less the lower bound, where a plane is soft)."""
+        return self._offsets[: self._size] + self._planes[: self._size] @ point
+
+    def combine(self, alpha: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Σ α_t a_t, (dimension,) float64."""
+        return alpha @ self._planes[: self._size]
 
     @property
     def dual_of_nothing(self) -> float:
@@ -100,9 +108,13 @@ class WorkingSet:
         """Takes a solution α and returns w = c − Σ α_t a_t and the dual objective at α (made feasible)."""
         t = self._size
         self.alpha = feasible(alpha, self._soft[:t], self.C)
-        step = -(self.alpha @ self._planes[:t])
+        step = -self.combine(self.alpha)
         dual = float(self.alpha @ self._from_centre[:t]) - 0.5 * float(step @ step)
         return self._centre + step, dual + self.dual_of_nothing
+
+    def use(self, planes: NDArray[np.bool_]) -> None:
+        """Those, (t,) bool, are not idle, though they may have no α."""
+        self._idle[: self._size][planes] = 0
 
     def forget_idle(self) -> None:
         """Counts the planes with (all but) no α and drops those idle for ``IDLE_LIMIT`` solves in a row."""
@@ -125,7 +137,7 @@ class WorkingSet:
         self._names[:t] = np.arange(self._next_name, self._next_name + t)
         self._next_name += t
         self._gram[:t, :t] = self._planes[:t] @ self._planes[:t].T
-        self._from_centre[:t] = self._offsets[:t] + self._planes[:t] @ self._centre
+        self._from_centre[:t] = self.offsets_from(self._centre)
 
     def state(self) -> Saved:
         """Everything there is, for ``restore``."""

@@ -223,6 +223,8 @@ class Trainer(ABC, Generic[SettingsT]):
     takes_validation: ClassVar[bool] = False
     #: Whether weights of queries count (``--query-weights``), and costs of rows (``cost:``).
     takes_query_weights: ClassVar[bool] = False
+    #: Whether its time goes into passes over the rows, which several trainings can do together (``data.lockstep``).
+    shares_passes: ClassVar[bool] = False
 
     def __init__(
         self, loss: str | object, settings: SettingsT | None = None, given: frozenset[str] = frozenset()

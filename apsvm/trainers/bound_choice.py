@@ -57,7 +57,7 @@ NS_VALUE, NS_ROW = 2.0, 40.0
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class BoundCandidate:
     """A bound and a C, and Δ on the rows held out: the mean over the splits."""
 
     bound: str
@@ -81,7 +81,7 @@ class Choice:
 
     bound: str
     C: tuple[float | Multiple, ...]
-    candidates: Sequence[Candidate]
+    candidates: Sequence[BoundCandidate]
     how: str
     seconds: float
     w: NDArray[np.float64] | None = None
@@ -100,7 +100,7 @@ class Choice:
     @classmethod
     def of_saved(cls, saved: Saved) -> Choice:
         """The choice that was saved."""
-        candidates = [Candidate(bound, value_of_saved(C), loss) for bound, C, loss in saved["candidates"]]
+        candidates = [BoundCandidate(bound, value_of_saved(C), loss) for bound, C, loss in saved["candidates"]]
         C = tuple(map(value_of_saved, saved["C"]))
         return cls(saved["bound"], C, candidates, saved["how"], saved["seconds"], saved["w"])
 
@@ -209,9 +209,7 @@ class _Comparison:
         self._piece = piece
         self._loss = loss
         self._threads = thread_count(settings.threads)
-        # Where the active set is not enough, cvxpy's seconds a QP are not worth it either.
-        qp = "active-set" if settings.qp == "auto" else settings.qp
-        self._settings = replace(settings, epsilon=max(settings.epsilon, EPSILON), log_ranks=False, threads=1, qp=qp)
+        self._settings = settings
         self._quiet = Watch(should_stop=watch.should_stop)
         self._deadline = None if settings.time_limit is None else began + settings.time_limit / 3.0
         self._data = replace(data, rows=data.rows.for_many_passes().with_threads(1))
@@ -247,7 +245,7 @@ class _Comparison:
     def _measure(self, task: _Task, limit: float | None) -> list[_Measured]:
         """``limit``: seconds."""
         training, test = map(self._data.select, self._splits[task.split])
-        settings = replace(self._settings, bound=task.bound, C=task.C, time_limit=limit)
+        settings = self._settings_of(task, limit)
         scale = default_C(training, self._loss, task.bound)
         values = [resolved(C, scale) for C in task.C]
         path: list[_Measured] = []
@@ -260,19 +258,33 @@ class _Comparison:
             pass  # a candidate that cannot be trained on a part of the rows is none
         return path
 
+    def _settings_of(self, task: _Task, time_limit: float | None) -> StructuredSettings:
+        settings = self._settings
+        return replace(
+            settings,
+            bound=task.bound,
+            C=task.C,
+            epsilon=max(settings.epsilon, EPSILON),
+            # Where the active set is not enough, cvxpy's seconds a QP are not worth it either.
+            qp="active-set" if settings.qp == "auto" else settings.qp,
+            log_ranks=False,
+            threads=1,
+            time_limit=time_limit,
+        )
+
     @property
     def why_nothing(self) -> str:
         """Why there are no candidates."""
         stopped = self._quiet.should_stop() or (self._deadline is not None and time.perf_counter() >= self._deadline)
         return "there was no time to compare" if stopped else "what was not held out could not be trained on"
 
-    def candidates(self) -> list[Candidate]:
+    def candidates(self) -> list[BoundCandidate]:
         """Those that were measured on every split, the best first; of equals the hinge, and the smaller C."""
         losses: dict[tuple[str, float | Multiple], list[float]] = {}
         for one in self._measured:
             losses.setdefault((one.task.bound, one.C), []).append(one.loss)
         whole = [
-            Candidate(bound, C, math.fsum(values) / len(values))
+            BoundCandidate(bound, C, math.fsum(values) / len(values))
             for (bound, C), values in losses.items()
             if len(values) == len(self._splits)
         ]

@@ -37,6 +37,7 @@ birds in 548 recordings AP is then within .015 of the best of six decades on 11,
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apsvm.losses.base import Loss
 from apsvm.trainers.base import TrainingSet
@@ -56,15 +57,28 @@ def default_C(data: TrainingSet, loss: Loss, bound: str = "hinge") -> float:
     groups = data.queries if loss.by_query else None
     if groups is not None and data.bags is not None:
         groups = np.repeat(groups, np.diff(data.bags))
+    several = groups is not None and bool((groups != groups[0]).any())
     variance = data.rows.moments(groups).variance
+    return C_by_rule(variance, data.n, loss, bound, several=several, bags=data.bags is not None)
+
+
+def C_by_rule(
+    variance: NDArray[np.float64],
+    n: int,
+    loss: Loss,
+    bound: str = "hinge",
+    *,
+    several: bool = False,
+    bags: bool = False,
+) -> float:
+    """The rule's C by the features' variances (d,), of ``n`` rows or bags; ``several``: in more than one query."""
     variance = variance[variance > 0.0]
     if variance.size == 0 or not np.isfinite(variance).all():
         return 1.0
-    several = groups is not None and bool((groups != groups[0]).any())
-    n, d = data.n, variance.size
+    d = variance.size
     factor = FACTOR_OVER_ROWS
     if loss.over_rankings:
-        factor = FACTORS[bound][several] if data.bags is None else TIMES_FOR_BAGS * FACTORS["hinge"][several]
+        factor = TIMES_FOR_BAGS * FACTORS["hinge"][several] if bags else FACTORS[bound][several]
         factor *= np.sqrt(n) * min(1.0 + n / d, MOST_ROWS_A_FEATURE) ** 2
     with np.errstate(over="ignore"):  # inf is told below
         C = float(np.exp(np.log(factor) - np.log(d) - np.log(variance).mean()))

@@ -144,7 +144,7 @@ class Within:
         return largest * float(np.sqrt(self.shares @ np.square(deviations / largest)))
 
 
-class Lists:
+class StepOfQueries:
     """The queries of a step, whose rows stand as ``layout`` says: L, the sum over them by their shares, which need not
     add up to 1, and its gradient. ``oracle`` is the loss's own, for the positive update."""
 
@@ -185,7 +185,7 @@ class Lists:
 class _Batch(NamedTuple):
     """What a step may take: all of ``rows``, or where there are ``blocks`` a sample, ``taken`` rows of each block."""
 
-    lists: Lists
+    lists: StepOfQueries
     rows: ScoredRows
     queries: int
     blocks: list[tuple[int, int, int]]  # (first, size, taken)
@@ -344,7 +344,7 @@ def _batches(risk: Risk, settings: DirectSettings, rng: np.random.Generator) -> 
         if held > settings.step_rows and which.size == 1:
             part, blocks = _sampled(part, settings.step_rows)
         positions = np.concatenate([np.arange(first[q], first[q] + sizes[q]) for q in which.tolist()])
-        lists = Lists(part, risk.loss, risk.oracle, settings, threads=rows.threads)
+        lists = StepOfQueries(part, risk.loss, risk.oracle, settings, threads=rows.threads)
         yield _Batch(lists, rows.select(positions), which.size, blocks)
         members, held = [], 0
 

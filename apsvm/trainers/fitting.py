@@ -202,7 +202,7 @@ class Fit:
         """The trained rankers, as ``Trainer.train`` gives and raises them, those that rank nothing marked; ``data``:
         the training set, where there is one already."""
         data = data or self.training_set()
-        log = _LogOfData(watch.log, self, len(data.rows))
+        log = LogOfData(watch.log, self, len(data.rows))
         for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
             yield ranking_checked(outcome, data)
 
@@ -299,6 +299,7 @@ class Fit:
     def header(self, outcome: Outcome) -> Header:
         """What the model says of itself."""
         trainer, dataset, instances = self.trainer, self.dataset, self.dataset.instances
+        columns = None if dataset.table is None else dataset.table.columns
         return Header(
             family=trainer.family,
             loss=trainer.loss_name,
@@ -309,8 +310,9 @@ class Fit:
                 map=self._map_name,
                 scale=self.features.scale,
                 bias=self.features.bias,
-                names=None,
+                names=None if columns is None else columns.feature_names(),
                 pool=self.features.pool,
+                columns=columns,
             ),
             settings=outcome.settings.to_json(),
             seed=trainer.settings.seed,
@@ -377,7 +379,7 @@ def _has_components(outcome: Outcome) -> bool:
     return isinstance(outcome.w, np.ndarray) and outcome.w.ndim == 2
 
 
-class _LogOfData:
+class LogOfData:
     """A log whose ``start`` record also says what is trained, and on what."""
 
     def __init__(self, log: Log, fit: Fit, n_rows: int) -> None:

@@ -47,7 +47,7 @@ class _Held(Majorant):
 
 
 class OfBags:
-    """Rounds on bags (``rounds.Problem``) by the hinge."""
+    """Rounds on bags (``rounds.RoundsProblem``) by the hinge."""
 
     name = "latent"
 

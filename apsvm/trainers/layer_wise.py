@@ -44,7 +44,7 @@ _COLUMNS = {"pass": ">5d", "layer": ">6d", "risk": ">12.6f", "held out": ">10.6f
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrainedNet:
+class TrainedLayers:
     """What became of a training.
 
     Attributes
@@ -86,7 +86,7 @@ def train_layer_wise(
     values_of_C: Sequence[float],
     watch: Watch,
     start: Net | None = None,
-) -> Iterator[TrainedNet]:
+) -> Iterator[TrainedLayers]:
     """Train for one C after another, each from the same net.
 
     Parameters
@@ -156,7 +156,7 @@ class _Descent:
         self._iterations = self._fallbacks = 0
         self._spans = spans
 
-    def run(self, start: Net) -> TrainedNet:
+    def run(self, start: Net) -> TrainedLayers:
         """The best net on the rows held out: the start, or that after a pass; without such rows the last."""
         problem, net, best = self._problem, start, start
         started_from = self._risk = best_risk = problem.risk_of(start)
@@ -179,7 +179,7 @@ class _Descent:
             if self._state is not State.CONVERGED:
                 break
         as_asked = self._state is State.CONVERGED
-        return TrainedNet(
+        return TrainedLayers(
             net=best.behind(problem.scaling),
             C=self._C,
             state=ended if as_asked else str(self._state),

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.data.features.scaling import Scaling, learn_scaling
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss

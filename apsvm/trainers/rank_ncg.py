@@ -11,19 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.clock import Span
+from apsvm.clock import Span, Spans
 from apsvm.data.rows import RowOperator
 from apsvm.records import span_fields
+from apsvm.score_space import ScoreFunction, V
 from apsvm.solvers.smooth import SEARCHES, Limits, SavedRun, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.rank_ncg import RankNCGSettings
-from apsvm.trainers.pair_loss import PairLoss, make_pair_loss
+from apsvm.trainers.pair_loss import make_pair_loss
 from apsvm.trainers.preferences import Classes, PreferenceGraph
 
 #: A line of the display.
@@ -79,12 +80,29 @@ def train_rank_ncg(
         accuracy=settings.accuracy,
         normalize=settings.normalize,
     )
+    return minimise_pairs(loss, rows.dimension, settings, watch, start)
+
+
+class Pairs(ScoreFunction[V], Protocol[V]):
+    """A pair loss, wherever its rows are: as of ``PairLoss``."""
+
+    pairs: int
+    queries: int
+    queries_skipped: int
+
+    def spans(self) -> Spans: ...
+
+
+def minimise_pairs(
+    loss: Pairs[Any], dimension: int, settings: RankNCGSettings, watch: Watch, start: NDArray[np.float64] | None = None
+) -> TrainedPairs:
+    """The minimiser of a pair loss and λ/2 ‖w‖², w (dimension,); the rest as of ``train_rank_ncg``."""
     recorder = _Recorder(loss, watch)
     limits = Limits(settings.tolerance_used, settings.max_iterations, settings.time_limit, watch.should_stop)
     piece = watch.strand.piece("search")
     solution = minimise(
         loss,
-        rows.dimension,
+        dimension,
         settings.regularisation,
         SEARCHES[settings.optimizer](),
         limits,
@@ -108,7 +126,7 @@ class _Recorder:
     spans : part of an evaluation → its time in all
     """
 
-    def __init__(self, loss: PairLoss, watch: Watch) -> None:
+    def __init__(self, loss: Pairs[Any], watch: Watch) -> None:
         self._loss, self._watch = loss, watch
         self.spans: dict[str, Span] = {}
 

@@ -12,6 +12,9 @@ from apsvm.data.rows import RowOperator, Rows
 from apsvm.model import ItemFactors, Net
 from apsvm.trainers.base import Outcome, TrainingSet
 
+#: Rows looked at at a time.
+_BLOCK = 1 << 16
+
 #: Said of a ranker whose scores of the training rows are all alike.
 RANKS_NOTHING = (
     "this model ranks nothing: all training rows have the same score. Try --bound auto or --bound tight, another "
@@ -47,7 +50,18 @@ def ranking_checked(outcome: Outcome, data: TrainingSet) -> Outcome:
         return replace(outcome, classes=classes, ranks=False, cautions=[*outcome.cautions, what])
     if isinstance(outcome.w, ItemFactors) or outcome.w is None:
         return outcome
-    if np.ptp(scores_of(outcome.w, data.rows)) > 0.0:
+    if _tells_apart(outcome.w, data.rows):
         return outcome
     nothing = RANKS_NOTHING if data.bags is None else RANKS_NOTHING_OF_BAGS
     return replace(outcome, ranks=False, cautions=[nothing if outcome.as_asked else RANKS_NOTHING_YET])
+
+
+def _tells_apart(w: NDArray[np.float64] | Net, rows: RowOperator) -> bool:
+    """Whether two rows have different scores; mostly the first rows say so."""
+    low, high = np.inf, -np.inf
+    for start in range(0, len(rows), _BLOCK):
+        scores = scores_of(w, rows.select(np.arange(start, min(start + _BLOCK, len(rows)))))
+        low, high = min(low, float(scores.min())), max(high, float(scores.max()))
+        if high - low > 0.0:
+            return True
+    return False

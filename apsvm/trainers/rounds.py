@@ -45,7 +45,7 @@ class Spent:
             self.spans[part] = self.spans.get(part, Span()) + span
 
 
-class Problem(Protocol):
+class RoundsProblem(Protocol):
     """What rounds are about."""
 
     @property
@@ -66,7 +66,7 @@ class Rounds:
     """Rounds from one point, by the stage's solver, with their records."""
 
     def __init__(
-        self, stage: Stage, problem: Problem, settings: StructuredSettings, watch: Watch, C: float, spent: Spent
+        self, stage: Stage, problem: RoundsProblem, settings: StructuredSettings, watch: Watch, C: float, spent: Spent
     ) -> None:
         self._stage = stage
         self._problem = problem

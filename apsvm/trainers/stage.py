@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from apsvm.clock import Span
 from apsvm.records import Log, span_fields
 from apsvm.risk import Account, OracleCall
-from apsvm.score_space import ScoreFunction
+from apsvm.score_space import ScoreFunction, V
 from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.cutting_plane import Constraints, CuttingPlaneIteration, CuttingPlaneSolution, Solver
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter
@@ -27,13 +27,13 @@ from apsvm.types import JsonDict, JsonObject
 from apsvm.work import Piece, Saved, WorkError
 
 #: Where the solver takes its planes, by the name of ``--solver``.
-CUTTERS: dict[str, Callable[[ScoreFunction[NDArray[np.float64]]], Cutter]] = {
+CUTTERS: dict[str, Callable[[ScoreFunction[Any]], Cutter]] = {
     "line-search": AfterLineSearch,
     "cutting-plane": AtTheQPsPoint,
 }
 
 
-class AccountedRisk(ScoreFunction[NDArray[np.float64]], Protocol):
+class AccountedRisk(ScoreFunction[V], Protocol[V]):
     """A risk that says what it took."""
 
     def account(self) -> Account: ...
@@ -148,7 +148,8 @@ class ConvexPart(NamedTuple):
 
 
 class Stage:
-    """A solver for one risk, with its log and progress: every oracle call and iteration is recorded.
+    """A solver for one risk, with its log and progress: every oracle call and iteration is recorded. ``around``: what
+    stands between the solver and what takes its planes.
 
     It is held by the watch's strand (``apsvm.work``): its runs are pieces, and the solver is what they have made it.
     """
@@ -156,7 +157,7 @@ class Stage:
     def __init__(
         self,
         name: str,
-        risk: AccountedRisk,
+        risk: AccountedRisk[Any],
         dimension: int,
         settings: StructuredSettings,
         watch: Watch,
@@ -164,13 +165,14 @@ class Stage:
         oracle: str,
         start: NDArray[np.float64] | None = None,
         constraints: Constraints | None = None,
+        around: Callable[[Cutter], Cutter] = lambda cutter: cutter,
     ) -> None:
         self._name = name
         self._risk = risk
         self._settings = settings
         self._watch = watch
         self.oracle = oracle
-        cutter = CUTTERS[settings.solver](risk)
+        cutter = around(CUTTERS[settings.solver](risk))
         self._solver = Solver(cutter, dimension, BACKENDS[settings.qp](), start=start, constraints=constraints)
         self._operations = 0
         self._has_run = self._is_running = self._skipped = False

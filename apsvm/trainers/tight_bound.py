@@ -20,6 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +87,7 @@ def at_its_best_length(
 
 
 class _OfRows:
-    """Rounds of the tight bound on rows (``rounds.Problem``): the stage's risk is the convex part of every majorant."""
+    """Rounds of the tight bound on rows (a ``RoundsProblem``): the stage's risk is every majorant's convex part."""
 
     name = "tight"
 
@@ -108,22 +109,28 @@ class TightBound:
 
     may_leave : False where the stage has constraints, which only its own solver keeps
 
-    Attributes
-    ----------
-    ramp : what stands beside ½‖w‖²/C
+    The ramp is made where the first descent begins: a training that stops before has no use for it.
     """
 
     def __init__(
         self, stage: Stage, risk: Risk, settings: StructuredSettings, watch: Watch, *, may_leave: bool = True
     ) -> None:
         self._stage = stage
-        self.ramp = Ramp(risk)
+        self._risk = risk
         self._settings = settings
         self._watch = watch
         self._may_leave = may_leave
-        self._curvature = curvature_of(risk.rows) if may_leave else None
         self._at_zero: float | None = None
         self._last: NDArray[np.float64] | None = None  # the solution for the C before on the path
+
+    @cached_property
+    def ramp(self) -> Ramp:
+        """What stands beside ½‖w‖²/C."""
+        return Ramp(self._risk)
+
+    @cached_property
+    def _curvature(self) -> NDArray[np.float64]:
+        return curvature_of(self._risk.rows)
 
     def tighten(
         self, hinge: Trained, C: float, start: NDArray[np.float64] | None = None, *, seconds_used: float = 0.0
@@ -188,7 +195,6 @@ class TightBound:
         counts = np.column_stack([layout.n_pos, layout.n_neg]).ravel()
         shares = np.column_stack([layout.shares, -layout.shares]).ravel()
         difference = self.ramp.combine(np.repeat(shares / np.maximum(counts, 1), counts))
-        assert self._curvature is not None
         return difference / self._curvature
 
     def _descend(self, name: str, point: NDArray[np.float64], C: float, spent: Spent) -> NDArray[np.float64]:

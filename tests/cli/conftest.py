@@ -218,3 +218,28 @@ def scored() -> Callable[[str], NDArray[np.float64]]:
         return np.array([float(line) for line in text.splitlines()])
 
     return read
+
+
+@pytest.fixture(scope="session")
+def digit_set(run, digits, folder) -> Path:
+    """A ranker for each digit."""
+    model = folder / "digits-set.model"
+    run("train", "--bound", "hinge", "-q", "--one-vs-rest", digits.path, model, "-C", "3")
+    return model
+
+
+@pytest.fixture(scope="session")
+def tagged(folder) -> tuple[Path, NDArray[np.bool_]]:
+    """300 rows of five features, each with some of the labels 1, 4, 7.5 and 9, or none"""
+    rng = np.random.default_rng(11)
+    X = np.round(rng.normal(size=(300, 5)), 3)
+    has = X @ rng.normal(size=(5, 4)) + rng.normal(size=(300, 4)) > 1.0
+    path = folder / "tagged.svm"
+    lines = []
+    for x, row in zip(X, has, strict=True):
+        labels = [label for label, one in zip(("9", "1", "4", "7.5"), row, strict=True) if one]
+        lines.append(",".join(labels) + "".join(f" {j}:{value}" for j, value in enumerate(x, start=1)))
+    path.write_text("\n".join(lines) + "\n")
+    assert {len(line.split()[0].split(",")) for line in lines if ":" not in line.split()[0]} >= {1, 2, 3}
+    assert any(":" in line.split()[0] for line in lines)
+    return path, has[:, [1, 2, 3, 0]]

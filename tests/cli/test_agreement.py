@@ -186,7 +186,12 @@ def test_train_eval_and_report_agree(loss, data, train, here, reported, tmp_path
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     trained = 0
+    odd = list(TRAININGS).index(loss) % 2
     for at, ((kind, queries), path) in enumerate(data.items()):
+        if (
+            at // 2 + queries
+        ) % 2 != odd:  # this kind of labels with queries or without; the next loss has it the other way
+            continue
         folder = tmp_path / f"run{at}"
         options = ("--loss", *loss, *TRAININGS[loss], *KINDS[kind][0])
         code, said = train(path, folder, options)
@@ -215,7 +220,7 @@ def test_train_eval_and_report_agree(loss, data, train, here, reported, tmp_path
             assert same({name: values[name] for name in evaluated["metrics"]}, evaluated["metrics"]), (kind, queries)
             assert "AP" not in values if not own else next(iter(values)) == next(iter(own))
             check_the_meaning(kind, rows, model, values)
-    assert trained >= 4
+    assert trained >= 2
 
 
 def check_classes(judged, evaluated, own):

@@ -18,8 +18,9 @@ def test_oracle_on_data(cancer, trained, run):
     assert "go together" in run("bench", "oracle", "--data", cancer.path, code=2).stderr
 
 
-def test_train(cancer, run):
-    table = run("bench", "train", cancer.path).stdout
+def test_train(cancer, run, write_rows, tmp_path):
+    few = write_rows(tmp_path / "few.svm", cancer.X[:60], cancer.labels[:60])
+    table = run("bench", "train", few).stdout
     for method in ("LinearSVC", "LogisticRegression", "apsvm ", "apsvm cutting-plane"):
         assert method in table
 

@@ -257,13 +257,14 @@ def test_configuration_and_environment(hard, run, tmp_path):
 
 def test_interrupted(digits, command, environment, tmp_path):
     process = subprocess.Popen(
-        [*command, "cv", digits.path, "--positive-label", "8", "-C", "10,1e9", "-e", "1e-13", "-o", "m", "-j", "1"],
+        [*command, "cv", "-v", digits.path, "--positive-label", "8", "-C", "10,1e9", "-e", "1e-13", "-j1", "-o", "m"],
         stderr=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8", env=environment(), cwd=tmp_path,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     try:
+        assert any("1797 rows" in line for line in process.stderr)  # they have been read, and the first path begins
         with pytest.raises(subprocess.TimeoutExpired):
-            process.communicate(timeout=6)
+            process.communicate(timeout=0.5)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
     finally:

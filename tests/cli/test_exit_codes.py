@@ -128,9 +128,9 @@ def test_an_output_that_is_another_file_of_the_run(arguments, small, run, tmp_pa
     ],
     ids=["iterations", "time"],
 )
-def test_stopped_early_with_a_model(options, state, iterations, cancer, script, tmp_path):
+def test_stopped_early_with_a_model(options, state, iterations, cancer, run, tmp_path):
     model = tmp_path / "m"
-    done = script("train", cancer.path, model, *options, code=3)
+    done = run("train", cancer.path, model, *options, code=3)
     header = load_model(model).header
     assert header.state == state
     assert header.iterations == iterations
@@ -225,7 +225,7 @@ def test_no_input(arguments, small, run, tmp_path):
         ("export", "/dev/full"),
     ],
 )
-def test_cannot_write(what, out, small, script, tmp_path):
+def test_cannot_write(what, out, small, run, tmp_path):
     data, model = small
     (tmp_path / "file").write_text("a file")
     (tmp_path / "folder").mkdir()
@@ -235,7 +235,7 @@ def test_cannot_write(what, out, small, script, tmp_path):
         "scores": ("predict", data, model, out),
         "export": ("export", model, out, "--format", "svmlight"),
     }[what]
-    done = script(*arguments, code=74, cwd=tmp_path)
+    done = run(*arguments, code=74, cwd=tmp_path)
     assert done.stderr.startswith(f"apsvm: error: cannot write {out}: ")
     assert done.stderr.count("\n") == 1
     # The model of a run whose log has no room may be written or not.
@@ -272,12 +272,10 @@ def test_strange_names(name, small, run, tmp_path):
 
 
 def commands(data: Path, model: Path) -> dict[str, list[str]]:
-    """Everything that writes to standard output."""
+    """A command for each way to write to standard output."""
     return {
         "predict": ["predict", str(data), str(model)],
-        "eval": ["eval", str(data), "--model", str(model)],
         "info": ["info", str(model)],
-        "export": ["export", str(model), "--format", "svmlight"],
         "train": ["train", "-q", str(data), "-"],
         "log": ["train", "-q", str(data), os.devnull, "--log", "-"],
         "help": ["--help"],

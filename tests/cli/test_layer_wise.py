@@ -96,7 +96,7 @@ def test_a_net_beside_a_linear_ranker(made, model, run, tmp_path):
 
 def test_report_and_picture(made, run, tmp_path):
     folder = tmp_path / "run"
-    run("train", "-q", "--layer-wise", "6", made[0], "--run-dir", folder)
+    run("train", "-q", "--layer-wise", "6", "-C", "1000", made[0], "--run-dir", folder)
     run("report", folder)
     page = (folder / "report.html").read_text()
     assert "<h2>Layers</h2>" in page
@@ -116,7 +116,7 @@ def test_report_and_picture(made, run, tmp_path):
 
 def test_cv_compares_sizes(made, run, tmp_path):
     out = run(
-        "cv", made[0], "--layer-wise", "none,4,4x3", "-C", "1x", "--folds", "3", "-o", tmp_path / "m", "--json",
+        "cv", made[0], "--layer-wise", "none,4,4x3", "-C", "1000", "--folds", "2", "-o", tmp_path / "m", "--json",
         tmp_path / "cv.json",
     )  # fmt: skip
     results = json.loads((tmp_path / "cv.json").read_text())
@@ -140,7 +140,7 @@ def _settings(results):
 
 def test_features_queries_and_pools(made, run, tmp_path):
     path, X, labels = made
-    run("train", "-q", "--layer-wise", "4", "--features", "products", path, tmp_path / "m")
+    run("train", "-q", "--layer-wise", "4", "-C", "1000", "--features", "products", path, tmp_path / "m")
     mapped = load_any_model(tmp_path / "m")
     assert (mapped.width, mapped.net.columns) == (3, 9)
     assert average_precision_score(labels, mapped.score(X)) > 0.85
@@ -154,7 +154,7 @@ def test_features_queries_and_pools(made, run, tmp_path):
                 for at, row in enumerate(order)
             )
         )
-        run("train", "-q", "--layer-wise", "4", *options, data, tmp_path / token)
+        run("train", "-q", "--layer-wise", "4", "-C", "1000", *options, data, tmp_path / token)
         assert "AP" in run("eval", data, "--model", tmp_path / token).stdout
 
 

@@ -11,10 +11,10 @@ import shutil
 import signal
 import subprocess
 import time
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from html_reader import Reader
 
 from apsvm import load_model
 from apsvm.data.svmlight import line_numbers
@@ -23,61 +23,6 @@ from apsvm.report.words import number
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")
-
-
-class Reader(HTMLParser):
-    """The rows of all tables, names and values of the lists of facts, and the text of the page."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.rows, self.facts, self.text, self.tags, self.open = [], {}, [], [], []
-        self.feed(page)
-        assert self.open == [], f"not closed: {self.open}"
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "path", "use", "rect", "br", "image"):
-            self.open.append(tag)
-        if tag == "tr":
-            self.rows.append([])
-        elif tag in ("td", "th"):
-            self.rows[-1].append("")
-        elif tag == "dt":
-            self.facts[None] = ""
-            self.name = ""
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        if tag in ("path", "use", "rect", "image"):
-            return
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "style" in self.open:
-            return
-        self.text.append(data)
-        if self.rows and ("td" in self.open or "th" in self.open):
-            self.rows[-1][-1] += data
-        if "dt" in self.open:
-            self.name += data
-        elif "dd" in self.open:
-            self.facts[self.name] = self.facts.get(self.name, "") + data
-
-    def table(self, *heading):
-        """The rows below the heading that begins so, up to the next heading."""
-        at = next(i for i, row in enumerate(self.rows) if tuple(row[: len(heading)]) == heading)
-        found = []
-        for row in self.rows[at + 1 :]:
-            if len(row) != len(self.rows[at]):
-                break
-            found.append(row)
-        return found
-
-    @property
-    def all_text(self):
-        return " ".join(self.text)
 
 
 @pytest.fixture
@@ -317,7 +262,7 @@ def test_a_ranker_of_items(here, tmp_path, without_pictures):
 
 def test_a_run_that_was_interrupted(digits, command, environment, run, tmp_path):
     arguments = ["train", "-q", str(digits.path), "--run-dir", str(tmp_path / "run"), *digits.options]
-    slow = ["-C", "1e6", "-e", "1e-12", "--solver", "cutting-plane"]
+    slow = [*HINGE, "-C", "1e6", "-e", "1e-12", "--solver", "cutting-plane"]
     process = subprocess.Popen(
         [*command, *arguments, *slow],
         env=environment(),

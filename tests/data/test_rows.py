@@ -10,17 +10,24 @@ from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.rows import Rows
 
 
+def wide(X: np.ndarray) -> sp.csr_array:
+    stored = sp.csr_array(X)
+    stored.indices, stored.indptr = stored.indices.astype(np.int64), stored.indptr.astype(np.int64)
+    return stored
+
+
+FORMS = {
+    "dense": np.asarray,
+    "Fortran": np.asfortranarray,
+    "csr": sp.csr_array,
+    "csr matrix": sp.csr_matrix,
+    "csr int64": wide,
+    "coo": sp.coo_array,
+}
+
+
 def forms(X: np.ndarray) -> dict[str, object]:
-    wide = sp.csr_array(X)
-    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-    return {
-        "dense": X,
-        "Fortran": np.asfortranarray(X),
-        "csr": sp.csr_array(X),
-        "csr matrix": sp.csr_matrix(X),
-        "csr int64": wide,
-        "coo": sp.coo_array(X),
-    }
+    return {name: store(X) for name, store in FORMS.items()}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
@@ -84,7 +91,7 @@ def large_scaled(request, large):
 def test_every_block_and_every_thread_counts(form, dtype, large, large_scaled):
     X, which, w, c = large
     scaling, expected = large_scaled
-    stored = forms(X.astype(dtype))[form]
+    stored = FORMS[form](X.astype(dtype))
     judge_of_scores, judge_of_sum = expected @ w, expected.T @ c
     alone = None
     for threads in (1, 2, 5):

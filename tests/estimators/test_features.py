@@ -18,9 +18,9 @@ from apsvm.estimators import DirectLossClassifier
 pytestmark = pytest.mark.filterwarnings("ignore::apsvm.WeakRankerWarning")
 
 ESTIMATORS = [
-    APSVMClassifier(C=100, n_jobs=1),
+    APSVMClassifier(C=100, bound="tight", n_jobs=1),
     APSVMClassifier("zero-one", C=100),
-    APSVMRanker("ap", C=100),
+    APSVMRanker("ap", C=100, bound="hinge"),
     RankNCG(),
     WARPRanker(random_state=0),
     DirectLossClassifier(random_state=0),

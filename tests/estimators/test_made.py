@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -75,9 +77,7 @@ def test_a_newcomer_in_scikit_learn(registered, data):
     assert roc_auc_score(data.relevant, scores) > 0.8
     assert (model.predict(data.X) == "yes").sum() == data.relevant.sum()
     assert made(fit_intercept=False).fit(data.X, data.relevant).intercept_ == [0.0]
-    search = GridSearchCV(
-        make_pipeline(StandardScaler(), made()), {"perceptronclassifier__passes": [1, 30]}, cv=3, n_jobs=2
-    )
+    search = GridSearchCV(make_pipeline(StandardScaler(), made()), {"perceptronclassifier__passes": [1, 30]}, cv=3)
     search.fit(data.X, data.relevant)
     assert search.best_score_ > 0.75
     CalibratedClassifierCV(made(), cv=3).fit(data.X, data.relevant)
@@ -86,6 +86,14 @@ def test_a_newcomer_in_scikit_learn(registered, data):
     assert type(back[-1]) is made
     with pytest.raises(TypeError, match="qid"):
         model.fit(data.X, data.relevant, qid=data.qid)
+
+
+def test_another_process_reads_the_pickle(data):
+    made = estimator_for("auc")
+    model = made(bound="hinge", C=10).fit(data.X, data.relevant)
+    code = "import pickle, sys; print(repr(pickle.load(sys.stdin.buffer)))"
+    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(model), capture_output=True, check=True)
+    assert done.stdout.decode().strip() == repr(model)
 
 
 class Mine(DirectLossClassifier):

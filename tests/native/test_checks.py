@@ -182,6 +182,16 @@ class TestOracles:
                 with pytest.raises(ValueError, match="expected"):
                     oracle.one(*(zeros(n) for n in sizes))
 
+    def test_one_query_of_mixed_rows(self):
+        relevant = np.array([False, True, False, True, False])
+        for oracle in (self.ranking(), self.measure()):
+            oracle.mixed(zeros(5), relevant, zeros(5), np.zeros(3, dtype=np.int32))
+            for n_scores, n_weights, n_ranks in ((4, 5, 3), (5, 4, 3), (5, 5, 2)):
+                with pytest.raises(ValueError, match="expected"):
+                    oracle.mixed(zeros(n_scores), relevant, zeros(n_weights), np.zeros(n_ranks, dtype=np.int32))
+            with pytest.raises(ValueError, match="expected"):
+                oracle.mixed(zeros(5), np.zeros(5, dtype=bool), zeros(5), np.zeros(5, dtype=np.int32))
+
     def test_tables(self):
         weights, discount, drops = self.TABLES
         oracle = self.ranking()
@@ -250,6 +260,13 @@ class TestQp:
         for gram in (whole[:2, :2].T, whole[::-1, ::2][:2], np.eye(3)[:2, :3]):
             with pytest.raises(ValueError, match="expected"):
                 _kernels.ActiveSet().solve(gram, *arguments)
+
+    def test_lengths_of_a_step(self):
+        arguments = np.eye(2), zeros(2), np.ones(2, dtype=bool), 1.0, np.arange(2)
+        with pytest.raises(ValueError, match="expected 2 offsets from the point"):
+            _kernels.LevelSteps().step(*arguments, zeros(3), 1.0, 0.0, 1.0, 1.0, 1e-6)
+        with pytest.raises(ValueError, match="expected 2 numbers, as there are names"):
+            _kernels.LevelSteps().restore(np.arange(2), 1.0, zeros(3), zeros(3))
 
     def test_a_factor_has_the_size_of_its_support(self):
         with pytest.raises(ValueError, match="expected 3 numbers of the factor"):

@@ -44,7 +44,7 @@ def tiny_query(rng):
 @pytest.mark.parametrize("loss", RANKING_LOSSES)
 def test_equals_exhaustive_search_on_tiny_queries(loss, rng):
     made, tied, between = LOSSES[loss](), 0, 0
-    while tied < 1000:
+    while tied < 400:
         scores, relevant = tiny_query(rng)
         value, lost, ranks, weights = against(scores, relevant, made)
         assert value == pytest.approx(hinge_by_interleavings(scores, relevant, negated(loss)), abs=1e-12)
@@ -57,7 +57,7 @@ def test_equals_exhaustive_search_on_tiny_queries(loss, rng):
         assert value <= by_score[0] + 1e-12
         tied += np.unique(scores).size < scores.size
         between += by_score[1] == 0.0 and by_score[0] - value > 1e-6 and lost > 1e-6
-    assert between > 20  # rankings that are neither the best one nor that by score
+    assert between > 8  # rankings that are neither the best one nor that by score
 
 
 @pytest.mark.parametrize("loss", RANKING_LOSSES)

@@ -75,7 +75,7 @@ def test_known_minimiser(qp, solve):
     for C, expected in ((0.1, 0.2), (0.25, 0.5), (10.0, 0.5)):
         solution = solve([[2.0]], C, BACKENDS[qp](), epsilon=1e-9)
         assert solution.state is State.CONVERGED
-        assert solution.w[0] == pytest.approx(expected, rel=1e-6)
+        assert solution.w[0] == pytest.approx(expected, abs=np.sqrt(2.0 * 1e-9 * C))  # strong convexity
         assert solution.certificate.primal == pytest.approx(0.5 * expected**2 + C * max(0.0, 1 - 2 * expected))
 
 
@@ -104,8 +104,22 @@ def test_end_states(solve, rng):
     assert solve(target, 1e3, epsilon=1e-9, time_limit=0.0).state is State.TIME_LIMIT
     stopped = solve(target, 1e3, epsilon=1e-9, should_stop=lambda: True)
     assert (stopped.state, stopped.iterations) == (State.INTERRUPTED, 1)
-    # A gap below rounding can never be reached: the solver must notice.
-    assert solve(target, 1e3, BACKENDS["active-set"](), epsilon=1e-30).state is State.STALLED
+
+
+class Rounded(Hinge):
+    """Its values lie a little above its planes."""
+
+    def tangent(self, scores, slopes):
+        value, offset = super().tangent(scores, slopes)
+        return Tangent(value + 1e-6, offset)
+
+
+@pytest.mark.parametrize("cutter", CUTTERS.values(), ids=CUTTERS)
+def test_a_gap_that_rounding_leaves_is_noticed(cutter, rng):
+    risk = Rounded(rng.normal(size=(200, 20)) + 1.0)
+    solution = Solver(cutter(risk), 20, BACKENDS["active-set"]()).minimise(1e3, epsilon=1e-7)
+    assert solution.state is State.STALLED
+    assert solution.certificate.gap == pytest.approx(1e-6 * 1e3, rel=1e-6)
 
 
 def test_start_is_used(solve):

@@ -89,6 +89,41 @@ def test_warm_starts_along_a_growing_problem(rng):
         alpha = solution.alpha
 
 
+def test_the_factor_that_is_kept_gives_what_a_fresh_one_gives(rng):
+    """Planes come and go, some of them near copies of others; C and the offsets change as well."""
+    planes, offsets = rng.normal(size=(200, 15)), rng.random(200)
+    for t in range(0, 200, 5):
+        planes[t] = planes[(t * 7) % 200] + rng.choice([0.0, 1e-9, 1e-4]) * rng.normal(size=15)
+    soft = np.arange(200) % 11 > 0
+    planes[~soft, 0] = -np.abs(planes[~soft, 0]) - offsets[~soft]
+    kept, alpha_of, there = ActiveSet(), np.zeros(200), np.zeros(200, dtype=bool)
+    for t in range(200):
+        there[t] = True
+        if t % 9 == 8:
+            there[rng.integers(t)] = False
+        at = np.flatnonzero(there)
+        C = 10.0 if t % 20 else float(rng.choice([1.0, 100.0]))
+        moved = offsets[at] + (planes[at] @ rng.normal(size=15) if t % 30 == 29 else 0.0)
+        problem = Problem(planes[at] @ planes[at].T, moved, soft[at], C, at)
+        ours, fresh = kept.solve(problem, alpha_of[at], 1e-10), ActiveSet().solve(problem, np.zeros(at.size), 1e-10)
+        assert ours.gap <= max(1e-10, problem.rounding(ours.alpha))
+        assert objective(problem, ours.alpha) == pytest.approx(objective(problem, fresh.alpha), rel=1e-12, abs=1e-10)
+        alpha_of[:] = 0.0
+        alpha_of[at] = ours.alpha
+
+
+def test_an_active_set_is_saved_to_the_last_bit(rng):
+    planes, offsets = rng.normal(size=(60, 12)), rng.random(60)
+    one, other, alpha = ActiveSet(), ActiveSet(), np.zeros(0)
+    for t in range(1, 61):
+        problem = Problem(planes[:t] @ planes[:t].T, offsets[:t], np.ones(t, dtype=bool), 10.0, np.arange(t))
+        other.restore({key: np.array(value) for key, value in one.state().items()})
+        start = np.append(alpha, 0.0)
+        alpha = one.solve(problem, start, 1e-9).alpha
+        np.testing.assert_array_equal(other.solve(problem, start, 1e-9).alpha, alpha)
+    assert np.asarray(one.state()["factor"]).size > 3
+
+
 def test_null_planes_are_harmless():
     problem = Problem(np.zeros((2, 2)), np.zeros(2), np.ones(2, dtype=bool), 1.0)
     for name in BACKENDS:

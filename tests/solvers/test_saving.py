@@ -50,6 +50,8 @@ def test_the_same_bits_from_every_iteration_on(cutter, constraints, rng):
         for C in (10.0, 1e4)
     ]
     assert len(saved) > 20
+    if cutter is CUTTERS["line search"]:
+        assert max(state["levels.heights.blocks"].max() for _, state in saved) > 2
     for C, state in saved[2::5]:
         again = solver()
         again.restore(state)

@@ -15,7 +15,7 @@ from apsvm import APSVMClassifier, load_model
 from apsvm.losses import make_loss
 from apsvm.trainers import bound_choice
 from apsvm.trainers.base import Watch
-from apsvm.trainers.bound_choice import Candidate, choose
+from apsvm.trainers.bound_choice import BoundCandidate, choose
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.settings import Multiple
@@ -196,7 +196,7 @@ def test_the_lowest_loss_is_taken(losses, bound, C, some_rows, monkeypatch):
     Recorded(monkeypatch, lambda bound, C: losses.get((bound, C), 0.5))
     choice = choose(some_rows, AP, ONE_THREAD, Watch())
     assert (choice.bound, choice.C) == (bound, (Multiple(C),))
-    assert choice.candidates[0] == Candidate(bound, Multiple(C), pytest.approx(losses[bound, C]))
+    assert choice.candidates[0] == BoundCandidate(bound, Multiple(C), pytest.approx(losses[bound, C]))
     values = [one.loss for one in choice.candidates]
     assert values == sorted(values)
     other = {"hinge": "tight", "tight": "hinge"}[bound]
@@ -210,8 +210,8 @@ def test_the_loss_is_the_mean_over_the_splits(some_rows, monkeypatch):
     choice = choose(some_rows, AP, replace(ONE_THREAD, C=(5.0,)), Watch())
     # One C: the splits of the tight bound first, then the hinge's, ten each.
     assert choice.candidates == [
-        Candidate("tight", 5.0, pytest.approx(0.045)),
-        Candidate("hinge", 5.0, pytest.approx(1.145)),
+        BoundCandidate("tight", 5.0, pytest.approx(0.045)),
+        BoundCandidate("hinge", 5.0, pytest.approx(1.145)),
     ]
 
 

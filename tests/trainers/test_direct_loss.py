@@ -24,7 +24,7 @@ from apsvm.risk import NoLoss, NothingToRankError, make_risk
 from apsvm.solvers.sgd import Ending
 from apsvm.trainers import direct_loss
 from apsvm.trainers.base import Watch
-from apsvm.trainers.direct_loss import Lists
+from apsvm.trainers.direct_loss import StepOfQueries
 from apsvm.trainers.families.direct_loss import DirectSettings
 from apsvm.trainers.settings import SettingsError
 
@@ -61,7 +61,7 @@ class TestBounds:
             epsilon = float(rng.choice([0.05, 0.5, 5.0]))
             scaled = scores / scores.std()
             found = [
-                Lists(
+                StepOfQueries(
                     one_query(n_pos, n_neg),
                     loss,
                     make_oracle("auto", loss),
@@ -89,7 +89,7 @@ class TestBounds:
         """Away from the kinks; the deviation of the scores moves along."""
         layout = Queries(rng.integers(1, 9, size=queries), rng.integers(1, 20, size=queries), rng.random(queries))
         n = int((layout.n_pos + layout.n_neg).sum())
-        lists = Lists(layout, make_loss("ap"), Bucket(), DirectSettings(update=update, perturbation=0.3, l2=l2))
+        lists = StepOfQueries(layout, make_loss("ap"), Bucket(), DirectSettings(update=update, perturbation=0.3, l2=l2))
         length, step, nonzero = 1.4, 1e-6, 0
         for _ in range(20):
             scores, direction = rng.normal(size=n), rng.normal(size=n)

@@ -34,6 +34,20 @@ public:
     const Bins &bins() const { return bins_; }
     std::size_t size() const { return count_of(bins_); }
 
+    // (lower, upper): the edges of each bin.
+    nb::tuple edges() const {
+        std::vector<double> lower(size()), upper(size());
+        std::visit(
+            [&](const auto &kind) {
+                for (std::size_t bin = 0; bin < lower.size(); ++bin) {
+                    lower[bin] = kind.lower_edge(bin);
+                    upper[bin] = kind.upper_edge(bin);
+                }
+            },
+            bins_);
+        return nb::make_tuple(to_numpy(std::move(lower)), to_numpy(std::move(upper)));
+    }
+
     // (names, counts): the bin of each score, and how many are in each bin.
     nb::tuple count(In<double> scores) const {
         expect_numerable(scores.size());
@@ -73,13 +87,18 @@ public:
         if (!std::is_sorted(positives_.rbegin(), positives_.rend()))
             throw std::invalid_argument("expected the scores of the positives in descending order");
         nb::gil_scoped_release unlocked;
-        bound_ranks(problem_, bins.bins(), counts.data(), 1, tables_.weight_of_rank.data(), rank_counts_.data(),
+        bound_ranks(problem_, bins.bins(), counts.data(), 1, rank_counts_.data(),
                     threads_, bounds_);
         evaluated_ = bounds_.evaluated;
     }
 
-    // (bins,): what assign_ranks needs.
-    DoubleArray weight_of_bin() const { return to_numpy(std::vector<double>(bounds_.weight_of_bin)); }
+    // (bins,): what assign_part needs: the row weight of the negatives of each bin, or −1 where it is open.
+    DoubleArray weight_of_bin() const {
+        std::vector<double> weights;
+        for (const std::int32_t rank : bounds_.rank_of_bin)
+            weights.push_back(rank == Bounds::kOpen ? -1.0 : weight_of(rank));
+        return to_numpy(std::move(weights));
+    }
     // (P,): the negatives of the ranks 1..P; complete once the open bins are solved.
     Int64Array rank_counts() const {
         return to_numpy(std::vector<std::int64_t>(rank_counts_.begin() + 1, rank_counts_.end() - 1));
@@ -88,7 +107,7 @@ public:
 
     DoubleArray rank_open(In<std::uint16_t> names, In<double> scores) {
         expect_size(names.size(), scores.size(), "names of bins, as there are scores");
-        const std::size_t n = scores.size(), n_bins = bounds_.weight_of_bin.size();
+        const std::size_t n = scores.size(), n_bins = bounds_.rank_of_bin.size();
         std::vector<std::int64_t> counts = counts_of(names, n_bins);
         std::size_t n_open = 0;
         for (const FilledBin &bin : bounds_.open) {
@@ -97,19 +116,26 @@ public:
         }
         expect_size(n, n_open, "scores of the open bins");
         std::vector<double> row_weights(n);
-        std::vector<Scored> items(n);
+        std::vector<double> open(n);
+        std::vector<std::int32_t> open_ranks(n), ranks(n);
         {
             nb::gil_scoped_release unlocked;
             place_open(bounds_, counts.data(), 1);
-            assign_ranks(bounds_.weight_of_bin, {scores.data(), names.data(), nullptr, 0, n}, row_weights.data(),
-                         counts.data(), items.data());
-            const Sink sink{row_weights.data(), tables_.weight_of_rank.data(), rank_counts_.data()};
-            evaluated_ += apsvm::rank_open(problem_, bounds_, sink, items.data(), threads_, threads_);
+            const Part part{names.data(), nullptr, n, counts.data()};
+            assign_ranks(bounds_, part, scores.data(), ranks.data(), open.data());
+            evaluated_ += apsvm::rank_open(problem_, bounds_, open.data(), open_ranks.data(), rank_counts_.data(),
+                                           threads_, threads_);
+            assign_open(bounds_, part, open_ranks.data(), ranks.data());
+            for (std::size_t i = 0; i < n; ++i) row_weights[i] = weight_of(ranks[i]);
         }
         return to_numpy(std::move(row_weights));
     }
 
 private:
+    double weight_of(std::int32_t rank) const {
+        return tables_.scale * static_cast<double>(tables_.n_pos + 1 - rank);
+    }
+
     // The negatives that the bins hold together.
     static std::size_t checked_total(const ScoreBins &bins, const In<std::int64_t> &counts) {
         expect_size(counts.size(), bins.size(), "counts, as there are bins");
@@ -140,16 +166,12 @@ Int64Array assign_part(In<double> weight_of_bin, In<std::uint16_t> names, In<dou
     std::vector<std::int64_t> open;
     {
         nb::gil_scoped_release unlocked;
-        // The order of the bins does not matter here: the places are put in order below.
-        std::vector<std::int64_t> places = counts_of(names, weight_of_bin.size());
-        std::int64_t n_open = 0;
-        for (std::size_t name = 0; name < places.size(); ++name)
-            if (weight_of_bin.data()[name] < 0.0) n_open += std::exchange(places[name], n_open);
-        std::vector<Scored> items(static_cast<std::size_t>(n_open));
-        assign_ranks(span_of(weight_of_bin), {scores.data(), names.data(), nullptr, 0, n}, weights.data(),
-                     places.data(), items.data());
-        for (const Scored &item : items) open.push_back(item.index);
-        std::sort(open.begin(), open.end());
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::uint16_t name = names.data()[i];
+            if (name >= weight_of_bin.size()) throw std::invalid_argument("expected names of bins that there are");
+            weights.data()[i] = weight_of_bin.data()[name];
+            if (weights.data()[i] < 0.0) open.push_back(static_cast<std::int64_t>(i));
+        }
     }
     return to_numpy(std::move(open));
 }
@@ -160,6 +182,7 @@ void bind_bins(nb::module_ &m) {
     nb::class_<ScoreBins>(m, "ScoreBins")
         .def(nb::init<In<double>, std::size_t, std::size_t>(), nb::arg("sample"), nb::arg("n_neg"), nb::arg("n_pos"))
         .def_prop_ro("size", &ScoreBins::size)
+        .def("edges", &ScoreBins::edges)
         .def("count", &ScoreBins::count, nb::arg("scores"));
 
     nb::class_<BinnedRanks>(m, "BinnedRanks")

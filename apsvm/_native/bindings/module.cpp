@@ -10,7 +10,9 @@ NB_MODULE(_kernels, m) {
     bind_oracles(m);
     bind_pair_sums(m);
     bind_qp(m);
+    bind_rank_search(m);
     bind_rows(m);
     bind_svmlight(m);
+    bind_table(m);
     bind_warp(m);
 }

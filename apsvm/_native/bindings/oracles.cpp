@@ -1,6 +1,8 @@
 // The oracles: RankingOracle and MeasureOracle, with one face.
 #include "module.hpp"
 
+#include <algorithm>
+
 #include <nanobind/stl/string.h>
 
 #include "../core/measure_oracle.hpp"
@@ -29,37 +31,65 @@ nb::tuple call(Oracle &oracle, In<double> scores, Out<double> weights) {
     return as_tuple(answer);
 }
 
-// The same for one query whose classes stand apart.
-nb::tuple call_one(RankingOracle &oracle, In<double> positives, In<double> negatives, Out<double> weights_pos,
-                   Out<double> weights_neg) {
+void expect_classes(const RankingOracle &oracle, std::size_t n_pos, std::size_t n_neg) {
     const LossTables &tables = oracle.tables_of_one();
-    expect_size(positives.size(), static_cast<std::size_t>(tables.n_pos), "scores of positives");
-    expect_size(negatives.size(), tables.n_neg, "scores of negatives");
+    expect_size(n_pos, static_cast<std::size_t>(tables.n_pos), "scores of positives");
+    expect_size(n_neg, tables.n_neg, "scores of negatives");
+}
+
+void expect_classes(const MeasureOracle &oracle, std::size_t n_pos, std::size_t n_neg) {
+    expect_numerable(n_pos);
+    expect_numerable(n_neg);
+    oracle.solver().check_sizes(static_cast<std::int64_t>(n_pos), static_cast<std::int64_t>(n_neg));
+}
+
+Answer solve_one(RankingOracle &oracle, const double *positives, std::size_t, const double *negatives, std::size_t,
+                 double *weights_pos, double *weights_neg) {
+    return oracle.solve_one(positives, negatives, weights_pos, weights_neg);
+}
+
+Answer solve_one(MeasureOracle &oracle, const double *positives, std::size_t n_pos, const double *negatives,
+                 std::size_t n_neg, double *weights_pos, double *weights_neg) {
+    return oracle.solve_one({positives, static_cast<std::int32_t>(n_pos), negatives, static_cast<std::int32_t>(n_neg),
+                             weights_pos, weights_neg, oracle.threads()});
+}
+
+// The same for one query whose classes stand apart.
+template <class Oracle>
+nb::tuple call_one(Oracle &oracle, In<double> positives, In<double> negatives, Out<double> weights_pos,
+                   Out<double> weights_neg) {
+    expect_classes(oracle, positives.size(), negatives.size());
     expect_size(weights_pos.size(), positives.size(), "row weights of positives");
     expect_size(weights_neg.size(), negatives.size(), "row weights of negatives");
     Answer answer;
     {
         nb::gil_scoped_release unlocked;
-        answer = oracle.solve_one(positives.data(), negatives.data(), weights_pos.data(), weights_neg.data());
+        answer = solve_one(oracle, positives.data(), positives.size(), negatives.data(), negatives.size(),
+                           weights_pos.data(), weights_neg.data());
     }
     return as_tuple(answer);
 }
 
-nb::tuple call_one(MeasureOracle &oracle, In<double> positives, In<double> negatives, Out<double> weights_pos,
-                   Out<double> weights_neg) {
-    expect_numerable(positives.size());
-    expect_numerable(negatives.size());
-    oracle.solver().check_sizes(static_cast<std::int64_t>(positives.size()),
-                                static_cast<std::int64_t>(negatives.size()));
-    expect_size(weights_pos.size(), positives.size(), "row weights of positives");
-    expect_size(weights_neg.size(), negatives.size(), "row weights of negatives");
-    const MeasureQuery query{positives.data(),   static_cast<std::int32_t>(positives.size()),
-                             negatives.data(),   static_cast<std::int32_t>(negatives.size()),
-                             weights_pos.data(), weights_neg.data()};
+// The same for one query whose classes are mixed; the interleaving ranks of the negatives, too.
+template <class Oracle>
+nb::tuple call_mixed(Oracle &oracle, In<double> scores, In<bool> relevant, Out<double> weights,
+                     Out<std::int32_t> ranks) {
+    const auto n_pos =
+        static_cast<std::size_t>(std::count(relevant.data(), relevant.data() + relevant.size(), true));
+    const std::size_t n_neg = relevant.size() - n_pos;
+    expect_classes(oracle, n_pos, n_neg);
+    expect_size(scores.size(), relevant.size(), "scores, as there are rows");
+    expect_size(weights.size(), relevant.size(), "row weights, as there are rows");
+    expect_size(ranks.size(), n_neg, "ranks of negatives");
     Answer answer;
     {
         nb::gil_scoped_release unlocked;
-        answer = oracle.solve_one(query);
+        MixedRows &rows = oracle.mixed_rows();
+        rows.take_apart(span_of(scores), relevant.data(), n_pos, n_neg);
+        answer = solve_one(oracle, rows.positives.data(), n_pos, rows.negatives.data(), n_neg,
+                           rows.weights_pos.data(), rows.weights_neg.data());
+        rows.put_together(relevant.data(), {weights.data(), weights.size()});
+        std::copy_n(oracle.ranks_of_one(), n_neg, ranks.data());
     }
     return as_tuple(answer);
 }
@@ -92,7 +122,8 @@ void bind_oracles(nb::module_ &m) {
                  self.add_tasks(span_of(first), span_of(tables), span_of(coefficients));
              })
         .def("__call__", &call<RankingOracle>)
-        .def("one", nb::overload_cast<RankingOracle &, In<double>, In<double>, Out<double>, Out<double>>(&call_one));
+        .def("one", &call_one<RankingOracle>)
+        .def("mixed", &call_mixed<RankingOracle>);
 
     nb::class_<MeasureOracle>(m, "MeasureOracle")
         .def("__init__",
@@ -108,5 +139,6 @@ void bind_oracles(nb::module_ &m) {
                  self.add_tasks(span_of(first), span_of(n_pos), span_of(n_neg), span_of(coefficients));
              })
         .def("__call__", &call<MeasureOracle>)
-        .def("one", nb::overload_cast<MeasureOracle &, In<double>, In<double>, Out<double>, Out<double>>(&call_one));
+        .def("one", &call_one<MeasureOracle>)
+        .def("mixed", &call_mixed<MeasureOracle>);
 }

@@ -1,6 +1,7 @@
-// The active-set method.
+// The active-set method, and steps to a level by it.
 #include "module.hpp"
 
+#include "../core/level.hpp"
 #include "../core/qp.hpp"
 #include "arrays.hpp"
 
@@ -11,21 +12,41 @@ using namespace apsvm;
 // A leading block of a larger matrix will do: rows may stand apart.
 using Matrix = AsItIs<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>;
 
+using Doubles = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+
+WorkingSetProblem checked(const Matrix &gram, const In<double> &offsets, const In<bool> &soft, double C,
+                          const In<std::int64_t> &names) {
+    const std::size_t n = offsets.size();
+    expect_size(gram.shape(0), n, "rows of the Gram matrix");
+    expect_size(gram.shape(1), n, "columns of the Gram matrix");
+    expect_size(soft.size(), n, "planes that are soft or not");
+    if (names.size() > 0) expect_size(names.size(), n, "names, or none");
+    if (n > 1 && (gram.stride(1) != 1 || gram.stride(0) < static_cast<std::int64_t>(n)))
+        throw std::invalid_argument("expected the rows of the Gram matrix one after another");
+    return {gram.data(), static_cast<std::size_t>(gram.stride(0)), span_of(offsets), span_of(soft), C, span_of(names)};
+}
+
+// (names, sigma, factor), the factor as its upper triangle row by row, and more.
+template <class... More>
+nb::tuple saved(const Support &support, More &&...more) {
+    return nb::make_tuple(to_numpy(std::vector<std::int64_t>(support.names)), support.sigma,
+                          to_numpy(support.factor.packed()), std::forward<More>(more)...);
+}
+
+void restore(Support &support, const In<std::int64_t> &names, double sigma, const In<double> &factor) {
+    const std::size_t m = names.size();
+    expect_size(factor.size(), m * (m + 1) / 2, "numbers of the factor");
+    support.names.assign(names.data(), names.data() + m);
+    support.sigma = sigma;
+    support.factor.unpack(m, span_of(factor));
+}
+
 class ActiveSet {
 public:
-    nb::ndarray<nb::numpy, double, nb::ndim<1>> solve(const Matrix &gram, const In<double> &offsets,
-                                                      const In<bool> &soft, double C, const In<std::int64_t> &names,
-                                                      const In<double> &start, double tolerance) {
-        const std::size_t n = offsets.size();
-        expect_size(gram.shape(0), n, "rows of the Gram matrix");
-        expect_size(gram.shape(1), n, "columns of the Gram matrix");
-        expect_size(soft.size(), n, "planes that are soft or not");
-        expect_size(start.size(), n, "numbers to start from");
-        if (names.size() > 0) expect_size(names.size(), n, "names, or none");
-        if (n > 1 && (gram.stride(1) != 1 || gram.stride(0) < static_cast<std::int64_t>(n)))
-            throw std::invalid_argument("expected the rows of the Gram matrix one after another");
-        const WorkingSetProblem problem{
-            gram.data(), static_cast<std::size_t>(gram.stride(0)), span_of(offsets), span_of(soft), C, span_of(names)};
+    Doubles solve(const Matrix &gram, const In<double> &offsets, const In<bool> &soft, double C,
+                  const In<std::int64_t> &names, const In<double> &start, double tolerance) {
+        const WorkingSetProblem problem = checked(gram, offsets, soft, C, names);
+        expect_size(start.size(), offsets.size(), "numbers to start from");
         std::vector<double> alpha;
         {
             nb::gil_scoped_release unlocked;
@@ -34,22 +55,43 @@ public:
         return to_numpy(std::move(alpha));
     }
 
-    // (names, sigma, factor), the factor as its upper triangle row by row.
-    nb::tuple state() const {
-        return nb::make_tuple(to_numpy(std::vector<std::int64_t>(kept_.names)), kept_.sigma,
-                              to_numpy(kept_.factor.packed()));
-    }
-
+    nb::tuple state() const { return saved(kept_); }
     void restore(const In<std::int64_t> &names, double sigma, const In<double> &factor) {
-        const std::size_t m = names.size();
-        expect_size(factor.size(), m * (m + 1) / 2, "numbers of the factor");
-        kept_.names.assign(names.data(), names.data() + m);
-        kept_.sigma = sigma;
-        kept_.factor.unpack(m, span_of(factor));
+        ::restore(kept_, names, sigma, factor);
     }
 
 private:
     Support kept_;
+};
+
+class LevelSteps {
+public:
+    // (alpha, theta, next ratio), or None where a number is not finite.
+    nb::object step(const Matrix &gram, const In<double> &offsets, const In<bool> &soft, double C,
+                    const In<std::int64_t> &names, const In<double> &offsets_from_point, double distance_squared,
+                    double lowest, double highest, double ratio, double tolerance) {
+        const Level level{checked(gram, offsets, soft, C, names), span_of(offsets_from_point), distance_squared, lowest,
+                          highest};
+        expect_size(offsets_from_point.size(), offsets.size(), "offsets from the point");
+        LevelStep result;
+        {
+            nb::gil_scoped_release unlocked;
+            result = step_to_level(level, ratio, tolerance, last_);
+        }
+        if (!result.finite) return nb::none();
+        return nb::make_tuple(to_numpy(std::move(result.alpha)), result.theta, result.next_ratio);
+    }
+
+    // As of the active set, and the support's α.
+    nb::tuple state() const { return saved(last_.support, to_numpy(std::vector<double>(last_.alpha))); }
+    void restore(const In<std::int64_t> &names, double sigma, const In<double> &factor, const In<double> &alpha) {
+        expect_size(alpha.size(), names.size(), "numbers, as there are names");
+        ::restore(last_.support, names, sigma, factor);
+        last_.alpha.assign(alpha.data(), alpha.data() + alpha.size());
+    }
+
+private:
+    LastStep last_;
 };
 
 }  // namespace
@@ -61,4 +103,12 @@ void bind_qp(nb::module_ &m) {
              nb::arg("names"), nb::arg("start"), nb::arg("tolerance"))
         .def("state", &ActiveSet::state)
         .def("restore", &ActiveSet::restore, nb::arg("names"), nb::arg("sigma"), nb::arg("factor"));
+
+    nb::class_<LevelSteps>(m, "LevelSteps")
+        .def(nb::init<>())
+        .def("step", &LevelSteps::step, nb::arg("gram"), nb::arg("offsets"), nb::arg("soft"), nb::arg("C"),
+             nb::arg("names"), nb::arg("offsets_from_point"), nb::arg("distance_squared"), nb::arg("lowest"),
+             nb::arg("highest"), nb::arg("ratio"), nb::arg("tolerance"))
+        .def("state", &LevelSteps::state)
+        .def("restore", &LevelSteps::restore, nb::arg("names"), nb::arg("sigma"), nb::arg("factor"), nb::arg("alpha"));
 }

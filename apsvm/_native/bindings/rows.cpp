@@ -2,7 +2,10 @@
 // what changes from call to call.
 #include "module.hpp"
 
-#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <nanobind/stl/optional.h>
 
 #include "../core/rows.hpp"
 #include "arrays.hpp"
@@ -11,9 +14,24 @@ namespace {
 
 using namespace apsvm;
 
-void expect_rows(const In<std::int64_t> &rows, std::size_t n_rows) {
-    if (!rows_exist(span_of(rows), n_rows))
+Selection selection(const SelectedRows &list, std::size_t n_rows) {
+    std::optional<std::vector<std::size_t>> runs;
+    {
+        nb::gil_scoped_release unlocked;
+        runs = list.runs(n_rows);
+    }
+    if (!runs)
         throw std::invalid_argument("expected rows below " + std::to_string(n_rows) + ", and none that is negative");
+    return {list, std::move(*runs), n_rows};
+}
+
+// None: all rows.
+Selection selection(const std::optional<In<std::int32_t>> &rows, std::size_t n_rows) {
+    return selection(rows ? SelectedRows(span_of(*rows)) : SelectedRows(n_rows), n_rows);
+}
+
+Selection selection(const In<std::int64_t> &rows, std::size_t n_rows) {
+    return selection(SelectedRows(span_of(rows)), n_rows);
 }
 
 template <class Index>
@@ -38,27 +56,25 @@ Csr<Value, Index> csr(const In<Index> &indptr, const In<Index> &indices, const I
 }
 
 template <class Matrix>
-void scores(const Matrix &X, std::size_t n_rows, const In<std::int64_t> &rows, const In2<double> &W,
-            const Out2<double> &out, std::size_t threads) {
-    expect_rows(rows, n_rows);
+void scores(const Matrix &X, const Selection &rows, const In2<double> &W, const Out2<double> &out,
+            std::size_t threads) {
     expect_size(W.shape(1), X.n_columns, "weights, as there are columns");
-    expect_size(out.shape(0), rows.size(), "rows of scores, as there are rows");
+    expect_size(out.shape(0), rows.list.size(), "rows of scores, as there are rows");
     expect_size(out.shape(1), W.shape(0), "scores a row, as there are rows of weights");
     expect_threads(threads);
     nb::gil_scoped_release unlocked;
-    scores_of_rows(X, span_of(rows), W.data(), W.shape(0), out.data(), threads);
+    scores_of_rows(X, rows, W.data(), W.shape(0), out.data(), threads);
 }
 
 template <class Matrix>
-void combine(const Matrix &X, std::size_t n_rows, const In<std::int64_t> &rows, const In2<double> &C,
-             const Out2<double> &out, std::size_t threads) {
-    expect_rows(rows, n_rows);
-    expect_size(C.shape(0), rows.size(), "row weights, as there are rows");
+void combine(const Matrix &X, const Selection &rows, const In2<double> &C, const Out2<double> &out,
+             std::size_t threads) {
+    expect_size(C.shape(0), rows.list.size(), "row weights, as there are rows");
     expect_size(out.shape(0), C.shape(1), "rows of sums, as there are weights a row");
     expect_size(out.shape(1), X.n_columns, "sums, as there are columns");
     expect_threads(threads);
     nb::gil_scoped_release unlocked;
-    combine_rows(X, span_of(rows), C.data(), C.shape(1), out.data(), threads);
+    combine_rows(X, rows, C.data(), C.shape(1), out.data(), threads);
 }
 
 template <class Index>
@@ -66,28 +82,51 @@ void bind_check(nb::module_ &m) {
     m.def("check_csr", &check_csr<Index>);
 }
 
-template <class Value, class Index>
+// `Rows`: an array of the rows' numbers, or None.
+template <class Value, class Index, class Rows>
 void bind_csr(nb::module_ &m) {
-    m.def("scores_csr", [](In<Index> indptr, In<Index> indices, In<Value> values, In<std::int64_t> rows, In2<double> W,
-                           Out2<double> out, std::size_t threads) {
-        scores(csr(indptr, indices, values, W.shape(1)), indptr.size() - 1, rows, W, out, threads);
-    });
-    m.def("combine_csr", [](In<Index> indptr, In<Index> indices, In<Value> values, In<std::int64_t> rows, In2<double> C,
-                            Out2<double> out, std::size_t threads) {
-        combine(csr(indptr, indices, values, out.shape(1)), indptr.size() - 1, rows, C, out, threads);
-    });
+    m.def(
+        "scores_csr",
+        [](In<Index> indptr, In<Index> indices, In<Value> values, Rows rows, In2<double> W, Out2<double> out,
+           std::size_t threads) {
+            const auto X = csr(indptr, indices, values, W.shape(1));
+            scores(X, selection(rows, indptr.size() - 1), W, out, threads);
+        },
+        nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
+    m.def(
+        "combine_csr",
+        [](In<Index> indptr, In<Index> indices, In<Value> values, Rows rows, In2<double> C, Out2<double> out,
+           std::size_t threads) {
+            const auto X = csr(indptr, indices, values, out.shape(1));
+            combine(X, selection(rows, indptr.size() - 1), C, out, threads);
+        },
+        nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
 }
 
-template <class Value>
+template <class Value, class Rows>
 void bind_dense(nb::module_ &m) {
-    m.def("scores_dense",
-          [](In2<Value> X, In<std::int64_t> rows, In2<double> W, Out2<double> out, std::size_t threads) {
-              scores(Dense<Value>{X.data(), X.shape(1)}, X.shape(0), rows, W, out, threads);
-          });
-    m.def("combine_dense",
-          [](In2<Value> X, In<std::int64_t> rows, In2<double> C, Out2<double> out, std::size_t threads) {
-              combine(Dense<Value>{X.data(), X.shape(1)}, X.shape(0), rows, C, out, threads);
-          });
+    m.def(
+        "scores_dense",
+        [](In2<Value> X, Rows rows, In2<double> W, Out2<double> out, std::size_t threads) {
+            scores(Dense<Value>{X.data(), X.shape(1)}, selection(rows, X.shape(0)), W, out, threads);
+        },
+        nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
+    m.def(
+        "combine_dense",
+        [](In2<Value> X, Rows rows, In2<double> C, Out2<double> out, std::size_t threads) {
+            combine(Dense<Value>{X.data(), X.shape(1)}, selection(rows, X.shape(0)), C, out, threads);
+        },
+        nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
+}
+
+template <class Rows>
+void bind_kernels(nb::module_ &m) {
+    bind_csr<double, std::int32_t, Rows>(m);
+    bind_csr<double, std::int64_t, Rows>(m);
+    bind_csr<float, std::int32_t, Rows>(m);
+    bind_csr<float, std::int64_t, Rows>(m);
+    bind_dense<double, Rows>(m);
+    bind_dense<float, Rows>(m);
 }
 
 }  // namespace
@@ -95,10 +134,6 @@ void bind_dense(nb::module_ &m) {
 void bind_rows(nb::module_ &m) {
     bind_check<std::int32_t>(m);
     bind_check<std::int64_t>(m);
-    bind_csr<double, std::int32_t>(m);
-    bind_csr<double, std::int64_t>(m);
-    bind_csr<float, std::int32_t>(m);
-    bind_csr<float, std::int64_t>(m);
-    bind_dense<double>(m);
-    bind_dense<float>(m);
+    bind_kernels<std::optional<In<std::int32_t>>>(m);
+    bind_kernels<In<std::int64_t>>(m);
 }

@@ -88,16 +88,29 @@ public:
         run_unlocked([&] { parser_.feed(begin, end); });
     }
 
-    nb::tuple finish() {
+    nb::tuple take(bool dense) {
+        return arrays([&] { return parser_.take(); }, dense);
+    }
+
+    nb::tuple finish(bool dense) {
+        return arrays([&] { return parser_.finish(); }, dense);
+    }
+
+private:
+    template <class Give>
+    nb::tuple arrays(Give give, bool dense) {
         Rows rows;
         Buffer indptr;
         run_unlocked([&] {
             parser_.wait();
-            rows = parser_.finish();
+            rows = give();
+            if (!dense) rows.store_indices();
             indptr = rows.wide ? to_indptr<std::int64_t>(rows.row_ends) : to_indptr<std::int32_t>(rows.row_ends);
         });
-        return nb::make_tuple(rows.wide ? to_array<std::int64_t>(indptr) : to_array<std::int32_t>(indptr),
-                              rows.wide ? to_array<std::int64_t>(rows.indices) : to_array<std::int32_t>(rows.indices),
+        const auto index_array = [&](Buffer &buffer) {
+            return rows.wide ? to_array<std::int64_t>(buffer) : to_array<std::int32_t>(buffer);
+        };
+        return nb::make_tuple(index_array(indptr), rows.full ? nb::none() : index_array(rows.indices),
                               parser_.options().float32 ? to_array<float>(rows.values) : to_array<double>(rows.values),
                               to_array<double>(rows.relevance), to_array_or_none<std::int64_t>(rows.qids),
                               to_array_or_none<double>(rows.costs), rows.n_columns, rows.unknown,
@@ -105,7 +118,6 @@ public:
                               to_array_or_none<std::int64_t>(rows.bags), to_array<std::int64_t>(rows.row_lines));
     }
 
-private:
     nb::object block_;  // outlives the parser, whose destructor waits
     svmlight::Parser parser_;
 };
@@ -140,8 +152,11 @@ void bind_svmlight(nb::module_ &m) {
              "Parses the next bytes; raises SvmlightError(line, column, message).\n\n"
              "With several threads the parsing may go on behind it; its errors are raised by the next call.")
         .def("wait", &SvmlightParser::wait, "Until all that was fed is parsed; raises SvmlightError.")
-        .def("finish", &SvmlightParser::finish,
+        .def("take", &SvmlightParser::take, nb::arg("dense") = false,
+             "What finish() gives, of the rows so far; what is fed from then on are other rows, of the same file.")
+        .def("finish", &SvmlightParser::finish, nb::arg("dense") = false,
              "The arrays (indptr, indices, values, relevance, qids | None, costs | None, n_columns, n_unknown, labels, "
              "label_ends, bags | None, row_lines).\n\n"
-             "row_lines is empty without bags. n_columns is one more than the largest column stored. The parser is spent afterwards.");
+             "indices is None where `dense` was asked for and each row has all columns: values is then the dense "
+             "matrix. row_lines is empty without bags. n_columns is one more than the largest column stored. The parser is spent afterwards.");
 }

@@ -78,8 +78,8 @@ void count_scores(const Bins &bins, const double *scores, std::size_t n, std::ui
 }
 
 void bound_ranks(const Problem &problem, const Bins &bins, const std::int64_t *counts, std::size_t parts,
-                 const double *weight_of_rank, std::int64_t *rank_counts, std::size_t threads, Bounds &bounds) {
-    auto &[filled, open, weight_of_bin, evaluated] = bounds;
+                 std::int64_t *rank_counts, std::size_t threads, Bounds &bounds) {
+    auto &[filled, open, rank_of_bin, evaluated] = bounds;
     fill(counts, count_of(bins), parts, filled);
     evaluated = std::visit(
         [&](const auto &edges) {
@@ -88,19 +88,19 @@ void bound_ranks(const Problem &problem, const Bins &bins, const std::int64_t *c
         },
         bins);
     open.clear();
-    weight_of_bin.assign(count_of(bins), Bounds::kOpen);
+    rank_of_bin.assign(count_of(bins), Bounds::kOpen);
     for (const FilledBin &bin : filled) {
         if (bin.is_open()) {
             open.push_back(bin);
             continue;
         }
-        weight_of_bin[bin.name] = weight_of_rank[bin.low];
+        rank_of_bin[bin.name] = bin.low;
         rank_counts[bin.low] += bin.count;
     }
 }
 
 std::size_t place_open(const Bounds &bounds, std::int64_t *counts, std::size_t parts) {
-    const std::size_t n_bins = bounds.weight_of_bin.size();
+    const std::size_t n_bins = bounds.rank_of_bin.size();
     std::int64_t place = 0;
     for (const FilledBin &bin : bounds.open)
         for (std::size_t part = 0; part < parts; ++part)
@@ -108,52 +108,70 @@ std::size_t place_open(const Bounds &bounds, std::int64_t *counts, std::size_t p
     return static_cast<std::size_t>(place);
 }
 
-void assign_ranks(std::span<const double> weight_of_bin, const Part &part, double *weights, std::int64_t *places,
-                  Scored *items) {
-    const auto &[scores, names, index, begin, end] = part;
-    const auto index_of = [index](std::size_t i) { return index ? index[i] : static_cast<std::int32_t>(i); };
-    std::int32_t open[kBlock];  // collected without a branch: whether a bin is open is hard to foretell
-    for (std::size_t at = begin; at < end; at += kBlock) {
-        const std::size_t stop = std::min(at + kBlock, end);
+void assign_ranks(const Bounds &bounds, const Part &part, const double *scores, std::int32_t *ranks, double *open) {
+    std::vector<std::int64_t> next(part.places, part.places + bounds.rank_of_bin.size());
+    std::int64_t *const places = next.data();
+    const std::int32_t *const rank_of_bin = bounds.rank_of_bin.data();
+    std::int32_t rows[kBlock];
+    for (std::size_t at = 0; at < part.n; at += kBlock) {
+        const std::size_t stop = std::min(at + kBlock, part.n);
         std::size_t n_open = 0;
-        for (std::size_t i = at; i < stop; ++i) {
-            const double weight = weight_of_bin[names[i]];
-            weights[index_of(i)] = weight;
-            open[n_open] = static_cast<std::int32_t>(i);
-            n_open += weight < 0.0;
+        for (std::size_t i = at; i < stop; ++i) {  // without a branch: whether a bin is open is hard to foretell
+            const std::int32_t rank = rank_of_bin[part.names[i]];
+            ranks[part.row(i)] = rank;
+            rows[n_open] = static_cast<std::int32_t>(i);
+            n_open += rank == Bounds::kOpen;
         }
         for (std::size_t k = 0; k < n_open; ++k) {
-            const auto i = static_cast<std::size_t>(open[k]);
-            items[static_cast<std::size_t>(places[names[i]]++)] = {scores[i], index_of(i)};
+            const std::int32_t i = rows[k];
+            const std::int64_t place = places[part.names[i]]++;
+            open[place] = scores[i];
+            __builtin_prefetch(open + place + 8, 1);  // a stream for each bin is more than the processor follows
         }
     }
 }
 
-std::int64_t rank_open(const Problem &problem, const Bounds &bounds, const Sink &sink, Scored *items, std::size_t tasks,
-                       std::size_t threads) {
-    std::vector<Scored *> begins;  // of each open bin
-    Scored *next = items;
-    for (const FilledBin &bin : bounds.open) {
-        begins.push_back(next);
-        next += bin.count;
-    }
-    const std::size_t n_ranks = static_cast<std::size_t>(problem.n_pos) + 2, n_items = next - items;
-    std::vector<std::int64_t> counts(tasks * n_ranks, 0), evaluated(tasks, 0);
+std::int64_t rank_open(const Problem &problem, const Bounds &bounds, const double *open, std::int32_t *open_ranks,
+                       std::int64_t *rank_counts, std::size_t tasks, std::size_t threads) {
+    std::vector<std::size_t> begins{0};  // of each open bin
+    for (const FilledBin &bin : bounds.open) begins.push_back(begins.back() + static_cast<std::size_t>(bin.count));
+    const std::size_t n_open = begins.back(), n_ranks = static_cast<std::size_t>(problem.n_pos) + 2;
+    std::vector<std::int64_t> counts((tasks - 1) * n_ranks, 0), evaluated(tasks, 0);
     in_threads(tasks, threads, [&](std::size_t t) {
-        Sink task_sink = sink;
-        task_sink.counts = counts.data() + t * n_ranks;
-        for (std::size_t b = 0; b < begins.size(); ++b) {
+        RunWorkspace workspace;
+        std::int64_t *const counts_of_task = t == 0 ? rank_counts : counts.data() + (t - 1) * n_ranks;
+        for (std::size_t b = 0; b < bounds.open.size(); ++b) {
             const FilledBin &bin = bounds.open[b];
-            Scored *const begin = begins[b], *const end = begin + bin.count;
-            const auto at = static_cast<std::size_t>(begin - items);
-            if (at < n_items * t / tasks || at >= n_items * (t + 1) / tasks) continue;
-            // Equal scores stand in the order of their indices already.
-            const bool equal = std::all_of(begin, end, [&](const Scored &item) { return item.score == begin->score; });
-            evaluated[t] += rank_by_quicksort(problem, task_sink, bin.first, begin, end, bin.low, bin.high, equal);
+            const std::size_t begin = begins[b];
+            if (begin < n_open * t / tasks || begin >= n_open * (t + 1) / tasks) continue;
+            Scored *const items = sort_run(open + begin, static_cast<std::size_t>(bin.count), workspace);
+            const Sink sink{open_ranks + begin, counts_of_task};
+            evaluated[t] +=
+                rank_by_quicksort(problem, sink, bin.first, items, items + bin.count, bin.low, bin.high, true);
         }
     });
-    for (std::size_t i = 0; i < counts.size(); ++i) sink.counts[i % n_ranks] += counts[i];
+    for (std::size_t i = 0; i < counts.size(); ++i) rank_counts[i % n_ranks] += counts[i];
     return std::accumulate(evaluated.begin(), evaluated.end(), std::int64_t{0});
+}
+
+void assign_open(const Bounds &bounds, const Part &part, const std::int32_t *open_ranks, std::int32_t *ranks) {
+    std::vector<std::int64_t> next(part.places, part.places + bounds.rank_of_bin.size());
+    std::int64_t *const places = next.data();
+    std::int32_t rows[kBlock];
+    for (std::size_t at = 0; at < part.n; at += kBlock) {
+        const std::size_t stop = std::min(at + kBlock, part.n);
+        std::size_t n_open = 0;
+        for (std::size_t i = at; i < stop; ++i) {
+            rows[n_open] = static_cast<std::int32_t>(i);
+            n_open += ranks[part.row(i)] == Bounds::kOpen;
+        }
+        for (std::size_t k = 0; k < n_open; ++k) {
+            const auto i = static_cast<std::size_t>(rows[k]);
+            const std::int64_t place = places[part.names[i]]++;
+            ranks[part.row(i)] = open_ranks[place];
+            __builtin_prefetch(open_ranks + place + 16);
+        }
+    }
 }
 
 }  // namespace apsvm

@@ -14,12 +14,15 @@
 //     step           where            needs                                          gives
 //     count_scores   each part        the bins; its own scores                       its names and counts
 //     bound_ranks    one place        the bins; the sums of all parts' counts;       Bounds, of which the parts
-//                                     the positives and the loss, but no score       need weight_of_bin only
+//                                     the positives and the loss, but no score       need rank_of_bin only
 //                                     of a negative
-//     assign_ranks   each part        weight_of_bin; its own scores, names, counts   the row weights of its solved
-//                                                                                    bins; its items of the open ones
-//     rank_open      one place        Bounds; the positives and the loss;            the row weights of these items
-//                                     the items of the open bins of all parts
+//     assign_ranks   each part        Bounds::rank_of_bin; its scores, names, counts the ranks of its solved bins;
+//                                                                                    its scores in open ones
+//     rank_open      one place        Bounds; the positives and the loss;            the ranks of these
+//                                     the scores in open bins of all parts
+//     assign_open    each part        its names, counts and ranks in open bins       all its ranks
+//
+// All of them read and write memory in order, in as many streams as there are bins at most.
 //
 // Neither the ranks nor the counts depend on how the negatives are cut into parts.
 #pragma once
@@ -49,37 +52,42 @@ struct FilledBin {
 struct Bounds {
     std::vector<FilledBin> filled;      // in descending order of score
     std::vector<FilledBin> open;        // those of them that are not solved
-    std::vector<double> weight_of_bin;  // at [name]: the row weight of its negatives where it is solved, or kOpen
-    std::int64_t evaluated = 0;         // ranks
+    std::vector<std::int32_t> rank_of_bin;  // at [name]: the rank of its negatives where it is solved, or kOpen
+    std::int64_t evaluated = 0;             // ranks
 
-    static constexpr double kOpen = -1.0;  // row weights of negatives are never negative
+    static constexpr std::int32_t kOpen = 0;  // ranks count from 1
 };
 
 // Bounds the ranks of every bin, and counts those of the solved ones into rank_counts (at [r]). The sums over all parts
 // of the bins' counts: counts[part · count_of(bins) + name].
 void bound_ranks(const Problem &problem, const Bins &bins, const std::int64_t *counts, std::size_t parts,
-                 const double *weight_of_rank, std::int64_t *rank_counts, std::size_t threads, Bounds &bounds);
+                 std::int64_t *rank_counts, std::size_t threads, Bounds &bounds);
 
-// Where each part is to put its items of the open bins, so that they stand bin after bin, highest scores first, and
-// part after part in a bin: replaces their counts, laid out as for bound_ranks. Returns how many items there are.
+// Where each part finds its rows of each open bin in the arrays of all open rows: bin after bin, highest scores first,
+// and part after part in a bin. Replaces the counts, laid out as for bound_ranks. Returns how many rows are open.
 std::size_t place_open(const Bounds &bounds, std::int64_t *counts, std::size_t parts);
 
-// One part's rows: scores[i] is of the negative index[i], or i where there is no index, and in the bin names[i].
+// A part's rows: the i-th is the negative index[i], or i where there is no index, and in the bin names[i]. `places`:
+// where its rows of each open bin begin, at [name].
 struct Part {
-    const double *scores;
     const std::uint16_t *names;
     const std::int32_t *index;
-    std::size_t begin, end;
+    std::size_t n;
+    const std::int64_t *places;
+
+    std::size_t row(std::size_t i) const { return index ? static_cast<std::size_t>(index[i]) : i; }
 };
 
-// Writes the row weights of the part's solved bins to weights[index]; those of open bins are kOpen until rank_open has
-// written them. The items of open bins go to items[places[name]++].
-void assign_ranks(std::span<const double> weight_of_bin, const Part &part, double *weights, std::int64_t *places,
-                  Scored *items);
+// Writes the ranks of the part's solved bins to ranks[index], kOpen for the rows of open ones, and copies the scores of
+// these to open[…].
+void assign_ranks(const Bounds &bounds, const Part &part, const double *scores, std::int32_t *ranks, double *open);
 
-// Ranks the items of the open bins of all parts, placed as place_open says, in at most `tasks` runs of about equally
-// many. Returns how many ranks were evaluated.
-std::int64_t rank_open(const Problem &problem, const Bounds &bounds, const Sink &sink, Scored *items, std::size_t tasks,
-                       std::size_t threads);
+// Ranks the open rows of all parts, in at most `tasks` runs of about equally many, and counts the ranks into
+// rank_counts. Returns how many ranks were evaluated.
+std::int64_t rank_open(const Problem &problem, const Bounds &bounds, const double *open, std::int32_t *open_ranks,
+                       std::int64_t *rank_counts, std::size_t tasks, std::size_t threads);
+
+// Copies the ranks of the part's open rows to where they belong.
+void assign_open(const Bounds &bounds, const Part &part, const std::int32_t *open_ranks, std::int32_t *ranks);
 
 }  // namespace apsvm

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kBinsPerPositive = 24;  // a few are open for each change of rank
 constexpr std::size_t kMostPerBin = 32, kLeastPerBin = 4;
+constexpr std::size_t kRunLength = 1024;      // of coarse bins: what the first-level cache sorts
 constexpr std::size_t kMostBins = 1u << 16;  // what 16 bits name
 constexpr double kMostInACell = 0.125;       // of the sample, for bins of equal width
 constexpr std::size_t kCells = 64;
@@ -123,6 +124,12 @@ Spread sample_spread(std::vector<double> &sample) {
     const double margin = 0.25 * (inner_high - inner_low);
     const double low = inner_low - margin, high = inner_high + margin;
     return {low, high, even_enough(sample, low, high)};
+}
+
+Bins make_coarse_bins(const Spread &spread, std::vector<double> &sample, std::size_t n) {
+    if (spread.even) return EvenBins(spread.low, spread.high, std::clamp<std::size_t>(n / kRunLength, 1, kMostBins));
+    std::sort(sample.begin(), sample.end());
+    return StripBins(sample);
 }
 
 Bins make_bins(const Spread &spread, std::vector<double> &sample, std::size_t n, std::size_t n_pos) {

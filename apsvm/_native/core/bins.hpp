@@ -67,6 +67,9 @@ Spread sample_spread(std::vector<double> &sample);
 // Bins for n scores of which `sample` is one, to be ranked against n_pos positives; sorts the sample.
 Bins make_bins(const Spread &spread, std::vector<double> &sample, std::size_t n, std::size_t n_pos);
 
+// The same, fewer: to be sorted one by one, where nearly each of them holds a change of rank.
+Bins make_coarse_bins(const Spread &spread, std::vector<double> &sample, std::size_t n);
+
 // The sample's `place`-th score, counted from 0, ascending; reorders it.
 double sample_quantile(std::vector<double> &sample, std::size_t place);
 

@@ -5,8 +5,10 @@
 #include "bucket.hpp"
 
 #include <cmath>
+#include <tuple>
 
 #include "quicksort.hpp"
+#include "sampling.hpp"
 #include "threads.hpp"
 
 namespace apsvm {
@@ -15,7 +17,8 @@ namespace {
 
 constexpr std::size_t kFew = 5000;  // below, binning does not pay
 constexpr std::size_t kSortable = 100'000;
-constexpr std::size_t kPerPositive = 50;  // at least so many negatives, for binning to pay
+constexpr std::size_t kPerPositive = 64;  // at least so many negatives, for fine bins to pay
+constexpr std::size_t kManyPositives = 12'000;  // for which fine bins would be too many
 constexpr double kFewViolate = 0.2;       // of the negatives
 constexpr std::size_t kSample = 4096;
 constexpr std::size_t kPerThread = 1u << 17;  // below this many scores a thread costs more than it saves
@@ -30,14 +33,14 @@ std::int64_t rank_equals(const Problem &problem, const Sink &sink, double score,
     std::int64_t evaluated = 0;
     while (begin < end) {
         if (low == high) {
-            std::fill(sink.weights + begin, sink.weights + end, sink.weight_of_rank[low]);
+            std::fill(sink.ranks + begin, sink.ranks + end, low);
             sink.counts[low] += static_cast<std::int64_t>(end - begin);
             return evaluated;
         }
         const std::size_t middle = begin + (end - begin) / 2;
         const std::int32_t rank = problem.best_rank(static_cast<std::int64_t>(middle) + 1, score, low, high);
         evaluated += 1 + rank_equals(problem, sink, score, begin, middle, low, rank);
-        sink.weights[middle] = sink.weight_of_rank[rank];
+        sink.ranks[middle] = rank;
         ++sink.counts[rank];
         begin = middle + 1;
         low = rank;
@@ -77,7 +80,7 @@ bool Bucket::few_violated() const {
 void Bucket::sample(const double *scores, std::size_t n) {
     const std::size_t size = std::min(kSample, n);
     sample_.resize(size);
-    for (std::size_t i = 0; i < size; ++i) sample_[i] = scores[n / size * i];
+    for (std::size_t i = 0; i < size; ++i) sample_[i] = scores[sampled_place(i, size, n)];
 }
 
 bool Bucket::rank_survivors(const Problem &problem, const Sink &sink, const double *scores) {
@@ -102,7 +105,7 @@ bool Bucket::rank_survivors(const Problem &problem, const Sink &sink, const doub
         const auto next = static_cast<std::int64_t>(kept) + 1;
         if (problem.best_rank(next, threshold, 1, problem.n_pos + 1) != problem.n_pos + 1) return false;
     }
-    std::fill(sink.weights, sink.weights + n_neg_, 0.0);
+    std::fill(sink.ranks, sink.ranks + n_neg_, problem.n_pos + 1);
     sink.counts[problem.n_pos + 1] += static_cast<std::int64_t>(n_neg_ - kept);
     if (kept < kFew)
         rank_whole(problem, sink, survivor_scores_.data(), survivors_.data(), kept);
@@ -130,12 +133,14 @@ void Bucket::rank_whole(const Problem &problem, const Sink &sink, const double *
 void Bucket::rank_all(const Problem &problem, const Sink &sink, const double *scores, const std::int32_t *index,
                       std::size_t n) {
     const Spread spread = sample_spread(sample_);
+    const auto n_pos = static_cast<std::size_t>(problem.n_pos);
     // Where bins would be crowded, or nearly each of them hold a change of rank, a radix sort is the faster way.
     if (sort_is_faster(problem, n) || (!spread.even && n <= kSortable))
         rank_whole(problem, sink, scores, index, n);
+    else if (n_pos > kManyPositives || n < kPerPositive * n_pos)
+        rank_binned(problem, sink, scores, index, n, make_coarse_bins(spread, sample_, n));
     else
-        rank_binned(problem, sink, scores, index, n,
-                    make_bins(spread, sample_, n, static_cast<std::size_t>(problem.n_pos)));
+        rank_binned(problem, sink, scores, index, n, make_bins(spread, sample_, n, n_pos));
 }
 
 // The kernels of binned_ranks.hpp, the scores cut into parts for the threads.
@@ -148,14 +153,29 @@ void Bucket::rank_binned(const Problem &problem, const Sink &sink, const double 
         const std::size_t begin = n * part / parts, end = n * (part + 1) / parts;
         count_scores(bins, scores + begin, end - begin, names_.data() + begin, counts_.data() + part * n_bins);
     });
-    bound_ranks(problem, bins, counts_.data(), parts, sink.weight_of_rank, sink.counts, threads_, bounds_);
+    bound_ranks(problem, bins, counts_.data(), parts, sink.counts, threads_, bounds_);
     const std::size_t n_open = place_open(bounds_, counts_.data(), parts);
-    if (items_.size() < n_open) items_.resize(n_open);
-    in_threads(parts, threads_, [&](std::size_t part) {
-        const Part rows{scores, names_.data(), index, n * part / parts, n * (part + 1) / parts};
-        assign_ranks(bounds_.weight_of_bin, rows, sink.weights, counts_.data() + part * n_bins, items_.data());
+    if (open_.size() < n_open) {
+        open_.resize(n_open);
+        open_ranks_.resize(n_open);
+    }
+    // The part's rows, their scores and, where they have no index, their ranks.
+    const auto part_of = [&](std::size_t part) {
+        const std::size_t begin = n * part / parts, end = n * (part + 1) / parts;
+        const Part rows{names_.data() + begin, index ? index + begin : nullptr, end - begin,
+                        counts_.data() + part * n_bins};
+        return std::tuple{rows, scores + begin, index ? sink.ranks : sink.ranks + begin};
+    };
+    in_threads(parts, threads_, [&](std::size_t t) {
+        const auto [part, of_part, ranks] = part_of(t);
+        assign_ranks(bounds_, part, of_part, ranks, open_.data());
     });
-    evaluated_ += bounds_.evaluated + rank_open(problem, bounds_, sink, items_.data(), parts, threads_);
+    evaluated_ += bounds_.evaluated +
+                  rank_open(problem, bounds_, open_.data(), open_ranks_.data(), sink.counts, parts, threads_);
+    in_threads(parts, threads_, [&](std::size_t t) {
+        const auto [part, of_part, ranks] = part_of(t);
+        assign_open(bounds_, part, open_ranks_.data(), ranks);
+    });
 }
 
 }  // namespace apsvm

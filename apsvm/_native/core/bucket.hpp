@@ -36,6 +36,8 @@ private:
     std::vector<std::uint16_t> names_;  // of each score's bin
     std::vector<std::int64_t> counts_;  // part by part, of each bin
     Bounds bounds_;
+    std::vector<double> open_;  // scores in open bins
+    std::vector<std::int32_t> open_ranks_;
     std::vector<Scored> items_;
     SortWorkspace sort_;
     std::vector<double> survivor_scores_;

@@ -51,11 +51,12 @@ struct Problem {
             if (low < edge) low = first_gain(j, score, low, edge);
             if (edge == high) return low;
         }
-        const double *drop = drops + (j - 1);
+        constexpr std::int32_t many = 48;
+        if (high - low > many) return rank_of_many(j, score, low, high);
         double value = 0.0, best = 0.0;
         std::int32_t rank = high;
         for (std::int32_t k = high - 1; k >= low; --k) {
-            value += weights[k - 1] * drop[k - 1] - scale * (positives[k - 1] - score);
+            value += gain(j, k, score);
             if (value > best) {
                 best = value;
                 rank = k;
@@ -63,6 +64,9 @@ struct Problem {
         }
         return rank;
     }
+
+    // The same by trying them all, a run of ranks at a time.
+    std::int32_t rank_of_many(std::int64_t j, double score, std::int32_t low, std::int32_t high) const;
 
     // The first k in [low, high) with g_j(k) > 0, or high, where g_j is non-decreasing.
     std::int32_t first_gain(std::int64_t j, double score, std::int32_t low, std::int32_t high) const {
@@ -77,20 +81,23 @@ struct Problem {
     }
 };
 
-// Takes the ranks as they are found: writes the negatives' row weights and counts the negatives of each rank.
+// Takes the ranks as they are found, and counts the negatives of each.
 struct Sink {
-    double *weights;               // of the negatives as given: scale (P + 1 − r)
-    const double *weight_of_rank;  // at [r]
-    std::int64_t *counts;          // at [r]
+    std::int32_t *ranks;   // of the negatives as given
+    std::int64_t *counts;  // at [r]
 
     void take(const Scored &item, std::int32_t rank) const {
-        weights[item.index] = weight_of_rank[rank];
+        ranks[item.index] = rank;
         ++counts[rank];
     }
     void take(const Scored *begin, const Scored *end, std::int32_t rank) const {
-        for (const Scored *item = begin; item != end; ++item) weights[item->index] = weight_of_rank[rank];
+        for (const Scored *item = begin; item != end; ++item) ranks[item->index] = rank;
         counts[rank] += end - begin;
     }
 };
+
+// The row weights scale (P + 1 − r) of n negatives, and the sum of weight · (score − top).
+double weigh_ranks(const std::int32_t *ranks, const double *scores, std::size_t n, std::int32_t n_pos, double scale,
+                   double top, double *weights, std::size_t threads);
 
 }  // namespace apsvm

@@ -62,7 +62,7 @@ private:
 // The memory of one thread.
 struct Workspace {
     RankingSolver::Workspace solver;
-    std::vector<double> positives, negatives, weights_pos, weights_neg, weight_of_rank;
+    std::vector<double> positives, negatives, weights_pos, weights_neg;
     struct Ends {
         double low, high;
     };
@@ -232,9 +232,6 @@ void solve_list(const RankingSolver &solver, bool against_loss, ListForm form, s
         return;
     }
     const double scale = 2.0 / (static_cast<double>(n_pos) * static_cast<double>(n_neg));
-    if (work.weight_of_rank.size() < static_cast<std::size_t>(n_pos) + 2)
-        work.weight_of_rank.resize(static_cast<std::size_t>(n_pos) + 2);
-    for (std::int64_t r = 1; r <= n_pos + 1; ++r) work.weight_of_rank[r] = scale * static_cast<double>(n_pos + 1 - r);
     if (work.weights_pos.size() < static_cast<std::size_t>(n_pos)) work.weights_pos.resize(n_pos);
     if (work.weights_neg.size() < static_cast<std::size_t>(n_neg)) work.weights_neg.resize(n_neg);
     const LossView loss{static_cast<std::int32_t>(n_pos),
@@ -242,8 +239,7 @@ void solve_list(const RankingSolver &solver, bool against_loss, ListForm form, s
                         scale,
                         losses.weights + losses.weights_begin[list],
                         losses.discount + losses.discount_begin[list],
-                        losses.drops + losses.discount_begin[list],
-                        work.weight_of_rank.data()};
+                        losses.drops + losses.discount_begin[list]};
     std::int64_t violating = -1;
     const Answer answer = solver.solve(loss, violating, work.positives.data(), work.negatives.data(),
                                        work.weights_pos.data(), work.weights_neg.data(), work.solver, threads);

@@ -31,8 +31,14 @@ struct Csr {
     }
 
     void add(std::size_t row, double factor, double *total) const {
-        for (Index at = indptr[row]; at < indptr[row + 1]; ++at)
-            total[indices[at]] += factor * static_cast<double>(values[at]);
+        Index at = indptr[row];
+        const Index end = indptr[row + 1];
+        for (; at + 4 <= end; at += 4) {
+            double part[4];
+            for (int lane = 0; lane < 4; ++lane) part[lane] = factor * static_cast<double>(values[at + lane]);
+            for (int lane = 0; lane < 4; ++lane) total[indices[at + lane]] += part[lane];
+        }
+        for (; at < end; ++at) total[indices[at]] += factor * static_cast<double>(values[at]);
     }
 };
 

@@ -9,6 +9,7 @@
 
 #include "batch.hpp"
 #include "measures.hpp"
+#include "mixed_rows.hpp"
 
 namespace apsvm {
 
@@ -24,14 +25,16 @@ public:
         std::int32_t n_pos, n_neg;
     };
     using Workspace = MeasureWorkspace;
-    static constexpr bool kSharesTask = false;
+    static constexpr bool kSharesTask = true;
 
     // `parameter`: k, β or nothing; discount and drops as the measure wants them, for the largest query.
     MeasureSolver(Measure measure, double parameter, std::span<const double> discount, std::span<const double> drops);
 
     // Positives first in `scores` and `weights`.
-    Answer solve(const Task &task, const double *scores, double *weights, Workspace &workspace, std::size_t) const {
-        return solve({scores, task.n_pos, scores + task.n_pos, task.n_neg, weights, weights + task.n_pos}, workspace);
+    Answer solve(const Task &task, const double *scores, double *weights, Workspace &workspace,
+                 std::size_t threads) const {
+        return solve({scores, task.n_pos, scores + task.n_pos, task.n_neg, weights, weights + task.n_pos, threads},
+                     workspace);
     }
     Answer solve(const MeasureQuery &query, Workspace &workspace) const;
 
@@ -60,13 +63,19 @@ public:
 
     // The same for one query whose classes stand apart.
     Answer solve_one(const MeasureQuery &query) { return solver_.solve(query, workspace_); }
+    // The negatives' ranks in the last answer of solve_one(), of a measure over rankings.
+    const std::int32_t *ranks_of_one() const { return workspace_.ranks.data(); }
+    // Room for the rows of a query for solve_one().
+    MixedRows &mixed_rows() { return mixed_rows_; }
     const MeasureSolver &solver() const { return solver_; }
+    std::size_t threads() const { return threads_; }
 
 private:
     MeasureSolver solver_;
     std::size_t threads_;
     Batch<MeasureSolver> batch_;
     MeasureWorkspace workspace_;  // of solve_one()
+    MixedRows mixed_rows_;
 };
 
 }  // namespace apsvm

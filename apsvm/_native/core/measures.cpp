@@ -1,16 +1,16 @@
-// The most violated rankings and labellings of the measures outside the two-array family.
+// The most violated rankings of the measures outside the two-array family.
 //
-// Over rankings, as in inference.hpp: positives and negatives in descending order, r_j the interleaving ranks,
+// As in inference.hpp: positives and negatives in descending order, r_j the interleaving ranks,
 //     h = max_R Δ(R) + scale Σ_j Σ_{k≥r_j} (s⁻_j − s⁺_k),   scale = 2/(PN)
 // The sum alone is largest for the order of the scores, r⁰_j = 1 + #{k : s⁺_k ≥ s⁻_j}; what another order loses against
 // that one is a sum of terms ≥ 0 over the pairs it treats differently, |s⁺_k − s⁻_j| each.
-//
-// Over labellings, Ψ = (1/2n) Σ_i y_i x_i (Joachims 2005), so that a row labelled wrongly adds −y_i s_i / n.
 #include "measures.hpp"
 
 #include <limits>
+#include <utility>
 
 #include "quicksort.hpp"
+#include "threads.hpp"
 
 namespace apsvm {
 
@@ -22,44 +22,25 @@ void sort_positives(const MeasureQuery &query, MeasureWorkspace &work) {
     for (std::int32_t k = 0; k < query.n_pos; ++k) work.scores_pos[k] = work.positives[k].score;
 }
 
-void sort_both(const MeasureQuery &query, MeasureWorkspace &work) {
-    sort_positives(query, work);
-    sort_scores(query.negatives, nullptr, query.n_neg, work.negatives, work.sort);
-}
-
-// Puts all n scores into `items`, the m highest first and in order.
-void sort_first(const double *scores, std::int32_t n, std::int64_t m, std::vector<Scored> &items, SortWorkspace &sort) {
-    if (8 * m >= n) {
-        sort_scores(scores, nullptr, n, items, sort);
-        return;
-    }
-    if (items.size() < static_cast<std::size_t>(n)) items.resize(n);
-    for (std::int32_t i = 0; i < n; ++i) items[i] = {scores[i], i};
-    std::nth_element(items.begin(), items.begin() + m, items.begin() + n);
-    std::sort(items.begin(), items.begin() + m);
-}
-
-// Sums of the sorted scores, less `origin` each.
-void sum_scores(const MeasureQuery &query, double origin, MeasureWorkspace &work) {
-    work.sums_pos.assign(query.n_pos + 1, 0.0);
-    work.sums_neg.assign(query.n_neg + 1, 0.0);
-    for (std::int32_t i = 0; i < query.n_pos; ++i)
-        work.sums_pos[i + 1] = work.sums_pos[i] + (work.positives[i].score - origin);
-    for (std::int32_t j = 0; j < query.n_neg; ++j)
-        work.sums_neg[j + 1] = work.sums_neg[j] + (work.negatives[j].score - origin);
-}
-
-// Who stands before whom in the order of the scores, positives first where they are equal.
-void merge(const MeasureQuery &query, MeasureWorkspace &work) {
-    work.not_below.resize(query.n_neg);
+// Who stands before whom in the order of the scores, positives first where they are equal: of all positives and of the
+// first n_top negatives.
+void merge(const MeasureQuery &query, std::int32_t n_top, MeasureWorkspace &work) {
+    work.not_below.resize(n_top);
     work.beaten_by.resize(query.n_pos);
     std::int32_t i = 0, j = 0;
-    while (i < query.n_pos || j < query.n_neg) {
-        if (j == query.n_neg || (i < query.n_pos && work.positives[i].score >= work.negatives[j].score))
+    while (i < query.n_pos || j < n_top) {
+        if (j == n_top || (i < query.n_pos && work.positives[i].score >= work.negatives[j].score))
             work.beaten_by[i++] = j;
         else
             work.not_below[j++] = i;
     }
+}
+
+// sums[i]: of the first i of n items, less `origin` each.
+void sum_scores(const std::vector<Scored> &items, std::int32_t n, double origin, std::vector<double> &sums) {
+    sums.resize(n + 1);
+    sums[0] = 0.0;
+    for (std::int32_t i = 0; i < n; ++i) sums[i + 1] = sums[i] + (items[i].score - origin);
 }
 
 double scale_of(const MeasureQuery &query) {
@@ -67,15 +48,67 @@ double scale_of(const MeasureQuery &query) {
 }
 
 // A sink for the ranks of a query's negatives, with nothing counted.
-Sink empty_sink(const MeasureQuery &query, double scale, MeasureWorkspace &work) {
-    work.weight_of_rank.resize(query.n_pos + 2);
-    for (std::int32_t r = 1; r <= query.n_pos + 1; ++r)
-        work.weight_of_rank[r] = scale * static_cast<double>(query.n_pos + 1 - r);
+Sink empty_sink(const MeasureQuery &query, MeasureWorkspace &work) {
+    work.ranks.resize(query.n_neg);
     work.counts.assign(query.n_pos + 2, 0);
-    return {query.weights_neg, work.weight_of_rank.data(), work.counts.data()};
+    return {work.ranks.data(), work.counts.data()};
 }
 
-// The positives' row weights, Δ and h of the ranks taken by `sink`; lost(k, p): what the k-th positive at the position
+// Sorts the positives, and the negatives as far as a cutoff at `depth` looks: to the first `depth`, or all where these
+// are not few. Returns how many of the negatives are in order.
+std::int32_t sort_to(const MeasureQuery &query, std::int64_t depth, MeasureWorkspace &work) {
+    sort_positives(query, work);
+    const auto n_top = static_cast<std::int32_t>(std::min<std::int64_t>(depth, query.n_neg));
+    return sort_top(query.negatives, query.n_neg, n_top, work.negatives, work.sort) ? query.n_neg : n_top;
+}
+
+// The ranks of the negatives in the order of the scores, but for none above a + 1: 1 + max(a, #{k : s⁺_k ≥ s⁻_j}).
+// `n_sorted`: negatives in order, of which merge() has said where they stand.
+Sink rank_by_score(const MeasureQuery &query, std::int32_t n_sorted, MeasureWorkspace &work) {
+    const Sink sink = empty_sink(query, work);
+    if (n_sorted == query.n_neg) {
+        for (std::int32_t j = 0; j < query.n_neg; ++j) sink.take(work.negatives[j], 1 + work.not_below[j]);
+        return sink;
+    }
+    // The most violated ranking where no ranking loses anything.
+    work.zeros.resize(static_cast<std::size_t>(query.n_pos) + static_cast<std::size_t>(query.n_neg), 0.0);
+    const Problem problem{work.scores_pos.data(), query.n_pos, work.zeros.data(), work.zeros.data(), 1.0, true};
+    const auto n_neg = static_cast<std::size_t>(query.n_neg);
+    if (work.n_ranked != n_neg) work.violating = -1;
+    work.n_ranked = n_neg;
+    work.bucket.rank(problem, sink, query.negatives, n_neg, work.violating, query.threads);
+    return sink;
+}
+
+// Of the first `most` positives: how many negatives beat them, and the sum of these scores less `origin` each, from
+// the ranks by score.
+void sum_by_rank(const MeasureQuery &query, std::int32_t most, double origin, MeasureWorkspace &work) {
+    constexpr std::int32_t lanes = 4;  // neighbours of one rank need not wait for one another
+    work.sums_beating.assign(static_cast<std::size_t>(most + 2) * lanes, 0.0);
+    for (std::int32_t j = 0; j < query.n_neg; ++j)
+        work.sums_beating[std::min(work.ranks[j], most + 1) * lanes + j % lanes] += query.negatives[j] - origin;
+    double sum = 0.0;
+    std::int64_t count = 0;
+    for (std::int32_t i = 1; i <= most; ++i) {
+        for (std::int32_t lane = 0; lane < lanes; ++lane) sum += work.sums_beating[i * lanes + lane];
+        count += work.counts[i];
+        work.beaten_by[i - 1] = static_cast<std::int32_t>(count);
+        work.sums_beating[i - 1] = sum;
+    }
+}
+
+// No rank above a + 1.
+void lower_ranks(const Sink &sink, std::int32_t a, std::int32_t n_neg) {
+    for (std::int32_t rank = 1; rank <= a; ++rank) sink.counts[a + 1] += std::exchange(sink.counts[rank], 0);
+    for (std::int32_t j = 0; j < n_neg; ++j) sink.ranks[j] = std::max(sink.ranks[j], a + 1);
+}
+
+// Takes the ranks of items back, so that others can be taken.
+void take_back(const Sink &sink, const Scored *items, std::int32_t n) {
+    for (std::int32_t j = 0; j < n; ++j) --sink.counts[sink.ranks[items[j].index]];
+}
+
+// The row weights, Δ and h of the ranks taken by `sink`; lost(k, p): what the k-th positive at the position
 // p adds to Δ.
 template <class Lost>
 Answer answer_of_ranks(const MeasureQuery &query, const Sink &sink, double scale, std::int64_t evaluated,
@@ -91,7 +124,8 @@ Answer answer_of_ranks(const MeasureQuery &query, const Sink &sink, double scale
         margin += weight * (work.scores_pos[k - 1] - top);
         loss += lost(k, k + above);
     }
-    for (std::int32_t i = 0; i < query.n_neg; ++i) margin += sink.weights[i] * (query.negatives[i] - top);
+    margin += weigh_ranks(sink.ranks, query.negatives, static_cast<std::size_t>(query.n_neg), query.n_pos, scale, top,
+                          query.weights_neg, query.threads);
     return {loss + margin, loss, evaluated, query.n_neg - sink.counts[query.n_pos + 1]};
 }
 
@@ -105,50 +139,35 @@ std::int64_t cutoff(const MeasureQuery &query, double k) {
     return static_cast<std::int64_t>(std::min(k, static_cast<double>(query.n_pos) + static_cast<double>(query.n_neg)));
 }
 
-// The row weights, Δ and h of the labelling in which the a highest positives and the b highest negatives are positive.
-Answer answer_of_labels(const MeasureQuery &query, std::int32_t a, std::int32_t b, double loss, std::int64_t evaluated,
-                        const MeasureWorkspace &work) {
-    const double share = 1.0 / (static_cast<double>(query.n_pos) + static_cast<double>(query.n_neg));
-    double sum = 0.0;
-    for (std::int32_t i = 0; i < query.n_pos; ++i) {
-        query.weights_pos[work.positives[i].index] = i < a ? 0.0 : -share;
-        if (i >= a) sum -= work.positives[i].score;
-    }
-    for (std::int32_t j = 0; j < query.n_neg; ++j) {
-        query.weights_neg[work.negatives[j].index] = j < b ? share : 0.0;
-        if (j < b) sum += work.negatives[j].score;
-    }
-    return {loss + share * sum, loss, evaluated, query.n_pos - a + b};
-}
-
 }  // namespace
 
 // The first drop, the one that breaks convexity, belongs to j = k = 1 alone. Where r_1 ≥ 2 all ranks are (they are
 // monotone), and no gain at k = 1 counts; where r_1 = 1 the other negatives have only drops from the second on: both
 // restricted problems are of the family. The better of the two is taken.
 Answer ndcg_first_two(const MeasureQuery &query, const double *discount, const double *drops, MeasureWorkspace &work) {
-    sort_both(query, work);
+    sort_positives(query, work);
+    sort_scores(query.negatives, nullptr, query.n_neg, work.negatives, work.sort);
     const double scale = scale_of(query), unit = 1.0 / sum(discount, query.n_pos);
     const auto lost = [&](std::int64_t k, std::int64_t p) { return unit * (discount[k - 1] - discount[p - 1]); };
     work.weights.assign(query.n_pos, unit);
     const Problem problem{work.scores_pos.data(), query.n_pos, work.weights.data(), drops, scale};
     Scored *const begin = work.negatives.data(), *const end = begin + query.n_neg;
 
-    Sink sink = empty_sink(query, scale, work);
+    Sink sink = empty_sink(query, work);
     sink.take(*begin, 1);
     std::int64_t evaluated = rank_by_quicksort(problem, sink, 2, begin + 1, end, 1, query.n_pos + 1, true);
     const Answer first = answer_of_ranks(query, sink, scale, evaluated, work, lost);
-    work.other_weights.assign(query.weights_neg, query.weights_neg + query.n_neg);
+    work.other_ranks = work.ranks;
 
-    sink = empty_sink(query, scale, work);
+    sink = empty_sink(query, work);
     evaluated += rank_by_quicksort(problem, sink, 1, begin, end, 2, query.n_pos + 1, true);
     const Answer second = answer_of_ranks(query, sink, scale, evaluated, work, lost);
     if (second.value >= first.value) return second;
 
-    std::copy(work.other_weights.begin(), work.other_weights.end(), query.weights_neg);
-    sink = empty_sink(query, scale, work);
-    for (std::int32_t j = 0; j < query.n_neg; ++j)
-        ++work.counts[query.n_pos + 1 - static_cast<std::int32_t>(query.weights_neg[j] / scale + 0.5)];
+    work.counts.assign(query.n_pos + 2, 0);
+    work.ranks.swap(work.other_ranks);
+    for (const std::int32_t rank : work.ranks) ++work.counts[rank];
+    sink = {work.ranks.data(), work.counts.data()};
     return answer_of_ranks(query, sink, scale, evaluated, work, lost);
 }
 
@@ -158,10 +177,11 @@ Answer ndcg_first_two(const MeasureQuery &query, const double *discount, const d
 // (a, b) known, the order of its first k is a problem of the family again, on a positives and b negatives.
 Answer ndcg_at(const MeasureQuery &query, double k, const double *discount, const double *drops,
                MeasureWorkspace &work) {
-    sort_both(query, work);
-    merge(query, work);
     const double scale = scale_of(query);
     const std::int64_t depth = cutoff(query, k);
+    const std::int32_t n_sorted = sort_to(query, depth, work);
+    merge(query, n_sorted, work);
+    const Sink sink = rank_by_score(query, n_sorted, work);
     const double unit = 1.0 / sum(discount, std::min<std::int64_t>(query.n_pos, depth));
     const auto least = static_cast<std::int32_t>(std::max<std::int64_t>(0, depth - query.n_neg));
     const auto most = static_cast<std::int32_t>(std::min<std::int64_t>(depth, query.n_pos));
@@ -169,7 +189,9 @@ Answer ndcg_at(const MeasureQuery &query, double k, const double *discount, cons
     std::int64_t evaluated = 0;
     if (least < most) {
         const double origin = work.scores_pos[0];
-        sum_scores(query, origin, work);
+        sum_scores(work.positives, query.n_pos, origin, work.sums_pos);
+        sum_scores(work.negatives, n_sorted, origin, work.sums_neg);
+        if (n_sorted < query.n_neg) sum_by_rank(query, most, origin, work);
         const auto swapped_neg = [&](std::int32_t a, std::int32_t j) {  // the j-th negative before positives a+1, …
             const std::int32_t last = work.not_below[j - 1];
             if (last <= a) return 0.0;
@@ -178,7 +200,8 @@ Answer ndcg_at(const MeasureQuery &query, double k, const double *discount, cons
         const auto swapped_pos = [&](std::int32_t i, std::int32_t b) {  // the i-th positive before negatives b+1, …
             const std::int32_t last = work.beaten_by[i - 1];
             if (last <= b) return 0.0;
-            return work.sums_neg[last] - work.sums_neg[b] - (last - b) * (work.positives[i - 1].score - origin);
+            const double sum = n_sorted < query.n_neg ? work.sums_beating[i - 1] : work.sums_neg[last];
+            return sum - work.sums_neg[b] - (last - b) * (work.positives[i - 1].score - origin);
         };
         const auto widest = static_cast<std::int32_t>(std::min<std::int64_t>(depth, query.n_neg));
         std::vector<double> &best = work.best;  // at [b], of the paths to (a, b)
@@ -201,12 +224,12 @@ Answer ndcg_at(const MeasureQuery &query, double k, const double *discount, cons
         }
     }
     const auto b_best = static_cast<std::int32_t>(depth - a_best);
-    const Sink sink = empty_sink(query, scale, work);
     work.weights.assign(query.n_pos, unit);
     const Problem problem{work.scores_pos.data(), query.n_pos, work.weights.data(), drops, scale};
     Scored *const begin = work.negatives.data();
+    lower_ranks(sink, a_best, query.n_neg);
+    take_back(sink, begin, b_best);
     evaluated += rank_by_quicksort(problem, sink, 1, begin, begin + b_best, 1, a_best + 1, true);
-    for (std::int32_t j = b_best; j < query.n_neg; ++j) sink.take(begin[j], 1 + std::max(work.not_below[j], a_best));
     return answer_of_ranks(query, sink, scale, evaluated, work, [&](std::int64_t i, std::int64_t p) {
         return unit * ((i <= depth ? discount[i - 1] : 0.0) - (p <= depth ? discount[p - 1] : 0.0));
     });
@@ -216,12 +239,12 @@ Answer ndcg_at(const MeasureQuery &query, double k, const double *discount, cons
 // the lowest positive inside and the highest negative outside change places, one pair after another: Δ gains 1/k, and
 // the positives left out lose their differences against the negatives let in.
 Answer precision_at(const MeasureQuery &query, double k, MeasureWorkspace &work) {
-    sort_both(query, work);
-    merge(query, work);
-    const double origin = work.scores_pos[0];
-    sum_scores(query, origin, work);
-    const double scale = scale_of(query);
     const std::int64_t depth = cutoff(query, k);
+    const std::int32_t n_sorted = sort_to(query, depth, work);
+    merge(query, n_sorted, work);
+    const double scale = scale_of(query), origin = work.scores_pos[0];
+    sum_scores(work.positives, query.n_pos, origin, work.sums_pos);
+    sum_scores(work.negatives, n_sorted, origin, work.sums_neg);
     std::int32_t a = 0;  // positives in the first `depth` by score
     while (a < query.n_pos && a + 1 + static_cast<std::int64_t>(work.beaten_by[a]) <= depth) ++a;
     auto b = static_cast<std::int32_t>(depth - a);
@@ -245,75 +268,13 @@ Answer precision_at(const MeasureQuery &query, double k, MeasureWorkspace &work)
     }
     a -= fewer;
     b += fewer;
-    const Sink sink = empty_sink(query, scale, work);
-    for (std::int32_t j = 0; j < query.n_neg; ++j)
-        sink.take(work.negatives[j], 1 + (j < b ? std::min(work.not_below[j], a) : std::max(work.not_below[j], a)));
+    const Sink sink = rank_by_score(query, n_sorted, work);
+    lower_ranks(sink, a, query.n_neg);
+    take_back(sink, work.negatives.data(), b);
+    for (std::int32_t j = 0; j < b; ++j) sink.take(work.negatives[j], 1 + std::min(work.not_below[j], a));
     return answer_of_ranks(query, sink, scale, most + 1, work, [&](std::int64_t i, std::int64_t p) {
         return (static_cast<double>(i <= depth) - static_cast<double>(p <= depth)) / k;
     });
-}
-
-// With a true positives, Δ = 1 − (1+β²) a / (a + b + β²P) is concave in the false positives b, and so is the sum of the
-// b highest scores: a bisection finds the best b for each a.
-Answer f_measure(const MeasureQuery &query, double beta, MeasureWorkspace &work) {
-    sort_both(query, work);
-    sum_scores(query, 0.0, work);
-    const double share = 1.0 / (static_cast<double>(query.n_pos) + static_cast<double>(query.n_neg));
-    const double square = beta * beta, fixed = square * static_cast<double>(query.n_pos);
-    const auto loss = [&](std::int32_t a, std::int32_t b) {  // (b + β²(P − a)) / (a + b + β²P), nothing cancelled
-        return (static_cast<double>(b) + square * static_cast<double>(query.n_pos - a)) /
-               (static_cast<double>(a) + static_cast<double>(b) + fixed);
-    };
-    std::int64_t evaluated = 0;
-    std::int32_t a_best = query.n_pos, b_best = 0;
-    double best = 0.0;
-    for (std::int32_t a = query.n_pos; a >= 0; --a) {
-        const double weight = (1.0 + square) * static_cast<double>(a);
-        std::int32_t low = 0, high = query.n_neg;  // the best b lies in [low, high]
-        while (low < high) {
-            const std::int32_t middle = low + (high - low) / 2;
-            const double below = static_cast<double>(a) + static_cast<double>(middle) + fixed;
-            ++evaluated;
-            if (weight / (below * (below + 1.0)) + share * work.negatives[middle].score > 0.0)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        const double value =
-            loss(a, low) + share * (work.sums_neg[low] - (work.sums_pos[query.n_pos] - work.sums_pos[a]));
-        if (value > best) {
-            best = value;
-            a_best = a;
-            b_best = low;
-        }
-    }
-    return answer_of_labels(query, a_best, b_best, loss(a_best, b_best), evaluated, work);
-}
-
-// k fixes b = k − a, so only the k highest of each class need an order. The true labelling, Δ = 0, is always among the
-// candidates.
-Answer labelled_at(const MeasureQuery &query, double k, double unit, MeasureWorkspace &work) {
-    const std::int64_t depth = cutoff(query, k);
-    sort_first(query.positives, query.n_pos, depth, work.positives, work.sort);
-    sort_first(query.negatives, query.n_neg, depth, work.negatives, work.sort);
-    sum_scores(query, 0.0, work);
-    const double share = 1.0 / (static_cast<double>(query.n_pos) + static_cast<double>(query.n_neg));
-    const auto most = static_cast<std::int32_t>(std::min<std::int64_t>(depth, query.n_pos));
-    const auto least = static_cast<std::int32_t>(std::max<std::int64_t>(0, depth - query.n_neg));
-    std::int32_t a_best = query.n_pos, b_best = 0;
-    double best = 0.0;
-    for (std::int32_t a = most; a >= least; --a) {
-        const auto b = static_cast<std::int32_t>(depth - a);
-        const double value = static_cast<double>(most - a) / unit +
-                             share * (work.sums_neg[b] - (work.sums_pos[query.n_pos] - work.sums_pos[a]));
-        if (value > best) {
-            best = value;
-            a_best = a;
-            b_best = b;
-        }
-    }
-    const double loss = best > 0.0 ? static_cast<double>(most - a_best) / unit : 0.0;
-    return answer_of_labels(query, a_best, b_best, loss, most - least + 1, work);
 }
 
 }  // namespace apsvm

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "bucket.hpp"
 #include "inference.hpp"
 
 namespace apsvm {
@@ -14,18 +15,28 @@ struct MeasureQuery {
     const double *negatives;
     std::int32_t n_neg;
     double *weights_pos, *weights_neg;
+    std::size_t threads = 1;
 };
 
 // Memory kept from call to call; whatever the sizes of the queries.
 struct MeasureWorkspace {
-    std::vector<Scored> positives, negatives;  // descending
+    std::vector<Scored> positives, negatives;  // descending, as far as they are in order
     SortWorkspace sort;
     std::vector<double> scores_pos;          // of the positives, descending
     std::vector<double> sums_pos, sums_neg;  // of the first i scores, at [i]
-    std::vector<double> weights, weight_of_rank, other_weights, best;
+    std::vector<double> sums_beating;        // of the scores above the positive, at [i - 1]
+    std::vector<double> weights, best, zeros;
+    std::vector<std::int32_t> ranks, other_ranks;
     std::vector<std::int64_t> counts;
     std::vector<std::int32_t> not_below;  // positives that score at least the negative's, at [j - 1]
     std::vector<std::int32_t> beaten_by;  // negatives that score more than the positive, at [i - 1]
+    std::vector<std::uint16_t> names;     // of the negatives' bins
+    std::vector<std::int32_t> rows;       // of the negatives in the bins looked into
+    std::vector<double> open;             // their scores
+    RunWorkspace run;
+    Bucket bucket;
+    std::size_t n_ranked = 0;     // negatives that `bucket` ranked in the last call …
+    std::int64_t violating = -1;  // … and how many of them beat a positive
 };
 
 // NDCG with D(1) = D(2): discount[p - 1] = D(p) and drops[p - 1] = D(p) − D(p+1) for p up to n_pos + n_neg, convex but

@@ -157,14 +157,7 @@ private:
     // g = b − Gα
     void find_gradient() {
         gradient_ = offsets_;
-        rows_.clear();
-        factors_.clear();
-        for (std::size_t t = 0; t < n_; ++t)
-            if (alpha_[t] != 0.0) {
-                rows_.push_back(problem_.gram + t * problem_.stride);
-                factors_.push_back(alpha_[t]);
-            }
-        subtract(rows_.data(), factors_.data(), rows_.size(), gradient_.data(), n_);
+        subtract_product(problem_, std::span(alpha_.data(), n_), std::span(gradient_.data(), n_));
     }
 
     // The place in S of the soft variable with the largest α, or −1.
@@ -318,13 +311,22 @@ private:
     std::vector<std::size_t> support_;  // S, in the order of the factor's rows
     Vector unit_;                       // U⁻ᵀe
     Vector gradient_;
-    std::vector<const double *> rows_;
-    Vector factors_;
     bool capped_ = false;
     double largest_ = 0.0, noise_ = 0.0, entry_ = 0.0;
 };
 
 }  // namespace
+
+void subtract_product(const WorkingSetProblem &problem, std::span<const double> alpha, std::span<double> total) {
+    std::vector<const double *> rows;
+    Vector factors;
+    for (std::size_t t = 0; t < alpha.size(); ++t)
+        if (alpha[t] != 0.0) {
+            rows.push_back(problem.gram + t * problem.stride);
+            factors.push_back(alpha[t]);
+        }
+    subtract(rows.data(), factors.data(), rows.size(), total.data(), total.size());
+}
 
 std::vector<double> solve_active_set(const WorkingSetProblem &problem, std::span<const double> start, double tolerance,
                                      Support &kept) {

@@ -35,4 +35,7 @@ struct Support {
 std::vector<double> solve_active_set(const WorkingSetProblem &problem, std::span<const double> start, double tolerance,
                                      Support &kept);
 
+// total −= Gα, both (n,).
+void subtract_product(const WorkingSetProblem &problem, std::span<const double> alpha, std::span<double> total);
+
 }  // namespace apsvm

@@ -10,17 +10,19 @@ constexpr std::ptrdiff_t kSortedWhole = 32;
 // More ranks than this for each item are halved rather than walked through.
 constexpr std::ptrdiff_t kStepsPerItem = 8;
 
-// Ranks of sorted items from position j ≥ P on, where each g_j is non-decreasing: as ranks grow with j, one walk from
-// `low` to `high` finds them all.
+// Ranks of sorted items from position j ≥ high − 1 on, where each g_j is non-decreasing up to the rank j: as ranks grow
+// with j, one walk from `low` to `high` finds them all.
 std::int64_t walk(const Problem &problem, const Sink &sink, std::int64_t j, Scored *begin, Scored *end,
                   std::int32_t low, std::int32_t high) {
-    for (Scored *item = begin; item != end; ++item, ++j) {
+    for (Scored *item = begin; item != end;) {
         while (low < high && !(problem.gain(j, low, item->score) > 0.0)) ++low;
         if (low == high) {
             sink.take(item, end, high);
             return item - begin;
         }
-        sink.take(*item, low);
+        Scored *const first = item++;
+        for (++j; item != end && problem.gain(j, low, item->score) > 0.0; ++item) ++j;
+        sink.take(first, item, low);
     }
     return end - begin;
 }
@@ -39,7 +41,7 @@ std::int64_t rank_by_quicksort(const Problem &problem, const Sink &sink, std::in
             std::sort(begin, end);
             sorted = true;
         }
-        if (sorted && problem.bisect && j >= problem.n_pos && high - low <= kStepsPerItem * (end - begin))
+        if (sorted && problem.bisect && high <= j + 1 && high - low <= kStepsPerItem * (end - begin))
             return evaluated + walk(problem, sink, j, begin, end, low, high);
         Scored *middle = begin + (end - begin) / 2;
         if (!sorted) std::nth_element(begin, middle, end);

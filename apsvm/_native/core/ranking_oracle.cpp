@@ -15,25 +15,13 @@ namespace apsvm {
 
 namespace {
 
-double dot_block(const double *a, const double *b, double from, std::size_t n) {
+double dot(const double *a, const double *b, double from, std::size_t n) {
     double sum[4] = {0, 0, 0, 0};
     std::size_t i = 0;
     for (; i + 4 <= n; i += 4)
         for (int lane = 0; lane < 4; ++lane) sum[lane] += a[i + lane] * (b[i + lane] - from);
     for (; i < n; ++i) sum[0] += a[i] * (b[i] - from);
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
-// Σ a (b − from), in blocks whose number depends on n alone: the sum does not depend on the number of threads.
-double dot(const double *a, const double *b, double from, std::size_t n, std::size_t threads) {
-    constexpr std::size_t block = 1u << 17;
-    if (n <= block) return dot_block(a, b, from, n);
-    std::vector<double> sums((n + block - 1) / block);
-    in_threads(sums.size(), threads, [&](std::size_t t) {
-        const std::size_t begin = t * block;
-        sums[t] = dot_block(a + begin, b + begin, from, std::min(n - begin, block));
-    });
-    return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 std::vector<double> copied(std::span<const double> values) { return {values.begin(), values.end()}; }
@@ -64,8 +52,6 @@ LossTables::LossTables(std::size_t n_neg, std::span<const double> weights, std::
             "expected at least one positive and one negative, and fewer than 2^30 of each");
     require(discount.size() == rows(), "expected a discount for each position");
     require(drops.size() == rows() - 1, "expected a drop of the discount behind each position but the last");
-    weight_of_rank.resize(weights.size() + 2);
-    for (std::int32_t r = 1; r <= n_pos + 1; ++r) weight_of_rank[r] = scale * static_cast<double>(n_pos + 1 - r);
 }
 
 std::int64_t RankingSolver::rank_negatives(const Problem &problem, const LossView &loss, const Sink &sink,
@@ -103,7 +89,8 @@ Answer RankingSolver::solve(const LossView &loss, std::int64_t &violating, const
     for (std::int32_t k = 0; k < n_pos; ++k) sorted[k] = order[k].score;
     const Problem problem{sorted.data(), n_pos, loss.weights, loss.drops, loss.scale, bisect_};
     counts.assign(n_pos + 2, 0);
-    const Sink sink{weights_neg, loss.weight_of_rank, counts.data()};
+    if (workspace.ranks.size() < loss.n_neg) workspace.ranks.resize(loss.n_neg);
+    const Sink sink{workspace.ranks.data(), counts.data()};
     Answer answer;
     answer.evaluated = rank_negatives(problem, loss, sink, negatives, violating, workspace, threads);
     answer.violating = static_cast<std::int64_t>(loss.n_neg) - counts[n_pos + 1];
@@ -116,8 +103,8 @@ Answer RankingSolver::solve(const LossView &loss, std::int64_t &violating, const
     // Σc = 0: measuring the scores from the top positive keeps a common offset from eating the digits.
     const double top = sorted[0];
     answer.value = (algorithm_ == Algorithm::against_loss ? -answer.loss : answer.loss) +
-                   dot(weights_pos, positives, top, static_cast<std::size_t>(n_pos), 1) +
-                   dot(weights_neg, negatives, top, loss.n_neg, threads);
+                   dot(weights_pos, positives, top, static_cast<std::size_t>(n_pos)) +
+                   weigh_ranks(sink.ranks, negatives, loss.n_neg, n_pos, loss.scale, top, weights_neg, threads);
     return answer;
 }
 

@@ -12,6 +12,7 @@
 #include "batch.hpp"
 #include "bucket.hpp"
 #include "inference.hpp"
+#include "mixed_rows.hpp"
 
 namespace apsvm {
 
@@ -26,7 +27,6 @@ struct LossView {
     std::size_t n_neg;
     double scale;                               // 2 / (P N)
     const double *weights, *discount, *drops;   // u_k at [k − 1], D(p) and D(p) − D(p+1) at [p − 1]
-    const double *weight_of_rank;               // scale (P + 1 − r) at [r]
 };
 
 // The same with its own arrays.
@@ -38,11 +38,10 @@ struct LossTables {
     std::size_t n_neg;
     double scale;  // 2 / (P N)
     std::vector<double> weights, discount, drops;
-    std::vector<double> weight_of_rank;  // scale (P + 1 − r) at [r]
 
     std::size_t rows() const { return static_cast<std::size_t>(n_pos) + n_neg; }
     LossView view() const {
-        return {n_pos, n_neg, scale, weights.data(), discount.data(), drops.data(), weight_of_rank.data()};
+        return {n_pos, n_neg, scale, weights.data(), discount.data(), drops.data()};
     }
 };
 
@@ -57,6 +56,7 @@ public:
         std::vector<Scored> positives, items;
         SortWorkspace sort;
         std::vector<double> sorted;  // the positives' scores
+        std::vector<std::int32_t> ranks;
         std::vector<std::int64_t> counts;
         Bucket bucket;
         AgainstLossWorkspace against_loss;
@@ -119,6 +119,10 @@ public:
     Answer solve_one(const double *positives, const double *negatives, double *weights_pos, double *weights_neg) {
         return solver_.solve(one_, positives, negatives, weights_pos, weights_neg, workspace_, threads_);
     }
+    // The negatives' ranks in the last answer of solve_one().
+    const std::int32_t *ranks_of_one() const { return workspace_.ranks.data(); }
+    // Room for the rows of a query for solve_one().
+    MixedRows &mixed_rows() { return mixed_rows_; }
 
 private:
     RankingSolver solver_;
@@ -126,6 +130,7 @@ private:
     Batch<RankingSolver> batch_;
     RankingSolver::Task one_{0};
     RankingSolver::Workspace workspace_;  // of solve_one()
+    MixedRows mixed_rows_;
 };
 
 }  // namespace apsvm

@@ -1,9 +1,9 @@
 // Row kernels: scores X·w and combinations Xᵀc over a selection of rows of a CSR or dense X (float32 or float64
 // storage, float64 accumulation).
 //
-// Determinism: each score is summed in an order that depends on its row alone; a combination is cut into blocks whose
-// number depends on the data alone, each block has its own accumulator, and the accumulators are added in order. So one
-// thread and many give the same bits.
+// Determinism: each score is summed in an order that depends on its row alone; a combination is cut into blocks of
+// pieces (selected_rows.hpp) that depend on the data alone, each block has its own accumulator, and the accumulators are
+// added in order. So one thread and many give the same bits.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "matrices.hpp"
+#include "selected_rows.hpp"
 
 namespace apsvm {
 
@@ -22,18 +24,22 @@ template <class Index>
 std::optional<std::string> find_csr_fault(std::span<const Index> indptr, std::span<const Index> indices,
                                           std::size_t n_rows, std::size_t n_columns);
 
-// Whether all rows are among 0 … n_rows − 1.
-bool rows_exist(std::span<const std::int64_t> rows, std::size_t n_rows);
+// The rows to go through; `runs` are those of `list`.
+struct Selection {
+    SelectedRows list;
+    std::vector<std::size_t> runs;
+    std::size_t n_rows;  // of the matrix
+};
 
 // out (rows, k): out[i, h] = row rows[i] of X · row h of W (k, X.n_columns). One pass over X.
 template <class Matrix>
-void scores_of_rows(const Matrix &X, std::span<const std::int64_t> rows, const double *W, std::size_t k, double *out,
+void scores_of_rows(const Matrix &X, const Selection &rows, const double *W, std::size_t k, double *out,
                     std::size_t threads);
 
 // out (k, X.n_columns): its row h = Σ_i C[i, h] · row rows[i] of X, for C (rows, k); rows of X whose entries in C are
 // all 0 are not touched. One pass over X.
 template <class Matrix>
-void combine_rows(const Matrix &X, std::span<const std::int64_t> rows, const double *C, std::size_t k, double *out,
+void combine_rows(const Matrix &X, const Selection &rows, const double *C, std::size_t k, double *out,
                   std::size_t threads);
 
 }  // namespace apsvm

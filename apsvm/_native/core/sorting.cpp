@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <utility>
 
+#include "sampling.hpp"
 #include "threads.hpp"
 
 namespace apsvm {
@@ -73,8 +76,9 @@ bool sorted_by_place(const double *scores, const std::int32_t *index, std::size_
         high = std::max(std::max(highs[0], highs[1]), std::max(highs[2], highs[3]));
     } else {
         for (std::size_t i = 1; i < sample; ++i) {
-            low = std::min(low, scores[n * i / sample]);
-            high = std::max(high, scores[n * i / sample]);
+            const double score = scores[sampled_place(i, sample, n)];
+            low = std::min(low, score);
+            high = std::max(high, score);
         }
         const double margin = 0.5 * (high - low);
         low -= margin;
@@ -136,6 +140,31 @@ bool sorted_by_leading_bits(std::vector<Scored> &items, std::size_t n, std::vect
     return sorted_by_insertion(items.data(), n);
 }
 
+// Whether some score of a block reaches the threshold.
+APSVM_CLONES bool any_reaches(const double *scores, std::size_t n, double threshold) {
+    std::uint64_t reach = 0;
+    for (std::size_t i = 0; i < n; ++i) reach |= scores[i] >= threshold;
+    return reach != 0;
+}
+
+// Puts all scores above the threshold, and the first m that equal it, into items; returns how many they are.
+std::size_t collect_top(const double *scores, std::size_t n, std::size_t m, double threshold,
+                        std::vector<Scored> &items) {
+    constexpr std::size_t block = 256;
+    std::size_t kept = 0, equal = 0;
+    for (std::size_t at = 0; at < n; at += block) {
+        const std::size_t stop = std::min(at + block, n);
+        if (!any_reaches(scores + at, stop - at, threshold)) continue;
+        if (items.size() < kept + block) items.resize(2 * (kept + block));
+        for (std::size_t i = at; i < stop; ++i) {
+            if (!(scores[i] >= threshold)) continue;
+            if (scores[i] == threshold && ++equal > m) continue;
+            items[kept++] = {scores[i], static_cast<std::int32_t>(i)};
+        }
+    }
+    return kept;
+}
+
 }  // namespace
 
 void sort_scores(const double *scores, const std::int32_t *index, std::size_t n, std::vector<Scored> &items,
@@ -145,6 +174,66 @@ void sort_scores(const double *scores, const std::int32_t *index, std::size_t n,
     for (std::size_t i = 0; i < n; ++i) items[i] = {scores[i], index ? index[i] : static_cast<std::int32_t>(i)};
     if (n >= kFewToSort && sorted_by_leading_bits(items, n, workspace.spare)) return;
     std::sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(n));
+}
+
+bool sort_top(const double *scores, std::size_t n, std::size_t m, std::vector<Scored> &items,
+              SortWorkspace &workspace) {
+    constexpr std::size_t size = 4096, few = 8;
+    if (n < size || few * m >= n) {
+        sort_scores(scores, nullptr, n, items, workspace);
+        return true;
+    }
+    // A threshold that is likely to leave m scores or a few more: three standard deviations of the sample's count.
+    auto &sample = workspace.sample;
+    sample.resize(size);
+    for (std::size_t i = 0; i < size; ++i) sample[i] = scores[sampled_place(i, size, n)];
+    const double expected = static_cast<double>(m) * static_cast<double>(size) / static_cast<double>(n);
+    const auto place = static_cast<std::size_t>(expected + 3.0 * std::sqrt(expected) + 3.0);
+    std::nth_element(sample.begin(), sample.begin() + place, sample.end(), std::greater<>());
+    double threshold = sample[place];
+    std::size_t kept = collect_top(scores, n, m, threshold, items);
+    if (kept < m) {
+        threshold = -std::numeric_limits<double>::infinity();
+        kept = collect_top(scores, n, m, threshold, items);
+    }
+    const auto begin = items.begin(), end = begin + static_cast<std::ptrdiff_t>(kept);
+    std::nth_element(begin, begin + static_cast<std::ptrdiff_t>(m), end);
+    std::sort(begin, begin + static_cast<std::ptrdiff_t>(m));
+    return false;
+}
+
+Scored *sort_run(const double *scores, std::size_t n, RunWorkspace &workspace) {
+    constexpr std::size_t few = 24, most_places = 1u << 16;
+    auto &[sorted, places, ends] = workspace;
+    if (sorted.size() < n) {
+        sorted.resize(n);
+        places.resize(n);
+    }
+    Scored *const items = sorted.data();
+    double low = scores[0], high = low;
+    if (n > few)
+        for (std::size_t i = 1; i < n; ++i) {
+            low = scores[i] < low ? scores[i] : low;
+            high = scores[i] > high ? scores[i] : high;
+        }
+    const std::size_t n_places = std::min(std::bit_ceil(n), most_places);
+    const double last = static_cast<double>(n_places - 1), per_step = last / (high - low);
+    if (n <= few || !std::isnormal(per_step) || !std::isfinite(high - low)) {
+        for (std::size_t i = 0; i < n; ++i) items[i] = {scores[i], static_cast<std::int32_t>(i)};
+        if (n <= few || low < high) std::sort(items, items + n);
+        return items;
+    }
+    ends.assign(n_places, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+        const double place = (high - scores[i]) * per_step;
+        places[i] = static_cast<std::uint32_t>(static_cast<std::int32_t>(place < last ? place : last));
+    }
+    for (std::size_t i = 0; i < n; ++i) ++ends[places[i]];
+    std::uint32_t end = 0;
+    for (std::size_t place = 0; place < n_places; ++place) end += std::exchange(ends[place], end);
+    for (std::size_t i = 0; i < n; ++i) items[ends[places[i]]++] = {scores[i], static_cast<std::int32_t>(i)};
+    if (!sorted_by_insertion(items, n)) std::sort(items, items + n);
+    return items;
 }
 
 std::vector<std::int64_t> descending_order(std::span<const double> scores) {

@@ -20,12 +20,27 @@ struct Scored {
 struct SortWorkspace {
     std::vector<Scored> spare;
     std::vector<std::uint64_t> keys;  // two arrays of n
+    std::vector<double> sample;
+};
+
+struct RunWorkspace {
+    std::vector<Scored> items;
+    std::vector<std::uint32_t> places, ends;
 };
 
 // Puts scores[0, n) in order into items[0, n); index[i] (i where there is no index) ascends with i. Radix sorts, and a
 // comparison sort only where they cannot tell the scores apart.
 void sort_scores(const double *scores, const std::int32_t *index, std::size_t n, std::vector<Scored> &items,
                  SortWorkspace &workspace);
+
+// The same for a run of scores that lie near one another, few enough for the cache: quick where they are spread evenly.
+// index: 0 … n − 1. The items stand in the workspace.
+Scored *sort_run(const double *scores, std::size_t n, RunWorkspace &workspace);
+
+// Puts the m highest of n scores in order into items[0, m), m ≤ n; where these are not few, all of them, and returns
+// whether it has. O(n + m log m).
+bool sort_top(const double *scores, std::size_t n, std::size_t m, std::vector<Scored> &items,
+              SortWorkspace &workspace);
 
 // Positions of the scores in descending order, equal ones by position.
 std::vector<std::int64_t> descending_order(std::span<const double> scores);

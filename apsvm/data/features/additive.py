@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.data.features.base import AdditiveMap
 from apsvm.data.moments import column_moments, row_norms
 from apsvm.types import Matrix

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.data.features.base import FeatureMap
 from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import RowNumbers
 
 #: Bytes of a block of mapped rows, about.
 BLOCK_BYTES = 1 << 23
@@ -18,7 +21,7 @@ DENSE_IF = 1.25
 
 
 class MappedMatrix:
-    """φ(X), of which rows can be taken: ``self[which]`` for a slice or (k,) int64 is a CSR matrix or a dense array.
+    """φ(X), of which rows can be taken: ``self[which]`` for a slice or (k,) integers is a CSR matrix or a dense array.
 
     Parameters
     ----------
@@ -45,7 +48,7 @@ class MappedMatrix:
         self.dtype: np.dtype[np.generic] = X.dtype
         self.sparse = sparse and feature_map.keeps_sparse and not self._dense_first
 
-    def __getitem__(self, which: slice | NDArray[np.int64]) -> Matrix:
+    def __getitem__(self, which: slice | RowNumbers) -> Matrix:
         rows = self._X[which]
         return self._map.apply(rows.toarray() if self._dense_first else rows)
 
@@ -69,7 +72,7 @@ class MappedMatrix:
         for begin in range(0, n, step):
             yield slice(begin, min(n, begin + step))
 
-    def materialised(self, selection: NDArray[np.int64], within: float) -> Matrix | None:
+    def materialised(self, selection: RowNumbers, within: float) -> Matrix | None:
         """The rows ``selection`` (m,) as one matrix, or None where that takes more than so many bytes."""
         m, n_out = selection.size, self.shape[1]
         if not self.sparse:

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.data.features.columns import ColumnValues
 from apsvm.data.features.knots import KnottedMap
 from apsvm.types import Matrix

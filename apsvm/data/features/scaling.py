@@ -58,12 +58,11 @@ def learn_scaling(name: str, X: Matrix, selection: NDArray[np.int64] | None = No
         return NO_SCALING
     if name == "l2":
         return UNIT_ROWS
-    which = np.arange(X.shape[0]) if selection is None else selection
     if name == "maxabs":
-        largest = largest_magnitudes(X, which)
+        largest = largest_magnitudes(X, selection)
         return Scaling(name, np.where(largest > 0.0, largest, 1.0))
     if name == "standard":
-        mean, variance = column_moments(X, which)
+        mean, variance = column_moments(X, selection)
         usable = np.isfinite(variance) & (variance > 0.0)
         return Scaling(name, np.where(usable, np.sqrt(np.where(usable, variance, 1.0)), 1.0), mean)
     raise ValueError(f"unknown scaling {name!r}: choose from {', '.join(SCALINGS)}")

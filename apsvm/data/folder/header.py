@@ -21,6 +21,7 @@ FORMAT = "apsvm data"
 VERSION = 1
 VERSION_OF_SETS = 2  # the same, with the members of label sets: what reads only version 1 must refuse it
 VERSION_OF_BAGS = 3  # the same, with the bags of the rows, and label sets or none
+VERSION_OF_BLOCKS = 4  # any of these, with checksums of the blocks of large members
 _KEYS = {
     "format": str,
     "version": int,
@@ -40,16 +41,37 @@ _KEYS_OF_VERSION = {
     VERSION: (_KEYS,),
     VERSION_OF_SETS: (_KEYS_OF_SETS,),
     VERSION_OF_BAGS: (_KEYS, _KEYS_OF_SETS),
+    VERSION_OF_BLOCKS: (_KEYS, _KEYS_OF_SETS),
 }
 _MEMBER_KEYS = {"size": int, "sha256": str}
+#: Of a large member of version 4.
+_MEMBER_KEYS_OF_BLOCKS = {**_MEMBER_KEYS, "blocks": str}
 _SOURCE_KEYS = {"name": str, "sha256": str}
-_LONGEST_HEADER = 1 << 20
+_LONGEST_HEADER = 1 << 24
 _ALWAYS = {"relevance.npy"}
 _MAYBE = {"groups.npy", "costs.npy"}
 _BAGS = {"bags.npy"}
 _SETS = {"classes.npy", "label_indptr.npy", "label_indices.npy"}
 _LAYOUTS = {"csr": {"indptr.npy", "indices.npy", "values.npy"}, "dense": {"X.npy"}}
+#: What the rows are, but for their features: small, and ruinous to get wrong.
+LABELS = _ALWAYS | _MAYBE | _BAGS | _SETS
 _FILES = {HEADER, *_ALWAYS, *_MAYBE, *_BAGS, *_SETS, *itertools.chain(*_LAYOUTS.values())}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What the header says of a file.
+
+    Attributes
+    ----------
+    size : int, bytes
+    sha256 : str, of all of them, hexadecimal
+    blocks : the CRC-32 of each block of ``apsvm.data.folder.checksums.BLOCK`` bytes; None of a smaller file
+    """
+
+    size: int
+    sha256: str
+    blocks: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +88,7 @@ class FolderHeader:
     zero_based : bool, whether the file it was made from counts features from 0
     fingerprint : str, sha256 of that file, hexadecimal
     label_sets : the counts k of the classes and m of the rows' labels; None if each row has one label
-    members : file name → size in bytes and sha256
+    members : file name → its size and checksums
     """
 
     layout: str
@@ -78,7 +100,7 @@ class FolderHeader:
     zero_based: bool
     fingerprint: str
     label_sets: tuple[int, int] | None
-    members: Mapping[str, tuple[int, str]]
+    members: Mapping[str, Member]
 
     def arrays(self) -> dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]]:
         """Type and shape of every member."""
@@ -129,8 +151,20 @@ def read_header(folder: Path) -> FolderHeader:
         zero_based=content["zero_based"],
         fingerprint=content["source"]["sha256"],
         label_sets=None if set_counts is None else (set_counts[0], set_counts[1]),
-        members={name: (member["size"], member["sha256"]) for name, member in content["members"].items()},
+        members={name: _member(folder, name, member) for name, member in content["members"].items()},
     )
+
+
+def _member(folder: Path, name: str, content: JsonObject) -> Member:
+    """Raises DataError where checksums of blocks are no such."""
+    blocks = content.get("blocks")
+    if blocks is None:
+        return Member(content["size"], content["sha256"])
+    digits = [blocks[at : at + 8] for at in range(0, len(blocks), 8)]
+    try:
+        return Member(content["size"], content["sha256"], tuple(int(of_block, 16) for of_block in digits))
+    except ValueError:
+        raise _error(folder, f"damaged: expected checksums of the blocks of {name}") from None
 
 
 def header_text(content: JsonObject) -> str:
@@ -173,7 +207,7 @@ def _read_content(folder: Path) -> JsonDict:
     version = content.get("version")
     if type(version) is not int or version not in _KEYS_OF_VERSION:
         problem = f"found {version!r}: it was written by another apsvm"
-        raise _error(folder, f"expected version {VERSION} to {VERSION_OF_BAGS}, {problem}")
+        raise _error(folder, f"expected version {VERSION} to {VERSION_OF_BLOCKS}, {problem}")
     if _types(content) not in _KEYS_OF_VERSION[version]:
         keys = ", ".join(_KEYS_OF_VERSION[version][0])
         raise _error(folder, f"damaged: expected the keys {keys}, each of its type")
@@ -202,10 +236,12 @@ def _check_members(folder: Path, content: JsonObject) -> None:
     members = content["members"]
     needed = _ALWAYS | _LAYOUTS[content["layout"]] | (_SETS if "label_sets" in content else set())
     needed |= _BAGS if content["version"] == VERSION_OF_BAGS else set()
-    if not needed <= set(members) <= needed | _MAYBE:
+    allowed = needed | _MAYBE | (_BAGS if content["version"] == VERSION_OF_BLOCKS else set())
+    if not needed <= set(members) <= allowed:
         found = ", ".join(sorted(members))
         raise _error(folder, f"damaged: expected the members {', '.join(sorted(needed))}, found {found}")
-    if not all(isinstance(member, dict) and _types(member) == _MEMBER_KEYS for member in members.values()):
+    keys = [_MEMBER_KEYS, *([_MEMBER_KEYS_OF_BLOCKS] if content["version"] == VERSION_OF_BLOCKS else [])]
+    if not all(isinstance(member, dict) and _types(member) in keys for member in members.values()):
         raise _error(folder, "damaged: expected a size and a sha256 for every member")
     if _types(content["source"]) != _SOURCE_KEYS:
         raise _error(folder, "damaged: expected the source's name and sha256")

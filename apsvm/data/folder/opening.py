@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,13 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from apsvm import sparse as sp
 from apsvm.data.dataset import DataError, Dataset, LabelSets
 from apsvm.data.folder.checks import all_below, all_finite, all_rise, rises_to
-from apsvm.data.folder.header import FolderHeader, read_header
+from apsvm.data.folder.checksums import verify_member
+from apsvm.data.folder.header import LABELS, FolderHeader, read_header
+from apsvm.data.mapped_files import mapped
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def open_folder(path: str | os.PathLike[str], *, verify: bool = False) -> Datase
 
     Parameters
     ----------
-    verify : check all checksums and invariants, which reads every byte
+    verify : check all checksums and invariants, which reads every byte; without it the labels' checksums, those of
+        members up to 256 MB and of some blocks of larger ones are
 
     Raises
     ------
@@ -38,14 +40,13 @@ def open_folder(path: str | os.PathLike[str], *, verify: bool = False) -> Datase
     OSError : it cannot be read
     """
     folder = Path(path)
-    folder = Path(path)
     header = read_header(folder)
     arrays = {
-        name: _mapped(folder / name, dtype, shape, header.members[name][0])
+        name: _mapped(folder / name, dtype, shape, header.members[name].size)
         for name, (dtype, shape) in header.arrays().items()
     }
-    if verify:
-        _verify_checksums(folder, header)
+    for name, member in header.members.items():
+        verify_member(folder / name, member, whole=verify or name in LABELS)
     members = _Members(folder, header, arrays, verify)
     return Dataset(
         relevance=members.relevance(),
@@ -59,15 +60,6 @@ def open_folder(path: str | os.PathLike[str], *, verify: bool = False) -> Datase
         fingerprint=header.fingerprint,
         unknown_features=0,
     )
-
-
-def _verify_checksums(folder: Path, header: FolderHeader) -> None:
-    """Raises DataError if a member is not the one that the header lists, OSError."""
-    for name, (_, expected) in header.members.items():
-        with (folder / name).open("rb") as stream:
-            result = hashlib.file_digest(stream, "sha256").hexdigest()
-        if result != expected:
-            raise DataError(f"{folder / name}: damaged: its sha256 is {result}, expected {expected}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +154,6 @@ def _mapped(path: Path, dtype: np.dtype[np.generic], shape: tuple[int, ...], siz
                 raise DataError(f"{path}: damaged: expected {start + n_items * dtype.itemsize} bytes, found {size}")
             if n_items == 0:  # nothing to map
                 return np.empty(shape, dtype)
-            return np.asarray(np.memmap(stream, dtype=dtype, mode="r", offset=start, shape=shape))
+            return mapped(stream, dtype, start, shape)
     except FileNotFoundError:
         raise DataError(f"{path}: missing: the folder is damaged") from None

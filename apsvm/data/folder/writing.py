@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -12,17 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike
 
+from apsvm import sparse as sp
 from apsvm.data.dataset import Dataset
 from apsvm.data.folder import checks
+from apsvm.data.folder.checksums import Checksums
 from apsvm.data.folder.header import (
     FORMAT,
     HEADER,
     VERSION,
     VERSION_OF_BAGS,
+    VERSION_OF_BLOCKS,
     VERSION_OF_SETS,
     header_text,
     is_data_folder,
@@ -117,9 +118,10 @@ def _content(data: Dataset, X: Matrix, dense: bool, members: JsonDict) -> JsonDi
     n, d = X.shape
     sets = data.label_sets
     version = VERSION if sets is None else VERSION_OF_SETS
+    version = version if data.bags is None else VERSION_OF_BAGS
     return {
         "format": FORMAT,
-        "version": version if data.bags is None else VERSION_OF_BAGS,
+        "version": VERSION_OF_BLOCKS if any("blocks" in member for member in members.values()) else version,
         "layout": "dense" if dense else "csr",
         "shape": [n, d],
         "nnz": n * d if dense else int(X.nnz),
@@ -133,29 +135,27 @@ def _content(data: Dataset, X: Matrix, dense: bool, members: JsonDict) -> JsonDi
 
 
 class _Hashing:
-    """A stream that hashes and counts what goes through it."""
+    """A stream that keeps the checksums of what goes through it."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
-        self.digest = hashlib.sha256()
-        self.size = 0
+        self.checksums = Checksums()
 
     def write(self, data: bytes | memoryview) -> None:
         self.stream.write(data)
-        self.digest.update(data)
-        self.size += memoryview(data).nbytes
+        self.checksums.update(data)
 
 
 @contextlib.contextmanager
 def _npy_file(path: Path, dtype: DTypeLike, shape: tuple[int, ...], member: JsonDict) -> Iterator[_Hashing]:
-    """A .npy file open behind its header; its size and sha256 are put into ``member`` at the end."""
+    """A .npy file open behind its header; its size and checksums are put into ``member`` at the end."""
     with path.open("wb") as stream:
         out = _Hashing(stream)
         header = {"descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
         npy.write_array_header_1_0(out, header)
         yield out
         sync(stream)
-    member.update(size=out.size, sha256=out.digest.hexdigest())
+    member.update(out.checksums.member())
 
 
 def _write_vector(path: Path, array: AnyArray) -> JsonDict:

@@ -25,7 +25,7 @@ class Auto(Backend):
 
     def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> QPSolution:
         first = self._first.solve(problem, start, tolerance)
-        if first.gap <= max(tolerance, problem.rounding(first.alpha)):
+        if first.gap <= tolerance or first.gap <= problem.rounding(first.alpha):
             return first
         second = self._second.solve(problem, first.alpha, tolerance)
         why = f"active-set left a gap of {first.gap:.3e} where {tolerance:.3e} was asked for"

@@ -6,8 +6,6 @@ algorithm when it trains.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from apsvm.registry import Registry, UnknownNameError
 from apsvm.trainers.base import Trainer
 
@@ -37,17 +35,9 @@ def trainer_of(loss: str) -> type[Trainer[object]]:  # type: ignore[type-var]
     raise Registry[object]("loss", dict.fromkeys(known_losses(), "")).unknown(loss)
 
 
-def asked_for(trainer: type[Trainer[object]], settings: Collection[str]) -> type[Trainer[object]]:  # type: ignore[type-var]
-    """The trainer that one of the ``settings``, which somebody gave, asks for by itself; else ``trainer``."""
-    for other in TRAINERS.values():
-        if other.chosen_by is not None and other.chosen_by in settings:
-            return other
-    return trainer
-
-
 def known_losses() -> list[str]:
     """The losses of all trainers, or their forms, in the order of ``--help``."""
     return [loss for trainer in TRAINERS.values() for loss in trainer.losses]
 
 
-__all__ = ["TRAINERS", "UnknownNameError", "asked_for", "known_losses", "trainer_of"]
+__all__ = ["TRAINERS", "UnknownNameError", "known_losses", "trainer_of"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from apsvm.header import Json
     from apsvm.trainers.base import Outcome, TrainingSet, Watch
     from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
-    from apsvm.trainers.layer_wise import TrainedNet
+    from apsvm.trainers.layer_wise import TrainedLayers
 
 MOST_UNITS, MOST_LAYERS = 4096, 8
 #: What multiples are of: features are standardised, so that no rule for their scale is needed.
@@ -88,14 +88,14 @@ def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> 
         yield _outcome(data, trained, replace(asked, C=(given,)), name)
 
 
-def _until_stopped(results: Iterator[TrainedNet]) -> Iterator[TrainedNet]:
+def _until_stopped(results: Iterator[TrainedLayers]) -> Iterator[TrainedLayers]:
     for trained in results:
         yield trained
         if not trained.as_asked:
             return
 
 
-def _best(data: TrainingSet, results: Sequence[TrainedNet], settings: StructuredSettings) -> Outcome:
+def _best(data: TrainingSet, results: Sequence[TrainedLayers], settings: StructuredSettings) -> Outcome:
     """The outcome of the network of the lowest loss on the rows held out."""
     last = results[-1]
     best = min(results, key=lambda one: math.inf if one.held_out is None else one.held_out)
@@ -117,7 +117,7 @@ def _best(data: TrainingSet, results: Sequence[TrainedNet], settings: Structured
     )
 
 
-def _outcome(data: TrainingSet, trained: TrainedNet, settings: StructuredSettings, name: str) -> Outcome:
+def _outcome(data: TrainingSet, trained: TrainedLayers, settings: StructuredSettings, name: str) -> Outcome:
     from apsvm.header import Bounds
     from apsvm.trainers.base import Outcome
 
@@ -159,7 +159,7 @@ def _outcome(data: TrainingSet, trained: TrainedNet, settings: StructuredSetting
     )
 
 
-def _course(trained: TrainedNet) -> Sequence[str]:
+def _course(trained: TrainedLayers) -> Sequence[str]:
     """What the passes came to, in words."""
     held_out = "no rows were held out" if trained.held_out is None else f"{trained.held_out:.4g} on rows held out"
     if trained.passes == 0:

@@ -1,7 +1,8 @@
 """One against the rest (``--one-vs-rest``): a ranker for each label against all other rows, several at a time.
 
 Each class is trained by another trainer exactly as that one alone would train it, to the last bit; the rows are in
-memory once, for all of them: the kernels read them in place and let go of the interpreter.
+memory once, for all of them: the kernels read them in place and let go of the interpreter. Where the rows are too many
+for the cache, classes go in lock-step, and share their passes over them (``data.lockstep``).
 """
 
 from __future__ import annotations
@@ -181,8 +182,8 @@ class _Class:
 
 
 class _Run:
-    """What the classes share while they are trained. ``at_a_time`` classes have a thread each; where there are more
-    threads than classes, each has several."""
+    """What the classes share while they are trained. ``at_a_time`` classes have a thread each, of which as many are at
+    work in lock-step as ``threads`` says; where there are more threads than classes, each has several."""
 
     def __init__(
         self,
@@ -193,8 +194,9 @@ class _Run:
         validation: TrainingSet | None,
         n_classes: int,
     ) -> None:
+        from apsvm.data.lockstep import Lockstep, members_at_once
+
         threads = thread_count(plan.settings.threads)
-        self.at_a_time = min(threads, n_classes)
         self.stopped = False
         self._plan = plan
         self._start = start
@@ -203,7 +205,12 @@ class _Run:
         self._piece = watch.strand.piece("the classes")
         self._threads_each = max(1, threads // n_classes)
         self._data = replace(data, rows=data.rows.with_threads(self._threads_each))
-        self._data.rows.for_many_passes()  # now and not by several threads at once
+        rows = self._data.rows.for_many_passes()  # now and not by several threads at once
+        together = 1
+        if plan.trainer.shares_passes:
+            together = members_at_once(rows.bytes_shared, len(rows), n_classes, threads)
+        self._lockstep = Lockstep(threads) if together > 1 else None
+        self.at_a_time = max(together, min(threads, n_classes))
         self._lock = threading.Lock()
         self._waiting, self._running, self._trained = n_classes, 0, 0
         limit = plan.settings.time_limit
@@ -216,7 +223,11 @@ class _Run:
         one = _Class(label)
         try:
             with self._piece.strand(f"class {label!r}") as strand:
-                self._train(one, strand)
+                if self._lockstep is None:
+                    self._train(one, self._data, strand)
+                else:
+                    with self._lockstep.joined() as kernels:
+                        self._train(one, replace(self._data, rows=self._data.rows.with_kernels(kernels)), strand)
         except ValueError as error:
             one.reason = str(error).removeprefix(f"{self._data.source}: ")
         finally:
@@ -224,9 +235,9 @@ class _Run:
                 self._running -= 1
         return one
 
-    def _train(self, one: _Class, strand: Strand) -> None:
+    def _train(self, one: _Class, data: TrainingSet, strand: Strand) -> None:
         label = one.label
-        data = _of_class(self._data, label)
+        data = _of_class(data, label)
         trainer = self._plan.trainer.with_settings(time_limit=self._share_of_time(), threads=self._threads_each)
         for _ in trainer.check(data):
             pass  # what there is to say was said of the first class

@@ -120,6 +120,7 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
     title: ClassVar[str] = "RankNCG (--loss wmw)"
     Settings = RankNCGSettings
     losses: ClassVar[tuple[str, ...]] = ("wmw",)
+    shares_passes = True
 
     def __init__(
         self,
@@ -213,11 +214,12 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
 
         classes = self.classes(data)
         graph = self.graph(classes)
-        watch.log.write("start", **self._described(graph), n_classes=int(classes.names.size))
+        watch.log.write("start", **self.described(graph), n_classes=int(classes.names.size))
         trained = train_rank_ncg(data.rows, classes, graph, data.queries, self.settings, watch, start)
-        yield self._outcome(data, classes, graph, trained)
+        yield self.outcome(data, classes, graph, trained)
 
-    def _described(self, graph: PreferenceGraph) -> JsonDict:
+    def described(self, graph: PreferenceGraph) -> JsonDict:
+        """The log's fields of what is asked for."""
         asked = self.settings
         return {
             "objective": asked.objective,
@@ -230,7 +232,8 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
             "graph": os.path.basename(graph.name),
         }
 
-    def _outcome(self, data: TrainingSet, classes: Classes, graph: PreferenceGraph, trained: TrainedPairs) -> Outcome:
+    def outcome(self, data: TrainingSet, classes: Classes, graph: PreferenceGraph, trained: TrainedPairs) -> Outcome:
+        """What there is to say of what was trained."""
         import dataclasses
 
         import numpy as np

@@ -149,6 +149,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     Settings = StructuredSettings
     losses: ClassVar[Sequence[str]] = tuple(LOSSES)
     takes_query_weights = True
+    shares_passes = True
 
     def __init__(
         self,
@@ -186,7 +187,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         if "start" in given and not asked.latent:
             raise SettingsError("--start is for --latent")
         random_starts(asked.start)
-        self._hidden = hidden_layers(asked.layer_wise)
+        self._hidden = hidden_layers(asked.layer_wise) if asked.layer_wise else ()
         if self._hidden:
             check_layer_wise(self)
         names = self.names
@@ -306,7 +307,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         results = decided.train(data, self.loss, watch)
         for asked, given, name, (C, trained) in zip(self.settings.C, settings.C, self.names, results, strict=False):
             plan = replace(settings, C=(given,))
-            outcome = self._outcome(data, plan, C, name, trained)
+            outcome = self.outcome(data, plan, C, name, trained)
             yield replace(
                 outcome,
                 settings=replace(self.settings, C=(asked,)),
@@ -314,9 +315,10 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
                 **choice_fields(decided, outcome),
             )
 
-    def _outcome(
+    def outcome(
         self, data: TrainingSet, settings: StructuredSettings, C: float, name: str, trained: Trained
     ) -> Outcome:
+        """What there is to say of what was trained with ``settings`` and this C."""
         from apsvm.header import Bounds
         from apsvm.solvers.state import State
         from apsvm.trainers.components import weights_and_constants

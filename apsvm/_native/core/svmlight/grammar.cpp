@@ -121,6 +121,18 @@ inline bool ends_row(const Line &line, const char *at) {
 
 enum class Outcome { done, too_wide, unsorted };
 
+// Behind full rows one of n entries of these columns: whether it is full, too. Else all indices are written down, its own
+// among them.
+template <class Index>
+void follow_full_rows(Rows &rows, const Index *columns, std::int64_t n) {
+    const bool runs_through = n == 0 || columns[n - 1] == n - 1;
+    if (runs_through && (rows.size() == 0 || n == rows.width())) return;
+    const std::vector<Index> of_row(columns, columns + n);  // they stand where the others are to be
+    rows.store_indices();
+    rows.indices.reserve_more<Index>(of_row.size());
+    std::copy(of_row.begin(), of_row.end(), rows.indices.as<Index>() + rows.nnz);
+}
+
 // The entries of a row in increasing order, written straight into `rows`. Anything rarer stops it and is begun anew:
 // a column that int32 cannot hold, or, where that is allowed, an index out of order.
 template <class Index, class Value>
@@ -133,7 +145,7 @@ Outcome parse_sorted(const Line &line, const char *p, const Options &options, Ro
     const auto room = static_cast<std::size_t>(line.end - p) / 4 + 2;
     rows.indices.reserve_more<Index>(room);
     rows.values.reserve_more<Value>(room);
-    Index *const indices = rows.indices.as<Index>() + rows.nnz;
+    Index *const indices = rows.indices.as<Index>() + (rows.full ? 0 : rows.nnz);
     Value *const values = rows.values.as<Value>() + rows.nnz;
     std::int64_t n = 0, unknown = 0, previous = -1;
     for (;;) {
@@ -160,9 +172,10 @@ Outcome parse_sorted(const Line &line, const char *p, const Options &options, Ro
         ++n;
     }
     if (n > 0) rows.n_columns = std::max(rows.n_columns, static_cast<std::int64_t>(indices[n - 1]) + 1);
+    if (rows.full) follow_full_rows(rows, indices, n);
     rows.nnz += n;
     rows.unknown += unknown;
-    rows.indices.set_size<Index>(static_cast<std::size_t>(rows.nnz));
+    if (!rows.full) rows.indices.set_size<Index>(static_cast<std::size_t>(rows.nnz));
     rows.values.set_size<Value>(static_cast<std::size_t>(rows.nnz));
     return Outcome::done;
 }
@@ -198,6 +211,7 @@ void parse_unsorted(const Line &line, const char *p, const Options &options, Row
         entries.pop_back();
         ++rows.unknown;
     }
+    rows.store_indices();
     if (entries.empty()) return;
     const std::int64_t n_columns = entries.back().index - base + 1;
     if (!rows.wide && n_columns > options.narrow_limit) rows.widen();
@@ -367,11 +381,11 @@ void parse_line(Line line, const Options &options, Rows &rows) {
     const Prefix prefix = read_prefix(line, p);
 
     const std::size_t n_before = rows.size();
-    if (n_before == 0) {
+    if (!rows.settled()) {
         rows.first_row_line = line.number;
-    } else if ((prefix.qid_at != nullptr) != (rows.qids.bytes() != 0)) {
+    } else if ((prefix.qid_at != nullptr) != rows.has_qids()) {
         fail_unlike_before(line, p, rows, "qid", prefix.qid_at);
-    } else if ((prefix.bag_at != nullptr) != (rows.bags.bytes() != 0)) {
+    } else if ((prefix.bag_at != nullptr) != rows.has_bags()) {
         fail_unlike_before(line, p, rows, "bag", prefix.bag_at);
     }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <numeric>
 
 #include "buffer.hpp"
 
@@ -27,10 +28,12 @@ struct Options {
     }
 };
 
-// The rows of one run of lines.
+// The rows of one run of lines. As long as they are full, each with an entry in the columns 0, 1, 2 … of the first, their
+// indices are not kept: the values are then a dense matrix.
 struct Rows {
     bool wide = false;  // indices are int64, not int32
-    Buffer indices;     // int32 | int64
+    bool full = true;
+    Buffer indices;     // int32 | int64; empty while the rows are full
     Buffer values;      // float | double
     Buffer row_ends;    // int64, the entries up to the end of each row
     Buffer relevance;   // double; 0 in every row of a file with several labels a row
@@ -44,9 +47,41 @@ struct Rows {
     std::int64_t n_columns = 0;
     std::int64_t unknown = 0;
     std::int64_t line = 0;            // lines seen
-    std::int64_t first_row_line = 0;  // where the first row stands
+    std::int64_t first_row_line = 0;  // where the first row of the file stands
+    bool follows = false;  // there were rows before these, which were given away; if so, whether those had …
+    bool followed_qids = false, followed_bags = false;
 
     std::size_t size() const { return relevance.size<double>(); }
+
+    // Whether a row may no longer have a qid, or a bag, or lack one, as it likes.
+    bool settled() const { return follows || size() > 0; }
+    bool has_qids() const { return size() > 0 ? qids.bytes() != 0 : followed_qids; }
+    bool has_bags() const { return size() > 0 ? bags.bytes() != 0 : followed_bags; }
+
+    // No rows, behind these.
+    Rows next() const {
+        Rows rows;
+        rows.wide = wide;
+        rows.line = line;
+        rows.first_row_line = first_row_line;
+        rows.follows = settled();
+        rows.followed_qids = has_qids();
+        rows.followed_bags = has_bags();
+        return rows;
+    }
+
+    // The entries of a full row.
+    std::int64_t width() const { return row_ends.bytes() == 0 ? 0 : row_ends.as<std::int64_t>()[0]; }
+
+    // Writes down the indices of full rows.
+    void store_indices() {
+        if (!full) return;
+        full = false;
+        if (wide)
+            store_indices_as<std::int64_t>();
+        else
+            store_indices_as<std::int32_t>();
+    }
 
     // Makes the indices int64.
     void widen() {
@@ -62,6 +97,19 @@ struct Rows {
             buffer->clear();
         nnz = n_columns = unknown = first_row_line = 0;
         line = 1;
+        full = true;
+    }
+
+private:
+    template <class Index>
+    void store_indices_as() {
+        indices.clear();
+        indices.reserve_more<Index>(static_cast<std::size_t>(nnz));
+        Index *const out = indices.as<Index>();
+        const std::int64_t columns = width();
+        for (std::int64_t at = 0; at < nnz; at += columns)
+            std::iota(out + at, out + at + columns, Index{0});
+        indices.set_size<Index>(static_cast<std::size_t>(nnz));
     }
 };
 

@@ -19,11 +19,17 @@ constexpr std::size_t nul_patience = 4096;
 template <class Value>
 bool append_rows(Rows &rows, Rows &chunk, const Options &options) {
     const std::size_t n_before = rows.size(), n = chunk.size();
-    const auto unlike = [](const Buffer &a, const Buffer &b) { return (a.bytes() == 0) != (b.bytes() == 0); };
-    if (n_before > 0 && n > 0 && (unlike(rows.qids, chunk.qids) || unlike(rows.bags, chunk.bags))) return false;
+    const bool alike = rows.has_qids() == chunk.has_qids() && rows.has_bags() == chunk.has_bags();
+    if (rows.settled() && n > 0 && !alike) return false;
     if (chunk.wide && !rows.wide) rows.widen();
     if (rows.wide && !chunk.wide) chunk.widen();
-    rows.indices.append<char>(chunk.indices);
+    if (n_before == 0) {
+        rows.full = chunk.full;
+    } else if (n > 0 && !(rows.full && chunk.full && rows.width() == chunk.width())) {
+        rows.store_indices();
+        chunk.store_indices();
+    }
+    if (!rows.full && n > 0) rows.indices.append<char>(chunk.indices);
     rows.values.append<Value>(chunk.values);
     rows.row_ends.reserve_more<std::int64_t>(n);
     const auto *const ends = chunk.row_ends.as<std::int64_t>();
@@ -44,7 +50,7 @@ bool append_rows(Rows &rows, Rows &chunk, const Options &options) {
         if (chunk.costs.bytes() == 0) chunk.costs.fill(n, 1.0);
         rows.costs.append<double>(chunk.costs);
     }
-    if (n_before == 0 && n > 0) rows.first_row_line = rows.line + chunk.first_row_line - 1;
+    if (n_before == 0 && n > 0 && !rows.follows) rows.first_row_line = rows.line + chunk.first_row_line - 1;
     rows.nnz += chunk.nnz;
     rows.n_columns = std::max(rows.n_columns, chunk.n_columns);
     rows.unknown += chunk.unknown;
@@ -121,6 +127,11 @@ void Parser::feed(const char *begin, const char *end) {
     const auto whole = std::string_view(begin, static_cast<std::size_t>(end - begin)).rfind('\n') + 1;
     parse_chunks(begin, begin + whole, options_, threads_, least_chunk_, rows_, spare_);
     carry(begin + whole, end);
+}
+
+Rows Parser::take() {
+    Rows behind = rows_.next();
+    return std::exchange(rows_, std::move(behind));
 }
 
 Rows Parser::finish() {

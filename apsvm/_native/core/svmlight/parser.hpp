@@ -36,6 +36,9 @@ public:
     // Until what start() began is done; throws what it threw.
     void wait();
 
+    // Gives away the rows so far.
+    Rows take();
+
     // Parses a last line that has no end, and gives all rows away. Throws SyntaxError.
     Rows finish();
 

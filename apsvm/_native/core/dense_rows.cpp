@@ -1,0 +1,121 @@
+#include "dense_rows.hpp"
+
+#include <cstring>
+
+#include "threads.hpp"
+
+// Into each of the clones.
+#define APSVM_INLINE inline __attribute__((always_inline))
+
+namespace apsvm {
+
+namespace {
+
+constexpr std::size_t kRowsOfDots = 4, kRowsOfSum = 8;
+
+typedef double Four __attribute__((vector_size(4 * sizeof(double))));
+typedef float NarrowFour __attribute__((vector_size(4 * sizeof(float))));
+
+APSVM_INLINE Four load(const double *from) {
+    Four lanes;
+    std::memcpy(&lanes, from, sizeof lanes);
+    return lanes;
+}
+
+APSVM_INLINE Four load(const float *from) {
+    NarrowFour lanes;
+    std::memcpy(&lanes, from, sizeof lanes);
+    return __builtin_convertvector(lanes, Four);
+}
+
+template <std::size_t kRows, class Value>
+APSVM_INLINE void dots_of(const Value *X, std::size_t d, const std::size_t *rows, const double *w, double *out,
+                          std::size_t stride) {
+    const Value *x[kRows];
+    Four even[kRows], odd[kRows];
+    double rest[kRows];
+    for (std::size_t r = 0; r < kRows; ++r) {
+        x[r] = X + rows[r] * d;
+        even[r] = odd[r] = Four{};
+        rest[r] = 0.0;
+    }
+    std::size_t at = 0;
+    for (; at + 8 <= d; at += 8) {
+        const Four first = load(w + at), second = load(w + at + 4);
+        for (std::size_t r = 0; r < kRows; ++r) even[r] += load(x[r] + at) * first;
+        for (std::size_t r = 0; r < kRows; ++r) odd[r] += load(x[r] + at + 4) * second;
+    }
+    if (at + 4 <= d) {
+        const Four weights = load(w + at);
+        for (std::size_t r = 0; r < kRows; ++r) even[r] += load(x[r] + at) * weights;
+        at += 4;
+    }
+    for (; at < d; ++at)
+        for (std::size_t r = 0; r < kRows; ++r) rest[r] += static_cast<double>(x[r][at]) * w[at];
+    for (std::size_t r = 0; r < kRows; ++r) {
+        const Four sum = even[r] + odd[r];
+        out[r * stride] = ((sum[0] + sum[2]) + (sum[1] + sum[3])) + rest[r];
+    }
+}
+
+template <class Value>
+APSVM_INLINE void all_dots(const Value *X, std::size_t d, const std::size_t *rows,
+                                                    std::size_t n, const double *w, double *out, std::size_t stride) {
+    std::size_t i = 0;
+    for (; i + kRowsOfDots <= n; i += kRowsOfDots)
+        dots_of<kRowsOfDots>(X, d, rows + i, w, out + i * stride, stride);
+    for (; i < n; ++i) dots_of<1>(X, d, rows + i, w, out + i * stride, stride);
+}
+
+template <std::size_t kRows, class Value>
+APSVM_INLINE void add_of(const Value *X, std::size_t d, const std::size_t *rows, const double *factors, double *total) {
+    const Value *x[kRows];
+    Four factor[kRows];
+    for (std::size_t r = 0; r < kRows; ++r) {
+        x[r] = X + rows[r] * d;
+        factor[r] = Four{factors[r], factors[r], factors[r], factors[r]};
+    }
+    std::size_t at = 0;
+    for (; at + 4 <= d; at += 4) {
+        Four sum = load(total + at);
+        for (std::size_t r = 0; r < kRows; ++r) sum += load(x[r] + at) * factor[r];
+        std::memcpy(total + at, &sum, sizeof sum);
+    }
+    for (; at < d; ++at) {
+        double sum = total[at];
+        for (std::size_t r = 0; r < kRows; ++r) sum += static_cast<double>(x[r][at]) * factor[r][0];
+        total[at] = sum;
+    }
+}
+
+template <class Value>
+APSVM_INLINE void add_all(const Value *X, std::size_t d, const std::size_t *rows,
+                                                   const double *factors, std::size_t n, double *total) {
+    std::size_t i = 0;
+    for (; i + kRowsOfSum <= n; i += kRowsOfSum) add_of<kRowsOfSum>(X, d, rows + i, factors + i, total);
+    for (; i < n; ++i) add_of<1>(X, d, rows + i, factors + i, total);
+}
+
+}  // namespace
+
+APSVM_CLONES void dots(const Dense<float> &X, const std::size_t *rows, std::size_t n, const double *w, double *out,
+                       std::size_t stride) {
+    all_dots(X.values, X.n_columns, rows, n, w, out, stride);
+}
+
+APSVM_CLONES void dots(const Dense<double> &X, const std::size_t *rows, std::size_t n, const double *w, double *out,
+                       std::size_t stride) {
+    all_dots(X.values, X.n_columns, rows, n, w, out, stride);
+}
+
+APSVM_CLONES void add_rows(const Dense<float> &X, const std::size_t *rows, const double *factors, std::size_t n,
+                           double *total) {
+    add_all(X.values, X.n_columns, rows, factors, n, total);
+}
+
+APSVM_CLONES void add_rows(const Dense<double> &X, const std::size_t *rows, const double *factors, std::size_t n,
+                           double *total) {
+    add_all(X.values, X.n_columns, rows, factors, n, total);
+}
+
+}  // namespace apsvm

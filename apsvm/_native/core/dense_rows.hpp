@@ -1,0 +1,34 @@
+// Several rows of a dense matrix at once, which hides what one row alone waits for. A sum depends neither on the rows it
+// is computed beside nor on the machine: its order is fixed, and fused multiply-adds are off.
+#pragma once
+
+#include <cstddef>
+
+#include "matrices.hpp"
+
+namespace apsvm {
+
+// out[i · stride] = row rows[i] of X · w, for w (X.n_columns), the i below n.
+void dots(const Dense<float> &X, const std::size_t *rows, std::size_t n, const double *w, double *out,
+          std::size_t stride);
+void dots(const Dense<double> &X, const std::size_t *rows, std::size_t n, const double *w, double *out,
+          std::size_t stride);
+
+// total += factors[i] · row rows[i] of X, for one i below n after another.
+void add_rows(const Dense<float> &X, const std::size_t *rows, const double *factors, std::size_t n, double *total);
+void add_rows(const Dense<double> &X, const std::size_t *rows, const double *factors, std::size_t n, double *total);
+
+// The same of sparse rows, one after another.
+template <class Value, class Index>
+void dots(const Csr<Value, Index> &X, const std::size_t *rows, std::size_t n, const double *w, double *out,
+          std::size_t stride) {
+    for (std::size_t i = 0; i < n; ++i) out[i * stride] = X.dot(rows[i], w);
+}
+
+template <class Value, class Index>
+void add_rows(const Csr<Value, Index> &X, const std::size_t *rows, const double *factors, std::size_t n,
+              double *total) {
+    for (std::size_t i = 0; i < n; ++i) X.add(rows[i], factors[i], total);
+}
+
+}  // namespace apsvm

@@ -1,0 +1,237 @@
+"""Shards as actors on the workers of a dask cluster. Calls of an actor take a few milliseconds, a task five times as
+long, and an actor's rows stay where they are.
+
+A worker that dies takes its shard with it: a round then raises ``ShardLostError``, and the shard is made again on
+another worker, from the same parts (``Crew.recover``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from apsvm.dask.crew import Answer, Call, Crew, Programme, ShardLostError
+from apsvm.dask.shard import Shard
+from apsvm.dask.sources import ArrayPart, Source
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+#: Seconds between looks at whether a worker that does not answer is still there.
+PATIENCE = 5.0
+#: Seconds that are waited for a worker where there is none left.
+MOST_WAITING = 120.0
+#: Seconds until a scheduler that does not answer is given up.
+CONNECTING = 10.0
+
+
+class ShardActor:
+    """A ``Shard`` as dask makes it: ``parts`` are sources, or the columns of an ``ArrayPart``, which dask has put here
+    by then."""
+
+    def __init__(self, parts: Sequence[Source | tuple[Any, ...]], threads: int) -> None:
+        from distributed import get_worker
+
+        sources = [ArrayPart(*part) if isinstance(part, tuple) else part for part in parts]
+        self._shard = Shard(sources, threads, worker=get_worker().address)
+
+    def ask(self, programme: Programme, method: str, arguments: tuple[Any, ...]) -> tuple[Any, float]:
+        return self._shard.call(programme, method, *arguments)
+
+
+class ActorCrew(Crew):
+    """A shard on each worker, or as many as there are parts if those are fewer.
+
+    Parameters
+    ----------
+    client : of the cluster
+    parts : in order; neighbours go to one shard. A tuple is the columns of an ``ArrayPart``, each a value or a future
+    weights : (parts,) how large each is, about; None: all alike
+    """
+
+    def __init__(
+        self, client: Client, parts: Sequence[Source | tuple[Any, ...]], weights: Sequence[float] | None = None
+    ) -> None:
+        super().__init__()
+        self._client = client
+        workers = self._workers()
+        n = min(len(parts), len(workers))
+        self._parts = list(_cut(list(parts), list(weights or [1.0] * len(parts)), n))
+        self._actors: list[Any] = [None] * n
+        self._futures: list[Future | None] = [None] * n  # as long as somebody has these, the actors live
+        self._addresses = [""] * n
+        self._make(dict(zip(range(n), list(workers), strict=False)))
+
+    def __len__(self) -> int:
+        return len(self._actors)
+
+    def names(self) -> list[str]:
+        return list(self._addresses)
+
+    @property
+    def client(self) -> Client:
+        return self._client
+
+    def close(self) -> None:
+        super().close()
+        self._actors = self._futures = [None] * len(self._actors)
+
+    def _workers(self) -> dict[str, int]:
+        """Addresses of the workers there are, and the threads of each; waits for one."""
+        self._client.wait_for_workers(1, timeout=MOST_WAITING)
+        threads: dict[str, int] = self._client.nthreads()
+        return dict(sorted(threads.items()))
+
+    def _make(self, where: dict[int, str]) -> None:
+        """Makes shards at these addresses."""
+        threads = self._workers()
+        futures: dict[int, Future] = {
+            shard: self._client.submit(
+                ShardActor,
+                self._parts[shard],
+                threads.get(address, 1),
+                actor=True,
+                workers=[address],
+                allow_other_workers=False,
+                pure=False,
+            )
+            for shard, address in where.items()
+        }
+        for shard, future in futures.items():
+            with lost_where_unreachable(), self._client.as_current():
+                self._actors[shard], self._futures[shard] = future.result(), future
+            self._addresses[shard] = where[shard]
+
+    def _ask(self, call: Call, programme: Programme) -> list[Answer]:
+        return self._ask_some(range(len(self)), call, programme)
+
+    def _ask_some(self, shards: Sequence[int], call: Call, programme: Programme) -> list[Answer]:
+        asked = []
+        with lost_where_unreachable(), self._client.as_current():
+            for shard in shards:
+                actor = self._actors[shard]
+                if actor is None:
+                    raise ShardLostError(f"the shard of {self._addresses[shard]} is lost")
+                asked.append(actor.ask(programme, call.method, call.arguments(shard)))
+        # All are waited for: what one raises must not leave others at work behind the next question.
+        answers: list[Answer] = []
+        troubles: list[Exception] = []
+        for shard, future in zip(shards, asked, strict=True):
+            try:
+                answers.append(Answer(*self._wait(shard, future)))
+            except Exception as error:
+                troubles.append(error)
+        if troubles:
+            raise min(troubles, key=lambda one: isinstance(one, ShardLostError))
+        return answers
+
+    def _wait(self, shard: int, future: Any) -> tuple[Any, float]:
+        while True:
+            try:
+                with lost_where_unreachable():
+                    answer: tuple[Any, float] = future.result(timeout=PATIENCE)
+                    return answer
+            except TimeoutError:
+                if not self._alive(shard):
+                    raise ShardLostError(f"worker {self._addresses[shard]} is gone") from None
+
+    def _alive(self, shard: int) -> bool:
+        future = self._futures[shard]
+        return self._addresses[shard] in self._client.nthreads() and future is not None and future.status == "finished"
+
+    def _bring_back(self, set_up: Sequence[Call]) -> int:
+        workers = self._workers()
+        lost = [shard for shard in range(len(self)) if self._actors[shard] is None or not self._reachable(shard)]
+        for shard in lost:
+            self._actors[shard] = self._futures[shard] = None
+        busy = Counter(address for shard, address in enumerate(self._addresses) if shard not in lost)
+        where = {}
+        for shard in lost:
+            where[shard] = min(workers, key=lambda address: (busy[address], address))
+            busy[where[shard]] += 1
+        self._make(where)
+        for call in set_up:
+            self._ask_some(lost, call, ())
+        return len(lost)
+
+    def _reachable(self, shard: int) -> bool:
+        """Whether the shard answers."""
+        try:
+            self._ask_some([shard], Call("ping", (), None), ())
+        except ShardLostError:
+            return False
+        return True
+
+
+@contextmanager
+def lost_where_unreachable() -> Iterator[None]:
+    """What dask raises of a worker that is gone becomes ``ShardLostError``."""
+    from distributed import KilledWorker
+    from distributed.scheduler import NoValidWorkerError
+
+    try:
+        yield
+    except (KilledWorker, NoValidWorkerError) as error:
+        raise ShardLostError(str(error)) from None
+    except TimeoutError:
+        raise
+    except OSError as error:
+        if error.errno is not None and error.filename is not None:
+            raise  # of a file
+        raise ShardLostError(str(error)) from None
+    except RuntimeError as error:
+        if "Actor" not in str(error):
+            raise
+        raise ShardLostError(str(error)) from None
+
+
+def _cut(parts: list[Any], weights: list[float], n: int) -> Iterator[list[Any]]:
+    """``n`` runs of neighbours, none empty, that weigh about the same."""
+    total, begin, before = sum(weights), 0, 0.0
+    for run in range(n):
+        end, weight = begin + 1, before + weights[begin]
+        while len(parts) - end > n - run - 1 and (run == n - 1 or weight + weights[end] / 2 <= total * (run + 1) / n):
+            weight += weights[end]
+            end += 1
+        yield parts[begin:end]
+        begin, before = end, weight
+
+
+class ClusterError(OSError):
+    """There is no such cluster, or no workers in it."""
+
+
+@contextmanager
+def cluster_of(scheduler: str) -> Iterator[Client]:
+    """A client of the scheduler at an address; or of ``local:N``, N processes of one thread each on this machine.
+
+    Raises
+    ------
+    ValueError : neither; ClusterError : nobody answers at the address
+    """
+    from dask import config
+    from distributed import Client, LocalCluster
+
+    kind, _, count = scheduler.partition(":")
+    if kind != "local":
+        try:
+            client = Client(scheduler, timeout=CONNECTING, direct_to_workers=True, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise ClusterError(f"no scheduler answers at {scheduler}: {error}") from None
+        with client:
+            if not client.nthreads():
+                raise ClusterError(f"the scheduler at {scheduler} has no workers")
+            yield client
+        return
+    if not (count.isascii() and count.isdecimal() and 1 <= int(count) <= 1024):
+        raise ValueError(f"expected local:N with N workers, from 1 to 1024, found {scheduler!r}")
+    with (
+        config.set({"distributed.admin.tick.limit": "1h"}),
+        LocalCluster(
+            n_workers=int(count), threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as cluster,
+        Client(cluster, direct_to_workers=True, set_as_default=False) as client,
+    ):
+        yield client

@@ -1,0 +1,161 @@
+"""What users hand over, dask arrays, data frames or lists of delayed parts, as parts of rows; and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apsvm.data.dataset import DataError
+from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from apsvm.model import Ranker
+    from apsvm.types import AnyArray
+
+
+def client_of(client: Client | None) -> Client:
+    """The client given, or the current one. Raises ValueError where there is none."""
+    from distributed import get_client
+
+    if client is not None:
+        return client
+    try:
+        return get_client()
+    except ValueError:
+        raise ValueError(
+            "there is no dask client: make one, Client(address), or pass client=; without a cluster the estimators of "
+            "apsvm itself do the same"
+        ) from None
+
+
+def parts_of(name: str, values: Any) -> list[Any]:
+    """The parts of rows of a collection, delayed, in order. Raises TypeError for what is none."""
+    import dask.array as da
+    from dask.delayed import Delayed
+
+    if isinstance(values, da.Array):
+        if values.ndim == 2 and values.numblocks[1] > 1:
+            values = values.rechunk({1: -1})
+        return list(values.to_delayed().ravel())
+    if hasattr(values, "to_delayed"):
+        return list(values.to_delayed())
+    if isinstance(values, list | tuple) and values and all(isinstance(part, Delayed) for part in values):
+        return list(values)
+    raise TypeError(
+        f"{name} is a dask array, a dask data frame or a list of delayed parts, found {type(values).__name__}"
+    )
+
+
+def columns_of_parts(X: Any, **columns: Any) -> tuple[list[Any], dict[str, list[Any] | None]]:
+    """The parts of X and of each column, which go together; those that are None stay so.
+
+    Raises
+    ------
+    TypeError : no collection; ValueError : numbers of parts that differ
+    """
+    import dask.array as da
+
+    rows = parts_of("X", X)
+    result: dict[str, list[Any] | None] = {}
+    for name, column in columns.items():
+        if column is None:
+            result[name] = None
+            continue
+        if isinstance(column, da.Array) and isinstance(X, da.Array) and _can_be_cut_alike(X, column):
+            column = column.rechunk({0: X.chunks[0]})
+        parts = parts_of(name, column)
+        if len(parts) != len(rows):
+            raise ValueError(f"X has {len(rows)} parts and {name} {len(parts)}: cut both alike")
+        result[name] = parts
+    return rows, result
+
+
+def _can_be_cut_alike(X: Any, column: Any) -> bool:
+    known = not (np.isnan(X.chunks[0]).any() or np.isnan(column.chunks[0]).any())
+    if known and X.shape[0] != column.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows, the columns beside it {column.shape[0]}")
+    return known and X.chunks[0] != column.chunks[0]
+
+
+def computed(client: Client, *columns: Sequence[Any] | None) -> list[tuple[Any, ...]]:
+    """Futures of the parts, each a tuple of what stands side by side and its number: the columns of ``ArrayPart``."""
+    from distributed import wait
+
+    futures = [None if column is None else client.compute(list(column)) for column in columns]
+    with client.as_current():
+        wait([future for column in futures if column is not None for future in column])
+    n = next(len(column) for column in futures if column is not None)
+    return [(*(None if column is None else column[part] for column in futures), None, part) for part in range(n)]
+
+
+def distinct(client: Client, parts: Sequence[Any]) -> AnyArray:
+    """The distinct values of a column, ascending."""
+    import dask
+
+    unique = dask.delayed(_unique)
+    found = client.gather(client.compute([unique(part) for part in parts]))
+    return np.unique(np.concatenate(found))
+
+
+def _unique(part: Any) -> AnyArray:
+    values = np.asarray(part)
+    if values.dtype.kind == "O":
+        values = values.astype(str)
+    return np.unique(values)
+
+
+def coded(parts: Sequence[Any], positive: object, negative: object) -> list[Any]:
+    """Each part with 1 for the positive value and 0 for the negative one. Another value is an error of the part."""
+    import dask
+
+    code = dask.delayed(_coded)
+    return [code(part, positive, negative) for part in parts]
+
+
+def _coded(part: Any, positive: object, negative: object) -> AnyArray:
+    values = np.asarray(part)
+    if values.dtype.kind == "O":
+        values = values.astype(str)
+    values = values.reshape(values.shape[0])
+    is_positive: AnyArray = values == positive
+    other = ~is_positive & (values != negative)
+    if other.any():
+        raise DataError(f"expected labels {negative!r} and {positive!r}, found {values[other][0]!r}")
+    return is_positive.astype(np.float64)
+
+
+def mapped(X: Any, function: Any, *arguments: Any, dtype: Any = np.float64) -> Any:
+    """A column of X's rows: a dask array of a dask array, a series of a data frame, a list of a list."""
+    import dask
+    import dask.array as da
+
+    if isinstance(X, da.Array):
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        return X.map_blocks(function, *arguments, drop_axis=1, dtype=dtype, meta=np.empty(0, dtype=dtype))
+    if hasattr(X, "map_partitions"):
+        return X.map_partitions(_as_series, function, *arguments, meta=("score", dtype))
+    delayed = dask.delayed(function)
+    return [delayed(part, *arguments) for part in parts_of("X", X)]
+
+
+def _as_series(frame: Any, function: Any, *arguments: Any) -> Any:
+    return frame.iloc[:, 0].astype(np.float64).set_axis(frame.index) * 0 + function(frame, *arguments)
+
+
+def scores_of_part(X: Matrix, model: Ranker, sign: float) -> AnyArray:
+    """What a model gives the rows of a part, times ``sign``."""
+    from apsvm.dask.sources import as_matrix
+
+    scores: AnyArray = sign * model.score(as_matrix(X, "X"), threads=1)
+    return scores
+
+
+def classes_of_part(X: Matrix, model: Ranker, sign: float, classes: AnyArray) -> AnyArray:
+    """The class of each row: the second of ``classes`` where the score is above 0."""
+    chosen: AnyArray = classes[(scores_of_part(X, model, sign) > 0.0).astype(np.intp)]
+    return chosen

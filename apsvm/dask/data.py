@@ -1,0 +1,201 @@
+"""A data set whose rows lie in shards: what it is as a whole, agreed on by all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.dask.crew import Crew
+from apsvm.dask.long_list import MOST_POSITIVES
+from apsvm.dask.shard_rows import About
+from apsvm.dask.vectors import HandleVectors
+from apsvm.data.dataset import DataError, Dataset
+from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
+from apsvm.data.labels import LabelOptions, Takes, Target, decide
+from apsvm.data.moments import CONSTANT, Moments
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What is known of a matrix that is nowhere as a whole: ``shape``, and ``size``, how many values it holds."""
+
+    shape: tuple[int, int]
+    size: int
+
+
+@dataclass(slots=True, eq=False)
+class ShardedData:
+    """See the module.
+
+    Attributes
+    ----------
+    crew : who has the rows
+    vectors : score vectors over them
+    about : of each shard
+    width : features, the most that any shard has
+    labels, counts : the distinct labels, ascending, and how many rows have each
+    has_qid : whether rows are in queries
+    source : what messages call it
+    n_pos, n_neg : relevant rows and others, once labels are understood
+    """
+
+    crew: Crew
+    source: str
+    about: Sequence[About]
+    width: int
+    labels: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    has_qid: bool
+    vectors: HandleVectors = field(init=False)
+    n_pos: int = 0
+    n_neg: int = 0
+
+    def __post_init__(self) -> None:
+        self.vectors = HandleVectors(self.crew)
+
+    @classmethod
+    def of(cls, crew: Crew, source: str, *, width: int | None = None) -> ShardedData:
+        """The rows of a crew whose shards have just been made; ``width`` where a model says so.
+
+        Raises
+        ------
+        DataError : parts that do not go together, a query whose rows are on two workers, no rows
+        """
+        crew.set_up("read")
+        about: list[About] = crew.set_up("about")
+        if not sum(one.rows for one in about):
+            raise DataError(f"{source}: there are no rows")
+        if len({one.zero_based for one in about}) > 1:
+            raise DataError(f"{source}: some parts count features from 0 and some from 1")
+        known = {one.has_qid for one in about if one.has_qid is not None}
+        if len(known) > 1:
+            raise DataError(f"{source}: some parts have qid and some have none")
+        width = max(one.features for one in about) if width is None else width
+        labels, which = np.unique(np.concatenate([one.labels for one in about]), return_inverse=True)
+        counts = np.bincount(which, np.concatenate([one.label_counts for one in about]), labels.size)
+        data = cls(crew, source, about, width, labels, counts.astype(np.int64), known == {True})
+        if data.has_qid:
+            data._require_whole_queries()
+        crew.set_up("join_parts", width)
+        return data
+
+    def _require_whole_queries(self) -> None:
+        of_shards = self.crew.ask("queries")
+        ids, counts = np.unique(np.concatenate(of_shards), return_counts=True)
+        if not (counts > 1).any():
+            return
+        split = ids[counts > 1]
+        where = [name for name, of_shard in zip(self.crew.names(), of_shards, strict=True) if split[0] in of_shard]
+        raise DataError(
+            f"{self.source}: query {split[0]} has rows on several workers ({', '.join(where[:3])}), and {split.size} "
+            f"of {ids.size} queries have: write the rows of a query into one part"
+        )
+
+    @property
+    def rows(self) -> int:
+        return sum(one.rows for one in self.about)
+
+    @property
+    def zero_based(self) -> bool:
+        return self.about[0].zero_based
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the parts' SHA-256, hexadecimal and one a line, in order; empty where parts have none."""
+        digests = [digest for one in self.about for digest in one.fingerprints]
+        if not all(digests):
+            return ""
+        return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode()).hexdigest()
+
+    def of_labels(self) -> Dataset:
+        """A data set of one row for each label there is, that says of itself what is true of the whole."""
+        extent = Extent((self.rows, self.width), sum(one.n_values for one in self.about))
+        return Dataset(
+            X=extent,
+            relevance=self.labels,
+            groups=None,
+            costs=None,
+            zero_based=self.zero_based,
+            source=self.source,
+            fingerprint=self.fingerprint,
+            unknown_features=sum(one.unknown_features for one in self.about),
+        )
+
+    def several_queries(self) -> bool:
+        """Whether rows are in more than one query."""
+        return bool(sum(of_shard.size for of_shard in self.crew.ask("queries_joined")) > 1)
+
+    def understand(self, takes: Takes, options: LabelOptions) -> Target:
+        """What the labels mean, here and in the shards; the target is of one row for each label.
+
+        Raises
+        ------
+        DataError : as ``apsvm.data.labels.decide``
+        """
+        target = decide(self.of_labels(), takes, options)
+        self.tell(target)
+        return target
+
+    def tell(self, target: Target) -> None:
+        """The shards are told what each label means."""
+        sizes = self.crew.set_up("understand", self.labels, target)
+        self.n_pos, self.n_neg = (sum(column) for column in zip(*sizes, strict=True))
+
+    def scale(self, name: str, bias: float | None) -> Scaling:
+        """The rows as w sees them; returns the scaling ``name``, learned from all of them."""
+        scaling = NO_SCALING
+        if name == "l2":
+            scaling = UNIT_ROWS
+        elif name == "maxabs":
+            largest = np.max(self.crew.ask("largest"), axis=0)
+            scaling = Scaling(name, np.where(largest > 0.0, largest, 1.0))
+        elif name == "standard":
+            self.crew.ask("scale_rows")
+            mean, variance = self.moments()
+            usable = np.isfinite(variance) & (variance > 0.0)
+            scaling = Scaling(name, np.where(usable, np.sqrt(np.where(usable, variance, 1.0)), 1.0), mean)
+        elif name != "none":
+            raise ValueError(f"unknown scaling {name!r}")
+        self.crew.set_up("scale_rows", scaling, bias)
+        return scaling
+
+    def moments(self, *, within_queries: bool = False) -> Moments:
+        """Of the features as w sees them."""
+        sizes, moments = zip(*self.crew.ask("moments", within_queries), strict=True)
+        return pooled_moments(np.array(sizes), list(moments), within_queries=within_queries)
+
+    def take_list(self) -> None:
+        """All rows are one list. Raises DataError for more positives than the driver takes."""
+        if self.n_pos > MOST_POSITIVES:
+            raise DataError(
+                f"{self.source}: {self.n_pos:,} positive rows: one list on a cluster takes {MOST_POSITIVES:,} at most, "
+                "whose scores the driver gathers in each call. If positives are that many, the negatives' side can be "
+                "taken for them, or rows can be put into queries"
+            )
+        self.crew.set_up("take_list", self.n_pos, self.n_neg)
+
+    def take_queries(self, loss: object, oracle: str, query_weights: Mapping[int, float] | None) -> tuple[int, int]:
+        """Queries, or rows, each for itself; returns how many queries there are and how many are left out."""
+        answers = self.crew.set_up("take_queries", loss, oracle, None if query_weights is None else dict(query_weights))
+        weights, queries, skipped = (sum(column) for column in zip(*answers, strict=True))
+        if not queries:
+            raise DataError(f"{self.source}: no query has both a positive and a negative row")
+        self.crew.set_up("weigh", weights)
+        return queries, skipped
+
+
+def pooled_moments(sizes: NDArray[np.int64], moments: Sequence[Moments], *, within_queries: bool) -> Moments:
+    """Of all rows, from those of the shards, of ``sizes`` (shards,) rows (Chan, Golub, LeVeque 1983); variances within
+    queries add up by themselves."""
+    shares = sizes / sizes.sum()
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = sum(share * of.mean for share, of in zip(shares, moments, strict=True))
+        variance = np.zeros_like(mean)
+        for share, of in zip(shares, moments, strict=True):
+            variance += share * (of.variance + (0.0 if within_queries else (of.mean - mean) ** 2))
+        variance[(variance <= CONSTANT**2 * (variance + mean**2)) & np.isfinite(variance)] = 0.0
+    return Moments(mean, variance)

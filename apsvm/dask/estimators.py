@@ -1,0 +1,367 @@
+"""The estimators on a dask cluster: parameters, attributes and objective are those of the plain ones, rows stay on the
+workers. X is a dask array, a dask data frame or a list of delayed parts; y and qid are cut alike."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from apsvm.dask.actors import ActorCrew
+from apsvm.dask.collections import (
+    classes_of_part,
+    client_of,
+    coded,
+    columns_of_parts,
+    computed,
+    distinct,
+    mapped,
+    scores_of_part,
+)
+from apsvm.dask.data import ShardedData
+from apsvm.dask.evaluation import evaluate_on_shards, order_statistic, scored
+from apsvm.dask.fitting import ShardedFit
+from apsvm.data.labels import LabelOptions, Target, again, of_numbers, of_two
+from apsvm.estimators.base import LinearEstimator
+from apsvm.estimators.following import WeakRankerWarning, logger, tell, training
+from apsvm.estimators.levels import at_level
+from apsvm.estimators.parameters import in_python, in_words_of_python
+from apsvm.estimators.rank_ncg import RankNCG
+from apsvm.estimators.rows import Counted
+from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
+from apsvm.metrics.evaluate import parse_metrics
+from apsvm.model import LinearRanker
+from apsvm.trainers.base import AnyTrainer, Watch
+from apsvm.trainers.fitting import FeatureOptions
+from apsvm.types import Seed
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+class _OnCluster(LinearEstimator):
+    """What the estimators on a cluster share. Parameters of the plain ones that mean nothing here are fixed."""
+
+    client: Client | None
+    # What the plain estimators read of themselves, and nobody can choose here.
+    oracle = "auto"
+    keep_easy = 50.0
+    bound = "hinge"
+    components = 1
+    features = "linear"
+    pool = None
+    latent = False
+    start = "anneal"
+    n_jobs: int | None = None
+    warm_start = False
+    random_state: Seed = None
+
+    def fit(self, X: Any, y: Any, qid: Any = None) -> Self:
+        """Train.
+
+        Parameters
+        ----------
+        X : (n, d) dask array, dask data frame, or list of delayed parts: arrays, CSR matrices or data frames
+        y : (n,) cut as X is; see the class
+        qid : (n,) whole numbers, the query of each row, whose rows all lie in the parts of one worker; None: one list
+
+        Raises
+        ------
+        ValueError : input that does not fit, parameters that do not go together, nothing to rank, no client
+        TypeError : X, y or qid of another kind
+        FloatingPointError : feature values too large for the objective to be finite
+        """
+        plan = self._plan()
+        client = client_of(self.client)
+        self._take_features(X)
+        rows, columns = columns_of_parts(X, y=y, qid=qid)
+        labels, known = self._labels(client, columns["y"] or [], plan)
+        crew = ActorCrew(client, computed(client, rows, labels, columns["qid"]))
+        try:
+            with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
+                data = ShardedData.of(crew, "X")
+                self.n_features_in_ = data.width
+                target = self._meaning(data, plan) if known is None else known
+                fit = ShardedFit.of(
+                    data, plan, LabelOptions(), FeatureOptions(bias=self._trained_constant(plan)), target=target
+                )
+                self._require_some_of_both(data, target)
+                *_, outcome = fit.outcomes(Watch(progress=tell, remark=logger.info))
+                model = fit.model(outcome)
+                if fit.fit.features.bias is None:
+                    level = at_level(model, self._level(data, model))
+                    assert isinstance(level, LinearRanker)
+                    model = level
+        finally:
+            crew.close()
+        header = self._header_of(model.header, Counted(np.empty(0, dtype=np.int64)))
+        self._keep(replace(model, header=header))
+        if not outcome.as_asked:
+            self._warn(outcome)
+        for caution in outcome.cautions:
+            text = in_python(caution, self._trainer.Settings, plan.loss_name)
+            warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=2)
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        """The scores of the rows of X: (n,) float64, lazily; a dask array of a dask array, a series of a data frame, a
+        list of a list of delayed parts."""
+        check_is_fitted(self)
+        return mapped(X, scores_of_part, self.to_model(), self._of_decision())
+
+    def score(self, X: Any, y: Any, qid: Any = None) -> float:
+        """The metric trained for, exact, of the rows where they are; arguments as in ``fit``.
+
+        Raises
+        ------
+        ValueError : the metric is undefined for these rows, or not evaluated on a cluster
+        """
+        check_is_fitted(self)
+        client = client_of(self.client)
+        rows, columns = columns_of_parts(X, y=y, qid=qid)
+        labels, known = self._labels_again(columns["y"] or [])
+        crew = ActorCrew(client, computed(client, rows, labels, columns["qid"]))
+        try:
+            data = ShardedData.of(crew, "X", width=self.n_features_in_)
+            target = known if known is not None else again(data.labels, self._header.labels)
+            data.tell(target)
+            crew.set_up("scale_rows")
+            metric = self._header.metric
+            if metric is None or metric == "accuracy":
+                raise ValueError(f"{self._header.loss} is not scored on a cluster: apsvm eval names the metrics")
+            metrics = parse_metrics([metric])
+            return next(iter(evaluate_on_shards(data, self.to_model(), target, metrics).values.values()))
+        finally:
+            crew.close()
+
+    def _take_features(self, X: Any) -> None:
+        """Names of columns, where there are some."""
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        columns = getattr(X, "columns", None)
+        if columns is not None and all(isinstance(name, str) for name in columns):
+            self.feature_names_in_ = np.array(list(columns), dtype=object)
+
+    # What a kind of estimator says.
+
+    def _labels(self, client: Client, parts: list[Any], plan: AnyTrainer) -> tuple[list[Any], Target | None]:
+        """The parts of y as numbers, and what they mean where that is known already: a row each of 0 and 1."""
+        return parts, None
+
+    def _labels_again(self, parts: list[Any]) -> tuple[list[Any], Target | None]:
+        return parts, None
+
+    def _meaning(self, data: ShardedData, plan: AnyTrainer) -> Target:
+        """What the labels there are mean."""
+        lowest = getattr(self, "relevant_from", None)
+        return of_numbers(data.labels, plan.takes, relevant_from=lowest)
+
+    def _require_some_of_both(self, data: ShardedData, target: Target) -> None:
+        if target.grades is None and not (data.n_pos and data.n_neg):
+            raise ValueError(
+                f"expected relevant rows and others, found {data.n_pos} of {data.rows} relevant. relevant_from says "
+                "where the line is"
+            )
+
+    def _level(self, data: ShardedData, model: LinearRanker) -> float:
+        """The constant where the loss does not depend on it."""
+        return 0.0
+
+    def _of_decision(self) -> float:
+        """The sign of ``decision_function`` against the model's scores."""
+        return 1.0
+
+
+class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  # no weights, no bags
+    """``APSVMClassifier`` on a dask cluster, by the hinge (bound "hinge"): the same objective and certificate, to the
+    rounding of sums.
+
+    Parameters
+    ----------
+    client : of the cluster; None: the current one
+    loss, pos_label, C, epsilon, fit_intercept, intercept_scaling, solver, qp, max_iter, time_limit, verbose : as of
+        ``APSVMClassifier``. Of one list of all rows the loss is one of two arrays ("ap", "ndcg", "mrr", "auc",
+        "rbp(0.8)" …) or "zero-one"; of queries any
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, C_, certificate_, n_iter_ … : as of ``APSVMClassifier``
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from apsvm.dask import DaskAPSVMClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(0)) / X.std(0)
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as client:
+    ...     model = DaskAPSVMClassifier(C=10).fit(da.from_array(X, (200, -1)), da.from_array(y, 200))
+    >>> model.certificate_.reached
+    True
+    """
+
+    def __init__(
+        self,
+        loss: str | object = "ap",
+        *,
+        client: Client | None = None,
+        pos_label: object = None,
+        C: float | str = "auto",
+        epsilon: float = 1e-3,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        solver: str = "line-search",
+        qp: str = "auto",
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.client = client
+        self.pos_label = pos_label
+        self.C = C
+        self.epsilon = epsilon
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.solver = solver
+        self.qp = qp
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row of X (n, d), lazily, as ``decision_function``."""
+        check_is_fitted(self)
+        classes = self.classes_
+        return mapped(X, classes_of_part, self.to_model(), self._sign, classes, dtype=classes.dtype)
+
+    def _labels(self, client: Client, parts: list[Any], plan: AnyTrainer) -> tuple[list[Any], Target | None]:
+        classes = distinct(client, parts)
+        if classes.size != 2:
+            what = "one class only" if classes.size == 1 else f"{classes.size} values"
+            raise ValueError(f"expected y of two classes, found {what}; y == label makes two of them")
+        self.classes_, self.pos_label_ = classes, self._positive_of(classes.tolist())
+        return self._labels_again(parts)
+
+    def _labels_again(self, parts: list[Any]) -> tuple[list[Any], Target | None]:
+        negative, positive = self._negative_first.tolist()
+        return coded(parts, positive, negative), of_two(self._negative_first, self._negative_first)
+
+    def _level(self, data: ShardedData, model: LinearRanker) -> float:
+        if not self.fit_intercept:
+            return 0.0
+        data.crew.set_up("scale_rows")
+        scores = scored(data, model)
+        lower, upper = (order_statistic(data, scores, data.n_neg - 1 + at) for at in range(2))
+        return -(lower + (upper - lower) / 2.0)
+
+    def _of_decision(self) -> float:
+        return self._sign
+
+
+class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
+    """``APSVMRanker`` on a dask cluster, by the hinge (bound "hinge"). Grades need queries.
+
+    Parameters
+    ----------
+    client : of the cluster; None: the current one
+    loss, relevant_from, C, epsilon, fit_intercept, intercept_scaling, solver, qp, max_iter, time_limit, verbose : as of
+        ``APSVMRanker``
+
+    Attributes
+    ----------
+    coef_, intercept_, C_, certificate_, n_iter_, n_queries_ … : as of ``APSVMRanker``
+    """
+
+    def __init__(
+        self,
+        loss: str | object = "ndcg",
+        *,
+        client: Client | None = None,
+        relevant_from: float | None = None,
+        C: float | str = "auto",
+        epsilon: float = 1e-3,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        solver: str = "line-search",
+        qp: str = "auto",
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.client = client
+        self.relevant_from = relevant_from
+        self.C = C
+        self.epsilon = epsilon
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.solver = solver
+        self.qp = qp
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    def predict(self, X: Any) -> Any:
+        """The scores of the rows, as ``decision_function``."""
+        return self.decision_function(X)
+
+
+class DaskRankNCG(_OnCluster, RankNCG):
+    """``RankNCG`` on a dask cluster: rows ordered by their classes, of one list or of queries.
+
+    Parameters
+    ----------
+    client : of the cluster; None: the current one
+    alpha, graph, objective, optimizer, normalize, tol, max_iter, time_limit, verbose : as of ``RankNCG``. Sums are
+        exact to rounding: of one list by Chebyshev polynomials, whose moments add up over the shards
+
+    Attributes
+    ----------
+    coef_, objective_, gradient_norm_, n_pairs_, classes_, n_iter_ … : as of ``RankNCG``
+    """
+
+    n_classes = None
+    cut = "frequency"
+    summation = "auto"
+    accuracy = 1e-3
+
+    def __init__(
+        self,
+        *,
+        client: Client | None = None,
+        alpha: float = 1e-3,
+        graph: Any = "full",
+        objective: str = "logistic",
+        optimizer: str = "lbfgs",
+        normalize: str = "pairs",
+        tol: float | None = None,
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.client = client
+        self.alpha = alpha
+        self.graph = graph
+        self.objective = objective
+        self.optimizer = optimizer
+        self.normalize = normalize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    def predict(self, X: Any) -> Any:
+        """The scores of the rows, as ``decision_function``."""
+        return self.decision_function(X)
+
+    def _meaning(self, data: ShardedData, plan: AnyTrainer) -> Target:
+        self.classes_ = data.labels
+        return super()._meaning(data, plan)
+
+    def _require_some_of_both(self, data: ShardedData, target: Target) -> None:
+        """The trainer itself looks for pairs."""

@@ -1,0 +1,121 @@
+"""From shards to models: what ``trainers.fitting.Fit`` is for a data set on one machine. The header, the constant
+feature and the scaling are the ``Fit``'s own, of a data set that stands for the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.dask.data import ShardedData
+from apsvm.dask.training import ON_A_CLUSTER, refusal, train_on_shards
+from apsvm.data.features import LINEAR
+from apsvm.data.labels import LabelOptions, Target
+from apsvm.data.rows import Rows
+from apsvm.model import LinearRanker
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
+from apsvm.trainers.families.rank_ncg import RankNCGTrainer
+from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
+from apsvm.trainers.fitting import FeatureOptions, Fit, LogOfData
+from apsvm.trainers.settings import SettingsError
+
+
+def plan_refusal(trainer: AnyTrainer, features: FeatureOptions) -> str | None:
+    """Why a plan cannot be carried out on a cluster, in the words of the command line, or None if it can."""
+    if features.features != LINEAR:
+        return f"--features {features.features} is learned from all rows at once: not {ON_A_CLUSTER}"
+    if features.pool is not None:
+        return f"--pool is not for training {ON_A_CLUSTER}"
+    if isinstance(trainer, StructuredSVMTrainer):
+        return refusal(trainer)
+    if isinstance(trainer, RankNCGTrainer):
+        from apsvm.dask.pairs import refusal as refusal_of_pairs
+
+        return refusal_of_pairs(trainer)
+    return f"--loss {trainer.loss_name} ({trainer.family}) is not trained {ON_A_CLUSTER}: ap and its kin and wmw are"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShardedFit:
+    """A training to be done on shards.
+
+    Attributes
+    ----------
+    data : the rows
+    fit : the training as one machine sees it: a row for each label, and the shape of the whole
+    query_weights : weight of each query, 1 where not named
+    """
+
+    data: ShardedData
+    fit: Fit
+    query_weights: Mapping[int, float] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        data: ShardedData,
+        trainer: AnyTrainer,
+        labels: LabelOptions,
+        features: FeatureOptions,
+        *,
+        target: Target | None = None,
+        query_weights: Mapping[int, float] | None = None,
+    ) -> ShardedFit:
+        """A training on ``data``, whose labels are understood and whose rows are scaled.
+
+        Parameters
+        ----------
+        target : what the labels mean, one row each, where the caller knows
+
+        Raises
+        ------
+        SettingsError : what is asked for is not trained on a cluster
+        DataError : the labels do not fit
+        """
+        refused = plan_refusal(trainer, features)
+        if refused is not None:
+            raise SettingsError(refused)
+        if target is None:
+            target = data.understand(trainer.takes, labels)
+        else:
+            data.tell(target)
+        scaling = data.scale(features.scale, features.bias)
+        return cls(data, Fit(data.of_labels(), trainer, target, features, scaling=scaling), query_weights)
+
+    @property
+    def dimension(self) -> int:
+        """Number of weights."""
+        return self.data.width + (self.fit.features.bias is not None)
+
+    def of_labels(self) -> TrainingSet:
+        """A row for each label there is, without features: what a trainer checks."""
+        target = self.fit.target
+        return TrainingSet(Rows(np.empty((target.relevant.size, 0))), target, source=self.data.source)
+
+    def outcomes(self, watch: Watch, start: NDArray[np.float64] | None = None) -> Iterator[Outcome]:
+        """The trained rankers, as ``Fit.outcomes`` gives them."""
+        trainer, target = self.fit.trainer, self.fit.target
+        watch = replace(watch, log=LogOfData(watch.log, self.fit, self.data.rows))
+        if isinstance(trainer, RankNCGTrainer):
+            from apsvm.dask.pairs import train_pairs_on_shards
+
+            yield from train_pairs_on_shards(trainer, self.data, target, watch, start=start, dimension=self.dimension)
+            return
+        assert isinstance(trainer, StructuredSVMTrainer)
+        yield from train_on_shards(
+            trainer,
+            self.data,
+            target,
+            watch,
+            start=start,
+            query_weights=self.query_weights,
+            dimension=self.dimension,
+        )
+
+    def model(self, outcome: Outcome) -> LinearRanker:
+        """The model of an outcome, its weights for rows as they are in the parts."""
+        model = self.fit.model(outcome)
+        assert isinstance(model, LinearRanker)
+        return model

@@ -1,0 +1,51 @@
+"""What driver and workers say to one another, kept small: runs in the place of arrays, the narrowest counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
+
+#: What a number, a name or the frame of a message takes, about.
+FRAME = 8
+
+
+class Runs(NamedTuple):
+    """An array as the runs of its equal entries: ``values`` (r,), each ``lengths`` (r,) times."""
+
+    values: AnyArray
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, array: AnyArray) -> Runs:
+        begins = np.flatnonzero(np.r_[array.size > 0, array[1:] != array[:-1]])
+        return cls(array[begins], np.diff(np.append(begins, array.size)))
+
+    def expanded(self) -> AnyArray:
+        return np.repeat(self.values, self.lengths)
+
+
+def narrow(counts: NDArray[np.int64]) -> AnyArray:
+    """Counts ≥ 0 in the narrowest type that holds them."""
+    return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
+
+
+def size_of(message: object) -> int:
+    """About how many bytes a message takes, O(what it consists of) and not O(its bytes)."""
+    if isinstance(message, np.ndarray):
+        return FRAME + int(message.nbytes)
+    if isinstance(message, str | bytes):
+        return FRAME + len(message)
+    if is_dataclass(message) and not isinstance(message, type):
+        return FRAME + sum(size_of(getattr(message, field.name)) for field in fields(message))
+    if isinstance(message, dict):
+        return FRAME + sum(size_of(name) + size_of(value) for name, value in message.items())
+    if isinstance(message, Iterable):
+        return FRAME + sum(size_of(part) for part in message)
+    return FRAME

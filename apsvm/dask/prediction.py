@@ -1,0 +1,43 @@
+"""Scores of parts, each computed and written by the worker that reads the part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from apsvm.dask.sources import Source
+from apsvm.data.dataset import DataError
+from apsvm.files import write_whole
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from apsvm.model import Ranker
+
+
+def score_parts(client: Client, sources: Sequence[Source], model: Ranker, outputs: Sequence[str]) -> int:
+    """Writes the scores of each part, one a line and in its order, to the file of that place; how many rows there were.
+
+    Raises
+    ------
+    DataError, OSError : a part that cannot be read, or a file that cannot be written; says which, and on which worker
+    """
+    ranker = client.scatter(model, broadcast=True, hash=False)
+    tasks = [
+        client.submit(_score_part, source, ranker, output, pure=False, retries=1)
+        for source, output in zip(sources, outputs, strict=True)
+    ]
+    return sum(client.gather(tasks))
+
+
+def _score_part(source: Source, model: Ranker, output: str) -> int:
+    from distributed import get_worker
+
+    where = f" (on {get_worker().address})"
+    try:
+        data = source.read(1)
+    except DataError as error:
+        raise DataError(f"{error}{where}") from None
+    scores = model.score(data.X, threads=1)
+    write_whole(output, "".join(f"{score!r}\n" for score in scores.tolist()).encode())
+    return int(scores.size)

@@ -1,0 +1,15 @@
+"""A shard: rows in the memory of one worker, the score vectors over them, and what the driver asks of them.
+
+The driver never sees rows. It sends w, or weights by cells of scores, and is answered with sums over the rows, counts
+of scores, and the few scores whose ranks nothing else settles (``apsvm.dask.long_list`` has the protocol). Rows stand
+in the order of the parts, and of the rows in a part; of equal scores the earlier row comes first, as on one machine.
+"""
+
+from __future__ import annotations
+
+from apsvm.dask.shard_list import ListShard
+from apsvm.dask.shard_queries import QueriesShard
+
+
+class Shard(ListShard, QueriesShard):
+    """See the module; ``call`` is the way in."""

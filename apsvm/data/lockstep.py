@@ -1,0 +1,274 @@
+"""Several trainings on the same matrix, in lock-step: their passes over it are done together.
+
+A training is a thread, which asks for a pass and waits; when every one still at work has asked, one walk through the
+matrix serves them all: what each of them wants of a stretch of rows is computed while that is in the cache. Memory is
+read once instead of once a training. A training in another phase asks for another kind of pass, or a shorter one, and
+is served in the same walk; one that has ended is waited for no longer.
+
+Each pass adds up in the order in which it would by itself, so that every number is, to the last bit, the one computed
+alone, whoever else was in the walk.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._native import _kernels
+from apsvm.clock import add_waiting
+from apsvm.machine import memory
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
+
+#: Bytes of a matrix below which it stays in the cache anyhow, and a pass costs less than waiting for others.
+WORTH_SHARING = 4 << 20
+#: Trainings in lock-step, at most.
+MOST_MEMBERS = 32
+#: Numbers that a training keeps of each row, and the share of the machine's memory that those of all may take.
+NUMBERS_A_ROW, SHARE_OF_MEMBERS = 16, 0.125
+
+
+class RowKernels(Protocol):
+    """What does the passes of ``Rows``: ``apsvm._native``, or a place in a ``Lockstep``. The last argument is the
+    number of threads."""
+
+    def scores_csr(
+        self,
+        indptr: AnyArray,
+        indices: AnyArray,
+        values: AnyArray,
+        rows: AnyArray | None,
+        W: NDArray[np.float64],
+        out: NDArray[np.float64],
+        threads: int,
+        /,
+    ) -> None: ...
+    def combine_csr(
+        self,
+        indptr: AnyArray,
+        indices: AnyArray,
+        values: AnyArray,
+        rows: AnyArray | None,
+        C: NDArray[np.float64],
+        out: NDArray[np.float64],
+        threads: int,
+        /,
+    ) -> None: ...
+    def scores_dense(
+        self,
+        X: AnyArray,
+        rows: AnyArray | None,
+        W: NDArray[np.float64],
+        out: NDArray[np.float64],
+        threads: int,
+        /,
+    ) -> None: ...
+    def combine_dense(
+        self,
+        X: AnyArray,
+        rows: AnyArray | None,
+        C: NDArray[np.float64],
+        out: NDArray[np.float64],
+        threads: int,
+        /,
+    ) -> None: ...
+
+
+def members_at_once(n_bytes: int, n_rows: int, trainings: int, threads: int) -> int:
+    """How many of the ``trainings`` of one thread each go in lock-step over a matrix of so many bytes and rows; 1 where
+    that does not pay: where the matrix is small, or each has a thread of its own as it is."""
+    if n_bytes < WORTH_SHARING or trainings < 2 * threads:
+        return 1
+    fit = int(SHARE_OF_MEMBERS * memory() / (8 * NUMBERS_A_ROW * max(1, n_rows)))
+    return max(1, min(trainings, MOST_MEMBERS, fit))
+
+
+class _Pass(NamedTuple):
+    """A pass that somebody has asked for.
+
+    kernel : "scores_csr", "combine_csr", "scores_dense" or "combine_dense"
+    matrix : indptr, indices, values; or X
+    arguments : what else the kernel takes, but for the number of threads
+    """
+
+    kernel: str
+    matrix: tuple[AnyArray, ...]
+    arguments: tuple[AnyArray | None, NDArray[np.float64], NDArray[np.float64]]
+
+    def do(self, threads: int) -> None:
+        """By itself."""
+        getattr(_kernels, self.kernel)(*self.matrix, *self.arguments, threads)
+
+
+class Lockstep:
+    """Threads in lock-step, of which at most ``at_once`` compute at a time; and so many do a walk."""
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+        self._lock = threading.Lock()
+        self._ready: deque[_Member] = deque()  # they go on as soon as fewer are at work
+        self._asked: list[_Member] = []
+        self._at_work = 0
+
+    @contextmanager
+    def joined(self) -> Iterator[RowKernels]:
+        """The work of a thread, once it is its turn; what it gets are the kernels for its rows (``Rows.with_kernels``),
+        and for no other thread's."""
+        member = _Member(self)
+        with self._lock:
+            self._ready.append(member)
+            walk = self._next()
+        self._do(walk)
+        member.turn.acquire()
+        try:
+            yield member
+        finally:
+            member.has_left = True
+            with self._lock:
+                self._at_work -= 1
+                walk = self._next()
+            self._do(walk)
+
+    def wait_for_pass(self, member: _Member) -> None:
+        """Returns when what ``member`` asks for is done, or has failed, and it is its turn."""
+        began = time.perf_counter_ns()
+        with self._lock:
+            self._at_work -= 1
+            self._asked.append(member)
+            walk = self._next()
+        self._do(walk)
+        member.turn.acquire()
+        add_waiting(time.perf_counter_ns() - began - member.share_ns)
+
+    def _next(self) -> Sequence[_Member]:
+        """Lets go on whoever may. Where nobody can all have asked: those whose passes the caller is to do. Under the
+        lock."""
+        while self._ready and self._at_work < self._at_once:
+            self._at_work += 1
+            self._ready.popleft().turn.release()
+        if self._at_work > 0:
+            return ()
+        walk, self._asked = self._asked, []
+        if walk:
+            self._at_work = self._at_once  # meanwhile nobody begins
+        return walk
+
+    def _do(self, walk: Sequence[_Member]) -> None:
+        if not walk:
+            return
+        together: dict[tuple[int, ...], list[_Member]] = {}
+        for member in walk:
+            together.setdefault(tuple(map(id, member.asked.matrix)), []).append(member)
+        for members in together.values():
+            began = time.perf_counter_ns()
+            try:
+                _walk([member.asked for member in members], self._at_once)
+            except Exception:
+                for member in members:  # the others have nothing to do with it
+                    member.error = _error_of(member.asked, self._at_once)
+            share = (time.perf_counter_ns() - began) // len(members)
+            for member in members:
+                member.share_ns = share
+        with self._lock:
+            self._at_work = 0
+            self._ready.extend(walk)
+            self._next()
+
+
+def _walk(passes: Sequence[_Pass], threads: int) -> None:
+    """Passes over one matrix."""
+    for one in passes:
+        one.do(threads)
+
+
+def _error_of(one: _Pass, threads: int) -> Exception | None:
+    """Does a pass by itself; what it fails with."""
+    try:
+        one.do(threads)
+    except Exception as error:
+        return error
+    return None
+
+
+class _Member:
+    """A thread's place in a lock-step: kernels (``RowKernels``) that ask for their passes.
+
+    turn : released when it may go on
+    asked : the last pass it has asked for; error : what that has failed with; share_ns : of the time it took
+    has_left : its passes are its own affair again
+    """
+
+    asked: _Pass
+    error: Exception | None = None
+    share_ns = 0
+    has_left = False
+
+    def __init__(self, lockstep: Lockstep) -> None:
+        self._lockstep = lockstep
+        self.turn = threading.Semaphore(0)
+
+    def scores_csr(
+        self,
+        indptr: AnyArray,
+        indices: AnyArray,
+        values: AnyArray,
+        rows: AnyArray | None,
+        W: NDArray[np.float64],
+        out: NDArray[np.float64],
+        threads: int,
+        /,
+    ) -> None:
+        self._ask(_Pass("scores_csr", (indptr, indices, values), (rows, W, out)), len(W), threads)
+
+    def combine_csr(
+        self,
+        indptr: AnyArray,
+        indices: AnyArray,
+        values: AnyArray,
+        rows: AnyArray | None,
+        C: NDArray[np.float64],
+        out: NDArray[np.float64],
+        threads: int,
+        /,
+    ) -> None:
+        self._ask(_Pass("combine_csr", (indptr, indices, values), (rows, C, out)), len(out), threads)
+
+    def scores_dense(
+        self,
+        X: AnyArray,
+        rows: AnyArray | None,
+        W: NDArray[np.float64],
+        out: NDArray[np.float64],
+        threads: int,
+        /,
+    ) -> None:
+        self._ask(_Pass("scores_dense", (X,), (rows, W, out)), len(W), threads)
+
+    def combine_dense(
+        self,
+        X: AnyArray,
+        rows: AnyArray | None,
+        C: NDArray[np.float64],
+        out: NDArray[np.float64],
+        threads: int,
+        /,
+    ) -> None:
+        self._ask(_Pass("combine_dense", (X,), (rows, C, out)), len(out), threads)
+
+    def _ask(self, asked: _Pass, vectors: int, threads: int) -> None:
+        """A pass for several vectors is shared as it is."""
+        if self.has_left or vectors > 1:
+            asked.do(threads)
+            return
+        self.asked, self.error = asked, None
+        self._lockstep.wait_for_pass(self)
+        if self.error is not None:
+            raise self.error

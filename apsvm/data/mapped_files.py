@@ -1,0 +1,80 @@
+"""Files that arrays are mapped from, as they were when they were opened.
+
+Rows that are mapped are read long after they were opened. A file that was cut off meanwhile would end the process by a
+signal (SIGBUS), one that was written to would change the data under a training: so whoever is about to go through the
+rows looks first (``MappedFile.check``), which takes microseconds. A file that was replaced as a whole, as ``apsvm
+convert`` does, is no danger: what is mapped is still the old one.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apsvm.data.dataset import DataError
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray, Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class MappedFile:
+    """A file, and what it was when it was mapped.
+
+    Attributes
+    ----------
+    path : str
+    device, inode : int, which file it is
+    size : int, bytes
+    changed : int, when it was last written to, in nanoseconds
+    """
+
+    path: str
+    device: int
+    inode: int
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, path: str, status: os.stat_result) -> MappedFile:
+        return cls(path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+    def check(self) -> None:
+        """Raises DataError if the file is not what it was."""
+        try:
+            now = MappedFile.of(self.path, os.stat(self.path))
+        except OSError:  # no longer there: what is mapped still is
+            return
+        if (now.device, now.inode) != (self.device, self.inode) or now == self:
+            return
+        if now.size < self.size:
+            raise DataError(f"{self.path}: cut off while it was in use: {now.size} bytes are left of {self.size}")
+        raise DataError(f"{self.path}: changed while it was in use")
+
+
+class MappedArray(np.memmap):
+    """A mapped array that knows its file; what is made of it need not."""
+
+    file: MappedFile | None = None
+
+
+def mapped(stream: Any, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> AnyArray:
+    """The array of this type and shape in an open file, from ``offset`` on, read-only."""
+    array = MappedArray(stream, dtype=dtype, mode="r", offset=offset, shape=shape)
+    array.file = MappedFile.of(stream.name, os.fstat(stream.fileno()))
+    return np.asarray(array)
+
+
+def files_of(X: Matrix) -> list[MappedFile]:
+    """The files that the arrays of X, CSR or dense, are mapped from, as far as they were opened by ``mapped``."""
+    arrays = [getattr(X, name) for name in ("indptr", "indices", "data") if hasattr(X, "indptr")] or [X]
+    found: dict[str, MappedFile] = {}
+    for array in arrays:
+        while array is not None:
+            if isinstance(array, MappedArray) and array.file is not None:
+                found[array.file.path] = array.file
+            array = getattr(array, "base", None)
+    return list(found.values())

@@ -1,0 +1,186 @@
+"""Parquet and Arrow (Feather) tables as cells, by pyarrow, an extra. Texts are read as the cells of CSV are."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._native import _kernels
+from apsvm.data.dataset import DataError, MissingPackageError
+from apsvm.data.tables.cells import MISSING, Cells, Places
+from apsvm.data.tables.recognising import Kind
+from apsvm.data.tables.separated import SKIPPED, TEXT, Choice
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
+
+#: What messages ask for where pyarrow is missing.
+INSTALL = "pip install 'apsvm[table]'"
+
+_ROWS = 1 << 16
+
+
+def cells_of_arrow(
+    source: str | os.PathLike[str] | BinaryIO, kind: Kind, choose: Callable[[str], Choice]
+) -> tuple[Cells, str, str]:
+    """The cells of the columns that are chosen, the name of the file for messages, and the sha256 of its bytes.
+
+    Raises
+    ------
+    MissingPackageError : pyarrow is not installed
+    DataError : bad content
+    OSError : the source cannot be read
+    """
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else str(getattr(source, "name", "<stream>"))
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise MissingPackageError(
+            f"{name}: {kind.what} is read by pyarrow, which is not installed: {INSTALL}"
+        ) from None
+    if isinstance(source, str | os.PathLike):
+        with open(source, "rb") as stream:
+            fingerprint = hashlib.file_digest(stream, "sha256").hexdigest()
+            stream.seek(0)
+            return _cells(stream, kind, name, choose(name)), name, fingerprint
+    content = source.read()
+    return _cells(io.BytesIO(content), kind, name, choose(name)), name, hashlib.sha256(content).hexdigest()
+
+
+def _cells(stream: BinaryIO, kind: Kind, name: str, choose: Choice) -> Cells:
+    with _parsing(name, kind):
+        names, n, batches = _opened(stream, kind)
+    twice = sorted({column for column in names if names.count(column) > 1})
+    if twice:
+        raise DataError(f"{name}: expected different names of columns, found more than once: {', '.join(twice[:8])}")
+    letters = choose(names)
+    kept = [(at, column) for at, (column, letter) in enumerate(zip(names, letters, strict=True)) if letter != SKIPPED]
+    columns = [_Words(name, column, letters[at] == TEXT) for at, column in kept]
+    if n == 0:
+        raise DataError(f"{name}: expected at least one row, found none")
+    values = np.empty((n, len(kept)))
+    begin = 0
+    with _parsing(name, kind):
+        for batch in batches([column for _, column in kept]):
+            for at, column in enumerate(columns):
+                values[begin : begin + len(batch), at] = column.cells(batch.column(column.name))
+            begin += len(batch)
+    return Cells(values, [column for _, column in kept], [column.words for column in columns], Places(name))
+
+
+def _opened(stream: BinaryIO, kind: Kind) -> tuple[list[str], int, Callable[[list[str]], Iterator[Any]]]:
+    """The names of the columns, the number of rows, and the batches of some of the columns."""
+    if kind is Kind.PARQUET:
+        import pyarrow.parquet as parquet
+
+        file = parquet.ParquetFile(stream)
+        names = list(file.schema_arrow.names)
+        return names, file.metadata.num_rows, lambda kept: file.iter_batches(_ROWS, columns=kept)
+    from pyarrow import feather, ipc
+
+    magic = stream.read(6)
+    stream.seek(0)
+    if magic.startswith(b"\xff\xff\xff\xff"):
+        table = ipc.open_stream(stream).read_all()
+    elif magic.startswith(b"ARROW1"):
+        table = ipc.open_file(stream).read_all()
+    else:
+        table = feather.read_table(stream)
+    return list(table.column_names), table.num_rows, lambda kept: iter(table.select(kept).to_batches(_ROWS))
+
+
+@contextmanager
+def _parsing(name: str, kind: Kind) -> Iterator[None]:
+    """Turns what pyarrow raises for a damaged file into a DataError."""
+    import pyarrow
+
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, DataError | MemoryError):
+            raise
+        raise DataError(f"{name}: not {kind.what} that is read here ({type(error).__name__}: {error})") from None
+
+
+class _Words:
+    """A column on its way: its words, as they appear."""
+
+    def __init__(self, source: str, name: str, is_text: bool) -> None:
+        self.name, self._source, self._is_text = name, source, is_text
+        self.words: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def cells(self, array: Any) -> NDArray[np.float64]:
+        """The cells (n,) of an Arrow array."""
+        import pyarrow
+        from pyarrow import types
+
+        kind = array.type
+        if types.is_dictionary(kind):
+            array = array.cast(kind.value_type)
+            kind = array.type
+        if types.is_null(kind):
+            return _all_missing(len(array))
+        is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+        if (is_number or types.is_boolean(kind)) and not self._is_text:
+            return self._numbers_of(array)
+        if not (is_number or types.is_boolean(kind) or types.is_temporal(kind) or _is_string(kind)):
+            raise DataError(f"{self._source}: column {self.name!r}: expected numbers or words, found the type {kind}")
+        array = array.cast(pyarrow.string()).dictionary_encode()
+        cells = self._of_texts(array.dictionary.to_pylist())
+        place = array.indices.fill_null(len(cells)).to_numpy(zero_copy_only=False)
+        result: NDArray[np.float64] = np.append(cells, _all_missing(1))[place]
+        return result
+
+    def _numbers_of(self, array: Any) -> NDArray[np.float64]:
+        import pyarrow
+
+        if pyarrow.types.is_boolean(array.type):
+            array = array.cast(pyarrow.uint8())
+        is_null = array.is_null().to_numpy(zero_copy_only=False)
+        values = np.array(array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+        values[is_null | np.isnan(values)] = _all_missing(1)[0]
+        infinite = np.isinf(values)
+        if infinite.any():
+            words = self._of_texts(["inf", "-inf"])
+            values[infinite] = np.where(values[infinite] > 0, words[0], words[1])
+        return values
+
+    def _of_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """The cell of each text, read as that of a CSV is."""
+        if not texts:
+            return np.empty(0)
+        parser = _kernels.CsvParser(columns=TEXT if self._is_text else "c", separator="\x1f")
+        for text in texts:
+            doubled = text.replace('"', '""').replace("\0", "\ufffd")
+            parser.feed(f'"{doubled}"\n'.encode())
+        parser.finish()
+        values = parser.take()[:, 0].copy()
+        words = np.array([self._number(word.decode()) for word in parser.words(0)] or [0], dtype=np.int64)
+        bits = values.view(np.int64)
+        is_word = bits > MISSING
+        bits[is_word] = words[bits[is_word] - (MISSING + 1)] + (MISSING + 1)
+        return values
+
+    def _number(self, word: str) -> int:
+        if word not in self._numbers:
+            self._numbers[word] = len(self.words)
+            self.words.append(word)
+        return self._numbers[word]
+
+
+def _is_string(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def _all_missing(n: int) -> AnyArray:
+    return np.full(n, MISSING, dtype=np.int64).view(np.float64)

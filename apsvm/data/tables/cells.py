@@ -1,0 +1,181 @@
+"""The cells of a table: numbers, words and missing cells in one matrix of 64 bits each.
+
+A finite number is itself; a missing cell is the NaN of the bits ``MISSING``; word k of its column has the bits
+``MISSING + 1 + k``. So a table of numbers is the matrix of its features already. ``apsvm._native`` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.dataset import DataError
+
+MISSING = 0x7FF8_0000_0000_0000
+
+#: Rows looked at at a time.
+BLOCK = 1 << 14
+
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where rows stand, for messages.
+
+    Attributes
+    ----------
+    source : the name of the file
+    unit : what is counted: "line", of text, or "row"
+    first : of row 0
+    rows, numbers : (k,) int64: the rows, ascending, that do not follow the row before, and their lines
+    """
+
+    source: str
+    unit: str = "row"
+    first: int = 1
+    rows: NDArray[np.int64] | None = None
+    numbers: NDArray[np.int64] | None = None
+
+    def number(self, row: int) -> int:
+        """The line of a row, or its number from 1."""
+        if self.rows is None or self.numbers is None or (at := int(np.searchsorted(self.rows, row, "right"))) == 0:
+            return row + self.first
+        return int(self.numbers[at - 1]) + row - int(self.rows[at - 1])
+
+    def all(self, n: int) -> NDArray[np.int64]:
+        """(n,) ``number`` of each row."""
+        result = np.arange(n) + self.first
+        if self.rows is not None and self.numbers is not None:
+            shift = np.diff(self.numbers - self.rows - self.first, prepend=0)
+            result += np.cumsum(np.bincount(self.rows, weights=shift, minlength=n)).astype(np.int64)
+        return result
+
+    def shown(self, row: int, column: str) -> str:
+        """The beginning of a message on a cell."""
+        at = f"{self.source}:{self.number(row)}" if self.unit == "line" else f"{self.source}: row {self.number(row)}"
+        return f"{at}: column {column!r}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Rows of a table.
+
+    Attributes
+    ----------
+    values : (n, k) float64, C-ordered, see the module
+    names : the columns, k
+    words : of each column its words, by number
+    places : where the rows stand
+    """
+
+    values: NDArray[np.float64]
+    names: Sequence[str]
+    words: Sequence[Sequence[str]]
+    places: Places
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    def column(self, name: str) -> Cell:
+        """The cells of a column, copied."""
+        return self.column_at(self.names.index(name))
+
+    def column_at(self, at: int) -> Cell:
+        """The cells of the column of this number, copied."""
+        name = self.names[at]
+        return Cell(name, np.ascontiguousarray(self.values[:, at]), self.words[at], self.places)
+
+    def blocks(self) -> Iterator[NDArray[np.float64]]:
+        for begin in range(0, len(self), BLOCK):
+            yield self.values[begin : begin + BLOCK]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """One column's cells (n,), and what they hold."""
+
+    name: str
+    values: NDArray[np.float64]
+    words: Sequence[str]
+    places: Places
+
+    @property
+    def bits(self) -> NDArray[np.int64]:
+        return self.values.view(np.int64)
+
+    @property
+    def is_missing(self) -> NDArray[np.bool_]:
+        """(n,)"""
+        missing: NDArray[np.bool_] = self.bits == MISSING
+        return missing
+
+    @property
+    def word_numbers(self) -> NDArray[np.int64]:
+        """(n,) the number of each word; of what is no word a negative number."""
+        return np.where(self.bits > MISSING, self.bits - (MISSING + 1), -1)
+
+    def with_truth(self) -> Cell:
+        """The same with 1 and 0 for the words true and false, where there are no other words."""
+        lower = [word.lower() for word in self.words]
+        if not lower or not set(lower) <= set(_TRUTH):
+            return self
+        numbers = self.word_numbers
+        values = np.where(numbers >= 0, np.array([_TRUTH[word] for word in lower])[numbers], self.values)
+        return Cell(self.name, values, (), self.places)
+
+    def fail(self, row: int, problem: str) -> DataError:
+        """The error of a cell."""
+        return DataError(f"{self.places.shown(row, self.name)}: {problem}")
+
+    def texts(self) -> tuple[list[str], NDArray[np.int64]]:
+        """The different texts, those of numbers too, and the number of each cell's among them, −1 where it is
+        missing."""
+        numbers = self.word_numbers
+        is_number = self.bits < MISSING
+        values, inverse = np.unique(self.values[is_number], return_inverse=True)
+        numbers[is_number] = inverse + len(self.words)
+        return [*self.words, *map(text_of, values.tolist())], numbers
+
+
+def text_of(number: float) -> str:
+    """A number as a word: 1 of 1.0."""
+    return repr(number + 0.0).removesuffix(".0")
+
+
+def fail_not_numbers(cell: Cell, is_wrong: NDArray[np.bool_]) -> DataError:
+    """The error of a column with cells that should be numbers and are words."""
+    row = int(np.flatnonzero(is_wrong)[0])
+    word = cell.words[cell.word_numbers[row]]
+    count = int(np.count_nonzero(is_wrong))
+    more = "" if count == 1 else f" ({count:,} such cells)"
+    return cell.fail(
+        row, f"expected a {'finite ' * is_not_finite(word)}number, found {shown(word)}{more}{hint_of(word)}"
+    )
+
+
+def is_not_finite(word: str) -> bool:
+    """Whether a word is a way of writing infinity, or a number that is beyond float64."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def hint_of(word: str) -> str:
+    """What may be meant by a word where a number is expected."""
+    plain = word.replace(" ", "").lstrip("+-")
+    if plain.replace(",", "").replace(".", "").isdigit():
+        return "; are its commas decimal ones? (--decimal ,)" if plain.count(",") == 1 else ""
+    if plain[:1] in "$€£" or plain[-1:] in "%$€£":
+        return "; numbers have no signs of money or per cent here"
+    return ""
+
+
+def shown(word: str) -> str:
+    """A word in a message."""
+    return repr(word if len(word) <= 40 else f"{word[:37]}...")

@@ -1,0 +1,259 @@
+"""Features of cells, as ``Columns`` says: numbers with what stands for missing ones, words as features that are 1 or 0.
+
+Where few of the features are numbers the rows are sparse; a table of numbers alone becomes its rows where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm import sparse as sp
+from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, text_of
+from apsvm.data.tables.learning import counted
+from apsvm.header_columns import Column, ColumnKind, Columns
+from apsvm.types import Matrix
+
+#: From this share of features that may be other than 0 on, rows are dense.
+_DENSE_FROM = 0.5
+
+
+@dataclass
+class _Counts:
+    """What is met on the way, by column."""
+
+    missing: dict[str, int] = field(default_factory=dict)
+    unknown: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A column of a table on its way.
+
+    Attributes
+    ----------
+    column, at, first : what it is, where its cells stand, and the first of its features
+    feature_of_word : of a category, for each word of the table, and one more that stands for all others, the feature
+        it has, from 0; −1: none
+    numbers, feature_of_number : of a category, the numbers among its words, ascending, and their features
+    """
+
+    column: Column
+    at: int
+    first: int
+    feature_of_word: NDArray[np.int64]
+    numbers: NDArray[np.float64]
+    feature_of_number: NDArray[np.int64]
+
+    @property
+    def is_number(self) -> bool:
+        return self.column.kind is ColumnKind.NUMBER
+
+    @property
+    def missing_feature(self) -> int:
+        """−1 where there is none."""
+        return self.column.width - 1 if self.column.missing else -1
+
+    @property
+    def other_feature(self) -> int:
+        return len(self.column.categories) if self.column.other else -1
+
+
+def features_of(cells: Cells, columns: Columns, *, known: bool) -> tuple[Matrix, list[str]]:
+    """The rows (n, columns.width) of the feature columns, dense or CSR float64, and what there is to say of them.
+    ``cells`` is used up: it may become the rows.
+
+    Parameters
+    ----------
+    known : whether the columns were learned from these cells, of whose missing ones everything has been said
+
+    Raises
+    ------
+    DataError : a cell is missing, or no number, where that is refused
+    """
+    parts = _parts(cells, columns)
+    counts = _Counts()
+    n, width = len(cells), columns.width
+    stored = sum(1 + part.column.missing if part.is_number else 1 for part in parts)
+    if stored < _DENSE_FROM * width:
+        rows = _sparse(cells, parts, width, counts)
+    else:
+        in_place = width <= cells.values.shape[1] and all(part.is_number and part.column.width == 1 for part in parts)
+        rows = cells.values.reshape(-1)[: n * width].reshape(n, width) if in_place else np.empty((n, width))
+        begin = 0
+        for block in cells.blocks():
+            # Of in-place rows those before ``end`` stand before the cells that are still to be read.
+            rows[begin : begin + len(block)] = _dense_block(block, begin, cells, parts, width, counts)
+            begin += len(block)
+    return rows, [] if known else _remarks(counts, columns)
+
+
+def _parts(cells: Cells, columns: Columns) -> list[_Part]:
+    result, first = [], 0
+    place = {name: at for at, name in enumerate(cells.names)}
+    for column in columns.features:
+        at = place[column.name]
+        feature = {word: number for number, word in enumerate(column.categories)}
+        other = len(column.categories) if column.other else -1
+        of_word = [feature.get(word, other) for word in cells.words[at]]
+        numbers = sorted((_number(word), number) for word, number in feature.items() if _number(word) is not None)
+        result.append(
+            _Part(
+                column, at, first,
+                np.array([*of_word, other], dtype=np.int64),
+                np.array([number for number, _ in numbers], dtype=np.float64),
+                np.array([feature for _, feature in numbers], dtype=np.int64),
+            )
+        )  # fmt: skip
+        first += column.width
+    return result
+
+
+def _number(word: str) -> float | None:
+    """The number whose text a word is."""
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if text_of(number) == word else None
+
+
+def _dense_block(
+    block: NDArray[np.float64], begin: int, cells: Cells, parts: Sequence[_Part], width: int, counts: _Counts
+) -> NDArray[np.float64]:
+    if all(part.is_number and part.column.width == 1 for part in parts):
+        rows = block[:, [part.at for part in parts]]  # copied
+        for j in np.flatnonzero((rows.view(np.int64) >= MISSING).any(axis=0)).tolist():
+            rows[:, j], _ = _numbers(parts[j], rows[:, j], begin, cells, counts)
+        return rows
+    rows = np.zeros((len(block), width))
+    for part in parts:
+        if part.is_number:
+            values, is_missing = _numbers(part, block[:, part.at], begin, cells, counts)
+            rows[:, part.first] = values
+            if part.column.missing:
+                rows[:, part.first + part.missing_feature] = is_missing
+        else:
+            feature = _categories(part, block[:, part.at], begin, cells, counts)
+            has = np.flatnonzero(feature >= 0)
+            rows[has, part.first + feature[has]] = 1.0
+    return rows
+
+
+def _sparse(cells: Cells, parts: Sequence[_Part], width: int, counts: _Counts) -> sp.csr_array:
+    """The same rows in CSR, with int32 indices where they fit."""
+    index = np.int32 if max(width, len(cells) * 2 * len(parts)) < 2**31 else np.int64
+    values_of, indices_of, counts_of = [], [], []
+    begin = 0
+    for block in cells.blocks():
+        stored = sum(1 + (part.is_number and part.column.missing) for part in parts)
+        values, indices = np.zeros((len(block), stored)), np.zeros((len(block), stored), dtype=index)
+        at = 0
+        for part in parts:
+            if part.is_number:
+                values[:, at], is_missing = _numbers(part, block[:, part.at], begin, cells, counts)
+                indices[:, at] = part.first
+                if part.column.missing:
+                    at += 1
+                    values[:, at], indices[:, at] = is_missing, part.first + part.missing_feature
+            else:
+                feature = _categories(part, block[:, part.at], begin, cells, counts)
+                values[:, at] = feature >= 0
+                indices[:, at] = part.first + np.maximum(feature, 0)
+            at += 1
+        is_stored = values != 0.0
+        values_of.append(values[is_stored])
+        indices_of.append(indices[is_stored])
+        counts_of.append(is_stored.sum(axis=1))
+        begin += len(block)
+    indptr = np.concatenate(([0], np.cumsum(np.concatenate(counts_of)))).astype(index)
+    X = sp.csr_array((np.concatenate(values_of), np.concatenate(indices_of), indptr), shape=(len(cells), width))
+    X.has_canonical_format = True
+    return X
+
+
+def _numbers(
+    part: _Part, values: NDArray[np.float64], begin: int, cells: Cells, counts: _Counts
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Finite numbers, and which of them stand for missing cells; ``begin``: the first row."""
+    cell = Cell(part.column.name, np.ascontiguousarray(values), cells.words[part.at], cells.places)
+    is_special = cell.bits >= MISSING
+    if not is_special.any():
+        return cell.values, is_special
+    # Words that are true or false stand for 1 and 0 whatever else the column holds.
+    truth = np.array([{"true": 1.0, "false": 0.0}.get(word.lower(), np.nan) for word in (*cell.words, "")])
+    is_missing = cell.is_missing
+    is_word = is_special & ~is_missing
+    numbers = np.minimum(cell.word_numbers[is_word], len(cell.words))
+    result = cell.values.copy()
+    result[is_word] = truth[numbers]
+    is_wrong = is_word & np.isnan(result)
+    if is_wrong.any():
+        raise fail_not_numbers(*_in_file(cell, is_wrong, begin))
+    n_missing = int(np.count_nonzero(is_missing))
+    if n_missing:
+        if part.column.fill is None:
+            row = begin + int(np.flatnonzero(is_missing)[0])
+            raise cell.fail(row, "the cell is missing, which the model was trained to refuse (--missing refuse)")
+        counts.missing[part.column.name] = counts.missing.get(part.column.name, 0) + n_missing
+        result[is_missing] = part.column.fill
+    return result, is_missing
+
+
+def _in_file(cell: Cell, is_wrong: NDArray[np.bool_], begin: int) -> tuple[Cell, NDArray[np.bool_]]:
+    """The same cells with those before them, which are not looked at."""
+    before = np.zeros(begin)
+    return (
+        Cell(cell.name, np.concatenate((before, cell.values)), cell.words, cell.places),
+        np.concatenate((before.astype(np.bool_), is_wrong)),
+    )
+
+
+def _categories(
+    part: _Part, values: NDArray[np.float64], begin: int, cells: Cells, counts: _Counts
+) -> NDArray[np.int64]:
+    """The feature of each cell, −1 where it has none; ``begin``: the first row."""
+    name, words = part.column.name, cells.words[part.at]
+    cell = Cell(name, np.ascontiguousarray(values), words, cells.places)
+    is_missing, numbers = cell.is_missing, cell.word_numbers
+    is_word = numbers >= 0
+    is_number = ~is_missing & ~is_word
+    feature = np.full(values.size, part.missing_feature, dtype=np.int64)
+    feature[is_word] = part.feature_of_word[np.minimum(numbers[is_word], len(words))]
+    if is_number.any():
+        feature[is_number] = part.other_feature
+        if part.numbers.size:
+            at = np.minimum(np.searchsorted(part.numbers, cell.values[is_number]), part.numbers.size - 1)
+            is_known = part.numbers[at] == cell.values[is_number]
+            feature[is_number] = np.where(is_known, part.feature_of_number[at], part.other_feature)
+    n_missing = int(np.count_nonzero(is_missing))
+    if n_missing:
+        counts.missing[name] = counts.missing.get(name, 0) + n_missing
+    is_unknown = ~is_missing & (feature == part.other_feature)
+    n_unknown = int(np.count_nonzero(is_unknown))
+    if n_unknown:
+        counts.unknown[name] = counts.unknown.get(name, 0) + n_unknown
+        row = int(np.flatnonzero(is_unknown)[0])
+        number = int(numbers[row])
+        text = text_of(float(cell.values[row])) if number < 0 else words[number] if number < len(words) else "…"
+        counts.examples.setdefault(name, text)
+    return feature
+
+
+def _remarks(counts: _Counts, columns: Columns) -> list[str]:
+    remarks = []
+    if counts.missing:
+        total = sum(counts.missing.values())
+        cells = "1 cell is" if total == 1 else f"{total:,} cells are"
+        remarks.append(f"{cells} missing ({counted(counts.missing)}): what stood for such in training does here")
+    with_other = {column.name for column in columns.features if column.other}
+    for name, count in counts.unknown.items():
+        words = "1 word has" if count == 1 else f"{count:,} words have"
+        what = "counts as an infrequent one" if name in with_other else "gives nothing to a score"
+        example = f"{counts.examples[name]!r}{', …' if count > 1 else ''}"
+        remarks.append(f"column {name!r}: {words} no feature in the model ({example}): such a word {what}")
+    return remarks

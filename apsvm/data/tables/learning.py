@@ -1,0 +1,174 @@
+"""What the columns of a table are, and what is to become of them, learned from the training rows.
+
+A column of numbers is a feature. A column with words is a category: each of its words is a feature that is 1 in the
+rows that have it, the most frequent ones where there are many, the others together. Dates, texts and numbers that are
+none are refused, all columns in one message.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from apsvm.data.dataset import DataError
+from apsvm.data.read_options import TableOptions
+from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, is_not_finite, shown
+from apsvm.data.tables.parts import Parts, listed
+from apsvm.header_columns import Column, ColumnKind, Columns
+
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b.*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b.*|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"
+)
+
+#: From so many different words on a column in which most cells are different is text, and no category.
+_FEWEST_TEXTS = 10
+_MOST_NAMED = 6
+
+
+@dataclass
+class _Learned:
+    """What is known of the columns so far."""
+
+    options: TableOptions
+    columns: list[Column] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    missing: dict[str, int] = field(default_factory=dict)
+    categories: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
+
+
+def learn(cells: Cells, parts: Parts, options: TableOptions) -> tuple[Columns, list[str]]:
+    """What becomes of the feature columns, and what there is to say of it.
+
+    Raises
+    ------
+    DataError : a cell is missing where that is refused; a column cannot be features
+    """
+    learned = _Learned(options)
+    place = {name: at for at, name in enumerate(cells.names)}
+    for name in parts.features:
+        _learn_column(cells.column_at(place[name]).with_truth(), learned)
+    if learned.problems:
+        raise DataError(f"{cells.places.source}: {'; '.join(learned.problems)}")
+    if not learned.columns:
+        raise DataError(f"{cells.places.source}: no column is left to be a feature: none of them has a value")
+    names = [name for column in learned.columns for name in column.features()]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{cells.places.source}: two columns would make a feature {twice!r}: rename or --drop one")
+    columns = Columns(
+        features=tuple(learned.columns),
+        label=parts.label, qid=parts.qid, bag=parts.bag, cost=parts.cost, id=parts.id, missing=options.missing,
+    )  # fmt: skip
+    return columns, _remarks(learned)
+
+
+def _learn_column(cell: Cell, learned: _Learned) -> None:
+    n_missing, n = int(np.count_nonzero(cell.is_missing)), cell.values.size
+    rule = learned.options.missing
+    if n_missing and rule == "refuse":
+        row = int(np.flatnonzero(cell.is_missing)[0])
+        count = f", and in {n_missing - 1:,} more rows" if n_missing > 1 else ""
+        raise cell.fail(
+            row, f"the cell is missing{count} (--missing median, zero or indicator says what becomes of it)"
+        )
+    if n_missing == n:
+        learned.empty.append(cell.name)
+        return
+    column = _category(cell, learned) if cell.words else _number(cell, rule)
+    if column is None:
+        return
+    if n_missing:
+        learned.missing[cell.name] = n_missing
+    of_its_own = rule == "indicator" or (rule == "median" and column.kind is ColumnKind.CATEGORY)
+    learned.columns.append(replace(column, missing=of_its_own and n_missing > 0))
+
+
+def _number(cell: Cell, rule: str) -> Column:
+    if rule == "refuse":
+        return Column(name=cell.name)
+    if rule == "zero":
+        return Column(name=cell.name, fill=0.0)
+    values = cell.values if not cell.is_missing.any() else cell.values[~cell.is_missing]
+    with np.errstate(over="ignore"):  # of the sum of the two in the middle
+        median = float(np.median(values))
+    if not np.isfinite(median):
+        median = float(np.partition(values, values.size // 2)[values.size // 2])
+    return Column(name=cell.name, fill=median)
+
+
+def _category(cell: Cell, learned: _Learned) -> Column | None:
+    """A column with words; None with a problem where they make no category."""
+    numbers = cell.word_numbers
+    is_word, is_number = numbers >= 0, cell.bits < MISSING
+    n_words, n_numbers = int(np.count_nonzero(is_word)), int(np.count_nonzero(is_number))
+    not_finite = [at for at, word in enumerate(cell.words) if is_not_finite(word)]
+    if not_finite:
+        raise fail_not_numbers(cell, np.isin(numbers, not_finite))
+    if numbers.max() >= len(cell.words):  # more than are told apart
+        learned.problems.append(_text(cell, f"more than {len(cell.words):,}", n_words + n_numbers))
+        return None
+    most = learned.options.max_categories
+    texts, of_cell = cell.texts()
+    if n_numbers > n_words and len(texts) - len(cell.words) > most:
+        raise fail_not_numbers(cell, is_word)
+    counts = np.bincount(of_cell[of_cell >= 0], minlength=len(texts))
+    dates = sum(int(counts[at]) for at, word in enumerate(cell.words) if _DATE.fullmatch(word))
+    if 2 * dates > n_words:
+        example = next(word for word in cell.words if _DATE.fullmatch(word))
+        learned.problems.append(
+            f"column {cell.name!r} has dates ({shown(example)}): make numbers of them, such as days since the first "
+            f"one, the weekday and the hour, or --drop {quoted(cell.name)}"
+        )
+        return None
+    if len(texts) > _FEWEST_TEXTS and 2 * len(texts) > n_words + n_numbers:
+        learned.problems.append(_text(cell, f"{len(texts):,}", n_words + n_numbers))
+        return None
+    order = sorted(range(len(texts)), key=lambda at: (-int(counts[at]), texts[at]))
+    kept = sorted(texts[at] for at in order[:most])
+    learned.categories.append(
+        f"{cell.name} ({len(texts):,})" if len(kept) == len(texts) else f"{cell.name} ({len(kept)} of {len(texts):,})"
+    )
+    other = len(kept) < len(texts)
+    return Column(name=cell.name, kind=ColumnKind.CATEGORY, categories=tuple(kept), other=other)
+
+
+def _text(cell: Cell, n_different: str, n: int) -> str:
+    return (
+        f"column {cell.name!r} has {n_different} different words in {n:,} rows ({shown(cell.words[0])}, …), no "
+        f"categories: --drop {quoted(cell.name)}, or --id-column if it names the rows"
+    )
+
+
+def quoted(name: str) -> str:
+    """A name as one would type it in a shell."""
+    return name if re.fullmatch(r"[\w.-]+", name) else f"'{name}'"
+
+
+def _remarks(learned: _Learned) -> list[str]:
+    remarks = []
+    if learned.missing:
+        total = sum(learned.missing.values())
+        what = {
+            "median": "the column's median stands for a number, a feature of its own for a word",
+            "zero": "0 stands for them",
+            "indicator": "the column's median stands for a number, and a feature says that it is missing",
+        }[learned.options.missing]
+        cells = "1 cell is" if total == 1 else f"{total:,} cells are"
+        remarks.append(f"{cells} missing ({counted(learned.missing)}): {what} (--missing)")
+    if learned.categories:
+        limit = f"; at most {learned.options.max_categories} have features of their own (--max-categories)"
+        some = any(" of " in one for one in learned.categories)
+        remarks.append(f"words, each a feature: {listed(learned.categories)}{limit if some else ''}")
+    if learned.empty:
+        remarks.append(f"columns without any value are left out: {listed(learned.empty)}")
+    return remarks
+
+
+def counted(counts: dict[str, int]) -> str:
+    """Names with their counts, the highest first."""
+    order = sorted(counts, key=lambda name: (-counts[name], name))
+    some = ", ".join(f"{name} {counts[name]:,}" for name in order[:_MOST_NAMED])
+    return some if len(order) <= _MOST_NAMED else f"{some}, … in {len(order):,} columns"

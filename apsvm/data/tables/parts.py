@@ -1,0 +1,163 @@
+"""Which column of a table is the label, the query, the bag …, and which are features: as the user says, as their names
+say, or as a model has it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from apsvm.data.dataset import DataError
+from apsvm.data.read_options import TableOptions
+from apsvm.data.tables.separated import CELLS, SKIPPED, TEXT
+from apsvm.header_columns import Columns
+
+#: Names of columns, in any case, that are taken for the labels, or the queries, where nobody names them.
+LABELS = ("label", "labels", "target", "y", "class", "outcome", "relevance")
+QUERIES = ("qid", "query_id")
+
+_MOST_LISTED = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The columns of a file by their parts; ``remarks``: what there is to say of how they were found."""
+
+    label: str | None = None
+    qid: str | None = None
+    bag: str | None = None
+    cost: str | None = None
+    id: str | None = None
+    features: tuple[str, ...] = ()
+    remarks: list[str] = field(default_factory=list)
+
+    def letters(self, names: Sequence[str]) -> list[str]:
+        """How each column of a file is to be parsed."""
+        text = {self.qid, self.bag, self.id}
+        cells = {self.label, self.cost, *self.features}
+        return [
+            SKIPPED if not name else TEXT if name in text else CELLS if name in cells else SKIPPED for name in names
+        ]
+
+
+def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, unlabelled: bool) -> Parts:
+    """The parts of the columns of a file to train on.
+
+    Raises
+    ------
+    DataError : a column is not there, or has two parts; nobody says which are the labels; nothing is left
+    """
+    said = {
+        "--label-column": options.label,
+        "--qid-column": options.qid,
+        "--bag-column": options.bag,
+        "--cost-column": options.cost,
+        "--id-column": options.id,
+    }
+    named = [*said.items(), *(("--drop", name) for name in options.drop)]
+    for option, name in named:
+        if name is not None:
+            check_there(name, names, source, option)
+    given = [name for name in said.values() if name is not None]
+    twice = next((name for name in given if given.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{source}: column {twice!r} is given two parts")
+    remarks: list[str] = []
+    free = [name for name in names if name and name not in given and name not in options.drop]
+    label = options.label or _found(free, LABELS, "label", remarks)
+    if label is None and not unlabelled:
+        raise DataError(f"{source}: {_no_label(names, free)}")
+    qid = options.qid or _found(free, QUERIES, "qid", remarks)
+    rest = [name for name in free if name not in (label, qid)]
+    if options.features is not None:
+        for name in options.features:
+            check_there(name, names, source, "--features-from")
+        rest = [name for name in rest if name in set(options.features)]
+    if "" in names:
+        places = ", ".join(str(at) for at, name in enumerate(names, start=1) if not name)
+        remarks.append(f"columns without a name are left out: {places}")
+    if not rest:
+        raise DataError(f"{source}: no column is left to be a feature: its columns are {listed(names)}")
+    return Parts(
+        label=label, qid=qid, bag=options.bag, cost=options.cost, id=options.id, features=tuple(rest), remarks=remarks
+    )
+
+
+def parts_of_model(
+    names: Sequence[str], columns: Columns, options: TableOptions, source: str, *, unlabelled: bool
+) -> Parts:
+    """The parts of the columns of a file to be read for a model. Labels are looked for only where they are wanted.
+
+    Raises
+    ------
+    DataError : a column is not there
+    """
+    lacking = [column.name for column in columns.features if column.name not in set(names)]
+    if lacking:
+        hint = "".join(f"; is it {near!r}?" for near in difflib.get_close_matches(lacking[0], list(names), 1))
+        what = f"column {lacking[0]!r}" if len(lacking) == 1 else f"columns {listed([repr(name) for name in lacking])}"
+        raise DataError(f"{source}: the model needs the {what}, and the file has only {listed(names)}{hint}")
+    remarks: list[str] = []
+    features = tuple(column.name for column in columns.features)
+    free = [name for name in names if name and name not in features]
+    label = None
+    if not unlabelled:
+        label = options.label or (columns.label if columns.label in names else None)
+        label = label or _found(free, LABELS, "label", remarks)
+        if label is None and columns.label is not None:
+            raise DataError(
+                f"{source}: no column is called {columns.label!r}, as that of the labels was in training: "
+                f"--label-column names another; its columns are {listed(names)}"
+            )
+        if label is None:
+            raise DataError(f"{source}: {_no_label(names, free)}")
+    said = {
+        "--label-column": label,
+        "--qid-column": options.qid,
+        "--bag-column": options.bag,
+        "--id-column": options.id,
+    }
+    for option, name in said.items():
+        if name is not None:
+            check_there(name, names, source, option)
+    qid, bag, key = (
+        own or (theirs if theirs in names else None)
+        for own, theirs in ((options.qid, columns.qid), (options.bag, columns.bag), (options.id, columns.id))
+    )
+    if columns.qid is not None and qid is None and not unlabelled:
+        remarks.append(f"no column is called {columns.qid!r}, as that of the queries was: all rows are one query")
+    known = {label, qid, bag, key, columns.label, columns.cost, columns.qid, columns.bag, columns.id, *features}
+    extra = [name for name in free if name not in known] if features else []
+    if extra:
+        remarks.append(f"the model does not know the columns {listed(extra)}: they are not used")
+    return Parts(label=label, qid=qid, bag=bag, id=key, features=features, remarks=remarks)
+
+
+def _found(names: Sequence[str], known: Sequence[str], part: str, remarks: list[str]) -> str | None:
+    """The one column whose name says what it is, which is said."""
+    fitting = [name for name in names if name.lower() in known]
+    if len(fitting) != 1:
+        return None
+    what = {"label": "labels", "qid": "queries"}[part]
+    remarks.append(f"column {fitting[0]!r} has the {what} (--{part}-column names another)")
+    return fitting[0]
+
+
+def _no_label(names: Sequence[str], free: Sequence[str]) -> str:
+    fitting = [name for name in free if name.lower() in LABELS]
+    what = f"several columns may be the labels: {', '.join(fitting)}" if fitting else "which column has the labels?"
+    return f"{what}: name it by --label-column; its columns are {listed(names)}"
+
+
+def check_there(name: str, names: Sequence[str], source: str, option: str) -> None:
+    """Raises DataError if no column has this name."""
+    if name not in names:
+        near = difflib.get_close_matches(name, list(names), 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise DataError(f"{source}: no column is called {name!r} ({option}): its columns are {listed(names)}{hint}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a message, the first ones where there are many."""
+    some = ", ".join(name or "(no name)" for name in names[:_MOST_LISTED])
+    return some if len(names) <= _MOST_LISTED else f"{some}, … ({len(names):,} in all)"

@@ -1,0 +1,170 @@
+"""Reading a table as rows: its cells, the parts of its columns, what becomes of them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import BinaryIO
+
+import numpy as np
+
+from apsvm.data import bags
+from apsvm.data.dataset import DataError, Dataset, TableRows
+from apsvm.data.read_options import UNSAID, TableOptions
+from apsvm.data.svmlight import text_blocks
+from apsvm.data.tables.cells import Cells
+from apsvm.data.tables.features import features_of
+from apsvm.data.tables.labels import costs_of, keys_of, labels_of, numbered
+from apsvm.data.tables.learning import learn
+from apsvm.data.tables.parts import Parts, listed, parts_of_model, parts_to_train
+from apsvm.data.tables.recognising import Kind
+from apsvm.data.tables.separated import Choice, cells_of_text
+from apsvm.header_columns import Columns
+
+Source = str | os.PathLike[str] | BinaryIO
+
+
+@dataclass(frozen=True, slots=True)
+class ForModel:
+    """The features of the model that rows are read for.
+
+    Attributes
+    ----------
+    columns : what it keeps of the table it was trained on; None: it was trained on something else
+    names : the features' names, where they have some
+    width : how many there are
+    label_words : what labels 0 and 1 are called
+    """
+
+    columns: Columns | None
+    names: tuple[str, ...] | None
+    width: int
+    label_words: tuple[str, ...] = ()
+
+
+#: Of whoever wants the labels of a table alone.
+NO_FEATURES = ForModel(Columns(), None, 0)
+
+
+def read_table(
+    source: Source,
+    kind: Kind,
+    options: TableOptions = UNSAID,
+    *,
+    model: ForModel | None = None,
+    unlabelled: bool = False,
+    bag_label: str = "same",
+) -> Dataset:
+    """The rows of a table: X dense or CSR, float64.
+
+    Parameters
+    ----------
+    model : what the columns are, and what becomes of them; None: it is learned from these rows
+    unlabelled : labels are not looked for, or not missed
+    bag_label : see ``read_svmlight``
+
+    Raises
+    ------
+    DataError : bad content, with the row and the column; a column that is lacking
+    OSError : the source cannot be read
+    """
+    chosen = _Choice(options, model, unlabelled)
+    cells, name, fingerprint = _read(source, kind, options, chosen)
+    parts, columns, remarks = chosen.parts, chosen.columns, list(chosen.parts.remarks)
+    relevance, words = np.zeros(len(cells)), () if columns is None else columns.label_words
+    if parts.label is not None:
+        known = None if model is None or columns is None else columns.label_words
+        known = None if columns is not None and columns.label is None and not columns.label_words else known
+        relevance, words, remark = labels_of(cells.column(parts.label), known, options.positive_label)
+        remarks += [remark] if remark else []
+        columns = columns and replace(columns, label_words=words)
+    groups = None if parts.qid is None else numbered(cells.column(parts.qid), "query")
+    bag_ids = None if parts.bag is None else numbered(cells.column(parts.bag), "bag")
+    costs = None if parts.cost is None else costs_of(cells.column(parts.cost))
+    keys = None if parts.id is None else keys_of(cells.column(parts.id))
+    learned = columns is None
+    if columns is None:
+        columns, more = learn(cells, parts, options)
+        columns = replace(columns, label_words=words)
+        remarks += more
+    lines = cells.places.all(len(cells)) if cells.places.unit == "line" else None
+    places = cells.places
+    X, more = features_of(cells, columns, known=learned)
+    dataset = Dataset(
+        X=X,
+        relevance=relevance,
+        groups=groups,
+        costs=costs,
+        zero_based=False,
+        source=name,
+        fingerprint=fingerprint,
+        unknown_features=0,
+        table=TableRows(columns=columns, keys=keys, lines=lines, remarks=(*remarks, *more)),
+    )
+    where = bags.Places(places.source, lines)
+    return bags.with_bags(dataset, bag_ids, where, bag_label)
+
+
+class _Choice:
+    """Which columns are kept, once their names are known: how the readers parse them."""
+
+    def __init__(self, options: TableOptions, model: ForModel | None, unlabelled: bool) -> None:
+        self._options, self._model, self._unlabelled = options, model, unlabelled
+        self.columns: Columns | None = None
+        self.parts = Parts()
+
+    def of(self, source: str) -> Choice:
+        def choose(names: Sequence[str]) -> Sequence[str]:
+            self._decide(names, source)
+            return self.parts.letters(names)
+
+        return choose
+
+    def _decide(self, names: Sequence[str], source: str) -> None:
+        options, model, unlabelled = self._options, self._model, self._unlabelled
+        if model is None:
+            self.parts = parts_to_train(names, options, source, unlabelled=unlabelled)
+            return
+        if model.columns is not None:
+            self.columns = model.columns
+        elif model.names is not None:
+            self.columns = replace(Columns.of_names(model.names), label_words=model.label_words)
+        else:
+            # By position, whatever the columns are called.
+            self.parts = parts_to_train(names, options, source, unlabelled=True)
+            features = self.parts.features
+            if len(features) != model.width:
+                raise DataError(
+                    f"{source}: the model knows its {model.width} features by position only, and the table has "
+                    f"{len(features)} columns of features ({listed(features)}): --label-column, --id-column and --drop "
+                    "say which are none"
+                )
+            self.columns = replace(Columns.of_names(features), label=self.parts.label)
+            if self.parts.label is None and not unlabelled:
+                self.parts = parts_to_train(names, options, source, unlabelled=False)
+            remark = f"the model knows its features by position: they are taken to be {listed(features)}, in this order"
+            self.parts = replace(self.parts, remarks=[*self.parts.remarks, remark])
+            return
+        self.parts = parts_of_model(names, self.columns, options, source, unlabelled=unlabelled)
+
+
+def _read(source: Source, kind: Kind, options: TableOptions, chosen: _Choice) -> tuple[Cells, str, str]:
+    """The cells, the name of the file for messages, and the sha256 of its bytes."""
+    if kind is not Kind.CSV:
+        from apsvm.data.tables.arrow import cells_of_arrow
+
+        return cells_of_arrow(source, kind, chosen.of)
+    digest = hashlib.sha256()
+    with text_blocks(source, digest.update) as (name, blocks):
+        cells, _ = cells_of_text(
+            blocks, name, chosen.of(name), encoding=options.encoding, decimal=options.decimal
+        )  # fmt: skip
+    if len(cells) == 0:
+        raise DataError(f"{name}: expected at least one row, found none")
+    return cells, name, digest.hexdigest()
+
+
+#: Of a name for messages, how columns are chosen.
+Chooser = Callable[[str], Choice]

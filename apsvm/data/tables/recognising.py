@@ -1,0 +1,142 @@
+"""What a data file is, by its first bytes; its name decides nothing."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+from enum import Enum
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS
+from apsvm.data.tables.separated import SEPARATORS
+from apsvm.files import standard_input
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_HEAD = 1 << 16
+_LINES_SEEN = 100
+
+_PARQUET, _ARROW_MAGICS = b"PAR1", (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
+_BINARY_TEXT = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+#: What every token behind the label is in svmlight text.
+_LABEL = re.compile(rb"[-+.,\deE]+|nan|inf", re.IGNORECASE)
+_OF_SVMLIGHT = re.compile(rb"(qid|cost|bag|\d+):[^\s:,;|]+")
+
+
+class Kind(Enum):
+    """What a file is."""
+
+    FOLDER = "folder"
+    MATRIX = "matrix"
+    SVMLIGHT = "svmlight"
+    CSV = "csv"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+
+    @property
+    def is_table(self) -> bool:
+        """Whether its columns have names."""
+        return self in (Kind.CSV, Kind.PARQUET, Kind.ARROW)
+
+    @property
+    def what(self) -> str:
+        """What it is, in a message."""
+        return _WHAT[self]
+
+
+_WHAT = {
+    Kind.FOLDER: "a data folder",
+    Kind.MATRIX: "a .npy or .npz matrix",
+    Kind.SVMLIGHT: "svmlight text",
+    Kind.CSV: "a table of separated values (CSV)",
+    Kind.PARQUET: "a Parquet table",
+    Kind.ARROW: "an Arrow table",
+}
+
+
+class Rewound(io.RawIOBase):
+    """A stream that can be read once, with what has been read of it already; closed at its end."""
+
+    def __init__(self, head: bytes, stream: BinaryIO, name: str) -> None:
+        self._head, self._stream, self.name = head, stream, name
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if self._head:
+            size = len(self._head) if size is None or size < 0 else size
+            result, self._head = self._head[:size], self._head[size:]
+            return result
+        result = self._stream.read(size)
+        if not result and self.name != "<stdin>":
+            self._stream.close()
+        return result
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        content = self.read(memoryview(buffer).nbytes)
+        memoryview(buffer)[: len(content)] = content
+        return len(content)
+
+
+def recognised(source: str | os.PathLike[str]) -> tuple[Kind, str | os.PathLike[str] | BinaryIO]:
+    """What a file, or standard input ("-"), holds; and what to read in its place, which is a stream where it can be
+    read only once. Raises OSError."""
+    if source != "-":
+        mode = os.stat(source).st_mode
+        if stat.S_ISDIR(mode):
+            return Kind.FOLDER, source
+        if stat.S_ISREG(mode):
+            with open(source, "rb") as file:
+                return kind_of(file.read(_HEAD)), source
+    stream: BinaryIO = standard_input() if source == "-" else open(source, "rb")  # noqa: SIM115 - closed by Rewound
+    head = b""
+    read = getattr(stream, "read1", stream.read)  # a pipe may be slow: its first line is enough
+    while len(head) < _HEAD and (more := read(_HEAD - len(head))):
+        head += more
+        if b"\n" in more:
+            break
+    name = "<stdin>" if source == "-" else os.fspath(source)
+    return kind_of(head), cast(BinaryIO, Rewound(head, stream, name))
+
+
+def kind_of(head: bytes) -> Kind:
+    """What begins with these bytes, by the signature of a format; else by the first lines of the text."""
+    if head.startswith((NPY_MAGIC, *NPZ_MAGICS)):
+        return Kind.MATRIX
+    if head.startswith(_PARQUET):
+        return Kind.PARQUET
+    if head.startswith(_ARROW_MAGICS):
+        return Kind.ARROW
+    text = _first_text(head)
+    if text.startswith(_BINARY_TEXT):
+        return Kind.CSV
+    lines = [line for line in re.split(rb"[\r\n]+", text) if line.strip() and not line.lstrip().startswith(b"#")]
+    if any(map(_is_svmlight, lines[:_LINES_SEEN])) or not lines:
+        return Kind.SVMLIGHT
+    first = lines[0].strip(b" ")
+    # Without a separator it may be one column: its name, and something below it.
+    is_name = len(lines) > 1 and b":" not in first and _LABEL.fullmatch(first.split()[0]) is None
+    return Kind.CSV if is_name or any(one.encode() in first for one in SEPARATORS) else Kind.SVMLIGHT
+
+
+def _first_text(head: bytes) -> bytes:
+    """The beginning of the text, decompressed; what is damaged is found by who reads it."""
+    from apsvm.data.dataset import DataError
+    from apsvm.data.svmlight import text_blocks
+
+    try:
+        with text_blocks(io.BytesIO(head)) as (_, blocks):
+            return next(blocks, b"")
+    except DataError:
+        return b""
+
+
+def _is_svmlight(line: bytes) -> bool:
+    """Whether all words of a line behind the labels are index:value, and there are some."""
+    words = line.split(b"#")[0].split()
+    words = words if words and _OF_SVMLIGHT.fullmatch(words[0]) else words[1:]
+    return bool(words) and all(map(_OF_SVMLIGHT.fullmatch, words))

@@ -1,0 +1,202 @@
+"""Separated values (CSV, TSV) as cells: what separates them is seen in the first lines; the rest is native.
+
+The text is UTF-8 unless said otherwise or a byte order mark says UTF-16. The first line that is not blank has the names
+of the columns. RFC 4180 says how quotes are read; missing cells are empty, or one of ?, NA, N/A, NaN, null, None, nil.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import numpy as np
+
+from apsvm._native import _kernels
+from apsvm.data.dataset import DataError
+from apsvm.data.tables.cells import Cells, Places
+
+#: Bytes looked at before anything is parsed, and the rows among them.
+HEAD = 1 << 19
+_ROWS_SEEN = 200
+
+SEPARATORS = ",\t;|"
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_COMMA, _POINT = re.compile(r"[+-]?\d+,\d+"), re.compile(r"[+-]?\d*\.\d+")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+#: The letters of the native parser: columns of cells, of text, and those that are skipped.
+CELLS, TEXT, SKIPPED = "c", "t", "s"
+#: Says of the names of a table's columns which of these letters each has.
+Choice = Callable[[Sequence[str]], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the first lines say.
+
+    Attributes
+    ----------
+    names : of the columns; "" of one without a name
+    separator, decimal : one character each
+    first_line : the line behind the names
+    size : the bytes of the lines up to there
+    """
+
+    names: list[str]
+    separator: str
+    decimal: str
+    first_line: int
+    size: int
+
+    @classmethod
+    def of(cls, text: str, name: str, *, is_whole: bool, decimal: str | None) -> Head:
+        """``text``: the beginning of the table, or all of it. Raises DataError."""
+        skipped = len(text) - len(text.lstrip("\r\n \ufeff"))
+        blank, text = text[:skipped], text[skipped:]
+        if not text:
+            raise DataError(f"{name}: expected the names of columns in the first line, found an empty file")
+        separator = _separator(text, is_whole)
+        lines = io.StringIO(text, newline="")
+        reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+        try:
+            names = [field.strip() for field in next(reader)]
+            rows = list(islice(reader, _ROWS_SEEN))
+        except csv.Error as error:
+            raise DataError(f"{name}: the first lines are no table: {error}") from None
+        header = list(islice(io.StringIO(text, newline=""), _lines_of_names(text, separator)))
+        if decimal is None:
+            cells = [field.strip() for row in rows for field in row]
+            has_commas = separator != "," and any(map(_COMMA.fullmatch, cells))
+            decimal = "," if has_commas and not any(map(_POINT.fullmatch, cells)) else "."
+        _check_names(names, name)
+        begin = len(blank.encode()) + sum(len(line.encode()) for line in header)
+        return cls(names, separator, decimal, _count_lines(blank) + len(header) + 1, begin)
+
+
+def _count_lines(text: str) -> int:
+    return len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n")) - 1
+
+
+def _lines_of_names(text: str, separator: str) -> int:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+    next(reader)
+    return reader.line_num
+
+
+def _separator(text: str, is_whole: bool) -> str:
+    """The one by which all the first rows have the same number of fields, the more the better."""
+    best, most = ",", (False, 1)
+    for separator in SEPARATORS:
+        try:
+            reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+            counts = [len(row) for row in islice(reader, 20) if row]
+        except csv.Error:
+            continue
+        counts = counts if is_whole or len(counts) < 2 else counts[:-1]
+        if counts[0] > 1 and (len(set(counts)) == 1, counts[0]) > most:
+            best, most = separator, (len(set(counts)) == 1, counts[0])
+    return best
+
+
+def _check_names(names: Sequence[str], source: str) -> None:
+    twice = sorted({name for name in names if name and names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise DataError(f"{source}: expected different names of columns, found more than once: {', '.join(twice[:8])}")
+    if all(map(_NUMBER.fullmatch, names)):
+        raise DataError(
+            f"{source}: expected the names of the columns in the first line, found numbers: {', '.join(names[:4])}"
+        )
+    if any("\0" in name for name in names):
+        raise DataError(f"{source}: expected text, found NUL bytes among the names of its columns")
+
+
+def decoded(blocks: Iterator[bytes], name: str, encoding: str) -> Iterator[bytes]:
+    """The text in UTF-8, without a byte order mark. Raises DataError."""
+    first = b""
+    for block in blocks:
+        first += block
+        if len(first) >= 3:
+            break
+    if first.startswith(_UTF16):
+        encoding = "utf-16"
+    blocks = chain((first.removeprefix(codecs.BOM_UTF8),), blocks)
+    if codecs.lookup(encoding).name == "utf-8":
+        return blocks
+    return _recoded(blocks, name, encoding)
+
+
+def _recoded(blocks: Iterable[bytes], name: str, encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        for block in blocks:
+            yield decoder.decode(block).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeError as error:
+        raise DataError(f"{name}: expected text of the encoding {encoding}: {error}") from None
+
+
+def read_head(blocks: Iterator[bytes], name: str, decimal: str | None) -> tuple[Head, Iterator[bytes]]:
+    """The first lines, and the text behind them. Raises DataError."""
+    head, is_whole = b"", True
+    for block in blocks:
+        head += block
+        if len(head) >= HEAD:
+            is_whole = False
+            break
+    seen = head[:HEAD]
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(seen, final=is_whole)
+    except UnicodeDecodeError as error:
+        text = seen[: error.start].decode()
+        if not re.search(r"[\r\n]\s*\S", text):  # that of another line is found with its place
+            raise DataError(f"{name}: {not_utf8(seen[error.start])}") from None
+        text, is_whole = re.sub(r"[^\r\n]*\Z", "", text), False
+    result = Head.of(text, name, is_whole=is_whole and len(head) <= HEAD, decimal=decimal)
+    return result, chain((head[result.size :],), blocks)
+
+
+def not_utf8(byte: int) -> str:
+    return f"expected UTF-8, found the byte 0x{byte:02x}; --encoding names another (latin-1, cp1252, …)"
+
+
+def cells_of_text(
+    blocks: Iterator[bytes], name: str, choose: Choice, *, encoding: str = "utf-8", decimal: str | None = None
+) -> tuple[Cells, Head]:
+    """The cells of the columns that ``choose`` keeps. Raises DataError."""
+    head, rest = read_head(decoded(blocks, name, encoding), name, decimal)
+    letters = choose(head.names)
+    kept = [column for column, letter in zip(head.names, letters, strict=True) if letter != SKIPPED]
+    parser = _kernels.CsvParser(
+        columns="".join(letters), separator=head.separator, decimal=head.decimal, first_line=head.first_line
+    )
+    try:
+        for block in rest:
+            parser.feed(block)
+        parser.finish()
+    except _kernels.CsvError as error:
+        line, column, message = error.args
+        place = f"{name}:{line}: " + (f"column {head.names[column]!r}: " if 0 <= column < len(head.names) else "")
+        raise DataError(f"{place}{message}") from None
+    places = Places(name, "line", head.first_line, *parser.apart())
+    values = parser.take()
+    return Cells(values, kept, _words(parser, values, kept, places), places), head
+
+
+def _words(parser: _kernels.CsvParser, values: np.ndarray, kept: Sequence[str], places: Places) -> list[list[str]]:
+    """The words of each column. Raises DataError for one that is not UTF-8, with its place."""
+    result: list[list[str]] = []
+    for at, column in enumerate(kept):
+        result.append([])
+        for number, word in enumerate(parser.words(at)):
+            try:
+                result[-1].append(word.decode())
+            except UnicodeDecodeError as error:
+                cells = Cells(values, kept, [[]] * len(kept), places).column(column)
+                row = int(np.flatnonzero(cells.word_numbers == number)[0])
+                raise cells.fail(row, not_utf8(word[error.start])) from None
+    return result

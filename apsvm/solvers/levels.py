@@ -1,0 +1,162 @@
+"""Level steps (Lemaréchal, Nemirovskii, Nesterov 1995): where to cut next, nearer to the best point w_b than the
+minimiser of the planes is.
+
+    next point = argmin ½‖w − w_b‖²   subject to   m(w) = ½‖w − c‖² + C·max_t(a_t·w + b_t) ≤ dual + λ·(primal − dual)
+
+m is what the planes know of J; its minimum is the dual bound. Where that knowledge is poor, its minimiser is far away,
+and planes taken there say little of J near its own minimum. With a multiplier for the constraint the problem is the
+working set's QP once more, moved and shrunk:
+
+    centre (1 − θ)·w_b + θ·c,   cap θ·C,     0 < θ < 1
+
+θ = 0 gives w_b, θ = 1 the minimiser of m, and m falls in between: any θ will do that takes m near the level. The bounds
+do not depend on any of this: the dual one comes from the plain QP.
+
+Which λ is best differs from problem to problem, and in the course of one (``Heights``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._native import _kernels
+from apsvm.solvers.saving import Saved, array, part, prefixed
+from apsvm.solvers.working_set import WorkingSet
+
+#: Values of λ to choose from, 0 being the plain method's, and how far off the level m may be, as a share of the gap.
+HEIGHTS = (0.0, 0.25, 0.75)
+BAND = 0.15
+#: Of the gap asked for, what one QP may leave.
+QP_SHARE = 1e-3
+#: Iterations from one decision on λ to the next, and to the first one.
+BLOCK, FIRST_BLOCK = 4, 8
+#: A fall of log(gap) in an iteration that leaves nothing to look for.
+FAST = 0.2
+#: Blocks from one trial of another λ to the next.
+PATIENCE = 3
+
+
+class Heights:
+    """Chooses λ by what iterations with it have done to the gap, in blocks of a few. It begins with the plain method
+    and stays with what divides the gap fast; otherwise all are tried, and the best one goes on. The others are tried
+    again every now and then, less and less often while they stay behind."""
+
+    def __init__(self) -> None:
+        self._at = 0
+        self._rates = np.full(len(HEIGHTS), -np.inf)  # of log(gap), an iteration, in the last block of each
+        self._blocks = np.zeros(len(HEIGHTS), dtype=np.int64)  # the number, from 1, of that block; 0: none
+        self._iterations = 0  # in this block
+        self._gap_before = np.inf  # this block
+        self._trial = False
+        self._patience = PATIENCE
+        self._left = 0  # blocks to the next trial
+
+    def next(self, gap: float) -> int:
+        """Which of ``HEIGHTS`` is λ for a step from this gap, > 0."""
+        length = BLOCK if self._blocks.any() else FIRST_BLOCK
+        if self._iterations == length:
+            self._rates[self._at] = np.log(self._gap_before / gap) / length
+            self._blocks[self._at] = self._blocks.max() + 1
+            self._iterations = 0
+            self._decide()
+        if self._iterations == 0:
+            self._gap_before = gap
+        self._iterations += 1
+        return self._at
+
+    def _decide(self) -> None:
+        """Which one the next block is for."""
+        at, best, longest_ago = self._at, int(self._rates.argmax()), int(self._blocks.argmin())
+        trial, self._trial = self._trial, False
+        if self._rates[at] >= FAST:
+            return
+        if self._blocks[longest_ago] == 0:
+            self._at = longest_ago
+        elif trial or best != at:
+            self._patience = 2 * self._patience if trial and best != at else PATIENCE
+            self._left, self._at = self._patience, best
+        else:
+            self._left -= 1
+            if self._left <= 0:
+                self._trial, self._at = True, longest_ago
+
+    def state(self) -> Saved:
+        """Everything there is, for ``restore``."""
+        return {
+            "at": self._at,
+            "rates": self._rates.copy(),
+            "blocks": self._blocks.copy(),
+            "iterations": self._iterations,
+            "gap_before": self._gap_before,
+            "trial": self._trial,
+            "patience": self._patience,
+            "left": self._left,
+        }
+
+    def restore(self, saved: Saved) -> None:
+        """Takes over what ``state`` returned."""
+        counts = ("at", "iterations", "patience", "left")
+        self._at, self._iterations, self._patience, self._left = (int(saved[key]) for key in counts)
+        self._rates, self._gap_before = array(saved["rates"]), float(saved["gap_before"])
+        self._blocks, self._trial = np.array(saved["blocks"], dtype=np.int64), bool(saved["trial"])
+
+
+class Levels:
+    """See the module; steps of one solver, whose planes mostly stay from one to the next."""
+
+    def __init__(self) -> None:
+        self._heights = Heights()
+        self._ratios = np.ones(len(HEIGHTS))  # θ/(1 − θ), where the last step of each height ended
+        self._native = _kernels.LevelSteps()
+
+    def begin(self) -> None:
+        """Another problem, with another gap."""
+        self._heights = Heights()
+
+    def step(
+        self, working_set: WorkingSet, best: NDArray[np.float64], primal: float, dual: float, tolerance: float
+    ) -> NDArray[np.float64] | None:
+        """The next point, (dimension,), for the best one so far and the bounds; None for the minimiser of m,
+        where λ is 0 or numbers fail. The planes that bear it count as in use. ``tolerance``: the gap asked for."""
+        gap = primal - dual
+        if not 0.0 < gap < np.inf:
+            return None
+        at = self._heights.next(gap)
+        height, ratio = HEIGHTS[at], float(self._ratios[at])
+        if height == 0.0:
+            return None
+        plain, from_centre = working_set.problem(), best - working_set.centre
+        step = self._native.step(
+            plain.gram,
+            plain.offsets,
+            plain.soft,
+            plain.C,
+            plain.names,
+            working_set.offsets_from(best),
+            float(from_centre @ from_centre),
+            dual + (height - BAND) * gap - working_set.dual_of_nothing,
+            dual + (height + BAND) * gap - working_set.dual_of_nothing,
+            ratio,
+            QP_SHARE * tolerance,
+        )
+        if step is None:
+            return None
+        alpha, theta, self._ratios[at] = step
+        working_set.use(alpha > 0.0)
+        return working_set.centre + (1.0 - theta) * from_centre - working_set.combine(alpha)
+
+    def state(self) -> Saved:
+        """Everything that later steps depend on, for ``restore``."""
+        return {
+            "ratios": self._ratios.copy(),
+            **dict(zip(("names", "sigma", "factor", "alpha"), self._native.state(), strict=True)),
+            **prefixed("heights", self._heights.state()),
+        }
+
+    def restore(self, saved: Saved) -> None:
+        """Takes over what ``state`` returned."""
+        self._ratios = array(saved["ratios"])
+        self._heights.restore(part(saved, "heights"))
+        names, sigma = np.array(saved["names"], dtype=np.int64), float(saved["sigma"])
+        self._native.restore(names, sigma, array(saved["factor"]), array(saved["alpha"]))

@@ -1,0 +1,204 @@
+"""What follows apsvm train --one-vs-rest: predict, eval, info and export of a model of several classes."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from apsvm import ModelError, RankerSet, load_any_model, load_model
+
+#: For what needs some model quickly: by default the bound is chosen.
+HINGE = ("--bound", "hinge")
+
+
+def table(text: str) -> np.ndarray:
+    return np.array([[float(word) for word in line.split("\t")] for line in text.splitlines()])
+
+
+# ------------------------------------------------------------------------------------------------ training
+
+
+def test_predict(digits, digit_set, run, tmp_path):
+    rankers = load_any_model(digit_set)
+    text = run("predict", digits.path, digit_set).stdout
+    scores = table(text)
+    assert np.array_equal(scores, rankers.score(digits.X))
+    for label in (0, 9):
+        assert np.array_equal(scores[:, label], rankers.ranker(label).score(digits.X))
+    named = run("predict", "--header", digits.path, digit_set).stdout
+    assert named == "\t".join(map(str, range(10))) + "\n" + text
+    assert (np.argmax(scores, axis=1) == digits.labels).mean() > 0.8
+    run("train", *HINGE, "-q", digits.path, tmp_path / "one", "--positive-label", "1", "--max-iterations", "1", code=3)
+    assert "--header names the classes" in run("predict", "--header", digits.path, tmp_path / "one", code=2).stderr
+
+
+def test_predict_reads_rows_of_any_labels(tagged, run, tmp_path):
+    path, _ = tagged
+    run("train", *HINGE, "-q", "--one-vs-rest", path, tmp_path / "m")
+    run("train", *HINGE, "-q", "--multilabel", "--positive-label", "4", path, tmp_path / "one")
+    scores = table(run("predict", path, tmp_path / "m").stdout)
+    assert np.array_equal(scores[:, 1], table(run("predict", path, tmp_path / "one").stdout)[:, 0])
+    np.save(tmp_path / "x.npy", load_svmlight_file(str(path), multilabel=True)[0].toarray())
+    assert np.allclose(table(run("predict", tmp_path / "x.npy", tmp_path / "m").stdout), scores, rtol=1e-12)
+
+
+def test_eval_agrees_with_scikit_learn(digits, digit_set, run):
+    scores = load_any_model(digit_set).score(digits.X)
+    truth = digits.labels[:, None] == np.arange(10)
+    found = json.loads(run("eval", digits.path, "--model", digit_set, "--json").stdout)
+    assert found["metrics"]["AP"] == pytest.approx(average_precision_score(truth, scores, average="macro"), rel=1e-12)
+    assert found["metrics"]["AUC"] == pytest.approx(roc_auc_score(truth, scores, average="macro"), rel=1e-12)
+    assert list(found["per_class"]) == [str(label) for label in range(10)]
+    for label, values in found["per_class"].items():
+        one = json.loads(
+            run("eval", digits.path, "--model", digit_set, "--positive-label", label, "--json").stdout
+        ) if label in "38" else {"metrics": values}  # fmt: skip
+        assert one["metrics"] == values
+        expected = average_precision_score(truth[:, int(label)], scores[:, int(label)])
+        assert values["AP"] == pytest.approx(expected, rel=1e-12)
+    assert (found["rows"], found["positives"], found["classes"], found["classes_skipped"]) == (1797, 1797, 10, 0)
+
+
+def test_eval_of_several_labels(tagged, run, tmp_path):
+    path, has = tagged
+    run("train", *HINGE, "-q", "--one-vs-rest", path, tmp_path / "m")
+    scores = load_any_model(tmp_path / "m").score(load_svmlight_file(str(path), multilabel=True)[0])
+    found = json.loads(run("eval", path, "--model", tmp_path / "m", "--json", "-m", "AP", "-m", "nDCG").stdout)
+    assert found["metrics"]["AP"] == pytest.approx(average_precision_score(has, scores, average="macro"), rel=1e-12)
+    assert list(found["per_class"]) == ["1", "4", "7.5", "9"]
+    lines = run("eval", path, "--model", tmp_path / "m", "-m", "AP").stdout.splitlines()
+    assert lines[0].split() == ["class", "AP"]
+    assert [line.split()[0] for line in lines[1:5]] == ["1", "4", "7.5", "9"]
+    assert float(lines[6].split()[1]) == pytest.approx(found["metrics"]["AP"], abs=1e-6)
+    assert f"300 ({has.sum()} labels)" in lines[7]
+
+
+def test_eval_of_a_class_that_the_test_rows_lack(digit_set, digits, run, write_rows, tmp_path):
+    some = np.isin(digits.labels, (2, 5))
+    data = write_rows(tmp_path / "data", digits.X[some], digits.labels[some])
+    found = json.loads(run("eval", data, "--model", digit_set, "--json").stdout)
+    assert (found["classes"], found["classes_skipped"]) == (10, 8)
+    assert [label for label, values in found["per_class"].items() if values["AP"] is not None] == ["2", "5"]
+    scores, truth = load_any_model(digit_set).score(digits.X[some])[:, [2, 5]], digits.labels[some][:, None] == [2, 5]
+    assert found["metrics"]["AP"] == pytest.approx(average_precision_score(truth, scores, average="macro"))
+
+
+def test_systems_side_by_side(digits, digit_set, run, tmp_path):
+    """Models of classes, and files of scores with a line of labels or without."""
+    other, scores, named = tmp_path / "other", tmp_path / "scores", tmp_path / "named"
+    run("train", "-q", "--one-vs-rest", digits.path, other, "--loss", "zero-one", "--bias", "1", "-C", "0.1")
+    run("predict", digits.path, digit_set, scores)
+    run("predict", "--header", digits.path, digit_set, named)
+    columns = [line.split("\t") for line in named.read_text().splitlines()]
+    named.write_text("".join(" ".join(line[::-1]) + "\n" for line in columns))
+    words = ("--scores", scores, "--scores", named, "--model", digit_set, "--model", other)
+    found = json.loads(run("eval", digits.path, *words, "--compare", "--confidence", "0.9", "--json").stdout)["systems"]
+    first, second, alike, same = found.values()
+    assert first["metrics"] == alike["metrics"] == same["metrics"] != second["metrics"]
+    assert {name: dict(values) for name, values in same["per_class"].items()} == first["per_class"]
+    d = [second["per_class"][str(c)]["AP"] - first["per_class"][str(c)]["AP"] for c in range(10)]
+    against = second["against_first"]["AP"]
+    assert against["effect"] == pytest.approx(np.mean(d))
+    assert (against["better"], against["worse"]) == (sum(x > 0 for x in d), sum(x < 0 for x in d))
+    picked = run("eval", digits.path, "--scores", named, "--positive-label", "3", "--json").stdout
+    assert json.loads(picked)["metrics"] == first["per_class"]["3"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["1 2", "3 4", "5 6"], "expected a column for each of the 3 classes of .*, found 2; .*--header"),
+        (["1 2 3", "3 4", "5 6 7"], "s:2: expected 3 finite numbers, found '3 4'"),
+        (["1 2 3", "3 4 x", "5 6 7"], "s:2: expected 3 finite numbers, found '3 4 x'"),
+        (["1 2 3"] * 5, "expected 3 scores, one for each row of .*, found 5"),
+        (["1 1 2", "1 2 3", "1 2 3", "1 2 3"], "s:1: expected the label of each column, each once"),
+    ],
+)
+def test_scores_of_classes_that_are_wrong(lines, message, run, tmp_path):
+    (tmp_path / "data").write_text("1,2 1:1\n3 1:2\n1:4\n")
+    (tmp_path / "s").write_text("\n".join(lines) + "\n")
+    done = run("eval", tmp_path / "data", "--scores", tmp_path / "s", code=65)
+    assert re.search(message, done.stderr), done.stderr
+
+
+def test_what_eval_refuses(digits, digit_set, trained, run):
+    one = trained(digits)
+    message = run("eval", digits.path, "--model", digit_set, "--model", one, code=2).stderr
+    assert "ranks several classes and" in message
+    for options in (("--relevant-from", "3"), ("--all-queries",), ("--per-query",)):
+        run("eval", digits.path, "--model", digit_set, *options, code=2)
+    done = run("eval", digits.path, "--model", digit_set, "--positive-label", "12", code=65)
+    assert "none of them is 12" in done.stderr
+
+
+def test_info(digit_set, run):
+    rankers = load_any_model(digit_set)
+    told = json.loads(run("info", digit_set, "--json").stdout)
+    assert (told["kind"], told["loss"], told["classes_skipped"]) == ("one-vs-rest", "ap", [])
+    for label, own in enumerate(told["classes"]):
+        ranker = rankers.ranker(label)
+        assert own["labels"]["positive"] == label
+        assert own["weights"]["norm"] == pytest.approx(np.linalg.norm(ranker.coef))
+        assert own["certificate"]["primal"] == ranker.header.certificate.primal
+    lines = run("info", digit_set).stdout.splitlines()
+    names = next(line for line in lines if line.startswith("class  ")).replace("gap / C", "gap/C").split()
+    rows = [dict(zip(names, line.split(), strict=False)) for line in lines[-10:]]
+    for label, row in enumerate(rows):
+        header = rankers.ranker(label).header
+        assert float(row["class"]) == label
+        assert (row["state"], int(row["iterations"])) == (header.state, header.iterations)
+        assert float(row["C"]) == pytest.approx(header.C, rel=1e-5)
+        assert float(row["gap/C"]) == pytest.approx(header.certificate.gap / header.C, rel=0.1)
+        assert int(row["positives"]) == header.data.positives
+
+
+@pytest.mark.parametrize("options", [(), ("--loss", "zero-one", "--bias", "0.5")], ids=["", "with a bias"])
+def test_liblinear_classifies_as_we_do(options, digits, run, tmp_path):
+    liblinear = pytest.importorskip("liblinear.liblinearutil")
+    model, out = tmp_path / "m", tmp_path / "out"
+    run("train", *HINGE, "-q", "--one-vs-rest", digits.path, model, *options)
+    run("export", model, out, "--format", "liblinear")
+    labels, _, values = liblinear.predict([], digits.X.toarray(), liblinear.load_model(str(out)), "-q")
+    ours = load_any_model(model).score(digits.X)
+    assert np.allclose(values, ours, rtol=1e-10, atol=1e-10)
+    assert np.array_equal(labels, np.argmax(ours, axis=1))
+
+
+def test_export_of_one_class(digits, digit_set, run, tmp_path):
+    for layout in ("liblinear", "svmlight"):
+        picked = run("export", digit_set, "--format", layout, "--positive-label", "8").stdout
+        run("train", *HINGE, "-q", digits.path, tmp_path / "m", "-C", "3", "--positive-label", "8")
+        assert picked == run("export", tmp_path / "m", "--format", layout).stdout
+    assert "choose one by --positive-label" in run("export", digit_set, "--format", "svmlight", code=65).stderr
+    done = run("export", digit_set, "--format", "liblinear", "--positive-label", "0.5", code=65)
+    assert "none of them is 0.5" in done.stderr
+
+
+def test_export_of_labels_that_liblinear_has_not(tagged, run, tmp_path):
+    path, _ = tagged
+    run("train", *HINGE, "-q", "--one-vs-rest", path, tmp_path / "m")
+    assert "7.5 is none" in run("export", tmp_path / "m", "--format", "liblinear", code=65).stderr
+
+
+def test_a_set_is_no_linear_ranker(digit_set):
+    with pytest.raises(ModelError, match="expected a linear ranker, found a set of rankers"):
+        load_model(digit_set)
+    assert isinstance(load_any_model(digit_set), RankerSet)
+
+
+def test_scikit_learn_s_own_file(run, tmp_path):
+    """dump_svmlight_file(multilabel=True) → train → eval, against scikit-learn throughout."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 6))
+    has = (X @ rng.normal(size=(6, 3)) > 0.8) & (rng.random((200, 3)) < 0.9)
+    dump_svmlight_file(X, has, str(tmp_path / "data"), multilabel=True, zero_based=False)
+    run("train", *HINGE, "-q", "--one-vs-rest", tmp_path / "data", tmp_path / "m", "-C", "10")
+    scores = table(run("predict", tmp_path / "data", tmp_path / "m").stdout)
+    found = json.loads(run("eval", tmp_path / "data", "--model", tmp_path / "m", "--json").stdout)
+    assert found["metrics"]["AP"] == pytest.approx(average_precision_score(has, scores, average="macro"), rel=1e-12)
+    assert found["metrics"]["AP"] > 0.9

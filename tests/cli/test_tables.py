@@ -1,0 +1,224 @@
+"""Tables at the command line: every command reads them, columns are found by name, and what was done is said."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PENGUINS = Path(__file__).parents[2] / "examples" / "penguins.csv"
+OPTIONS = ("--label-column", "species", "--positive-label", "Chinstrap")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory, run):
+    path = tmp_path_factory.mktemp("tables") / "penguins.model"
+    done = run("train", PENGUINS, path, *OPTIONS, "-C", "10", "--features-from", os.devnull, code=65)
+    assert "no column is left to be a feature" in done.stderr
+    done = run("train", PENGUINS, path, *OPTIONS, "-C", "10", "--scale", "standard")
+    assert "19 cells are missing (sex 11, body_mass_g 2, culmen_depth_mm 2" in done.stderr
+    assert "words, each a feature: island (3), sex (2)" in done.stderr
+    assert "68 of 344 rows positive" in done.stderr
+    return path
+
+
+@pytest.fixture(scope="module")
+def scores(model, run):
+    return run("predict", PENGUINS, model).stdout
+
+
+def shuffled(path: Path, more: str = "") -> Path:
+    """The same rows with other columns, the other way round, ``more`` among them."""
+    lines = [line.split(",") for line in PENGUINS.read_text().splitlines()]
+    if more:
+        lines = [[*line, more if at else f"{more}_column"] for at, line in enumerate(lines)]
+    path.write_text("".join(",".join(reversed(line)) + "\n" for line in lines))
+    return path
+
+
+def test_columns_are_found_by_name(model, scores, run, tmp_path):
+    other = shuffled(tmp_path / "other.csv", "x")
+    done = run("predict", other, model)
+    assert done.stdout == scores
+    assert "the model does not know the columns x_column: they are not used" in done.stderr
+    assert run("predict", "-", model, input=other.read_bytes()).stdout == scores
+    for metrics in (run("eval", PENGUINS, "--model", model, "--json"), run("eval", other, "--model", model, "--json")):
+        assert json.loads(metrics.stdout)["metrics"]["AP"] > 0.98
+    other.write_text(other.read_text().replace("island", "isle"))
+    done = run("predict", other, model, code=65)
+    assert "the model needs the column 'island'" in done.stderr
+    # Nobody who predicts needs the labels; whoever judges does.
+    other.write_text(shuffled(other).read_text().replace("species", "kind"))
+    assert run("predict", other, model).stdout == scores
+    assert "--label-column names another" in run("eval", other, "--model", model, code=65).stderr
+    assert run("eval", other, "--model", model, "--label-column", "kind").returncode == 0
+
+
+def test_names_are_kept_and_shown(model, run, tmp_path):
+    shown = run("info", model).stdout
+    assert "columns      label: species; missing cells: the median" in shown
+    assert "island=Biscoe, island=Dream, island=Torgersen, culmen_length_mm" in " ".join(shown.split())
+    header = json.loads(run("info", model, "--json").stdout)
+    assert header["features"]["columns"]["label_words"] == ["Adelie", "Chinstrap", "Gentoo"]
+    explained = run("predict", PENGUINS, model, "--explain=2").stdout
+    assert "culmen_length_mm=" in explained
+    exported = json.loads(run("export", model, "--format", "json").stdout)
+    assert exported["columns"][0] == "island=Biscoe"
+
+
+def test_classes_by_name(run, tmp_path):
+    path = tmp_path / "classes.model"
+    run("train", PENGUINS, path, "--label-column", "species", "--one-vs-rest", "-C", "1", "--scale", "standard")
+    assert run("predict", PENGUINS, path, "--header").stdout.startswith("Adelie\tChinstrap\tGentoo\n")
+    assert "Gentoo" in run("info", path).stdout
+    chosen = run("eval", PENGUINS, "--model", path, "--positive-label", "Gentoo", "--json").stdout
+    assert json.loads(chosen)["rows"] == 344
+    done = run("eval", PENGUINS, "--model", path, "--positive-label", "Emperor", code=65)
+    assert "none of them is Emperor" in done.stderr
+    assert "none of them" in run("export", path, "--format", "svmlight", "--positive-label", "Emu", code=65).stderr
+    done = run("train", PENGUINS, path, "--label-column", "species", code=65)
+    assert "found Adelie, Chinstrap, Gentoo; --positive-label" in done.stderr
+    done = run("train", PENGUINS, path, "--label-column", "species", "--positive-label", "Emu", code=65)
+    assert "no row has the label 'Emu': the labels are Adelie, Chinstrap, Gentoo" in done.stderr
+
+
+def test_the_wrong_kind_of_file(model, run, tmp_path):
+    svmlight = tmp_path / "data.svm"
+    svmlight.write_text("1 1:1 2:2\n-1 1:2\n")
+    done = run("predict", svmlight, model, code=65)
+    assert "the model finds its columns by their names" in done.stderr
+    by_position = tmp_path / "by_position.model"
+    run("train", svmlight, by_position, "-q")
+    done = run("predict", PENGUINS, by_position, code=65)
+    assert "knows its 2 features by position only" in done.stderr
+    table = tmp_path / "data.tsv"
+    table.write_text("a\tb\n1\t2\n2\t0\n")
+    done = run("predict", table, by_position)
+    assert done.stdout == run("predict", svmlight, by_position).stdout
+    assert "they are taken to be a, b, in this order" in done.stderr
+    done = run("train", svmlight, tmp_path / "m", "--label-column", "y", code=65)
+    assert "--label-column is for tables" in done.stderr
+    done = run("train", PENGUINS, tmp_path / "m", code=65)
+    assert "which column has the labels?: name it by --label-column" in done.stderr
+    assert "multilabel" not in done.stderr
+
+
+def test_options_of_tables(run, tmp_path):
+    lines = PENGUINS.read_text().splitlines()
+    table = tmp_path / "data.csv"
+    table.write_text("\n".join([f"{line},{at if at else 'ring'}" for at, line in enumerate(lines)]))
+    names = tmp_path / "names.txt"
+    names.write_text("flipper_length_mm\n\nbody_mass_g\nring\n")
+    path, again = tmp_path / "m", tmp_path / "again"
+    run("train", table, path, *OPTIONS, "--features-from", names, "--drop", "ring", "--missing", "indicator", "-q")
+    features = json.loads(run("info", path, "--json").stdout)["features"]
+    assert features["names"] == [
+        "flipper_length_mm", "flipper_length_mm is missing", "body_mass_g", "body_mass_g is missing",
+    ]  # fmt: skip
+    run("train", table, again, *OPTIONS, "--features-from", path, "--missing", "zero", "-q")
+    assert json.loads(run("info", again, "--json").stdout)["features"]["names"] == ["flipper_length_mm", "body_mass_g"]
+    done = run("train", table, again, *OPTIONS, "--missing", "refuse", code=65)
+    assert "data.csv:5: column 'culmen_length_mm': the cell is missing, and in 1 more rows" in done.stderr
+    done = run("train", table, again, *OPTIONS, "--encoding", "klingon", code=2)
+    assert "'klingon' is no encoding of text" in done.stderr
+    config = tmp_path / "c.toml"
+    config.write_text('label-column = "species"\npositive-label = "Gentoo"\ndrop = "ring,sex"\nmax-categories = 2\n')
+    run("train", table, again, "--config", config, "-q")
+    names = json.loads(run("info", again, "--json").stdout)["features"]["names"]
+    assert names[:3] == ["island=Biscoe", "island=Dream", "island is other"]
+    assert not {"ring", "sex"} & set(names)
+
+
+def test_validation_and_cv_and_report(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    lines = PENGUINS.read_text().splitlines()
+    held_out = tmp_path / "held_out.csv"
+    held_out.write_text("\n".join([lines[0], *lines[1::7]]))
+    folder = tmp_path / "run"
+    done = run(
+        "train", PENGUINS, *OPTIONS, "--loss", "warp", "--epochs", "3", "--validation", held_out, "--run-dir", folder,
+        "--features", "piecewise", code=0,
+    )  # fmt: skip
+    assert f"{held_out}: " in done.stderr
+    run("report", folder, "-q")
+    page = (folder / "report.html").read_text()
+    assert "culmen_length_mm" in page
+    assert "Chinstrap" in page
+    done = run(
+        "cv", PENGUINS, *OPTIONS, "-C", "1,10", "--scale", "standard", "--folds", "3", "-o", tmp_path / "m", "-q"
+    )
+    assert json.loads(run("info", tmp_path / "m", "--json").stdout)["features"]["columns"]["label"] == "species"
+
+
+def test_scores_beside_a_table(model, scores, run, tmp_path):
+    """The labels alone are read: no column need be a feature."""
+    (tmp_path / "scores").write_text(scores)
+    species = [line.split(",")[0] for line in PENGUINS.read_text().splitlines()[1:]]
+    (tmp_path / "dates.csv").write_text("species,day\n" + "".join(f"{one},2024-01-05\n" for one in species))
+    options = ("--scores", tmp_path / "scores", *OPTIONS, "--json")
+    result = json.loads(run("eval", tmp_path / "dates.csv", *options).stdout)
+    with_model = json.loads(run("eval", PENGUINS, "--model", model, "--json").stdout)
+    assert result["metrics"]["AP"] == with_model["metrics"]["AP"]
+
+
+def test_an_estimator_of_a_frame_is_a_model_of_names(run, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    from apsvm import APSVMClassifier
+
+    frame = pandas.read_csv(PENGUINS).dropna()
+    columns = ["body_mass_g", "culmen_length_mm", "culmen_depth_mm"]
+    estimator = APSVMClassifier(C=1.0).fit(frame[columns], frame["species"] == "Gentoo")
+    estimator.to_model().save(tmp_path / "m")
+    frame.to_csv(tmp_path / "whole.csv", index=False)
+    result = [float(line) for line in run("predict", tmp_path / "whole.csv", tmp_path / "m").stdout.split()]
+    np.testing.assert_allclose(result, estimator.decision_function(frame[columns]), rtol=1e-12)
+    done = run("predict", PENGUINS, tmp_path / "m", code=65)
+    assert "penguins.csv:5: column 'body_mass_g': the cell is missing" in done.stderr
+
+
+def test_the_best_rows_and_why(model, scores, run, tmp_path):
+    """Their numbers, or names where a column has them."""
+    values = [float(line) for line in scores.split()]
+    order = np.argsort(-np.array(values), kind="stable")[:5].tolist()
+    lines = [line.split("\t") for line in run("predict", PENGUINS, model, "--top", "5").stdout.splitlines()]
+    assert lines == [[str(row + 1), repr(values[row])] for row in order]
+    rows = PENGUINS.read_text().splitlines()
+    table = tmp_path / "named.csv"
+    table.write_text("\n".join([f"ring,{rows[0]}", *(f"R{at},{row}" for at, row in enumerate(rows[1:]))]))
+    done = run("predict", table, model, "--top", "5", "--id-column", "ring", "--explain=2")
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [line[0] for line in lines] == [f"R{row}" for row in order]
+    culmen = rows[1 + order[0]].split(",")[2]
+    assert f"culmen_length_mm={float(culmen):.4g} (+" in "\t".join(lines[0])
+    assert any("island=Dream (+" in one for one in lines[0])
+    for options in (("--top", "3", "--trec-run", "tag"), ("--trec-run", "a b"), ("--trec-run", "a", "--explain")):
+        run("predict", table, model, *options, code=2)
+
+
+def test_a_trec_run(run, tmp_path):
+    rng = np.random.default_rng(3)
+    table = tmp_path / "runs.csv"
+    lines = [f"{q},d{q}{at},{rng.integers(0, 3)},{rng.normal():.6f}" for q in (7, 3, 5) for at in range(6)]
+    table.write_text("\n".join(["topic,docno,relevance,bm25", *lines]))
+    path, out = tmp_path / "m", tmp_path / "run.txt"
+    options = ("--qid-column", "topic", "--id-column", "docno", "--loss", "ndcg")
+    run("train", table, path, *options, "-q")
+    run("predict", table, path, out, "--trec-run", "mine")
+    result = [line.split() for line in out.read_text().splitlines()]
+    assert [line[0] for line in result] == ["7"] * 6 + ["3"] * 6 + ["5"] * 6
+    assert [line[3] for line in result] == [*"123456"] * 3
+    assert {(line[1], line[5]) for line in result} == {("Q0", "mine")}
+    assert all(float(a[4]) >= float(b[4]) for a, b in itertools.pairwise(result) if a[0] == b[0])
+    qrels = tmp_path / "qrels.txt"
+    fields = [line.split(",") for line in lines]
+    qrels.write_text("".join(f"{q} 0 {doc} {grade}\n" for q, doc, grade, _ in fields))
+    of_run = json.loads(run("eval", "--qrels", qrels, "--run", out, "-m", "nDCG@3", "--json").stdout)
+    of_model = run("eval", table, "--model", path, "-m", "nDCG@3", "--all-queries", "--json").stdout
+    assert of_run["metrics"]["nDCG@3"] == pytest.approx(json.loads(of_model)["metrics"]["nDCG@3"], abs=1e-12)
+    without = tmp_path / "none.csv"
+    without.write_text("bm25\n1\n")
+    assert "a TREC run is of queries" in run("predict", without, path, "--trec-run", "t", code=65).stderr

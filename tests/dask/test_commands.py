@@ -1,0 +1,249 @@
+"""``apsvm train``, ``predict`` and ``eval`` with ``--scheduler``, against one machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import in_process
+from sklearn.datasets import dump_svmlight_file
+
+from apsvm import load_model
+
+
+@dataclass
+class Parts:
+    """``pattern`` names three parts of ``path``'s rows; ``queries`` three of the same with qid."""
+
+    folder: Path
+    pattern: str
+    path: Path
+    queries: str
+    with_queries: Path
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    rng = np.random.default_rng(11)
+    folder = tmp_path_factory.mktemp("parts")
+    n = 900
+    X = np.round(rng.normal(size=(n, 6)), 3)
+    X[:300, 5] = 0.0  # the first part is narrower
+    y = np.where(X[:, 0] - X[:, 1] + rng.normal(size=n) > 1.5, 1, -1)
+    qid = np.repeat(np.arange(45), 20)
+
+    def written(name, rows, query_id=None):
+        path = folder / name
+        ids = None if query_id is None else query_id[rows]
+        narrow = X[rows][:, :5] if (X[rows][:, 5] == 0.0).all() else X[rows]
+        dump_svmlight_file(narrow, y[rows], str(path), zero_based=False, query_id=ids)
+        return path
+
+    for part in range(3):
+        rows = slice(300 * part, 300 * part + 300)
+        written(f"part-{part}.svm", rows)
+        written(f"q-{part}.svm", rows, qid)
+    everything = slice(None)
+    return Parts(
+        folder,
+        str(folder / "part-*.svm"),
+        written("all.svm", everything),
+        str(folder / "q-*.svm"),
+        written("allq.svm", everything, qid),
+    )
+
+
+@pytest.fixture
+def apsvm(client, tmp_path):
+    """Runs the command line in ``tmp_path``; @ is the cluster's address."""
+
+    def run(*arguments):
+        told = [client.scheduler.address if argument == "@" else str(argument) for argument in arguments]
+        done = in_process(told, env={"PATH": os.environ["PATH"]}, cwd=tmp_path)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--loss", "ndcg", "-C", "100", "--scale", "maxabs"],
+        ["--loss", "zero-one", "-B", "1", "--scale", "standard"],
+        ["--scale", "l2", "-C", "10x", "--solver", "cutting-plane", "-e", "0.01"],
+        ["--loss", "wmw"],
+    ],
+)
+def test_training_is_that_of_one_machine(apsvm, parts, tmp_path, options):
+    hinge = [] if "wmw" in options else ["--bound", "hinge"]
+    code, _, said = apsvm("train", parts.pattern, "there.model", "--scheduler", "@", "--log", "log", *options)
+    assert code == 0, said
+    assert apsvm("train", parts.path, "here.model", *hinge, *options)[0] == 0
+    there, here = load_model(tmp_path / "there.model"), load_model(tmp_path / "here.model")
+    np.testing.assert_allclose(there.coef, here.coef, rtol=1e-6, atol=1e-9)
+    assert there.intercept == pytest.approx(here.intercept, rel=1e-6, abs=1e-9)
+    assert there.header.labels == here.header.labels
+    assert there.header.metric == here.header.metric
+    assert there.header.data.rows == here.header.data.rows == 900
+    if here.header.certificate is not None:
+        assert there.header.certificate.primal == pytest.approx(here.header.certificate.primal, rel=1e-9)
+        assert there.header.certificate.dual == pytest.approx(here.header.certificate.dual, rel=1e-9)
+        assert abs(there.header.C / here.header.C - 1.0) < 1e-12
+    records = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    iterations = [record for record in records if record["event"] == "iteration"]
+    assert all(record["shards"] == 2 for record in iterations)
+    assert sum(record["rounds"] for record in iterations) > 0
+    assert sum(record["bytes_sent"] for record in iterations) > 0
+
+
+def test_queries_and_their_weights(apsvm, parts, tmp_path):
+    (tmp_path / "weights").write_text("3 2.5\n7 0\n")
+    options = ["--query-weights", tmp_path / "weights", "--loss", "ndcg"]
+    code, _, said = apsvm("train", parts.queries, "there.model", "--scheduler", "@", *options)
+    assert code == 0, said
+    assert "mean of" in said
+    assert apsvm("train", parts.with_queries, "here.model", "--bound", "hinge", *options)[0] == 0
+    there, here = load_model(tmp_path / "there.model"), load_model(tmp_path / "here.model")
+    np.testing.assert_allclose(there.coef, here.coef, rtol=1e-6, atol=1e-9)
+    assert there.header.data.queries == here.header.data.queries
+    first = apsvm("eval", parts.queries, "--model", "there.model", "--scheduler", "@", "--json")
+    second = apsvm("eval", parts.with_queries, "--model", "there.model", "--json")
+    assert first == second
+
+
+def test_several_C_and_a_run_folder(apsvm, parts, tmp_path):
+    code, _, said = apsvm("train", parts.pattern, "--run-dir", "run", "--scheduler", "@", "-C", "1,10")
+    assert code == 0, said
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
+        "log.jsonl",
+        "ranker.C1.model",
+        "ranker.C10.model",
+    ]
+    code, _, said = apsvm("train", parts.pattern, "m", "--scheduler", "@", "--warm-start", "run/ranker.C10.model", "-q")
+    assert (code, said) == (0, "")
+
+
+@pytest.mark.parametrize("measures", [[], ["-m", "AP", "-m", "AP(voc2010)", "-m", "R@20", "-m", "RR", "-m", "F1"]])
+def test_evaluation_is_that_of_one_machine(apsvm, parts, measures):
+    assert apsvm("train", parts.path, "m", "-q", "--bound", "hinge")[0] == 0
+    first = apsvm("eval", parts.pattern, "--model", "m", "--scheduler", "@", "--json", *measures)
+    second = apsvm("eval", parts.path, "--model", "m", "--json", *measures)
+    assert first[0] == second[0] == 0, first
+    found, expected = json.loads(first[1]), json.loads(second[1])
+    assert list(found["metrics"]) == list(expected["metrics"])
+    for name, value in expected["metrics"].items():
+        assert found["metrics"][name] == pytest.approx(value, rel=1e-12), name
+    assert {**found, "metrics": 0} == {**expected, "metrics": 0}
+
+
+def test_predictions_are_written_by_the_workers(apsvm, parts, tmp_path):
+    assert apsvm("train", parts.path, "m", "-q", "--bound", "hinge")[0] == 0
+    code, said, _ = apsvm("predict", parts.pattern, "m", "scores", "--scheduler", "@")
+    assert (code, said) == (0, "")
+    files = sorted((tmp_path / "scores").iterdir())
+    assert [file.name for file in files] == [f"part-{part}.svm.scores" for part in range(3)]
+    assert "".join(file.read_text() for file in files) == apsvm("predict", parts.path, "m")[1]
+
+
+def test_parts_of_other_kinds(apsvm, parts, tmp_path):
+    """Folders, and text that is compressed."""
+    import gzip
+
+    for part in range(2):
+        assert apsvm("convert", parts.folder / f"part-{part}.svm", f"kind-{part}")[0] == 0
+    (tmp_path / "kind-2").write_bytes(gzip.compress((parts.folder / "part-2.svm").read_bytes()))
+    code, _, said = apsvm("train", tmp_path / "kind-*", "there", "--scheduler", "@", "-C", "10")
+    assert code == 0, said
+    assert apsvm("train", parts.path, "here", "-C", "10", "--bound", "hinge")[0] == 0
+    np.testing.assert_allclose(load_model(tmp_path / "there").coef, load_model(tmp_path / "here").coef, atol=1e-9)
+
+
+def test_parquet(apsvm, parts, tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="Parquet is read with pyarrow")
+    import pyarrow.parquet as parquet
+
+    rng = np.random.default_rng(0)
+    for part in range(2):
+        X = rng.normal(size=(200, 3))
+        y = (X[:, 0] > 1.0).astype(int)
+        columns = {"label": y, **{f"x{j}": X[:, j] for j in range(3)}}
+        parquet.write_table(arrow.table(columns), tmp_path / f"rows-{part}.parquet")
+    code, _, said = apsvm("train", tmp_path / "rows-*.parquet", "m", "--scheduler", "@", "-C", "10")
+    assert code == 0, said
+    assert load_model(tmp_path / "m").coef.shape == (3,)
+
+
+def test_a_part_that_cannot_be_read_names_file_line_and_worker(apsvm, parts, tmp_path):
+    (tmp_path / "p-0.svm").write_bytes((parts.folder / "part-0.svm").read_bytes())
+    (tmp_path / "p-1.svm").write_text("1 1:2\n-1 2:x\n")
+    code, _, said = apsvm("train", tmp_path / "p-*.svm", "m", "--scheduler", "@")
+    assert code == 65
+    assert f"{tmp_path / 'p-1.svm'}:2:" in said
+    assert "(on inproc://" in said
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (["", ""], "there are no rows"),
+        (["# nothing\n", "1 1:1\n"], "expected at least one row"),
+        (["1 1:1\n", "1 1:2\n"], "there are no negative rows"),
+        (["1 qid:1 1:1\n-1 qid:1 1:2\n", "1 1:1\n"], "qid"),
+        (["1 qid:1 1:1\n-1 qid:1 1:2\n", "1 qid:1 1:1\n"], "query 1 has rows on several workers"),
+        (["1 1:1\n-1 1:2\n", "3 1:1\n"], "expected the labels +1 and -1"),
+        (["1,2 1:1\n", "1 1:2\n"], "p-0.svm"),
+        (["1 1:1e308 2:1e308\n-1 1:-1e308\n", "1 1:1\n"], "too large"),
+        (["1 bag:1 1:1\n-1 bag:1 1:2\n", "1 bag:2 1:1\n"], "bag"),
+    ],
+)
+def test_bad_parts(apsvm, tmp_path, content, message):
+    for part, text in enumerate(content):
+        (tmp_path / f"p-{part}.svm").write_text(text)
+    code, _, said = apsvm("train", tmp_path / "p-*.svm", "m", "--scheduler", "@", "-C", "1")
+    assert code == 65, said
+    assert message in said
+    assert not (tmp_path / "m").exists()
+
+
+def test_an_empty_part_and_parts_of_one_row(apsvm, tmp_path):
+    for part, text in enumerate(["", "1 1:1 2:1\n", "-1 1:2\n", "-1 2:3\n", ""]):
+        (tmp_path / f"p-{part}.svm").write_text(text)
+    code, _, said = apsvm("train", tmp_path / "p-*.svm", "m", "--scheduler", "@", "-C", "1")
+    assert code == 0, said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["train", "{parts}", "--scheduler", "@"], 2, "name the MODEL"),
+        (["train", "-", "m", "--scheduler", "@"], 2, "not standard input"),
+        (["train", "nothing-*.svm", "m", "--scheduler", "@"], 66, "no file is called nothing-*.svm"),
+        (["train", "{parts}", "m", "--scheduler", "local:none"], 2, "local:N"),
+        (["train", "{parts}", "m", "--scheduler", "tcp://127.0.0.1:1"], 66, "no scheduler answers"),
+        (["train", "{parts}", "m", "--scheduler", "@", "--bound", "tight"], 2, "--bound tight is not trained"),
+        (["train", "{parts}", "m", "--scheduler", "@", "--loss", "p@10"], 2, "trained by the tight bound"),
+        (["train", "{parts}", "m", "--scheduler", "@", "--loss", "f1"], 2, "one list of all rows"),
+        (["train", "{parts}", "m", "--scheduler", "@", "--loss", "warp"], 2, "is not trained on a cluster"),
+        (["train", "{parts}", "m", "--scheduler", "@", "--components", "2"], 2, "--components"),
+        (["train", "{parts}", "m", "--scheduler", "@", "--oracle", "qs"], 2, "--oracle bucket"),
+        (["train", "{parts}", "m", "--scheduler", "@", "--features", "piecewise"], 2, "--features"),
+        (["train", "{parts}", "m", "--scheduler", "@", "--one-vs-rest"], 2, "--one-vs-rest"),
+        (["train", "{parts}", "m", "--scheduler", "@", "--labels", "y"], 2, "--labels"),
+        (["predict", "{parts}", "m", "--scheduler", "@"], 2, "OUT is a folder"),
+        (["eval", "{parts}", "--model", "m", "--scheduler", "@", "--ties", "file"], 2, "--ties"),
+        (["eval", "{parts}", "--scores", "m", "--scheduler", "@"], 2, "--scheduler is for DATA and --model"),
+    ],
+)
+def test_what_does_not_go_is_refused(apsvm, parts, tmp_path, monkeypatch, arguments, code, message):
+    monkeypatch.setattr("apsvm.dask.actors.CONNECTING", 0.2)
+    told = [argument.replace("{parts}", parts.pattern) for argument in arguments]
+    found, _, said = apsvm(*told)
+    assert found == code, said
+    assert message in said
+    assert not (tmp_path / "m").exists()

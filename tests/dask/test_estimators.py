@@ -1,0 +1,158 @@
+"""The estimators on a cluster against the plain ones: the same objective, certificate, weights and figures."""
+
+from __future__ import annotations
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from apsvm import APSVMClassifier, APSVMRanker, RankNCG
+from apsvm.dask import DaskAPSVMClassifier, DaskAPSVMRanker, DaskRankNCG
+
+
+@pytest.fixture(scope="module")
+def data():
+    """X, y of two names, grades and queries."""
+    rng = np.random.default_rng(5)
+    n = 2400
+    X = rng.normal(size=(n, 5))
+    level = X[:, 0] - 0.5 * X[:, 1] + 1.5 * rng.normal(size=n)
+    qid = np.repeat(np.arange(n // 30), 30)
+    return X, np.where(level > 2.0, "yes", "no"), np.clip(np.round(level), 0, 3), qid
+
+
+def cut(array, rows=600):
+    return da.from_array(array, (rows, -1) if array.ndim == 2 else rows)
+
+
+def assert_same_fit(plain, other):
+    one, two = plain.certificate_, other.certificate_
+    assert two.primal == pytest.approx(one.primal, rel=1e-9)
+    assert two.dual == pytest.approx(one.dual, rel=1e-9)
+    assert two.reached
+    assert two.tolerance == pytest.approx(one.tolerance, rel=1e-12)
+    np.testing.assert_allclose(other.coef_, plain.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(other.intercept_, plain.intercept_, rtol=1e-6, atol=1e-9)
+    assert pytest.approx(plain.C_, rel=1e-12) == other.C_
+    assert other.n_features_in_ == plain.n_features_in_
+
+
+@pytest.mark.parametrize("loss", ["ap", "auc", "zero-one"])
+def test_one_list(client, data, loss):
+    X, y, _, _ = data
+    plain = APSVMClassifier(loss, bound="hinge", pos_label="yes").fit(X, y)
+    other = DaskAPSVMClassifier(loss, client=client, pos_label="yes").fit(cut(X, 700), cut(y, 1000))
+    assert_same_fit(plain, other)
+    chunks = cut(X, 500)
+    decision = other.decision_function(chunks)
+    np.testing.assert_allclose(client.compute(decision).result(), plain.decision_function(X), rtol=1e-6, atol=1e-8)
+    predicted = client.compute(other.predict(chunks)).result()
+    assert (predicted == plain.predict(X)).mean() > 0.999
+    if loss != "zero-one":
+        assert other.score(cut(X), cut(y)) == pytest.approx(plain.score(X, y), rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["ndcg", "ap", "f1"])
+def test_queries(client, data, loss):
+    X, _, grades, qid = data
+    plain = APSVMRanker(loss, bound="hinge").fit(X, grades, qid=qid)
+    other = DaskAPSVMRanker(loss, client=client).fit(cut(X), cut(grades), cut(qid))
+    assert_same_fit(plain, other)
+    assert (other.n_queries_, other.n_queries_skipped_) == (plain.n_queries_, plain.n_queries_skipped_)
+    if loss != "f1":
+        assert other.score(cut(X), cut(grades), cut(qid)) == pytest.approx(plain.score(X, grades, qid=qid), rel=1e-9)
+
+
+@pytest.mark.parametrize("objective", ["logistic", "erfc"])
+@pytest.mark.parametrize("graph", ["full", [(0, 2), (1, 3), (0, 3)]])
+def test_pairs(client, data, objective, graph):
+    X, _, grades, qid = data
+    parameters = {"objective": objective, "graph": graph, "tol": 1e-8}
+    for queries in (None, qid):
+        plain = RankNCG(**parameters).fit(X, grades, qid=queries)
+        other = DaskRankNCG(client=client, **parameters)
+        other.fit(cut(X), cut(grades), None if queries is None else cut(queries))
+        assert other.objective_ == pytest.approx(plain.objective_, rel=1e-11)
+        np.testing.assert_allclose(other.coef_, plain.coef_, rtol=1e-6, atol=1e-9)
+        assert other.n_pairs_ == plain.n_pairs_
+        assert other.to_model().header.metric == plain.to_model().header.metric
+
+
+def test_data_frames(client, data):
+    pytest.importorskip("pyarrow", reason="dask's data frames need pyarrow")
+    import dask.dataframe as dd
+
+    X, _, grades, _ = data
+    plain = APSVMRanker("ap", bound="hinge", C=10.0).fit(X, grades)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["grade"] = grades
+    table = dd.from_pandas(frame, npartitions=3)
+    other = DaskAPSVMRanker("ap", client=client, C=10.0).fit(table[list("abcde")], table["grade"])
+    assert_same_fit(plain, other)
+    assert other.feature_names_in_.tolist() == list("abcde")
+    scores = client.compute(other.decision_function(table[list("abcde")])).result()
+    assert scores.index.tolist() == frame.index.tolist()
+    np.testing.assert_allclose(scores.to_numpy(), plain.decision_function(X), rtol=1e-6, atol=1e-8)
+
+
+def test_delayed_parts(client, data):
+    X, _, grades, _ = data
+    plain = APSVMRanker("ap", bound="hinge", C=10.0).fit(X, grades)
+    rows = [dask.delayed(sp.csr_array)(X[begin : begin + 800]) for begin in (0, 800, 1600)]
+    labels = [dask.delayed(grades[begin : begin + 800]) for begin in (0, 800, 1600)]
+    other = DaskAPSVMRanker("ap", client=client, C=10.0).fit(rows, labels)
+    assert_same_fit(plain, other)
+    parts = client.gather(client.compute(other.decision_function(rows)))
+    np.testing.assert_allclose(np.concatenate(parts), plain.decision_function(X), rtol=1e-6, atol=1e-8)
+
+
+def test_one_part_and_a_model_that_reads_back(client, data, tmp_path):
+    from apsvm import load_model
+
+    X, y, _, _ = data
+    other = DaskAPSVMClassifier(client=client, C=5.0).fit(da.from_array(X, (-1, -1)), da.from_array(y, -1))
+    other.to_model().save(tmp_path / "m")
+    model = load_model(tmp_path / "m")
+    assert model.header.data.rows == len(X)
+    assert model.header.estimator == "DaskAPSVMClassifier"
+    np.testing.assert_allclose(model.score(X), APSVMClassifier.from_model(model).decision_function(X))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda X, y, q: (cut(X), cut(np.where(y > 2, 2, y))), "expected y of two classes, found 3 values"),
+        (lambda X, y, q: (cut(X), cut(y[:-1])), "X has 2400 rows"),
+        (lambda X, y, q: (X, y), "X is a dask array"),
+        (lambda X, y, q: (cut(np.where(X > 3, np.nan, X)), cut(y > 1)), "feature value is not finite"),
+        (lambda X, y, q: (cut(X), cut(np.zeros(2400))), "found one class only"),
+    ],
+)
+def test_what_does_not_fit_is_refused(client, data, make, message):
+    X, _, grades, qid = data
+    arguments = make(X, grades, qid)
+    with pytest.raises((ValueError, TypeError), match=message):
+        DaskAPSVMClassifier(client=client).fit(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"loss": "p@10"}, "tight"),
+        ({"loss": "f1"}, "of one list of all rows"),
+        ({"loss": "ndcg"}, "grades of one list"),
+    ],
+)
+def test_what_is_not_trained_on_a_cluster_is_refused(client, data, parameters, message):
+    X, _, grades, _ = data
+    with pytest.raises(ValueError, match=message):
+        DaskAPSVMRanker(client=client, **parameters).fit(cut(X), cut(grades))
+
+
+def test_a_query_on_two_workers_is_refused(client, data):
+    X, _, grades, qid = data
+    with pytest.raises(ValueError, match=r"query 79 has rows on several workers .*1 of 80 queries"):
+        DaskAPSVMRanker("ap", client=client).fit(cut(X, 1190), cut(grades, 1190), cut(qid, 1190))

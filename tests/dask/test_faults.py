@@ -1,0 +1,138 @@
+"""Workers that are lost: their parts are read again elsewhere, and training goes on to the same model."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from shards import crew_of
+
+from apsvm.dask.crew import ShardLostError, SlowRecoveryError
+from apsvm.dask.data import ShardedData
+from apsvm.dask.fitting import ShardedFit
+from apsvm.dask.recovery import repeated
+from apsvm.dask.sources import MadePart
+from apsvm.data.labels import LabelOptions
+from apsvm.trainers.base import Watch
+from apsvm.trainers.families.rank_ncg import RankNCGSettings, RankNCGTrainer
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.fitting import FeatureOptions
+
+
+def structured(**settings):
+    return StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", C=(50.0,), **settings))
+
+
+def rows(rng, n=2000):
+    X = rng.normal(size=(n, 4))
+    return X, (X[:, 0] + rng.normal(size=n) > 2.0).astype(float)
+
+
+def trained(crew, trainer, on_progress=lambda progress: None):
+    remarks = []
+    data = ShardedData.of(crew, "the rows")
+    fit = ShardedFit.of(data, trainer, LabelOptions(), FeatureOptions())
+    (outcome,) = fit.outcomes(Watch(progress=on_progress, remark=remarks.append))
+    return outcome, remarks
+
+
+class LosingCrew:
+    """Makes a crew lose a shard before the rounds that are named."""
+
+    def __init__(self, crew, at):
+        self.rounds, self.at = 0, set(at)
+        self._ask = crew._ask
+        self._crew = crew
+        crew._ask = self
+
+    def __call__(self, call, programme):
+        self.rounds += 1
+        if self.rounds in self.at:
+            self._crew.lose(self.rounds % len(self._crew))
+        return self._ask(call, programme)
+
+
+@pytest.mark.parametrize("solver", ["line-search", "cutting-plane"])
+def test_a_shard_lost_at_any_round(rng, solver):
+    X, y = rows(rng, 600)
+    trainer = structured(solver=solver)
+    plain, _ = trained(crew_of(X, y, [200, 300]), trainer)
+    counting = crew_of(X, y, [200, 300])
+    rounds = LosingCrew(counting, ())
+    trained(counting, trainer)
+    for lost in (*range(6, 24), rounds.rounds - 5, rounds.rounds - 1):
+        crew = crew_of(X, y, [200, 300])
+        LosingCrew(crew, [lost])
+        outcome, remarks = trained(crew, trainer)
+        assert crew.losses == 1
+        assert outcome.iterations == plain.iterations
+        assert outcome.certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-10)
+        assert outcome.certificate.dual == pytest.approx(plain.certificate.dual, rel=1e-10)
+        np.testing.assert_allclose(outcome.w, plain.w, rtol=1e-6, atol=1e-9)
+        assert all("worker was lost" in remark for remark in remarks)
+
+
+def test_many_losses(rng):
+    X, y = rows(rng)
+    plain, _ = trained(crew_of(X, y, [200, 900]), structured())
+    crew = crew_of(X, y, [200, 900])
+    LosingCrew(crew, range(8, 80, 7))
+    outcome, _ = trained(crew, structured())
+    assert crew.losses > 5
+    assert outcome.certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-10)
+
+
+def test_pairs_go_on_from_the_last_point(rng):
+    X, y = rows(rng)
+    trainer = RankNCGTrainer("wmw", RankNCGSettings(tolerance=1e-9))
+    plain, _ = trained(crew_of(X, y, [200, 900]), trainer)
+    crew = crew_of(X, y, [200, 900])
+    LosingCrew(crew, [20])
+    outcome, _ = trained(crew, trainer)
+    assert crew.losses == 1
+    assert outcome.gradient.value == pytest.approx(plain.gradient.value, rel=1e-12)
+
+
+def test_a_cluster_that_is_not_up_is_given_up(rng):
+    crew = crew_of(*rows(rng), [200])
+    data = ShardedData.of(crew, "the rows")
+
+    def never():
+        raise ShardLostError("gone")
+
+    with pytest.raises(SlowRecoveryError, match="the cluster is not up"):
+        repeated(data.vectors, never)
+
+
+def test_a_worker_that_is_killed():
+    """Processes, of which one is killed in the middle of a training."""
+    from distributed import Client, LocalCluster
+
+    from apsvm.dask.actors import ActorCrew
+
+    parts = [MadePart(3000, 5, 0.05, number=number) for number in range(4)]
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=60
+        ) as here,
+        Client(here, set_as_default=False) as client,
+    ):
+        plain, _ = trained(ActorCrew(client, parts), structured())
+        killed = []
+
+        def kill_one(progress):
+            if progress.number == 3 and not killed:
+                address = sorted(client.nthreads())[0]
+                killed.append(client.run(os.getpid, workers=[address])[address])
+                os.kill(killed[0], signal.SIGKILL)
+
+        crew = ActorCrew(client, parts)
+        outcome, remarks = trained(crew, structured(), kill_one)
+    assert killed
+    assert crew.losses >= 1
+    assert any("worker was lost" in remark for remark in remarks)
+    assert outcome.iterations == plain.iterations
+    assert outcome.certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-10)
+    np.testing.assert_allclose(outcome.w, plain.w, rtol=1e-6, atol=1e-9)

@@ -1,0 +1,228 @@
+"""The oracle over shards is that of one machine: value and slopes, whatever the scores and however rows are cut."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shards import list_risk, sharded, slopes_of_rows
+
+from apsvm.dask.long_list import keys_of, scores_of
+from apsvm.dask.messages import Runs, narrow, size_of
+from apsvm.data.rows import Rows
+from apsvm.losses import make_loss
+from apsvm.oracles import make_oracle
+from apsvm.risk import make_risk
+
+LOSSES = ("ap", "ndcg", "mrr", "auc", "rbp(0.8)")
+#: Losses whose gains are above 0 at equal scores: with scores of the patterns below no two rankings are as violated.
+STRICT = ("ap", "ndcg", "auc")
+#: A step between scores that no gain makes up for exactly.
+ODD = 0.7310585786300049
+
+
+def scores_like(pattern, n, rng):
+    """Scores of a kind, (n,) float64."""
+    match pattern:
+        case "normal":
+            return rng.normal(size=n)
+        case "cauchy":
+            return rng.standard_cauchy(size=n)
+        case "rounded":
+            return ODD * np.round(rng.normal(size=n), 1)
+        case "one":
+            return np.full(n, 0.25)
+        case "two":
+            return ODD * rng.choice([-1.0, 1.0], size=n)
+        case "sorted":
+            return np.sort(rng.normal(size=n))
+        case "tiny":
+            return rng.normal(size=n) * 10.0 ** rng.integers(-300, -3, size=n)
+        case "neighbours":
+            return 1.0 + np.spacing(1.0) * rng.integers(0, 9, size=n)
+    raise AssertionError(pattern)
+
+
+PATTERNS = ("normal", "cauchy", "rounded", "one", "two", "sorted", "tiny", "neighbours")
+
+
+def compare(loss_name, scores, y, cuts, **options):
+    """One call on shards against one on all rows."""
+    loss = make_loss(loss_name)
+    plain = make_risk(Rows(scores[:, None]), y > 0, loss, make_oracle("auto", loss))
+    data = sharded(scores[:, None], y, cuts)
+    risk = list_risk(data, loss, **options)
+    w = np.ones(1)
+    for _ in range(2):  # the second call begins with the bins of the first
+        slopes = data.vectors.empty()
+        at = risk.scores(w)
+        found = risk.tangent(at, slopes)
+        expected_slopes = np.empty(y.size)
+        own = plain.scores(w)
+        expected = plain.tangent(own, expected_slopes)
+        size = max(1.0, abs(expected.value))
+        assert found.value == pytest.approx(expected.value, rel=1e-11, abs=1e-13 * size)
+        of_rows = slopes_of_rows(data, slopes, cuts, y)
+        # Σc = 0, and h = Δ + c·s.
+        assert of_rows.sum() == pytest.approx(0.0, abs=1e-11)
+        assert found.offset + of_rows @ scores == pytest.approx(
+            found.value, rel=1e-9, abs=1e-11 * max(1.0, float(np.abs(of_rows * scores).sum()))
+        )
+        if loss_name in STRICT:
+            assert found.offset == pytest.approx(expected.offset, abs=1e-12)
+            order = np.argsort(~(y > 0), kind="stable")
+            np.testing.assert_allclose(of_rows[order], expected_slopes, rtol=1e-12, atol=1e-15)
+        gradient = risk.combine(slopes)
+        assert gradient == pytest.approx(of_rows @ scores, rel=1e-9, abs=1e-11 * max(1.0, float(np.abs(scores).max())))
+    return risk
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    loss=st.sampled_from(LOSSES),
+    pattern=st.sampled_from(PATTERNS),
+    n=st.integers(2, 200),
+    share=st.floats(0.0, 1.0),
+    cuts=st.lists(st.floats(0.0, 1.0), max_size=5),
+    most=st.sampled_from([3, 30, 65_536]),
+    sample=st.sampled_from([3, 100, 4096]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_value_and_slopes_are_those_of_one_machine(loss, pattern, n, share, cuts, most, sample, seed):
+    """Shards without rows, without positives, without negatives and of one row among them."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < share).astype(float)
+    y[:2] = rng.permutation([0.0, 1.0])
+    compare(loss, scores_like(pattern, n, rng), y, [round(cut * n) for cut in cuts], most_gathered=most, sample=sample)
+
+
+def test_the_generator_of_scores_varies():
+    rng = np.random.default_rng(0)
+    distinct = {pattern: np.unique(scores_like(pattern, 200, rng)).size for pattern in PATTERNS}
+    assert distinct["one"] == 1
+    assert distinct["two"] == 2
+    assert distinct["normal"] == distinct["cauchy"] == distinct["sorted"] == 200
+    assert 3 <= distinct["neighbours"] <= 9
+    assert 20 < distinct["rounded"] < 100
+
+
+@pytest.mark.parametrize("pattern", ["normal", "cauchy", "rounded", "sorted"])
+@pytest.mark.parametrize("loss", ["ap", "ndcg"])
+def test_long_lists_are_refined(loss, pattern, rng):
+    """Where bins leave more open than may be gathered; what is gathered stays below that."""
+    n = 60_000
+    y = np.zeros(n)
+    y[rng.choice(n, 1500, replace=False)] = 1.0
+    scores = scores_like(pattern, n, rng) + 0.3 * y
+    risk = compare(loss, scores, y, [0, 20_000, 20_001], most_gathered=2000)
+    assert max(risk.effort.levels) >= (1 if pattern != "rounded" else 0)
+    calls = risk.account().calls
+    assert all(call.ranks_evaluated <= 2000 for call in calls)
+    assert all(0 < call.violating <= n for call in calls)
+
+
+def test_rows_may_be_cut_anywhere_to_the_same_sums(rng):
+    n = 4000
+    y = (rng.random(n) < 0.1).astype(float)
+    X = rng.normal(size=(n, 3)) + 0.4 * y[:, None]
+    loss = make_loss("ap")
+    values = []
+    for cuts in ([], [1], [0, 0, 4000], list(range(0, 4000, 500)), [1999, 2000, 2001]):
+        data = sharded(X, y, cuts)
+        risk = list_risk(data, loss)
+        slopes = data.vectors.empty()
+        values.append((risk.tangent(risk.scores(np.ones(3)), slopes).value, risk.combine(slopes)))
+    for value, gradient in values[1:]:
+        assert value == pytest.approx(values[0][0], rel=1e-13)
+        np.testing.assert_allclose(gradient, values[0][1], rtol=1e-11, atol=1e-14)
+
+
+def test_the_same_cut_gives_the_same_bits(rng):
+    n = 3000
+    y = (rng.random(n) < 0.1).astype(float)
+    X = rng.normal(size=(n, 3))
+    results = set()
+    for _ in range(2):
+        data = sharded(X, y, [700, 1500])
+        risk = list_risk(data, make_loss("ap"))
+        slopes = data.vectors.empty()
+        value = risk.tangent(risk.scores(np.ones(3)), slopes).value
+        results.add((value, risk.combine(slopes).tobytes()))
+    assert len(results) == 1
+
+
+def test_scores_that_are_not_finite_are_refused():
+    data = sharded(np.array([[1.0], [1e300], [2.0]]), np.array([1.0, 0.0, 0.0]), [1])
+    risk = list_risk(data, make_loss("ap"))
+    with pytest.raises(FloatingPointError, match="scores are not finite"):
+        risk.tangent(risk.scores(np.array([1e300])), data.vectors.empty())
+
+
+def test_messages_do_not_grow_with_the_rows(rng):
+    """Of ten times the negatives, the same bytes and rounds, but for counts that need one more byte."""
+    received = []
+    for n in (30_000, 300_000):
+        y = np.zeros(n)
+        y[:200] = 1.0
+        data = sharded((rng.normal(size=n) + y)[:, None], y, [n // 2])
+        risk = list_risk(data, make_loss("ap"))
+        risk.tangent(risk.scores(np.ones(1)), data.vectors.empty())  # makes the bins
+        data.crew.take_traffic()
+        slopes = data.vectors.empty()
+        risk.tangent(risk.scores(np.ones(1)), slopes)
+        risk.combine(slopes)
+        traffic = data.crew.take_traffic()
+        assert traffic.rounds <= 5
+        received.append(traffic.received + traffic.sent)
+    assert received[1] < 4 * received[0]
+
+
+def test_vector_operations_wait_for_the_next_round(rng):
+    data = sharded(rng.normal(size=(50, 2)), np.arange(50) % 2.0, [10, 20])
+    risk = list_risk(data, make_loss("ap"))
+    vectors = data.vectors
+    data.crew.take_traffic()
+    x, y = risk.scores(np.array([1.0, 0.0])), risk.scores(np.array([0.0, 1.0]))
+    out = vectors.empty()
+    vectors.add(x, 2.0, y, out)
+    vectors.subtract(out, x, out)
+    vectors.scale(0.5, out, out)
+    vectors.absolute(out, out)
+    assert data.crew.traffic.rounds == 0
+    assert vectors.dot(out, out) == pytest.approx(vectors.dot(y, y))
+    assert vectors.dot(out, out) == pytest.approx(vectors.dot(y, y))  # known by now
+    assert data.crew.traffic.rounds == 2
+
+
+def test_forgotten_vectors_are_dropped(rng):
+    data = sharded(rng.normal(size=(50, 2)), np.arange(50) % 2.0, [10, 20])
+    risk = list_risk(data, make_loss("ap"))
+    x = risk.scores(np.ones(2))
+    data.vectors.dot(x, x)
+    shard = data.crew._shards[0]
+    assert len(shard._vectors) == 1
+    del x
+    y = risk.scores(np.ones(2))
+    data.vectors.dot(y, y)
+    assert len(shard._vectors) == 1
+
+
+def test_keys_are_in_the_scores_order(rng):
+    scores = np.sort(np.concatenate([scores_like(pattern, 50, rng) for pattern in PATTERNS] + [[0.0, -0.0, 5e-324]]))
+    keys = keys_of(scores)
+    assert (np.diff(keys) >= 0).all()
+    np.testing.assert_array_equal(scores_of(keys, np.zeros((keys.size, 1), dtype=np.uint64))[:, 0], scores)
+    assert keys_of(np.array([-0.0])) == keys_of(np.array([0.0]))
+
+
+def test_runs_and_counts_read_back(rng):
+    for array in (np.empty(0, dtype=np.int32), np.zeros(5, dtype=np.int32), rng.integers(0, 3, 100)):
+        runs = Runs.of(array)
+        np.testing.assert_array_equal(runs.expanded(), array)
+        assert (runs.lengths > 0).all()
+    sizes = Counter(narrow(np.array([top])).dtype.itemsize for top in (0, 255, 256, 65_536, 2**33))
+    assert sizes == {1: 2, 2: 1, 4: 1, 8: 1}
+    assert size_of((np.zeros(100), [1, "four"])) == size_of((np.zeros(0), [1, "four"])) + 800

@@ -1,0 +1,144 @@
+"""A data folder is replaced whole, or left as it was."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from data_folders import TEXT, assert_same, read
+
+from apsvm.data import open_folder, write_folder
+from apsvm.data.folder import replacing
+
+OTHER = b"1 2:2\n-1 1:1\n"
+
+
+def test_a_data_folder_is_replaced_whole(tmp_path: Path) -> None:
+    write_folder(read(TEXT), tmp_path / "out")
+    mapped = open_folder(tmp_path / "out")
+    write_folder(read(OTHER), tmp_path / "out")
+    assert_same(open_folder(tmp_path / "out", verify=True), read(OTHER))
+    assert_same(mapped, read(TEXT))  # whoever has it open keeps it
+    assert os.listdir(tmp_path) == ["out"]
+    write_folder(mapped, tmp_path / "out")
+    assert_same(open_folder(tmp_path / "out", verify=True), read(TEXT))
+
+
+def test_replaced_where_names_cannot_be_swapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replacing, "_exchange", lambda a, b: False)
+    write_folder(read(TEXT), tmp_path / "out")
+    write_folder(read(OTHER), tmp_path / "out")
+    assert_same(open_folder(tmp_path / "out", verify=True), read(OTHER))
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("fails", "swap"), [("mkdir", True), ("fsync", True), ("_exchange", True), ("fsync", False), ("rename", False)]
+)
+def test_a_failure_leaves_what_was_there(
+    fails: str, swap: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_folder(read(TEXT), tmp_path / "out")
+
+    def fail(*arguments: Any, **options: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        if not swap:
+            patch.setattr(replacing, "_exchange", lambda a, b: False)
+        if fails == "fsync":
+            patch.setattr(os, "fsync", fail)
+        elif fails == "_exchange":
+            patch.setattr(replacing, "_exchange", fail)
+        else:
+            patch.setattr(Path, fails, fail)
+        with pytest.raises(OSError, match="No space left"):
+            write_folder(read(OTHER), tmp_path / "out")
+    assert_same(open_folder(tmp_path / "out", verify=True), read(TEXT))
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_the_second_rename_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(read(TEXT), tmp_path / "out")
+    rename = Path.rename
+    calls = []
+
+    def second_fails(self: Path, target: Path) -> Path:
+        calls.append(target)
+        if len(calls) == 2:
+            raise OSError(5, "Input/output error")
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(replacing, "_exchange", lambda a, b: False)
+        patch.setattr(Path, "rename", second_fails)
+        with pytest.raises(OSError, match="Input/output"):
+            write_folder(read(OTHER), tmp_path / "out")
+    assert len(calls) == 3
+    assert_same(open_folder(tmp_path / "out", verify=True), read(TEXT))
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_anything_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("precious")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "dangling").symlink_to(tmp_path / "no" / "where")
+    write_folder(read(TEXT), tmp_path / "mixed")
+    (tmp_path / "mixed" / "thesis.tex").write_text("precious")
+    for name in ("file", "empty", "mixed"):
+        with pytest.raises(FileExistsError, match="no data folder"):
+            write_folder(read(OTHER), tmp_path / name)
+    for name in ("dangling", "no/out"):
+        with pytest.raises(FileNotFoundError):
+            write_folder(read(OTHER), tmp_path / name)
+    assert (tmp_path / "mixed" / "thesis.tex").read_text() == "precious"
+    assert sorted(os.listdir(tmp_path)) == ["dangling", "empty", "file", "mixed"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    write_folder(read(TEXT), tmp_path / "real")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write_folder(read(OTHER), tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert_same(open_folder(tmp_path / "real"), read(OTHER))
+
+
+def test_no_room_is_told_at_once(tmp_path: Path) -> None:
+    data = read(b"1 100000000000:1\n" * 100)
+    with pytest.raises(OSError, match="No space left"):
+        write_folder(data, tmp_path / "out", dense=True)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_moved_folder_opens(tmp_path: Path) -> None:
+    write_folder(read(TEXT), tmp_path / "out")
+    shutil.move(tmp_path / "out", tmp_path / "there")
+    assert_same(open_folder(tmp_path / "there", verify=True), read(TEXT))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_all_of_it_is_synced_before_it_is_there(
+    dense: bool, replaced: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every member whole, the folder that lists them, and, once it has its name, the folder that lists it."""
+    out = tmp_path / "out"
+    if replaced:
+        write_folder(read(TEXT), out)
+    synced: list[tuple[int, int]] = []
+    unsynced_name: list[bool] = []
+
+    def record(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        synced.append((status.st_ino, status.st_size))
+        unsynced_name.append(out.exists() and status.st_ino == out.stat().st_ino)
+
+    monkeypatch.setattr(os, "fsync", record)
+    write_folder(read(TEXT), out, dense=dense)
+    members = {(path.stat().st_ino, path.stat().st_size) for path in out.iterdir()}
+    assert len(members) == (5 if dense else 7)
+    assert members <= set(synced)
+    inodes = [inode for inode, _ in synced]
+    assert inodes[-2:] == [out.stat().st_ino, tmp_path.stat().st_ino]
+    assert not any(unsynced_name), "it had its name before it was synced"

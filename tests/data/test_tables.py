@@ -1,0 +1,404 @@
+"""Tables: what is read of a CSV, what is learned of its columns, and that what it cannot be is said with its place."""
+
+import bz2
+import gzip
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apsvm._native import _kernels
+from apsvm.data import DataError, Dataset, read_data
+from apsvm.data.read_options import TableOptions
+from apsvm.data.tables.cells import MISSING, Places
+from apsvm.data.tables.reading import ForModel
+from apsvm.data.tables.recognising import Kind, kind_of
+from apsvm.header_columns import Column, ColumnKind, Columns
+
+SIMPLE = "age,city,paid,y\n31,Paris,true,1\n,Rome,false,0\n55,Paris,true,0\n28,,true,1\n"
+
+
+def read(folder: Path, text: str | bytes, model: Columns | None = None, **options: Any) -> Dataset:
+    path = folder / "data.csv"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    unlabelled = bool(options.pop("unlabelled", False))
+    wanted = None if model is None else ForModel(model, model.feature_names(), model.width)
+    return read_data(path, table=TableOptions(**options), model=wanted, unlabelled=unlabelled)
+
+
+def columns_of(data: Dataset) -> Columns:
+    assert data.table is not None
+    return data.table.columns
+
+
+def remarks(data: Dataset) -> str:
+    assert data.table is not None
+    return "\n".join(data.table.remarks)
+
+
+def rows(data: Dataset) -> list[list[float]]:
+    X = data.X.toarray() if sp.issparse(data.X) else data.X
+    return X.tolist()
+
+
+def test_numbers_words_and_missing_cells(tmp_path: Path) -> None:
+    data = read(tmp_path, SIMPLE)
+    columns = columns_of(data)
+    assert columns.feature_names() == ("age", "city=Paris", "city=Rome", "city is missing", "paid")
+    assert rows(data) == [[31, 1, 0, 0, 1], [31, 0, 1, 0, 0], [55, 1, 0, 0, 1], [28, 0, 0, 1, 1]]
+    assert data.relevance.tolist() == [1, 0, 0, 1]
+    assert columns.label == "y"
+    assert columns.features[0] == Column(name="age", fill=31.0)
+    assert columns.features[1].kind is ColumnKind.CATEGORY
+    assert "'y' has the labels" in remarks(data)
+    assert "2 cells are missing (age 1, city 1)" in remarks(data)
+    assert data.table is not None
+    assert data.table.lines is not None
+    assert data.table.lines.tolist() == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("rule", "age", "names"),
+    [
+        ("median", [31, 31, 55, 28], "age city=Paris city=Rome city is missing paid"),
+        ("zero", [31, 0, 55, 28], "age city=Paris city=Rome paid"),
+        ("indicator", [31, 31, 55, 28], "age age is missing city=Paris city=Rome city is missing paid"),
+    ],
+)
+def test_rules_of_missing_cells(tmp_path: Path, rule: str, age: list[float], names: str) -> None:
+    data = read(tmp_path, SIMPLE, missing=rule)
+    assert " ".join(columns_of(data).feature_names()) == names
+    assert [row[0] for row in rows(data)] == age
+    if rule == "indicator":
+        assert [row[1] for row in rows(data)] == [0, 1, 0, 0]
+
+
+def test_missing_cells_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"data.csv:3: column 'age': the cell is missing"):
+        read(tmp_path, SIMPLE, missing="refuse")
+    whole = read(tmp_path, "a,y\n1,0\n2,1\n", missing="refuse")
+    with pytest.raises(DataError, match=r"data.csv:3: column 'a': the cell is missing, which the model was trained"):
+        read(tmp_path, "a,y\n1,0\n,1\n", columns_of(whole))
+
+
+def test_a_model_finds_columns_by_name(tmp_path: Path) -> None:
+    columns = columns_of(read(tmp_path, SIMPLE))
+    text = "y,zip,paid,city,age\n0,7,FALSE,Oslo,\n1,8,1,Paris,3\n"
+    data = read(tmp_path, text, columns)
+    assert rows(data) == [[31, 0, 0, 0, 0], [3, 1, 0, 0, 1]]
+    assert "does not know the columns zip" in remarks(data)
+    assert "column 'city': 1 word has no feature in the model ('Oslo')" in remarks(data)
+    assert "1 cell is missing (age 1)" in remarks(data)
+    with pytest.raises(DataError, match=r"needs the column 'city', and the file has only age, .*; is it 'City'"):
+        read(tmp_path, "age,paid,y,City\n1,1,1,Rome\n", columns)
+    with pytest.raises(DataError, match=r"data.csv:3: column 'age': expected a number, found 'old'"):
+        read(tmp_path, "age,paid,y,city\n1,1,1,Rome\nold,1,1,Rome\n", columns)
+    # Whoever only wants scores needs no labels.
+    assert len(rows(read(tmp_path, "age,paid,city\n1,1,Rome\n", columns, unlabelled=True))) == 1
+    with pytest.raises(DataError, match="no column is called 'y'"):
+        read(tmp_path, "age,paid,city\n1,1,Rome\n", columns)
+
+
+def test_the_less_frequent_words_share_a_feature(tmp_path: Path) -> None:
+    words = ["a"] * 5 + ["b"] * 3 + ["c", "d"] + ["1", "1.0"]
+    text = "w,y\n" + "".join(f"{word},{at % 2}\n" for at, word in enumerate(words))
+    data = read(tmp_path, text, max_categories=3)
+    assert columns_of(data).feature_names() == ("w=1", "w=a", "w=b", "w is other")
+    assert np.array(rows(data)).sum(axis=0).tolist() == [2, 5, 3, 2]
+    later = read(tmp_path, "w,y\nc,1\nz,0\n1,0\n2,0\n", columns_of(data))
+    assert rows(later) == [[0, 0, 0, 1], [0, 0, 0, 1], [1, 0, 0, 0], [0, 0, 0, 1]]
+
+
+def test_many_categories_stay_sparse(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 30, (400, 3))
+    numbers = rng.integers(0, 3, 400)
+    lines = [f"w{a},v{b},u{c},{x},{x % 2}" for (a, b, c), x in zip(table.tolist(), numbers.tolist(), strict=True)]
+    data = read(tmp_path, "a,b,c,x,y\n" + "\n".join(lines))
+    assert sp.issparse(data.X)
+    assert data.X.has_canonical_format
+    data.X.check_format(full_check=True)
+    names = columns_of(data).feature_names()
+    expected = np.array(
+        [[f"a=w{a}" == n or f"b=v{b}" == n or f"c=u{c}" == n or x * (n == "x") for n in names]
+         for (a, b, c), x in zip(table.tolist(), numbers.tolist(), strict=True)], dtype=float
+    )  # fmt: skip
+    assert np.array_equal(data.X.toarray(), expected)
+
+
+def test_parts_of_columns(tmp_path: Path) -> None:
+    text = "query,doc,grade,bag,cost,x\n9007199254740993,007,2,b,1.5,1\n9007199254740992,8,0,a,0,2\n"
+    data = read(tmp_path, text, label="grade", qid="query", id="doc", cost="cost", drop=("bag",))
+    assert data.groups is not None
+    assert data.groups.tolist() == [9007199254740993, 9007199254740992]
+    assert data.costs is not None
+    assert data.costs.tolist() == [1.5, 0]
+    assert data.table is not None
+    assert data.table.keys is not None
+    assert data.table.keys.tolist() == ["007", "8"]
+    assert data.select(np.array([1])).table.keys.tolist() == ["8"]  # type: ignore[union-attr]
+    assert rows(data) == [[1], [2]]
+    data = read(tmp_path, "q,b,y,x\nhat,B,0,1\nhat,B,0,2\ncoat,A,1,3\n", qid="q", bag="b")
+    assert data.groups is not None
+    assert data.bags is not None
+    assert (data.groups.tolist(), data.bags.tolist()) == ([0, 0, 1], [0, 0, 1])
+    # Only some columns are features; where one is called so, the queries need no naming.
+    assert rows(read(tmp_path, "qid,y,a,b\n1,0,3,4\n1,1,5,6\n", features=("b",))) == [[4], [6]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "relevance", "words"),
+    [
+        ("yes no no", {}, [1, 0, 0], ("no", "yes")),
+        ("legit fraud legit", {}, [0, 1, 0], ("legit", "fraud")),
+        ("legit bad legit", {}, [0, 1, 0], ("legit", "bad")),
+        ("legit bad legit", {"positive_label": "legit"}, [1, 0, 1], ("bad", "legit")),
+        ("True FALSE true", {}, [1, 0, 1], ()),
+        ("cat dog ape", {}, [1, 2, 0], ("ape", "cat", "dog")),
+        ("1 2 4", {}, [1, 2, 4], ()),
+    ],
+)
+def test_labels(
+    tmp_path: Path, labels: str, options: dict[str, str], relevance: list[float], words: tuple[str, ...]
+) -> None:
+    text = "y,x\n" + "".join(f"{label},1\n" for label in labels.split())
+    data = read(tmp_path, text, **options)
+    assert data.relevance.tolist() == relevance
+    assert columns_of(data).label_words == words
+    again = read(tmp_path, text, columns_of(data))
+    assert again.relevance.tolist() == relevance
+    if words:
+        assert data.label_value(words[1]) == 1.0
+        with pytest.raises(DataError, match="no row has the label 'nobody'"):
+            data.label_value("nobody")
+        with pytest.raises(DataError, match=r"data.csv:2: column 'y': expected a label of .*, found 'other'"):
+            read(tmp_path, "y,x\nother,1\n", columns_of(data))
+
+
+HOSTILE = [
+    ("", "expected at least one row, found none"),
+    ("\n\n", "expected at least one row, found none"),
+    (b"\xef\xbb\xbf\n", "found an empty file"),
+    ("a,y\n", "expected at least one row, found none"),
+    ("a,a,y\n1,2,0\n", "found more than once: a"),
+    ("a,y\n1,0\n1,2,3\n", r"data.csv:3: expected 2 fields, found 3"),
+    ("a,y\n1,0\n\n1\n", r"data.csv:4: expected 2 fields, found 1"),
+    ("a,y\n1,0\n\0,1\n", r"data.csv:3: column 'a': found a NUL byte"),
+    ('a,y\n"x\n\0",1\n', r"data.csv:3: column 'a': found a NUL byte"),
+    ('a,y\n1,0\n"1,1\n', "data.csv:3: a quoted field begins in this row and never ends"),
+    ('a,y\n"1"2,1\n', r"data.csv:2: column 'a': expected a separator or the end of the line behind a closing quote"),
+    ("a,y\n1,\n2,1\n3,NA\n", "lines 2, 4 have no label"),
+    ("a,y\n1e400,1\n", r"data.csv:2: column 'a': expected a finite number, found '1e400'"),
+    ("a,y\n1,1\n-inf,0\n", r"data.csv:3: column 'a': expected a finite number, found '-inf'"),
+    ("a,y\n1,inf\n", r"data.csv:2: column 'y': expected a finite number, found 'inf'"),
+    ("1,2\n3,4\n", "expected the names of the columns in the first line, found numbers: 1, 2"),
+    ("a,b\n3,4\n", r"which column has the labels\?: name it by --label-column; its columns are a, b"),
+    ("a,y,class\n3,4,1\n", "several columns may be the labels: y, class"),
+    ("y,\n1,\n0,\n", "no column is left to be a feature"),
+    ("a,y\n,1\n,0\n", "none of them has a value"),
+    ("d,y\n2024-01-05,1\n2024-01-06,0\n", r"column 'd' has dates \('2024-01-05'\).*--drop d"),
+    ("d,y\n03/04/2024 10:00,1\n,0\n", "column 'd' has dates"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), HOSTILE, ids=range(len(HOSTILE)))
+def test_what_cannot_be_read_is_said(tmp_path: Path, text: str | bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        read(tmp_path, text)
+
+
+def test_text_and_stray_words_are_no_categories(tmp_path: Path) -> None:
+    text = "name,note,x,y\n" + "".join(f"n{at},t {at % 3},{at / 2},{at % 2}\n" for at in range(200))
+    with pytest.raises(DataError, match=r"'name' has 200 different words in 200 rows .*--drop name, or --id-column"):
+        read(tmp_path, text)
+    stray = text.replace("n7,t 1,3.5", "n7,t 1,n.a.").replace("n9,t 0,4.5", "n9,t 0,n.a.")
+    with pytest.raises(DataError, match=r"data.csv:9: column 'x': expected a number, found 'n.a.' \(2 such cells\)"):
+        read(tmp_path, stray, id="name")
+    money = text.replace("3.5", '"$3.5"')
+    with pytest.raises(DataError, match="no signs of money"):
+        read(tmp_path, money, id="name")
+
+
+def test_what_is_said_of_columns_that_are_not_there(tmp_path: Path) -> None:
+    for part, option in (("label", "--label-column"), ("id", "--id-column"), ("qid", "--qid-column")):
+        with pytest.raises(DataError, match=rf"no column is called 'yy' \({option}\): .* a, y; did you mean 'y'"):
+            read(tmp_path, "a,y\n1,0\n", **{part: "yy"})
+    with pytest.raises(DataError, match="column 'a' is given two parts"):
+        read(tmp_path, "a,y\n1,0\n", id="a", qid="a")
+
+
+SEMICOLONS = "age;city;y\r\n31,5;Paris;1\r\n;Rome;0\r\n55;Paris;0\r\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SEMICOLONS.encode(),
+        b"\xef\xbb\xbf" + SEMICOLONS.encode(),
+        SEMICOLONS.encode("utf-16"),
+        SEMICOLONS.replace("\r\n", "\r").encode(),
+        SEMICOLONS.replace("\r\n", "\n\n").encode().rstrip(),
+        SEMICOLONS.replace(";", " \t").replace(",", ".").encode(),
+        SEMICOLONS.replace(";", "|").encode(),
+        gzip.compress(SEMICOLONS.encode()),
+        bz2.compress(SEMICOLONS.encode()),
+        b'age,city,y\n"31.5"," Paris ",1\n"NA",Rome,0\n55, "Paris",0\n',
+    ],
+    ids=range(10),
+)
+def test_ways_of_writing(tmp_path: Path, text: bytes) -> None:
+    data = read(tmp_path, text)
+    assert columns_of(data).feature_names() == ("age", "city=Paris", "city=Rome")
+    assert rows(data) == [[31.5, 1, 0], [43.25, 0, 1], [55, 1, 0]]
+    assert data.relevance.tolist() == [1, 0, 0]
+
+
+def test_quotes_and_the_lines_behind_them(tmp_path: Path) -> None:
+    text = 'x,w,y\n1,"a\nb",1\n\n2,"c ""d"", e",0\n3,"c ""d"", e",oops\n4,"a\nb",0\n'
+    with pytest.raises(DataError, match=r"data.csv:6: column 'y': expected a number, found 'oops'"):
+        read(tmp_path, text)
+    data = read(tmp_path, text.replace("oops", "1"))
+    assert columns_of(data).feature_names() == ("x", "w=a\nb", 'w=c "d", e')
+    assert data.table is not None
+    assert data.table.lines is not None
+    assert data.table.lines.tolist() == [2, 5, 6, 7]
+
+
+def test_encodings(tmp_path: Path) -> None:
+    text = "città,y\nForlì,1\nRoma,0\nRoma,1\n"
+    data = read(tmp_path, text.encode("latin-1"), encoding="latin-1")
+    assert columns_of(data).feature_names() == ("città=Forlì", "città=Roma")
+    with pytest.raises(DataError, match="expected UTF-8, found the byte 0xe0; --encoding"):
+        read(tmp_path, text.encode("latin-1"))
+    with pytest.raises(DataError, match=r"data.csv:2: column 'c': expected UTF-8, found the byte 0xec"):
+        read(tmp_path, text.replace("città", "c").encode("latin-1"))
+
+
+def test_columns_without_a_name_or_a_value_are_left_out(tmp_path: Path) -> None:
+    data = read(tmp_path, ",a,empty,y,\n0,1,,1,\n1,2,NA,0,\n")
+    assert columns_of(data).feature_names() == ("a",)
+    assert "columns without a name are left out: 1, 5" in remarks(data)
+    assert "columns without any value are left out: empty" in remarks(data)
+
+
+def test_a_model_that_knows_no_names(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("b,a,y\n1,2,0\n3,4,1\n")
+    data = read_data(path, model=ForModel(None, None, 2))
+    assert rows(data) == [[1, 2], [3, 4]]
+    assert data.relevance.tolist() == [0, 1]
+    assert "taken to be b, a, in this order" in remarks(data)
+    with pytest.raises(DataError, match="the model knows its 3 features by position only, and the table has 2"):
+        read_data(path, model=ForModel(None, None, 3))
+    named = read_data(path, model=ForModel(None, ("a", "b"), 2))
+    assert rows(named) == [[2, 1], [4, 3]]
+
+
+def test_what_files_are() -> None:
+    svmlight = [
+        b"1 1:0.5\n",
+        b"# x, y\n+1 qid:3 2:1e5 # a, b\n",
+        b"1,4\n2 3:1\n",
+        b"1\n",
+        b"",
+        b"1\t2:5\n",
+        b"1 1:x 2:2\n",
+    ]
+    assert {kind_of(text) for text in svmlight} == {Kind.SVMLIGHT}
+    tables = [
+        b"a,b\n1,2\n",
+        b"a\tb\n1\t2\n",
+        b"a;b\n",
+        b"1,2,3\n4,5,6\n",
+        b"when,y\n10:30,1\n",
+        b"\xef\xbb\xbfa\n",
+        b"name\n1\n",
+    ]
+    assert {kind_of(text) for text in tables} == {Kind.CSV}
+    assert kind_of(gzip.compress(tables[0])) is Kind.CSV
+    assert kind_of(gzip.compress(svmlight[0])) is Kind.SVMLIGHT
+    assert kind_of(b"PAR1....") is Kind.PARQUET
+    assert kind_of(b"ARROW1\0\0") is Kind.ARROW
+
+
+def test_options_of_tables_are_for_tables(tmp_path: Path) -> None:
+    (tmp_path / "data.svm").write_text("1 1:1\n-1 1:2\n")
+    with pytest.raises(DataError, match=r"--label-column is for tables .*, and this is svmlight text"):
+        read_data(tmp_path / "data.svm", table=TableOptions(label="y"))
+    columns = columns_of(read(tmp_path, SIMPLE))
+    with pytest.raises(DataError, match=r"the model finds its columns by their names \(age, city, paid, …\)"):
+        read_data(tmp_path / "data.svm", model=ForModel(columns, columns.feature_names(), columns.width))
+
+
+def test_ten_thousand_columns(tmp_path: Path) -> None:
+    names = [f"c{at}" for at in range(10_000)]
+    line = ",".join(["0.5"] * 9_999)
+    data = read(tmp_path, ",".join([*names[1:], "y"]) + f"\n{line},1\n{line},0\n")
+    assert data.X.shape == (2, 9_999)
+
+
+def parsed(text: bytes, sizes: list[int], columns: str) -> tuple[np.ndarray, list[list[bytes]], list[list[int]]]:
+    parser = _kernels.CsvParser(columns=columns)
+    at = 0
+    for size in sizes:
+        parser.feed(text[at : at + size])
+        at += size
+    parser.feed(text[at:])
+    parser.finish()
+    words = [parser.words(column) for column in range(sum(letter != "s" for letter in columns))]
+    return parser.take(), words, [part.tolist() for part in parser.apart()]
+
+
+FIELDS = st.one_of(
+    st.sampled_from(["", "1", "-2.5", "1e3", "NA", "x", "true", "a b", '"q"', "1_0", ".5", "5.", "-", "+7", "0x1"]),
+    st.text(alphabet='a",\n\r 1.', max_size=5),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+)
+
+
+@given(
+    table=st.lists(st.lists(FIELDS, min_size=3, max_size=3), min_size=1, max_size=6),
+    sizes=st.lists(st.integers(0, 9), max_size=8),
+)
+def test_the_parser_agrees_with_the_standard_library(table: list[list[str]], sizes: list[int]) -> None:
+    """Whatever the fields hold, and wherever the blocks are cut."""
+    import csv
+
+    stream = io.StringIO()
+    csv.writer(stream, quoting=csv.QUOTE_ALL).writerows(table)
+    text = stream.getvalue().encode()
+    values, words, apart = parsed(text, sizes, "cst")
+    whole = parsed(text, [], "cst")
+    assert values.tobytes() == whole[0].tobytes()
+    assert (words, apart) == whole[1:]
+    assert values.shape == (len(table), 2)
+    for row, cells in zip(table, values.view(np.int64).tolist(), strict=True):
+        for field, cell, of_column, column in zip((row[0], row[2]), cells, words, "ct", strict=True):
+            content = field.strip(" ")
+            if cell > MISSING:
+                assert of_column[cell - MISSING - 1].decode() == content
+            elif cell == MISSING:
+                assert content == "" or (column == "c" and content == "NA")
+            else:
+                assert column == "c"
+                assert np.array(cell).view(np.float64) == float(content)
+
+
+def test_the_parser_refuses_what_cannot_be() -> None:
+    for options in ({"columns": ""}, {"columns": "x"}, {"separator": "."}, {"separator": '"'}, {"decimal": ";"}):
+        with pytest.raises(ValueError, match="expected"):
+            _kernels.CsvParser(**{"columns": "c", **options})
+    parser = _kernels.CsvParser(columns="cc", longest_row=100)
+    with pytest.raises(_kernels.CsvError, match="is a closing quote missing"):
+        parser.feed(b'1,"' + b"x" * 200)
+
+
+def test_places_of_rows() -> None:
+    places = Places("f", "line", 2, np.array([1, 3]), np.array([5, 8]))
+    assert [places.number(row) for row in range(5)] == [2, 5, 6, 8, 9]
+    assert places.all(5).tolist() == [2, 5, 6, 8, 9]

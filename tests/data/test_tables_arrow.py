@@ -1,0 +1,106 @@
+"""Parquet and Arrow tables hold the same rows as the same table in CSV."""
+
+import datetime
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apsvm.data import DataError, Dataset, read_data
+from apsvm.data.dataset import MissingPackageError
+from apsvm.data.read_options import TableOptions
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+feather = pytest.importorskip("pyarrow.feather")
+
+COLUMNS = {
+    "key": pa.array([2**53 + 1, 7, 8, 9], pa.int64()),
+    "age": pa.array([31.5, None, float("nan"), 28], pa.float64()),
+    "n": pa.array([1, 2, None, 4], pa.int16()),
+    "ok": pa.array([True, False, None, True]),
+    "city": pa.array(["Paris", 'Ro"me\n', None, ""]),
+    "code": pa.array(["1", "x", "1", "x"]).dictionary_encode(),
+    "text": pa.array(["1", "2.5", "NA", " 3 "]),
+    "y": pa.array(["no", "yes", "no", "no"], pa.large_string()),
+    "when": pa.array([datetime.datetime(2024, 1, day) for day in (1, 2, 3, 4)]),
+}
+OPTIONS = TableOptions(id="key", drop=("when",))
+
+
+def written(folder: Path, kind: str, columns: Any = COLUMNS) -> Path:
+    table, path = pa.table(columns), folder / f"data.{kind}"
+    if kind == "parquet":
+        pq.write_table(table, path, row_group_size=3)
+    elif kind == "feather":
+        feather.write_feather(table, path, chunksize=3)
+    elif kind == "feather1":
+        feather.write_feather(table.drop_columns(["code", "y"]), path, version=1)
+    elif kind == "stream":
+        with pa.ipc.new_stream(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=3)
+    else:
+        path.write_text(
+            "key,age,n,ok,city,code,text,y,when\n9007199254740993,31.5,1,true,Paris,1,1,no,a\n"
+            '7,,2,false,"Ro""me\n",x,2.5,yes,b\n8,NaN,,,,1,NA,no,c\n9,28,4,true,"",x, 3 ,no,d\n'
+        )
+    return path
+
+
+def contents(data: Dataset) -> tuple[Any, ...]:
+    assert data.table is not None
+    assert data.table.keys is not None
+    return data.X.tolist(), data.relevance.tolist(), data.table.keys.tolist(), data.table.columns
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "stream"])
+def test_the_same_as_csv(tmp_path: Path, kind: str) -> None:
+    data = read_data(written(tmp_path, kind), table=OPTIONS)
+    expected = read_data(written(tmp_path, "csv"), table=OPTIONS)
+    assert contents(data) == contents(expected)
+    assert data.table is not None
+    assert data.table.lines is None
+    assert data.table.columns.feature_names()[:3] == ("age", "n", "ok")
+    assert data.table.keys is not None
+    assert data.table.keys[0] == "9007199254740993"
+    assert len(data.fingerprint) == 64
+
+
+def test_from_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, "parquet")
+    with io.TextIOWrapper(io.BytesIO(path.read_bytes())) as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        data = read_data("-", table=OPTIONS)
+    expected = read_data(path, table=OPTIONS)
+    assert contents(data) == contents(expected)
+    assert data.fingerprint == expected.fingerprint
+    assert data.source == "<stdin>"
+
+
+def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+    path = written(tmp_path, "parquet")
+    with pytest.raises(DataError, match=r"column 'when' has dates \('2024-01-01 00:00:00.*--drop when"):
+        read_data(path, table=TableOptions(id="key"))
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(DataError, match="not a Parquet table that is read here"):
+        read_data(path, table=OPTIONS)
+    lists = written(tmp_path, "parquet", {"l": pa.array([[1], [2]]), "y": [1, 0]})
+    with pytest.raises(DataError, match=r"column 'l': expected numbers or words, found the type list<"):
+        read_data(lists)
+    infinite = written(tmp_path, "parquet", {"a": [1.0, np.inf], "y": [1, 0]})
+    with pytest.raises(DataError, match=r"data.parquet: row 2: column 'a': expected a finite number, found 'inf'"):
+        read_data(infinite)
+    empty = written(tmp_path, "parquet", {"a": pa.array([], pa.int8()), "y": pa.array([], pa.int8())})
+    with pytest.raises(DataError, match="expected at least one row, found none"):
+        read_data(empty)
+
+
+def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, text = written(tmp_path, "parquet"), written(tmp_path, "csv")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingPackageError, match=r"pyarrow, which is not installed: pip install 'apsvm\[table\]'"):
+        read_data(path, table=OPTIONS)
+    assert read_data(text, table=OPTIONS).X.shape[0] == 4

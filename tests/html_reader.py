@@ -1,0 +1,60 @@
+"""What a page of HTML says."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+
+class Reader(HTMLParser):
+    """The rows of all tables, names and values of the lists of facts, and the text of the page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.rows, self.facts, self.text, self.tags, self.open = [], {}, [], [], []
+        self.feed(page)
+        assert self.open == [], f"not closed: {self.open}"
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "path", "use", "rect", "br", "image"):
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+        elif tag == "dt":
+            self.facts[None] = ""
+            self.name = ""
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        if tag in ("path", "use", "rect", "image"):
+            return
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" in self.open:
+            return
+        self.text.append(data)
+        if self.rows and ("td" in self.open or "th" in self.open):
+            self.rows[-1][-1] += data
+        if "dt" in self.open:
+            self.name += data
+        elif "dd" in self.open:
+            self.facts[self.name] = self.facts.get(self.name, "") + data
+
+    def table(self, *heading):
+        """The rows below the heading that begins so, up to the next heading."""
+        at = next(i for i, row in enumerate(self.rows) if tuple(row[: len(heading)]) == heading)
+        found = []
+        for row in self.rows[at + 1 :]:
+            if len(row) != len(self.rows[at]):
+                break
+            found.append(row)
+        return found
+
+    @property
+    def all_text(self):
+        return " ".join(self.text)

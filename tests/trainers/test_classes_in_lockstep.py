@@ -1,0 +1,205 @@
+"""One against the rest and folds in lock-step: the rankers that each training alone would give, however they end."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from apsvm.data import lockstep
+from apsvm.data.dataset import Dataset
+from apsvm.data.labels import LabelOptions
+from apsvm.metrics import parse_metric
+from apsvm.selection.grids import Grid
+from apsvm.selection.search import Followers, SettingsSearch
+from apsvm.trainers.base import Watch
+from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.families.warp import WarpTrainer
+from apsvm.trainers.fitting import FeatureOptions, Fit
+
+CLASSES = 5
+
+
+@pytest.fixture(autouse=True)
+def walks(monkeypatch):
+    """Small data are worth sharing, too; of each walk, how many passes it was for."""
+    counts = []
+    walk = lockstep._walk
+    monkeypatch.setattr(lockstep, "WORTH_SHARING", 0)
+    monkeypatch.setattr(lockstep, "_walk", lambda asked, n: (counts.append(len(asked)), walk(asked, n))[1])
+    return counts
+
+
+def classes(kind="dense", dtype=np.float64, n=160, d=5):
+    """Classes of uneven size, those of the last hard to tell from others."""
+    rng = np.random.default_rng(5)
+    labels = rng.choice(CLASSES, n, p=(0.4, 0.25, 0.15, 0.1, 0.1)).astype(np.float64)
+    X = rng.normal(size=(n, d)) + rng.normal(size=(CLASSES, d))[labels.astype(int)]
+    X = X.astype(dtype)
+    if kind == "csr":
+        X[rng.random(X.shape) < 0.6] = 0.0
+        X = sp.csr_array(X)
+    return Dataset(X, labels, None, None, False, "made", "", 0)
+
+
+def fit_of(data, trainer, labels=LabelOptions(), features=FeatureOptions()):  # noqa: B008
+    return Fit.of(data, trainer, labels, features).prepared()
+
+
+def outcome_of(trainer, data, features=FeatureOptions(), watch=Watch()):  # noqa: B008
+    (outcome,) = fit_of(data, OneVsRestTrainer(trainer), features=features).outcomes(watch)
+    return outcome
+
+
+def alone(trainer, data, label, features):
+    fit = fit_of(data, trainer, LabelOptions(positive_label=label), features)
+    (outcome,) = fit.outcomes(Watch())
+    return outcome
+
+
+CASES = [
+    ("ap", {"bound": "hinge"}, "dense", FeatureOptions()),
+    ("ap", {"bound": "tight", "C": (3.0,)}, "csr", FeatureOptions(bias=1.0)),
+    ("ap", {"bound": "auto", "C": (1.0,), "epsilon": 0.05}, "dense", FeatureOptions(scale="standard")),
+    ("ap", {"bound": "hinge", "solver": "cutting-plane", "epsilon": 0.05}, "csr", FeatureOptions(scale="l2")),
+    ("ndcg", {"bound": "tight", "C": (1.0,)}, "dense", FeatureOptions(scale="maxabs", bias=2.0)),
+    ("auc", {"bound": "hinge"}, "csr", FeatureOptions()),
+    ("zero-one", {"C": (10.0,)}, "dense", FeatureOptions(bias=1.0)),
+    ("f1", {"C": (1.0,)}, "dense", FeatureOptions()),
+    ("ap", {"bound": "hinge", "C": (1.0,), "components": 2}, "dense", FeatureOptions()),
+]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]} {case[1]} {case[2]} {case[3].scale}")
+def test_each_class_is_the_one_trained_alone(case, threads, walks):
+    loss, settings, kind, features = case
+    data = classes(kind, np.float32 if threads == 2 else np.float64)
+    trainer = StructuredSVMTrainer(loss, StructuredSettings(threads=threads, **settings))
+    outcome = outcome_of(trainer, data, features)
+    assert max(walks) > 1
+    assert len(outcome.classes) == CLASSES
+    one = trainer.with_settings(threads=1)
+    for label, part in outcome.classes[:: 3 if threads == 1 else 2]:
+        reference = alone(one, data, label, features)
+        assert part.w.tobytes() == reference.w.tobytes()
+        assert (part.C, part.certificate, part.state) == (reference.C, reference.certificate, reference.state)
+
+
+def test_what_does_not_pass_over_rows_is_trained_as_ever(walks):
+    data = classes()
+    trainer = WarpTrainer("warp")
+    outcome = outcome_of(trainer, data)
+    for label, part in outcome.classes[:2]:
+        assert part.w.tobytes() == alone(trainer, data, label, FeatureOptions()).w.tobytes()
+    assert not walks
+
+
+@pytest.mark.parametrize("asked", [1, 12, 40])
+def test_interrupted(asked):
+    """Each class ends, with what it has, and says so."""
+    lock, count = threading.Lock(), 0
+
+    def should_stop():
+        nonlocal count
+        with lock:
+            count += 1
+            return count > asked
+
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(threads=2, bound="hinge", C=(1e6,), epsilon=1e-9))
+    outcome = outcome_of(trainer, classes(), watch=Watch(should_stop=should_stop))
+    assert outcome.interrupted
+    assert len(outcome.classes) + len(outcome.skipped) == CLASSES
+    assert all(part.interrupted for _, part in outcome.classes)
+
+
+def test_no_time():
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(threads=1, time_limit=0.0, C=(1e6,), bound="hinge"))
+    outcome = outcome_of(trainer, classes())
+    assert [part.state for _, part in outcome.classes] == ["time limit"] * CLASSES
+    assert not outcome.as_asked
+
+
+def test_a_class_that_fails(monkeypatch):
+    """It is left out; the others are as without it."""
+
+    class Fails(StructuredSVMTrainer):
+        def train(self, data, watch, **more):
+            if data.target.relevant.sum() == positives:
+                data.rows.scores(np.zeros(data.rows.dimension))
+                raise ValueError("it cannot be trained")
+            yield from super().train(data, watch, **more)
+
+    data = classes()
+    positives = int((data.relevance == 1.0).sum())
+    settings = StructuredSettings(threads=2, bound="hinge")
+    outcome = outcome_of(Fails("ap", settings), data)
+    assert outcome.skipped == [(1.0, "it cannot be trained")]
+    without = dict(outcome_of(StructuredSVMTrainer("ap", settings), data).classes)
+    assert [label for label, _ in outcome.classes] == [0.0, 2.0, 3.0, 4.0]
+    assert all(part.w.tobytes() == without[label].w.tobytes() for label, part in outcome.classes)
+
+
+def test_what_ends_a_training_ends_all():
+    class Fails(StructuredSVMTrainer):
+        def train(self, data, watch, **more):
+            if data.target.relevant.sum() == positives:
+                raise FloatingPointError("beyond float64")
+            yield from super().train(data, watch, **more)
+
+    data = classes()
+    positives = int((data.relevance == 1.0).sum())
+    with pytest.raises(FloatingPointError, match="beyond float64"):
+        outcome_of(Fails("ap", StructuredSettings(threads=2, bound="hinge")), data)
+
+
+def search(data, jobs, followers=Followers(), **settings):  # noqa: B008
+    named = {"C": (0.1, 1.0, 10.0), "bound": ("hinge", "tight")}
+    grid = Grid.of(lambda one: StructuredSVMTrainer("ap", one), StructuredSettings(**settings), named)
+    metrics = {name: parse_metric(name) for name in ("AP", "AUC")}
+    labels = LabelOptions(positive_label=1.0)
+    result = SettingsSearch(
+        data, [grid], metrics, labels=labels, folds=3, features=FeatureOptions(scale="standard", bias=1.0)
+    )
+    result.run(jobs, followers, widen=False)
+    return result
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_folds(kind, walks, monkeypatch):
+    """What is measured is what each path measures alone."""
+    data = classes(kind)
+    together = search(data, 1).candidates()
+    assert max(walks) > 1
+    monkeypatch.setattr(lockstep, "WORTH_SHARING", 1 << 40)
+    walks.clear()
+    for jobs in (1, 2):
+        apart = search(data, jobs).candidates()
+        assert not walks
+        assert len(apart) == 6
+        for one, other in zip(together, apart, strict=True):
+            assert one.choice == other.choice
+            assert [replace(of_fold, seconds=0.0) for of_fold in one.folds] == [
+                replace(of_fold, seconds=0.0) for of_fold in other.folds
+            ]
+
+
+def test_paths_with_a_time_limit_are_apart(walks):
+    assert len(search(classes(), 1, time_limit=60.0).candidates()) == 6
+    assert not walks
+
+
+def test_folds_are_stopped():
+    count = 0
+
+    def should_stop():
+        nonlocal count
+        count += 1
+        return count > 30
+
+    stopped = search(classes(), 2, Followers(should_stop=should_stop))
+    assert len(stopped.candidates()) < 6
