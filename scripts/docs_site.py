@@ -138,7 +138,12 @@ def assemble() -> None:
     shutil.copytree(ROOT / "docs", BUILD)
     for page in BUILD.rglob("*.md"):
         page.write_text(moved(page.read_text(encoding="utf-8")), encoding="utf-8")
-    for name, page in (("README", "index"), ("CONTRIBUTING", "contributing"), ("CHANGELOG", "changelog")):
+    for name, page in (
+        ("README", "index"),
+        ("CONTRIBUTING", "contributing"),
+        ("CHANGELOG", "changelog"),
+        ("SECURITY", "security"),
+    ):
         text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
         (BUILD / f"{page}.md").write_text(moved(text), encoding="utf-8")
     (BUILD / "commands.md").write_text(command_page(), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -13,6 +14,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from slow import SLOW
+
+# Under nohup it would be ignored here, and so in every process that a test starts and sends it to.
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ class Choice:
     ----------
     bound : "hinge" or "tight"
     C : the values to train with
-    candidates : all that was tried, the best first; empty where nothing could be held out
+    candidates : all that was tried, the chosen one first and then by its loss; empty where nothing could be held out
     how : what was held out, or why nothing was
     seconds : that it took
     w : (dimension,) float64, the best candidate's weights on the first split: a start for the tight bound
@@ -279,7 +279,8 @@ class _Comparison:
         return "there was no time to compare" if stopped else "what was not held out could not be trained on"
 
     def candidates(self) -> list[BoundCandidate]:
-        """Those that were measured on every split, the best first; of equals the hinge, and the smaller C."""
+        """Those that were measured on every split, the best first, but for a hinge that is no more than ε behind it: its
+        training has a certificate of the global optimum. Of equals the smaller C."""
         losses: dict[tuple[str, float | Multiple], list[float]] = {}
         for one in self._measured:
             losses.setdefault((one.task.bound, one.C), []).append(one.loss)
@@ -288,7 +289,10 @@ class _Comparison:
             for (bound, C), values in losses.items()
             if len(values) == len(self._splits)
         ]
-        return sorted(whole, key=lambda one: (one.loss, one.bound, amount(one.C)))
+        whole.sort(key=lambda one: (one.loss, one.bound, amount(one.C)))
+        near = whole[0].loss + self._settings.epsilon if whole else 0.0
+        hinge = next((one for one in whole if one.bound == "hinge" and one.loss <= near), None)
+        return whole if hinge is None else [hinge, *(one for one in whole if one is not hinge)]
 
     def end(self, split: int, bound: str, C: float | Multiple) -> NDArray[np.float64]:
         """The weights of a candidate on a split."""

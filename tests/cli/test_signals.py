@@ -13,7 +13,7 @@ import pytest
 from apsvm import load_model
 
 #: Some thousand iterations: far more than the few that are waited for.
-LONG = ("--positive-label", "8", "-C", "1e6", "-e", "1e-12")
+LONG = ("--positive-label", "8", "-C", "1e6", "-e", "1e-12", "--solver", "cutting-plane")
 
 
 @pytest.fixture

@@ -246,8 +246,8 @@ def test_rows_of_a_folder_at_odds(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"version": 1}, "expected the members indices.npy"),  # with bags.npy among them
-        ({"version": 4}, "expected version 1 to 3, found 4"),
-        ({"version": True}, "expected version 1 to 3, found True"),
+        ({"version": 6}, "expected version 1 to 5, found 6"),
+        ({"version": True}, "expected version 1 to 5, found True"),
         ({"label_sets": 2}, "expected the keys"),
     ],
 )
