@@ -279,8 +279,8 @@ class _Comparison:
         return "there was no time to compare" if stopped else "what was not held out could not be trained on"
 
     def candidates(self) -> list[BoundCandidate]:
-        """Those that were measured on every split, the best first, but for a hinge that is no more than ε behind it: its
-        training has a certificate of the global optimum. Of equals the smaller C."""
+        """Those that were measured on every split, the best first, but for a hinge that is no more than ε behind: its
+        certificate is of the global optimum. Of equals the smaller C."""
         losses: dict[tuple[str, float | Multiple], list[float]] = {}
         for one in self._measured:
             losses.setdefault((one.task.bound, one.C), []).append(one.loss)
