@@ -47,10 +47,23 @@ def commands() -> None:
     """
 
 
+#: Letters of LIBLINEAR and SVM-rank, and what says the same here.
+_LETTERS_ELSEWHERE = {"-c": ["-C"], "-s": ["--loss", "--solver"], "-w": ["--query-weights"], "-p": ["--loss"]}
+
 _COMMANDS = (train, cv, predict, evaluate, eval_detections, info, export, convert, plot, report, bench, doctor, sorter)
 for command in _COMMANDS:
     commands.add_command(command)
 complete_files(commands)
+
+
+def _with_hints(failure: click.ClickException) -> click.ClickException:
+    """A letter that another program has for an option is answered with the option."""
+    if not isinstance(failure, click.NoSuchOption) or failure.ctx is None:
+        return failure
+    known = {option for parameter in failure.ctx.command.params for option in parameter.opts}
+    here = [option for option in _LETTERS_ELSEWHERE.get(failure.option_name, []) if option in known]
+    message = f"No such option {failure.option_name!r}. Here it is {' or '.join(here)}."
+    return click.UsageError(message, ctx=failure.ctx) if here else failure
 
 
 def main() -> None:
@@ -74,6 +87,7 @@ def run(arguments: list[str]) -> int:
         say("interrupted")
         return INTERRUPTED
     except click.ClickException as failure:
+        failure = _with_hints(failure)
         if sys.stderr is not None:
             with suppress(OSError):
                 failure.show()

@@ -334,3 +334,9 @@ def test_late_numerical_trouble_writes_the_best_model(cancer, here, info, monkey
     assert (facts.state, facts.iterations) == ("numerical trouble", 2)
     assert facts.certificate.gap > facts.certificate.tolerance
     assert load_model(model).coef.any()
+
+
+@pytest.mark.parametrize(("letter", "hint"), [("-c", "Here it is -C."), ("-s", "Here it is --loss or --solver.")])
+def test_letters_of_other_programs(letter, hint, digits, run):
+    done = run("train", digits.path, letter, "1", code=2)
+    assert f"No such option '{letter}'. {hint}" in done.stderr
