@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from apsvm.cli.checkpoint import work_kept
+from apsvm.cli.cluster_classes import check_classes, train_classes_on_cluster
 from apsvm.cli.on_cluster import check_reading, cluster, evaluated, file_part, need_dask, parts_named, read_parts
 from apsvm.cli.progress import Display
 from apsvm.cli.reading import one_ranker, read_any_model
@@ -63,13 +64,11 @@ def check_run(run: Run) -> None:
     from apsvm.dask.fitting import checkpoint_refusal, plan_refusal
 
     given = run.given
-    refused = {
-        "--one-vs-rest": given["one_vs_rest"],
-        "--validation": given["validation"],
-    }
-    for option, value in refused.items():
-        if value:
-            raise click.UsageError(f"{option} is not for training with --scheduler: leave one of them out")
+    if given["one_vs_rest"]:
+        check_classes(run)
+        return
+    if given["validation"]:
+        raise click.UsageError("--validation is not for training with --scheduler: leave one of them out")
     check_reading(run.read_options)
     refusal = plan_refusal(run.trainer, run.features)
     if refusal is None and given["checkpoint"] is not None:
@@ -87,6 +86,8 @@ def train_on_cluster(run: Run) -> int:
     for output in (*run.models, given["checkpoint"]):
         if output is not None and os.path.realpath(output) in {os.path.realpath(part) for part in parts}:
             raise click.UsageError(f"{output!r} is one of the parts: it would be overwritten")
+    if given["one_vs_rest"]:
+        return train_classes_on_cluster(run, parts)
     with cluster(given["scheduler"]) as client, bad_data(run.data):
         data = read_parts(client, run.data, [file_part(part, run.read_options) for part in parts])
         fit = _fit(run, data)
