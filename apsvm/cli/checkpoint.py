@@ -22,7 +22,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 #: Options that do not decide what comes out, and those whose files' content does.
 _OUTPUTS = ("model", "output", "json", "log", "run_dir", "checkpoint", "checkpoint_seconds", "quiet", "verbose")
-_RESOURCES = ("jobs", "threads", "time_limit")
+_RESOURCES = ("jobs", "threads", "time_limit", "scheduler")
 _FILES = ("data", "config", "warm_start", "validation", "query_weights", "bags")
 _OF_NO_EFFECT = frozenset((*_OUTPUTS, *_RESOURCES, *_FILES))
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from apsvm.cli.checkpoint import checkpoint_options, identity, work_kept
+from apsvm.cli.cluster_training import train_on_cluster
 from apsvm.cli.config import config_option
-from apsvm.cli.on_cluster import scheduler_option, train_on_cluster
+from apsvm.cli.on_cluster import scheduler_option
 from apsvm.cli.progress import Display
 from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows
 from apsvm.cli.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
@@ -241,7 +242,7 @@ class _Run:
             make_folder(given["run_dir"])
         with (
             signals_caught() as signals,
-            work_kept(given, lambda: self._identity(dataset), signals) as strand,
+            work_kept(given, lambda: self.identity(dataset), signals) as strand,
             open_log(given["log"]) as log,
         ):
             if given["run_dir"] is not None:
@@ -310,7 +311,7 @@ class _Run:
             rows = bags_settled(rows, self.trainer, self.features.pool)
             return rows, decide(rows, takes, self.labels)
 
-    def _identity(self, dataset: Dataset) -> JsonDict:
+    def identity(self, dataset: Dataset) -> JsonDict:
         """What decides over the result."""
         given = self.given
         inputs = {name: given[name] for name in ("warm_start", "validation", "query_weights")}

@@ -37,6 +37,13 @@ def plan_refusal(trainer: AnyTrainer, features: FeatureOptions) -> str | None:
     return f"--loss {trainer.loss_name} ({trainer.family}) is not trained {ON_A_CLUSTER}: ap and its kin and wmw are"
 
 
+def checkpoint_refusal(trainer: AnyTrainer) -> str | None:
+    """Why a training of this plan cannot be taken up by another driver, in the words of the command line, or None."""
+    if isinstance(trainer, StructuredSVMTrainer):
+        return None
+    return f"--loss {trainer.loss_name} keeps a score of each row between its steps: no --checkpoint {ON_A_CLUSTER}"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ShardedFit:
     """A training to be done on shards.

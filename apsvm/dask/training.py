@@ -173,7 +173,7 @@ def train_on_shards(
         watch,
         oracle="bucket" if isinstance(risk, ListRisk) else make_oracle(settings.oracle, loss).name,
         start=start,
-        around=lambda cutter: Recovering(cutter, data.vectors, watch.remark),
+        around=lambda cutter: Recovering(cutter, data.vectors, watch.remark, risk.account),
     )
     of_labels = TrainingSet(rows=_NoRows(), target=target)  # type: ignore[arg-type]
     seconds_used = 0.0

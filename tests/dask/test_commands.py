@@ -233,7 +233,7 @@ def test_an_empty_part_and_parts_of_one_row(apsvm, tmp_path):
         (["train", "{parts}", "m", "--scheduler", "@", "--components", "2"], 2, "--components"),
         (["train", "{parts}", "m", "--scheduler", "@", "--oracle", "qs"], 2, "--oracle bucket"),
         (["train", "{parts}", "m", "--scheduler", "@", "--features", "piecewise"], 2, "--features"),
-        (["train", "{parts}", "m", "--scheduler", "@", "--one-vs-rest"], 2, "--one-vs-rest"),
+        (["train", "{parts}", "m", "--scheduler", "@", "--one-vs-rest", "--checkpoint", "c"], 2, "--one-vs-rest"),
         (["train", "{parts}", "m", "--scheduler", "@", "--labels", "y"], 2, "--labels"),
         (["predict", "{parts}", "m", "--scheduler", "@"], 2, "OUT is a folder"),
         (["eval", "{parts}", "--model", "m", "--scheduler", "@", "--ties", "file"], 2, "--ties"),

@@ -116,7 +116,7 @@ class OneVsRestTrainer(Trainer[Settings]):
         failure: ValueError = TrainingError("no row has a label")
         for label in labels:
             try:
-                yield from list(self.trainer.check(_of_class(data, label)))
+                yield from list(self.trainer.check(of_class(data, label)))
                 return
             except ValueError as error:
                 failure = error
@@ -137,7 +137,7 @@ class OneVsRestTrainer(Trainer[Settings]):
         run = _Run(self, data, watch, start, validation, len(labels))
         began = time.perf_counter()
         parallel = Parallel(n_jobs=run.at_a_time, backend="threading", return_as="generator")
-        classes: list[_Class] = []
+        classes: list[ClassTraining] = []
         try:
             for one in parallel(delayed(run.train)(label) for label in labels):
                 classes.append(one)
@@ -146,22 +146,17 @@ class OneVsRestTrainer(Trainer[Settings]):
         finally:
             run.stopped = True  # whatever happened here: the other threads end after their iteration
         seconds = time.perf_counter() - began
-        for at, name in enumerate(self.names):
-            trained = [one for one in classes if len(one.outcomes) > at]
-            if trained:
-                yield _whole(self, at, name, trained, [one for one in classes if one not in trained], seconds)
-            elif at == 0 and not any(one.stopped for one in classes):
-                raise TrainingError(f"no class was trained: {classes[0].reason}")
-            seconds = 0.0
+        yield from outcomes_of(self, classes, seconds)
 
 
-def _of_class(data: TrainingSet, label: float) -> TrainingSet:
+def of_class(data: TrainingSet, label: float) -> TrainingSet:
+    """The rows with this label against all others."""
     assert data.target.classes is not None
     return replace(data, target=data.target.classes.target(label))
 
 
 @dataclass(slots=True)
-class _Class:
+class ClassTraining:
     """A class: its outcomes, one for each of the trainer's names, fewer if it was ``stopped``; ``reason``: why there
     are none or not all."""
 
@@ -216,11 +211,11 @@ class _Run:
         limit = plan.settings.time_limit
         self._deadline = None if limit is None else time.monotonic() + limit
 
-    def train(self, label: float) -> _Class:
+    def train(self, label: float) -> ClassTraining:
         """The outcomes of one class; what goes wrong with it alone is its ``reason``."""
         with self._lock:
             self._waiting, self._running = self._waiting - 1, self._running + 1
-        one = _Class(label)
+        one = ClassTraining(label)
         try:
             with self._piece.strand(f"class {label!r}") as strand:
                 if self._lockstep is None:
@@ -235,9 +230,9 @@ class _Run:
                 self._running -= 1
         return one
 
-    def _train(self, one: _Class, data: TrainingSet, strand: Strand) -> None:
+    def _train(self, one: ClassTraining, data: TrainingSet, strand: Strand) -> None:
         label = one.label
-        data = _of_class(data, label)
+        data = of_class(data, label)
         trainer = self._plan.trainer.with_settings(time_limit=self._share_of_time(), threads=self._threads_each)
         for _ in trainer.check(data):
             pass  # what there is to say was said of the first class
@@ -246,7 +241,7 @@ class _Run:
                 one.reason, one.stopped = "stopped before its turn", True
                 return
             self._trained += 1
-        validation = None if self._validation is None else _of_class(self._validation, label)
+        validation = None if self._validation is None else of_class(self._validation, label)
         watch = Watch(
             _LogOfClass(label, self._watch.log, self._lock),
             lambda progress: self._show(label, progress),
@@ -290,8 +285,29 @@ class _LogOfClass:
             self._log.write(event, **{"class": self._label, **fields})
 
 
+def outcomes_of(plan: OneVsRestTrainer, classes: Sequence[ClassTraining], seconds: float) -> Iterator[Outcome]:
+    """The outcomes of all classes together, one for each of the plan's names, after ``seconds`` of training.
+
+    Raises
+    ------
+    TrainingError : no class was trained
+    """
+    for at, name in enumerate(plan.names):
+        trained = [one for one in classes if len(one.outcomes) > at]
+        if trained:
+            yield _whole(plan, at, name, trained, [one for one in classes if one not in trained], seconds)
+        elif at == 0 and not any(one.stopped for one in classes):
+            raise TrainingError(f"no class was trained: {classes[0].reason}")
+        seconds = 0.0
+
+
 def _whole(
-    plan: OneVsRestTrainer, at: int, name: str, trained: list[_Class], missing: list[_Class], seconds: float
+    plan: OneVsRestTrainer,
+    at: int,
+    name: str,
+    trained: list[ClassTraining],
+    missing: list[ClassTraining],
+    seconds: float,
 ) -> Outcome:
     """The outcome of all classes for the ``at``-th of the trainer's names."""
     outcomes = [one.outcomes[at] for one in trained]

@@ -1,0 +1,148 @@
+"""``apsvm train --scheduler … --one-vs-rest``: classes as tasks of a dask cluster, whose workers each hold all rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from apsvm.cli.on_cluster import check_reading, cluster, file_part
+from apsvm.cli.run_folder import make_folder, run_record
+from apsvm.cli.shared import BAD_DATA, CANNOT_WRITE, STOPPED_EARLY, Failure, reading, say, writing
+from apsvm.cli.training import bad_data, exit_code, signals_caught
+from apsvm.cli.training_log import end_record, open_log
+from apsvm.trainers.families.one_vs_rest import ClassTraining, OneVsRestTrainer, outcomes_of
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from apsvm.cli.cluster_training import Run
+    from apsvm.dask.classes import AboutRows, ClassesPlan
+    from apsvm.model import Model
+    from apsvm.records import Log
+    from apsvm.trainers.base import Outcome
+
+
+def check_classes(run: Run) -> None:
+    """Ends the command for what is not trained so, before anything is done."""
+    given = run.given
+    for name in ("validation", "checkpoint", "warm_start", "time_limit", "pool"):
+        if given[name] is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} is not for --one-vs-rest with --scheduler: leave one of them out")
+    check_reading(replace(run.read_options, multilabel=False))
+
+
+def train_classes_on_cluster(run: Run, parts: Sequence[str]) -> int:
+    """Trains, and writes each model as it is ready; the exit code."""
+    from apsvm.dask.classes import about_rows, let_go
+
+    given, began = run.given, time.perf_counter()
+    with cluster(given["scheduler"]) as client, bad_data(run.data):
+        plan = _plan(run, parts)
+        try:
+            about = about_rows(client, plan)
+            if plan.query_weights is not None and not about.has_qid:
+                raise Failure(BAD_DATA, f"{run.data}: --query-weights needs rows with qid:, found none")
+            if not given["quiet"]:
+                for remark in about.remarks:
+                    say(f"warning: {run.data}: {remark}")
+            labels = about.dataset.relevance.tolist()
+            threads = sum(client.nthreads().values())
+            if run.trainer.family != "warp":  # which has other bits on several threads
+                plan = replace(plan, threads=max(1, threads // len(labels)))
+            if given["verbose"] and not given["quiet"]:
+                say(_described(about, len(client.nthreads())))
+            return _train(run, client, plan, about, time.perf_counter() - began)
+        finally:
+            let_go(client)
+
+
+def _plan(run: Run, parts: Sequence[str]) -> ClassesPlan:
+    from apsvm.dask.classes import ClassesPlan
+    from apsvm.data.query_weights import read_query_weights
+
+    assert isinstance(run.trainer, OneVsRestTrainer)
+    weights, path = None, run.given["query_weights"]
+    if path is not None:
+        with reading(path):
+            weights = read_query_weights(path)
+    return ClassesPlan(
+        run.data,
+        [file_part(part, replace(run.read_options, multilabel=True)) for part in parts],
+        run.trainer,
+        run.labels,
+        run.features,
+        weights,
+        logs=run.given["log"] is not None,
+    )
+
+
+def _train(run: Run, client: Client, plan: ClassesPlan, about: AboutRows, read_seconds: float) -> int:
+    given, as_asked, written = run.given, True, 0
+    if given["run_dir"] is not None:
+        make_folder(given["run_dir"])
+    with signals_caught() as signals, open_log(given["log"]) as log:
+        if given["run_dir"] is not None:
+            log.write("run", **run_record(run.data, about.dataset, run.read_options, read_seconds))
+        began = time.perf_counter()
+        for name, (outcome, model, lines) in zip(
+            run.models, _trained(run, client, plan, about, log, signals), strict=False
+        ):
+            with writing(name):
+                model.save(name)
+            seconds = {"reading": read_seconds, **outcome.seconds}
+            taken = time.perf_counter() - began + read_seconds
+            seconds["other"] = max(0.0, taken - sum(seconds.values()))
+            log.write("end", state=outcome.state, model=name, **end_record(outcome), seconds=seconds)
+            as_asked &= outcome.as_asked and outcome.ranks
+            written += 1
+            for caution in outcome.cautions:
+                say(f"warning: {name}: {caution}")
+            if not given["quiet"]:
+                _say_what_became(outcome, lines, name)
+            began, read_seconds = time.perf_counter(), 0.0
+            if outcome.interrupted:
+                return exit_code(signals)
+        if signals and not written:
+            raise Failure(exit_code(signals), "stopped, no model written")
+        if log.failed:
+            return CANNOT_WRITE
+    return 0 if as_asked else STOPPED_EARLY
+
+
+def _trained(
+    run: Run, client: Client, plan: ClassesPlan, about: AboutRows, log: Log, signals: list[int]
+) -> Iterator[tuple[Outcome, Model, list[str]]]:
+    from apsvm.cli.training_metric import training_metric
+    from apsvm.dask.classes import finished, train_classes
+
+    classes: list[ClassTraining] = []
+    began = time.perf_counter()
+    for one in train_classes(client, plan, about.dataset.relevance.tolist(), log, lambda: bool(signals)):
+        classes.append(one)
+        if not run.given["quiet"]:
+            for line in one.lines():
+                say(line)
+    for outcome in outcomes_of(plan.trainer, classes, time.perf_counter() - began):
+        yield finished(client, plan, outcome, training_metric)
+
+
+def _say_what_became(outcome: Outcome, lines: Sequence[str], name: str) -> None:
+    from apsvm.trainers.summary import summary
+
+    for line in (*summary(outcome), *lines):
+        say(line)
+    say(f"model written to {'standard output' if name == '-' else name}")
+
+
+def _described(about: AboutRows, workers: int) -> str:
+    dataset = about.dataset
+    rows, features = dataset.X.shape
+    return (
+        f"{dataset.source}: {rows} rows, {dataset.relevance.size} classes, {features} features, "
+        f"{dataset.n_values} values, on each of {workers} workers"
+    )

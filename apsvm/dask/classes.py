@@ -1,0 +1,336 @@
+"""``--one-vs-rest`` on a cluster, for rows that fit a worker: classes are tasks, and each worker reads all parts once.
+
+A task trains its class as one machine does (``trainers.families.one_vs_rest``), from the same rows in the same order
+and to the same bits. Only what was trained comes back. dask gives the tasks of a worker that dies to another one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apsvm import sparse as sp
+from apsvm.dask.actors import lost_where_unreachable
+from apsvm.dask.crew import ClusterError, ShardLostError
+from apsvm.dask.data import Extent
+from apsvm.dask.shard_rows import stacked, widened
+from apsvm.dask.sources import Source
+from apsvm.data.dataset import DataError, Dataset, one_or_several
+from apsvm.data.labels import LabelOptions
+from apsvm.records import Log
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.families.one_vs_rest import ClassTraining, OneVsRestTrainer, of_class
+from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.ranking_check import ranking_checked
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    from apsvm.model import Model
+    from apsvm.trainers.base import Outcome
+    from apsvm.types import AnyArray, JsonDict
+
+#: Seconds between looks at whether somebody wants the training to stop.
+PATIENCE = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassesPlan:
+    """What tasks are done on; it goes along with each.
+
+    Attributes
+    ----------
+    source : what messages call the rows
+    parts : in order
+    trainer, labels, features : as of ``Fit``
+    query_weights : weight of each query, 1 where not named
+    threads : of each task
+    logs : whether what is logged comes back
+    key : by which a worker knows the rows it has read
+    """
+
+    source: str
+    parts: Sequence[Source]
+    trainer: OneVsRestTrainer
+    labels: LabelOptions
+    features: FeatureOptions
+    query_weights: Mapping[int, float] | None = None
+    threads: int = 1
+    logs: bool = False
+    key: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AboutRows:
+    """What the driver knows of the rows.
+
+    Attributes
+    ----------
+    dataset : a row for each class, which says of itself what is true of the whole
+    has_qid : whether rows are in queries
+    remarks : of the trainer
+    """
+
+    dataset: Dataset
+    has_qid: bool
+    remarks: Sequence[str]
+
+
+# On the workers.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """The rows, read: the training as it was asked for, with what is learned of the features, and what trainers see."""
+
+    raw: Fit
+    fit: Fit
+    data: TrainingSet
+
+
+_HELD: dict[str, _Held] = {}
+_READING = threading.Lock()
+
+
+def _held(plan: ClassesPlan) -> _Held:
+    """The rows of the plan, read by the first task of this process; those of another plan are let go.
+
+    Raises
+    ------
+    DataError, OSError, ValueError : they cannot be read or trained on; says which part, and on which worker
+    """
+    with _READING:
+        held = _HELD.get(plan.key)
+        if held is None:
+            _HELD.clear()
+            dataset = joined([_read(part, plan.threads) for part in plan.parts], plan.source)
+            trainer = OneVsRestTrainer(plan.trainer.trainer.with_settings(threads=plan.threads))
+            raw = Fit.of(dataset, trainer, plan.labels, plan.features, query_weights=plan.query_weights)
+            fit = raw.prepared()
+            data = fit.training_set()
+            data = replace(data, rows=data.rows.for_many_passes())
+            held = _HELD[plan.key] = _Held(raw, fit, data)
+        return held
+
+
+def _forget() -> None:
+    _HELD.clear()
+
+
+def _read(part: Source, threads: int) -> Dataset:
+    from distributed import get_worker
+
+    where = f" (on {get_worker().address})"
+    try:
+        data = part.read(threads)
+    except DataError as error:
+        raise DataError(f"{error}{where}") from None
+    except OSError as error:
+        raise OSError(error.errno, f"{error.strerror or error}{where}", part.name) from None
+    if data.bags is not None or data.table is not None:
+        what = "rows in bags" if data.bags is not None else "tables"
+        raise DataError(f"{part.name}: {what} are not trained on a cluster{where}")
+    return data
+
+
+def joined(parts: Sequence[Dataset], source: str) -> Dataset:
+    """The rows of all parts, one behind the other, stored as one machine stores them.
+
+    Raises
+    ------
+    DataError : parts that do not go together, no rows
+    """
+    filled = [part for part in parts if part.X.shape[0]]
+    if not filled:
+        raise DataError(f"{source}: there are no rows")
+    for what, values in (
+        ("some have qid and some have none", {part.groups is None for part in filled}),
+        ("some count features from 0 and some from 1", {part.zero_based for part in filled}),
+    ):
+        if len(values) > 1:
+            raise DataError(f"{source}: of the parts, {what}")
+    width = max(part.X.shape[1] for part in filled)
+    X = stacked([widened(part.X, width, part.source) for part in filled], width)
+    if sp.issparse(X) and X.nnz == X.shape[0] * X.shape[1]:
+        X = X.toarray()
+    relevance, label_sets = one_or_several(*_labels(filled))
+    digests = "".join(f"{part.fingerprint}\n" for part in parts)
+    return Dataset(
+        X=X,
+        relevance=relevance,
+        groups=None if filled[0].groups is None else np.concatenate([part.groups for part in filled]),
+        costs=_costs(filled),
+        zero_based=filled[0].zero_based,
+        source=source,
+        fingerprint=hashlib.sha256(digests.encode()).hexdigest(),
+        unknown_features=0,
+        label_sets=label_sets,
+    )
+
+
+def _labels(parts: Sequence[Dataset]) -> tuple[AnyArray, AnyArray]:
+    """The labels of all rows one after another, and where those of each row end."""
+    labels, counts = [], []
+    for part in parts:
+        sets = part.label_sets
+        labels.append(part.relevance if sets is None else sets.classes[sets.indices])
+        counts.append(np.ones(part.X.shape[0], dtype=np.int64) if sets is None else np.diff(sets.indptr))
+    return np.concatenate(labels), np.cumsum(np.concatenate(counts))
+
+
+def _costs(parts: Sequence[Dataset]) -> AnyArray | None:
+    if all(part.costs is None for part in parts):
+        return None
+    return np.concatenate([np.ones(part.X.shape[0]) if part.costs is None else part.costs for part in parts])
+
+
+class _OneBlasThread:
+    """One BLAS thread while any task is at work, as on one machine: more would decide over the last bits. What holds
+    for the process is set by the first of its tasks and set back by the last."""
+
+    def __init__(self) -> None:
+        self._lock, self._tasks = threading.Lock(), 0
+        self._limits: Any = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        from threadpoolctl import threadpool_limits
+
+        with self._lock:
+            if not self._tasks:
+                self._limits = threadpool_limits(1, user_api="blas")
+            self._tasks += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._tasks -= 1
+                if not self._tasks:
+                    self._limits.restore_original_limits()
+
+
+_one_blas_thread = _OneBlasThread()
+
+
+def _about(plan: ClassesPlan) -> AboutRows:
+    with _one_blas_thread():
+        held = _held(plan)
+        dataset, data = held.raw.dataset, held.data
+        assert data.target.classes is not None
+        labels = np.array(data.target.classes.labels, dtype=np.float64)
+        extent: Any = Extent(dataset.X.shape, dataset.n_values)
+        remarks = list(plan.trainer.check(data))
+        of_labels = replace(dataset, X=extent, relevance=labels, groups=None, costs=None, label_sets=None)
+        return AboutRows(of_labels, dataset.groups is not None, remarks)
+
+
+class _Records:
+    """A log that is kept, to be written by the driver."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[str, JsonDict]] = []
+
+    def write(self, event: str, **fields: Any) -> None:
+        self.records.append((event, fields))
+
+
+def _train(plan: ClassesPlan, label: float) -> tuple[ClassTraining, list[tuple[str, JsonDict]]]:
+    """One class; what goes wrong with it alone is its ``reason``."""
+    one, log = ClassTraining(label), _Records()
+    with _one_blas_thread():
+        held = _held(plan)
+        data = of_class(held.data, label)
+        data = replace(data, rows=data.rows.with_threads(plan.threads))
+        trainer = plan.trainer.trainer.with_settings(threads=plan.threads)
+        watch = Watch(log) if plan.logs else Watch()
+        try:
+            for _ in trainer.check(data):
+                pass  # what there is to say was said once
+            one.outcomes.extend(trainer.train(data, watch))
+        except ValueError as error:
+            one.reason = str(error).removeprefix(f"{data.source}: ")
+    return one, log.records
+
+
+def _finish(
+    plan: ClassesPlan, outcome: Outcome, measure: Callable[[Fit, Model], Iterator[str]]
+) -> tuple[Outcome, Model, list[str]]:
+    """All classes together: the outcome, checked, the model, and what ``measure`` says of it."""
+    with _one_blas_thread():
+        held = _held(plan)
+        outcome = ranking_checked(outcome, held.data)
+        model = held.fit.model(outcome)
+        return outcome, model, list(measure(held.raw, model))
+
+
+# On the driver.
+
+
+def about_rows(client: Client, plan: ClassesPlan) -> AboutRows:
+    """Has a worker read the rows. Raises DataError, OSError, TrainingError, ClusterError."""
+    result: AboutRows = _result(client.submit(_about, plan, pure=False))
+    return result
+
+
+def train_classes(
+    client: Client, plan: ClassesPlan, labels: Sequence[float], log: Log, should_stop: Callable[[], bool]
+) -> Iterator[ClassTraining]:
+    """The classes, in the order of ``labels``; where somebody wants it to stop, those that are not finished are left
+    out.
+
+    Raises
+    ------
+    ClusterError : the workers are lost again and again; DataError, OSError : a part that cannot be read
+    """
+    futures = [client.submit(_train, plan, label, pure=False) for label in labels]
+    try:
+        for label, future in zip(labels, futures, strict=True):
+            if not _is_ready(future, should_stop):
+                yield ClassTraining(label, reason="stopped", stopped=True)
+                continue
+            one, records = _result(future)
+            for event, fields in records:
+                log.write(event, **{"class": label, **fields})
+            yield one
+    finally:
+        client.cancel(futures)
+
+
+def finished(
+    client: Client, plan: ClassesPlan, outcome: Outcome, measure: Callable[[Fit, Model], Iterator[str]]
+) -> tuple[Outcome, Model, list[str]]:
+    """The outcome of all classes, its model, and the lines of ``measure``, made where the rows are."""
+    result: tuple[Outcome, Model, list[str]] = _result(client.submit(_finish, plan, outcome, measure, pure=False))
+    return result
+
+
+def let_go(client: Client) -> None:
+    """The workers forget the rows."""
+    client.run(_forget)
+
+
+def _is_ready(future: Future, should_stop: Callable[[], bool]) -> bool:
+    """Waits for it, unless somebody wants to stop."""
+    from distributed import wait
+
+    while not future.done():
+        if should_stop():
+            return False
+        with suppress(TimeoutError), future.client.as_current():
+            wait([future], timeout=PATIENCE)
+    return True
+
+
+def _result(future: Future) -> Any:
+    try:
+        with lost_where_unreachable():
+            return future.result()
+    except ShardLostError as error:
+        raise ClusterError(f"the workers were lost again and again: {error}") from None

@@ -1,0 +1,151 @@
+"""``--checkpoint`` on a cluster: a driver that died at any moment is followed by one that comes to the same model."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import in_process
+from shards import crew_of
+from sklearn.datasets import dump_svmlight_file
+
+import apsvm.checkpoint
+import apsvm.dask.recovery
+from apsvm.checkpoint import Checkpoint
+from apsvm.dask.data import ShardedData
+from apsvm.dask.fitting import ShardedFit
+from apsvm.data.labels import LabelOptions
+from apsvm.trainers.base import Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.fitting import FeatureOptions
+from apsvm.work import Strand
+
+
+def rows(rng, n=300):
+    X = rng.normal(size=(n, 6))
+    return X, (X[:, 0] + rng.normal(size=n) > 1.5).astype(float)
+
+
+class DiedError(Exception):
+    """What the driver died of."""
+
+
+def trained(crew, trainer, strand, die_at=0):
+    """The outcomes; the driver dies at its ``die_at``-th iteration."""
+    iterations = 0
+
+    def on_progress(progress):
+        nonlocal iterations
+        iterations += 1
+        if iterations == die_at:
+            raise DiedError
+
+    fit = ShardedFit.of(ShardedData.of(crew, "the rows"), trainer, LabelOptions(), FeatureOptions(scale="maxabs"))
+    return list(fit.outcomes(Watch(progress=on_progress, strand=strand))), iterations
+
+
+def told(outcome):
+    """Everything that the model says of it."""
+    bounds = outcome.certificate
+    return outcome.w.tobytes(), outcome.iterations, bounds.primal, bounds.dual, outcome.details, outcome.C
+
+
+@pytest.mark.parametrize(
+    ("solver", "queries", "fresh_after"),
+    [
+        ("line-search", False, 3),
+        ("line-search", False, 32),
+        ("line-search", True, 5),
+        ("cutting-plane", False, 32),
+    ],
+)
+def test_the_next_driver_comes_to_the_same_bits(rng, tmp_path, monkeypatch, solver, queries, fresh_after):
+    monkeypatch.setattr(apsvm.dask.recovery, "FRESH_AFTER", fresh_after)
+    X, y = rows(rng)
+    columns = {"qid": np.arange(y.size) // 50} if queries else {}
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(C=(1.0, 50.0), solver=solver, epsilon=1e-5))
+
+    def crew():
+        return crew_of(X, y, (100, 150), **columns)
+
+    plain, iterations = trained(crew(), trainer, Strand())
+    assert iterations > 12
+    path = tmp_path / "kept"
+    for die_at in {2, iterations // 3, 2 * iterations // 3, iterations}:
+        with pytest.raises(DiedError):
+            trained(crew(), trainer, Checkpoint(path, seconds=0.0).strand, die_at)
+        resumed, left = trained(crew(), trainer, Checkpoint(path, seconds=0.0).strand)
+        assert left < iterations
+        assert [told(outcome) for outcome in resumed] == [told(outcome) for outcome in plain]
+        path.unlink()
+
+
+def test_on_other_workers_the_certificate_is_the_same(rng, tmp_path):
+    X, y = rows(rng)
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(C=(50.0,), epsilon=1e-5))
+    (plain,), iterations = trained(crew_of(X, y, (100, 150)), trainer, Strand())
+    path = tmp_path / "kept"
+    with pytest.raises(DiedError):
+        trained(crew_of(X, y, (100, 150)), trainer, Checkpoint(path, seconds=0.0).strand, iterations - 3)
+    (resumed,), left = trained(crew_of(X, y, (60, 80, 250)), trainer, Checkpoint(path, seconds=0.0).strand)
+    assert left < iterations
+    assert resumed.certificate.reached
+    # Both bracket the same optimum.
+    assert resumed.certificate.dual <= plain.certificate.primal
+    assert plain.certificate.dual <= resumed.certificate.primal
+
+
+@pytest.fixture
+def command(client, tmp_path, rng, monkeypatch):
+    """Runs ``apsvm train`` on three parts of which each worker of the cluster reads some."""
+    X, y = rows(rng)
+    for part, which in enumerate(np.split(np.arange(y.size), 3)):
+        dump_svmlight_file(X[which], 2 * y[which] - 1, str(tmp_path / f"part-{part}"), zero_based=False)
+
+    def run(*options):
+        words = ["train", "part-*", "m", "--scheduler", client.scheduler.address, "--checkpoint", "kept", *options]
+        monkeypatch.chdir(tmp_path)
+        done = in_process(words, env={"PATH": os.environ["PATH"]}, cwd=tmp_path)
+        return done.returncode, done.stderr.decode()
+
+    return run
+
+
+def test_the_command_goes_on_and_refuses_what_is_another_training(command, tmp_path, monkeypatch):
+    contents = []
+
+    def remembered(path, content):
+        contents.append(content)
+        Path(path).write_bytes(content)  # without the sync, which is what takes long
+
+    monkeypatch.setattr(apsvm.checkpoint, "write_whole", remembered)
+    options = ("-C", "1,10", "--checkpoint-seconds", "0")
+    code, said = command(*options)
+    assert code == 0, said
+    kept = tmp_path / "kept"
+    assert not kept.exists()
+    expected = [(tmp_path / name).read_bytes() for name in ("m.C1", "m.C10")]
+    kept.write_bytes(contents[len(contents) // 2])
+    code, said = command("-C", "1,10", "--scale", "maxabs")
+    assert code == 65
+    assert "--scale was none and is maxabs" in said
+    writes = len(contents)
+    code, said = command(*options)
+    assert code == 0, said
+    assert "goes on from kept" in said
+    assert len(contents) - writes < writes
+    assert [(tmp_path / name).read_bytes() for name in ("m.C1", "m.C10")] == expected
+    kept.write_bytes(contents[0])
+    with open(tmp_path / "part-2", "a") as part:
+        part.write("# one line more\n")
+    code, said = command(*options)
+    assert code == 65
+    assert "the data's SHA-256 was" in said
+
+
+def test_what_keeps_scores_takes_none(command):
+    code, said = command("--loss", "wmw")
+    assert code == 2
+    assert "--loss wmw keeps a score of each row" in said

@@ -1,0 +1,100 @@
+"""``--one-vs-rest`` on a cluster: classes as tasks, to the bits of one machine."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from command import in_process
+
+import apsvm.dask.classes
+from apsvm import load_any_model
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three parts of rows of three classes, the last narrower than the others, and the whole; and the same with several
+    labels a row, or none."""
+    folder = tmp_path_factory.mktemp("classes")
+    rng = np.random.default_rng(5)
+    X = np.round(rng.normal(size=(240, 5)), 3)
+    X[160:, 4] = 0.0
+    labels = X[:, :3].argmax(axis=1) + 1
+    for kind, several in (("one", False), ("sets", True)):
+        lines = []
+        for x, label in zip(X, labels, strict=True):
+            said = ",".join(str(1 + j) for j in range(3) if x[j] > 0.3) if several else label
+            lines.append(f"{said} " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(x) if v))
+        for part in range(3):
+            (folder / f"{kind}-{part}").write_text("\n".join(lines[80 * part : 80 * part + 80]) + "\n")
+        (folder / f"all_{kind}").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.fixture
+def train(client, folder, tmp_path):
+    def run(data, *options, there=False):
+        where = ["--scheduler", client.scheduler.address] if there else []
+        words = ["train", str(folder / data), *options, "--one-vs-rest", *where]
+        done = in_process([str(word) for word in words], env={"PATH": os.environ["PATH"]}, cwd=tmp_path)
+        return done.returncode, done.stderr.decode()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("one", ["-C", "1,10", "--scale", "standard", "-B", "1"]),
+        ("sets", ["-C", "1", "--bound", "tight"]),
+        ("one", ["--loss", "warp", "--epochs", "3"]),
+        ("one", ["--loss", "f1", "-C", "1", "--features", "piecewise:3"]),
+    ],
+)
+def test_the_rankers_are_those_of_one_machine(train, tmp_path, kind, options):
+    code, said = train(f"{kind}-*", "there.model", "--log", "log", *options, there=True)
+    assert code == 0, said
+    assert train(f"all_{kind}", "here.model", "-q", *options)[0] == 0
+    names = [path.name for path in sorted(tmp_path.glob("there*"))]
+    assert len(names) == (2 if "1,10" in options else 1)
+    for name in names:
+        there, here = (load_any_model(tmp_path / one) for one in (name, name.replace("there", "here")))
+        assert there.coef.tobytes() == here.coef.tobytes()
+        assert there.intercepts.tobytes() == here.intercepts.tobytes()
+        assert there.classes.tolist() == here.classes.tolist() == [1.0, 2.0, 3.0]
+        assert there.header.settings == here.header.settings
+        assert there.header.data.rows == here.header.data.rows == 240
+    assert "class 2" in said
+    assert "mean training" in said
+    records = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert {record["class"] for record in records if "class" in record} == {1.0, 2.0, 3.0}
+    assert not apsvm.dask.classes._HELD, "the workers have let the rows go"
+
+
+@pytest.mark.parametrize("option", ["--warm-start", "--checkpoint", "--time-limit", "--validation"])
+def test_what_does_not_go_is_refused(train, folder, option):
+    value = "9" if option == "--time-limit" else folder / "all_one" if option == "--validation" else "file"
+    code, said = train("one-*", "m", option, value, there=True)
+    assert code == 2, said
+    assert f"{option} " in said
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (["", ""], "there are no rows"),
+        (["1 1:1\n", "1 1:2\n"], "no negative rows"),
+        (["1 qid:1 1:1\n-1 qid:1 1:2\n", "1 1:1\n"], "some have qid and some have none"),
+        (["1 1:1\n-1 1:2\n", "1 1:x\n"], "part-1:1:"),
+        (["1 bag:1 1:1\n-1 bag:1 1:2\n", "1 bag:2 1:1\n"], "bag"),
+    ],
+)
+def test_bad_parts(train, tmp_path, content, message):
+    for part, text in enumerate(content):
+        (tmp_path / f"part-{part}").write_text(text)
+    code, said = train(tmp_path / "part-*", "m", there=True)
+    assert code == 65, said
+    assert message in said
+    assert not (tmp_path / "m").exists()
