@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.labels import LabelOptions, Takes, Target
-    from apsvm.data.rows import RowOperator
+    from apsvm.data.row_operator import RowOperator
     from apsvm.header import Bounds, Epochs, Gradient, Json, Labels
     from apsvm.model import ItemFactors, Net
 
