@@ -44,8 +44,11 @@ _COMPRESSIONS = (
     _Compression("bzip2", b"BZh", bz2.BZ2Decompressor, nul_padding=False),
     _Compression("xz", b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), nul_padding=True),
 )
+#: How other compressed data begin, which are refused.
 _FOREIGN = {b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
 _LONGEST_MAGIC = 6
+#: What begins so is no plain text.
+COMPRESSED = (*(compression.magic for compression in _COMPRESSIONS), *_FOREIGN)
 
 
 def read_text(source: str | os.PathLike[str]) -> tuple[str, bytes]:
