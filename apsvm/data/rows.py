@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +31,13 @@ from apsvm.machine import memory
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import RowNumbers
+    from apsvm.types import AnyArray, RowNumbers
 
 #: Values of a block of rows that is taken out of the matrix at once.
 VALUES_OF_A_BLOCK = 1 << 20
 
 
-def row_numbers(which: NDArray[np.integer[Any]], n: int) -> RowNumbers:
+def row_numbers(which: AnyArray, n: int) -> RowNumbers:
     """``which`` in the narrowest type that the kernels take: int32 where there are fewer than 2³¹ rows."""
     return np.ascontiguousarray(which, dtype=np.int32 if n <= np.iinfo(np.int32).max else np.int64)
 
@@ -95,7 +95,7 @@ class Rows:
         if sparse:  # scipy does not look at the indices it is given, and the kernels trust them
             matrix = _with_plain_arrays(matrix)
             _kernels.check_csr(matrix.indptr, matrix.indices, matrix.data.size, *matrix.shape)
-        self._X: Any = matrix if sparse else np.ascontiguousarray(matrix)
+        self._X: Matrix = matrix if sparse else np.ascontiguousarray(matrix)
         self._files = files_of(self._X)
         if feature_map is not None and not isinstance(feature_map, Linear):
             self._X = MappedMatrix(self._X, feature_map)
@@ -119,7 +119,7 @@ class Rows:
     def __len__(self) -> int:
         return int(self._X.shape[0]) if self._selection is None else self._selection.size
 
-    def _numbers(self, which: NDArray[np.integer[Any]] | slice = slice(None)) -> RowNumbers:
+    def _numbers(self, which: AnyArray | slice = slice(None)) -> RowNumbers:
         """Those of the selected rows at the places ``which``, in the matrix."""
         if self._selection is not None:
             return self._selection[which]
@@ -365,7 +365,7 @@ def _in_memory(X: Matrix, selection: RowNumbers | None, m: int) -> Iterator[tupl
         yield place, _with_plain_arrays(block) if sp.issparse(block) else block, None
 
 
-def _with_plain_arrays(matrix: Any) -> Any:
+def _with_plain_arrays(matrix: Matrix) -> Matrix:
     """The CSR matrix with its arrays as the kernels take them, C-contiguous and with indices of one width: the matrix
     itself, unless it was put together from slices."""
     width = np.result_type(matrix.indptr, matrix.indices)
