@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from apsvm.files import read_bytes, write_whole
 from apsvm.model_file import MAGIC, ModelError, sealed, unsealed
 from apsvm.types import JsonDict, JsonObject
 from apsvm.work import Saved, Strand
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 SCHEMA = 1
 #: Seconds between two writes, at the least; and how many times longer than the writing itself that is.
@@ -146,7 +149,7 @@ class Checkpoint:
 
     def _write(self) -> None:
         began = time.monotonic()
-        arrays: list[np.ndarray[Any, Any]] = []
+        arrays: list[AnyArray] = []
         header = {
             "kind": "checkpoint",
             "schema": SCHEMA,
@@ -190,7 +193,7 @@ def _read(path: str) -> tuple[JsonDict, dict[str, Saved]]:
     return training, strands
 
 
-def _packed(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+def _packed(value: object, arrays: list[AnyArray]) -> object:
     """As JSON, arrays by their number in ``arrays``."""
     if isinstance(value, np.ndarray):
         arrays.append(np.asarray(value, dtype=value.dtype.newbyteorder("<")))
@@ -207,7 +210,7 @@ def _packed(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
     return value
 
 
-def _unpacked(value: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> Any:
+def _unpacked(value: object, arrays: Mapping[str, AnyArray]) -> object:
     """The reverse of ``_packed``; KeyError, ValueError for what it has not made."""
     if isinstance(value, list):
         return [_unpacked(one, arrays) for one in value]

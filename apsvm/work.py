@@ -15,7 +15,7 @@ with the number of operations that have made it what it is, and those are not re
 A strand is stored as of one moment between two steps of its own thread: what it has finished, the state of what is
 under way, what it holds. Different strands may be stored as of different moments.
 
-Where nothing is stored (``Strand()``) all of this costs nothing.
+Where nothing is stored (``UNSTORED``) all of this costs nothing.
 """
 
 from __future__ import annotations
@@ -66,10 +66,15 @@ class Strand:
     ----------
     store : where it is stored; None: nowhere
     name : of the strand in the store
+
+    Attributes
+    ----------
+    is_stored : whether it is stored anywhere
     """
 
     def __init__(self, store: Store | None = None, name: str = "") -> None:
         self._store = store
+        self.is_stored = store is not None
         self._name = name
         saved: Saved = (None if store is None else store.stored(name)) or {}
         self._finished: dict[str, Saved] = dict(saved.get("finished", {}))
@@ -212,8 +217,13 @@ class Piece:
     def strand(self, name: str) -> Iterator[Strand]:
         """A strand within the piece, of a name of its own, to be used by one thread; the piece is ``done`` after it."""
         if self._strand is None:
-            yield Strand()
+            yield UNSTORED
             return
         self._has_strands = True
         with self._strand._within(self.number, name) as inner:
             yield inner
+
+
+#: What stands for a strand, and for each of its pieces, where nothing is stored: neither changes.
+UNSTORED = Strand()
+UNSTORED_PIECE = Piece("")

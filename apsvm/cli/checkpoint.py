@@ -5,20 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from apsvm.cli.run_folder import as_json
 from apsvm.cli.shared import BAD_DATA, Failure, reading, say, writing
 from apsvm.types import JsonDict, JsonObject
-from apsvm.work import Strand, WorkError
+from apsvm.work import UNSTORED, Strand, WorkError
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.read_options import ReadOptions
 
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 #: Options that do not decide what comes out, and those whose files' content does.
 _OUTPUTS = ("model", "output", "json", "log", "run_dir", "checkpoint", "checkpoint_seconds", "quiet", "verbose")
@@ -85,7 +85,7 @@ def work_kept(given: JsonObject, training: Callable[[], JsonObject], signals: Se
 
     path = given["checkpoint"]
     if path is None:
-        yield Strand()
+        yield UNSTORED
         return
 
     def cannot_write(error: OSError) -> None:

@@ -34,7 +34,37 @@ class PredictCommand(click.Command):
         return super().parse_args(ctx, [f"--explain={MOST_EXPLAINED}" if arg == "--explain" else arg for arg in args])
 
 
-@click.command(cls=PredictCommand)
+#: What ``apsvm predict --help`` says.
+_HELP = """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
+
+A model of several classes (train --one-vs-rest) gives a number for each class, with tabs between them, in the order
+of the classes as apsvm info lists them: by label, ascending.
+
+The numbers read back exactly. DATA is read as the training file was (feature base, width); its labels may be any
+numbers, and a .npz or .npy matrix needs none.
+
+With --explain a line goes on with name=value for the features that gave the most to the score, in either direction,
+these first, a tab before each: 1.25 <tab> 7=+0.8 <tab> 3=-0.2. Names are those of the columns, or their numbers in
+the file. A value is what the feature's own curve has there, relative to its mean in the training rows (--features
+piecewise or spline), or its weight times its value (linear), divided by the row's length with --scale l2. Those of
+all features add up to the score but for a constant. Of a model of several components (--components) they are those
+of the component that gave the score, and component=h stands before them.
+
+With --top and --explain a line says in words what raised the score, above what the column's median gives where
+MODEL was trained on a table: payment-7 <tab> 3.2 <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4).
+
+Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent),
+or of what was made of its rows (train --pool).
+
+With --scheduler OUT is a folder, and each worker writes the scores of its parts there, part-1.svm.scores for
+part-1.svm.
+
+Where MODEL ranks items for users (--rows-as-users), a line holds the row's best items, without those that it has,
+as item:score, best first.
+"""
+
+
+@click.command(cls=PredictCommand, help=_HELP)
 @click.argument("data", metavar="DATA")
 @click.argument("model", metavar="MODEL")
 @click.argument("out", metavar="[OUT]", default="-")
@@ -89,33 +119,6 @@ def predict(
     scheduler: str | None,
     read: ReadOptions,
 ) -> None:
-    """Score the rows of DATA with MODEL: one number a line, in input order, to OUT (default: stdout).
-
-    A model of several classes (train --one-vs-rest) gives a number for each class, with tabs between them, in the order
-    of the classes as apsvm info lists them: by label, ascending.
-
-    The numbers read back exactly. DATA is read as the training file was (feature base, width); its labels may be any
-    numbers, and a .npz or .npy matrix needs none.
-
-    With --explain a line goes on with name=value for the features that gave the most to the score, in either direction,
-    these first, a tab before each: 1.25 <tab> 7=+0.8 <tab> 3=-0.2. Names are those of the columns, or their numbers in
-    the file. A value is what the feature's own curve has there, relative to its mean in the training rows (--features
-    piecewise or spline), or its weight times its value (linear), divided by the row's length with --scale l2. Those of
-    all features add up to the score but for a constant. Of a model of several components (--components) they are those
-    of the component that gave the score, and component=h stands before them.
-
-    With --top and --explain a line says in words what raised the score, above what the column's median gives where
-    MODEL was trained on a table: payment-7 <tab> 3.2 <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4).
-
-    Of a model of bags a line is a bag's, in the order of their first rows: the score of its best row (train --latent),
-    or of what was made of its rows (train --pool).
-
-    With --scheduler OUT is a folder, and each worker writes the scores of its parts there, part-1.svm.scores for
-    part-1.svm.
-
-    Where MODEL ranks items for users (--rows-as-users), a line holds the row's best items, without those that it has,
-    as item:score, best first.
-    """
     from apsvm.files import check_writable, write_whole
     from apsvm.model import ItemRanker
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
@@ -13,7 +13,7 @@ from apsvm.data.read_options import MAX_CATEGORIES, TableOptions
 from apsvm.header_columns import MISSING_RULES
 from apsvm.types import JsonDict
 
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 #: For every command that reads rows.
 _OPTIONS = (

@@ -31,11 +31,10 @@ from apsvm.cli.shared import (
 )
 from apsvm.cli.trainer_options import (
     LossName,
-    TrainerOption,
+    TrainCommand,
     as_asked_for,
     planned,
     refuse_options_of_others,
-    trainer_options,
     usage_errors,
 )
 from apsvm.cli.training import (
@@ -70,26 +69,6 @@ if TYPE_CHECKING:
     from apsvm.records import Log
     from apsvm.trainers.base import Outcome, TrainingSet
     from apsvm.trainers.fitting import FeatureOptions, Fit
-
-
-class TrainCommand(click.Command):
-    """``apsvm train`` with the options of all trainers, each trainer's under a heading of its own in ``--help``."""
-
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self.params += trainer_options()
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        titles = {param.name: param.titles for param in self.params if isinstance(param, TrainerOption)}
-        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *titles.values())}
-        for param in self.get_params(ctx):
-            # An argument is told of in the usage line and the text; some versions of click have a record of it too.
-            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
-            if record is not None:
-                sections[titles.get(param.name, "Options")].append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
 
 
 @click.command(cls=TrainCommand, context_settings={"auto_envvar_prefix": "APSVM_TRAIN"})

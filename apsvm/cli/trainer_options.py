@@ -150,6 +150,26 @@ def _type(about: Declared, kind: type, *, as_list: bool) -> ParamType:
     return Several(one) if as_list else one
 
 
+class TrainCommand(click.Command):
+    """``apsvm train`` with the options of all trainers, each trainer's under a heading of its own in ``--help``."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.params += trainer_options()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        titles = {param.name: param.titles for param in self.params if isinstance(param, TrainerOption)}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *titles.values())}
+        for param in self.get_params(ctx):
+            # An argument is told of in the usage line and the text; some versions of click have a record of it too.
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                sections[titles.get(param.name, "Options")].append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
 def options_of_trainers() -> list[TrainerOption]:
     """The current command's options that are not for all trainers."""
     return [param for param in click.get_current_context().command.params if isinstance(param, TrainerOption)]

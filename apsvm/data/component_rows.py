@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.moments import Moments
-from apsvm.data.rows import RowOperator
+from apsvm.data.row_operator import RowOperator
 
 if TYPE_CHECKING:
     from apsvm.types import RowNumbers

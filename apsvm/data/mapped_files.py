@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class MappedArray(np.memmap):
     file: MappedFile | None = None
 
 
-def mapped(stream: Any, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...]) -> AnyArray:
+def mapped(stream: IO[bytes], dtype: np.dtype[np.generic], offset: int, shape: tuple[int, ...]) -> AnyArray:
     """The array of this type and shape in an open file, from ``offset`` on, read-only."""
     array = MappedArray(stream, dtype=dtype, mode="r", offset=offset, shape=shape)
     array.file = MappedFile.of(stream.name, os.fstat(stream.fileno()))

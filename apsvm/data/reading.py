@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -48,8 +48,7 @@ def read_data(
     dense: bool = False,
     scratch: Scratch = MEMORY,
 ) -> Dataset:
-    """Read a svmlight file, a table (CSV, Parquet, Arrow), a folder written by ``apsvm convert``, or a .npz or .npy
-    matrix.
+    """Read a svmlight file, a table (CSV, Parquet, Arrow), a folder of ``apsvm convert``, or a .npz or .npy matrix.
 
     The parameters are those of ``read_svmlight``, and mean the same for all:
 
@@ -71,43 +70,59 @@ def read_data(
     DataError, OSError, ValueError, TypeError : as ``read_svmlight``, ``read_table``, ``open_folder``, ``read_matrix``
     """
     kind, content = recognised(source)
-    if kind is not Kind.MATRIX and (labels is not None or groups is not None):
-        raise _has_labels(source)
+    _check_options(source, kind, table, model, has_labels=labels is not None or groups is not None)
+    if kind in (Kind.FOLDER, Kind.MATRIX):
+        data = _stored(source, kind, model, labels, groups, multilabel, unlabelled)
+        _require_base(data, kind, zero_based if not any_base else data.zero_based)
+        data = _with_width(data, n_features, max_features, ignore_unknown)
+        return _rounded(in_bags(data, bags, bag_label), dtype)
     if kind.is_table:
-        from apsvm.data.tables.reading import read_table  # whoever reads svmlight text has no use for it
-
-        data = read_table(
-            content, kind, table, model=model, unlabelled=unlabelled, bag_label=bag_label, dtype=dtype, scratch=scratch
-        )  # fmt: skip
-        if model is None:
-            data = _with_width(data, n_features, max_features, ignore_unknown)
-        return data if bags is None else in_bags(data, bags, bag_label)
-    _check_no_table(source, kind, table, model)
-    if kind is Kind.SVMLIGHT:
-        data = read_svmlight(
-            content,
-            zero_based=zero_based,
-            dtype=dtype,
-            max_features=max_features,
-            n_features=n_features,
-            ignore_unknown=ignore_unknown,
-            sort_features=sort_features,
-            multilabel=multilabel,
-            bag_label=bag_label,
-            dense=dense,
-            threads=threads,
-        )
-        return data if bags is None else in_bags(data, bags, bag_label)
-    if kind is Kind.FOLDER:
-        data = _opened(source)
-        if data.table is not None and model is not None and model.names is not None:
-            data = _as_the_model_has_it(data, model)
+        data = _from_table(content, kind, table, model, unlabelled, bag_label, dtype, scratch)
+        data = data if model is not None else _with_width(data, n_features, max_features, ignore_unknown)
     else:
-        data = read_matrix(source, labels, groups, multilabel=multilabel, unlabelled=unlabelled)
-    if not any_base:
-        _require_base(data, kind, zero_based)
-    data = in_bags(_with_width(data, n_features, max_features, ignore_unknown), bags, bag_label)
-    return _as_float32(data) if np.dtype(dtype) == np.float32 else data
+        data = read_svmlight(
+            content, zero_based=zero_based, dtype=dtype, max_features=max_features, n_features=n_features,
+            ignore_unknown=ignore_unknown, sort_features=sort_features, multilabel=multilabel, bag_label=bag_label,
+            dense=dense, threads=threads,
+        )  # fmt: skip
+    return data if bags is None else in_bags(data, bags, bag_label)
+
+
+def _from_table(
+    content: str | os.PathLike[str] | BinaryIO,
+    kind: Kind,
+    options: TableOptions,
+    model: ForModel | None,
+    unlabelled: bool,
+    bag_label: str,
+    dtype: DTypeLike,
+    scratch: Scratch,
+) -> Dataset:
+    from apsvm.data.tables.reading import read_table  # whoever reads svmlight text has no use for it
+
+    return read_table(
+        content, kind, options, model=model, unlabelled=unlabelled, bag_label=bag_label, dtype=dtype, scratch=scratch
+    )  # fmt: skip
+
+
+def _stored(
+    source: str | os.PathLike[str],
+    kind: Kind,
+    model: ForModel | None,
+    labels: str | os.PathLike[str] | None,
+    groups: str | os.PathLike[str] | None,
+    multilabel: bool,
+    unlabelled: bool,
+) -> Dataset:
+    """The rows of a folder, as the model has its features where they have names, or those of a matrix."""
+    if kind is Kind.MATRIX:
+        return read_matrix(source, labels, groups, multilabel=multilabel, unlabelled=unlabelled)
+    from apsvm.data.folder import open_folder  # whoever reads text has no use for six modules
+
+    data = open_folder(source)
+    if data.table is not None and model is not None and model.names is not None:
+        return _as_the_model_has_it(data, model)
+    return data
 
 
 def in_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Dataset:
@@ -122,16 +137,18 @@ def in_bags(data: Dataset, path: str | os.PathLike[str] | None, rule: str) -> Da
     return with_bags(data, ids, places, rule)
 
 
-def _has_labels(source: str | os.PathLike[str]) -> DataError:
-    """What a file is refused by that is given labels or groups and has its own."""
-    return DataError(
-        f"{os.fspath(source)}: it has labels and groups of its own; --labels and --groups (labels=, groups=) "
-        "are for .npz and .npy matrices"
-    )
-
-
-def _check_no_table(source: str | os.PathLike[str], kind: Kind, options: TableOptions, model: ForModel | None) -> None:
-    """Raises DataError for what is said of a table, or wanted of one, where there is none."""
+def _check_options(
+    source: str | os.PathLike[str], kind: Kind, options: TableOptions, model: ForModel | None, *, has_labels: bool
+) -> None:
+    """Raises DataError for files of labels or groups where there is no matrix, and for what is said of a table, or
+    wanted of one, where there is none."""
+    if has_labels and kind is not Kind.MATRIX:
+        raise DataError(
+            f"{os.fspath(source)}: it has labels and groups of its own; --labels and --groups (labels=, groups=) "
+            "are for .npz and .npy matrices"
+        )
+    if kind.is_table:
+        return
     name = "<stdin>" if source == "-" else os.fspath(source)
     said = {
         "--label-column": options.label,
@@ -189,12 +206,6 @@ def _as_the_model_has_it(data: Dataset, model: ForModel) -> Dataset:
 def is_text(source: str | os.PathLike[str]) -> bool:
     """Whether ``read_data`` would read it as svmlight text that can be read again. Raises OSError."""
     return os.path.isfile(source) and recognised(source)[0] is Kind.SVMLIGHT
-
-
-def _opened(source: str | os.PathLike[str]) -> Dataset:
-    from apsvm.data.folder import open_folder  # whoever reads text has no use for six modules
-
-    return open_folder(source)
 
 
 def as_passes_want_it(data: Dataset) -> Dataset:
@@ -275,8 +286,9 @@ def _csr(values: AnyArray, indices: AnyArray, indptr: AnyArray, shape: tuple[int
     return X
 
 
-def _as_float32(data: Dataset) -> Dataset:
-    if data.X.dtype == np.float32:
+def _rounded(data: Dataset, dtype: DTypeLike) -> Dataset:
+    """The rows in float32, if that is asked for; else as they are. Raises DataError where a value overflows."""
+    if np.dtype(dtype) != np.float32 or data.X.dtype == np.float32:
         return data
     with np.errstate(over="ignore", under="ignore"):
         X = data.X.astype(np.float32)

@@ -1,7 +1,6 @@
-"""Rows of X as a linear operator (``RowOperator``), behind which nobody looks: scores X·w and combinations Xᵀc.
+"""``Rows``: a matrix in memory, or one mapped from a file, as a ``RowOperator`` (``apsvm.data.row_operator``).
 
-``Rows`` is the operator of a matrix in memory, or of one mapped from a file; a selection of its rows takes no copy, and
-is gone through in the order of the matrix where it is a few ascending runs.
+A selection of its rows takes no copy, and is gone through in the order of the matrix where it is a few ascending runs.
 
 With a bias B, LIBLINEAR's ``-B``, every row has one more feature of that value: w gets one more entry.
 Scores are summed row by row and combinations in blocks that depend on the data alone, so the number of threads never
@@ -14,7 +13,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,81 +31,13 @@ from apsvm.machine import memory
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import RowNumbers
+    from apsvm.types import AnyArray, RowNumbers
 
 #: Values of a block of rows that is taken out of the matrix at once.
 VALUES_OF_A_BLOCK = 1 << 20
 
 
-class ScoredRows(Protocol):
-    """Rows as a risk needs them: as what weights become scores by, and slopes gradients."""
-
-    @property
-    def threads(self) -> int:
-        """At most this many threads, here and in what is made for these rows."""
-
-    def __len__(self) -> int:
-        """How many rows there are, m."""
-
-    @property
-    def dimension(self) -> int:
-        """Number of weights: the features as mapped, and the bias, last, if there is one."""
-
-    @property
-    def features(self) -> int:
-        """Number of features as mapped, without the bias."""
-
-    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """w·x of every row: (m,) float64, for w (dimension,) float64; written to ``out`` if given."""
-
-    def combine(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Xᵀc: (dimension,) float64, for c (m,) float64."""
-
-    def moments(self, groups: NDArray[np.int64] | None = None) -> Moments:
-        """Of the features; ``groups``: (m,) int64, the rows' queries, within which they are taken."""
-
-    def select(self, which: RowNumbers) -> ScoredRows:
-        """The rows ``which`` (k,) int32 or int64, in that order."""
-
-
-class RowOperator(ScoredRows, Protocol):
-    """Rows, wherever they are, with whatever map and constant feature stands between them and w."""
-
-    @property
-    def n_values(self) -> int:
-        """About how many feature values a pass over the rows touches."""
-
-    def scores_of_all(self, W: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """``scores`` of each w in W (k, dimension): (m, k) float64, in one pass; written to ``out`` if given."""
-
-    def combine_all(self, C: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``combine`` of each column of C (m, k): (k, dimension) float64, in one pass."""
-
-    def select(self, which: RowNumbers) -> RowOperator:
-        """The rows ``which`` (k,) int32 or int64, in that order."""
-
-    def means(self, which: NDArray[np.int64], offsets: NDArray[np.int64]) -> RowOperator:
-        """For each run of the rows ``which`` (k,) int64 their mean: row i of the (r + 1,) int64 boundaries ``offsets``
-        is that of which[offsets[i]:offsets[i + 1]]."""
-
-    def for_many_passes(self) -> RowOperator:
-        """The same rows, stored as passes over them go fastest."""
-
-    def with_bias(self, bias: float) -> RowOperator:
-        """The same rows with a constant feature of this value, unless they have one."""
-
-    def with_threads(self, threads: int) -> RowOperator:
-        """The same rows, for kernels of at most ``threads`` threads."""
-
-    @property
-    def bytes_shared(self) -> int:
-        """Of what a pass reads from memory, and another could make use of: the matrix's; 0 if there is none."""
-
-    def with_kernels(self, kernels: RowKernels) -> RowOperator:
-        """The same rows, whose passes these kernels do."""
-
-
-def row_numbers(which: NDArray[np.integer[Any]], n: int) -> RowNumbers:
+def row_numbers(which: AnyArray, n: int) -> RowNumbers:
     """``which`` in the narrowest type that the kernels take: int32 where there are fewer than 2³¹ rows."""
     return np.ascontiguousarray(which, dtype=np.int32 if n <= np.iinfo(np.int32).max else np.int64)
 
@@ -164,7 +95,7 @@ class Rows:
         if sparse:  # scipy does not look at the indices it is given, and the kernels trust them
             matrix = _with_plain_arrays(matrix)
             _kernels.check_csr(matrix.indptr, matrix.indices, matrix.data.size, *matrix.shape)
-        self._X: Any = matrix if sparse else np.ascontiguousarray(matrix)
+        self._X: Matrix = matrix if sparse else np.ascontiguousarray(matrix)
         self._files = files_of(self._X)
         if feature_map is not None and not isinstance(feature_map, Linear):
             self._X = MappedMatrix(self._X, feature_map)
@@ -188,7 +119,7 @@ class Rows:
     def __len__(self) -> int:
         return int(self._X.shape[0]) if self._selection is None else self._selection.size
 
-    def _numbers(self, which: NDArray[np.integer[Any]] | slice = slice(None)) -> RowNumbers:
+    def _numbers(self, which: AnyArray | slice = slice(None)) -> RowNumbers:
         """Those of the selected rows at the places ``which``, in the matrix."""
         if self._selection is not None:
             return self._selection[which]
@@ -434,7 +365,7 @@ def _in_memory(X: Matrix, selection: RowNumbers | None, m: int) -> Iterator[tupl
         yield place, _with_plain_arrays(block) if sp.issparse(block) else block, None
 
 
-def _with_plain_arrays(matrix: Any) -> Any:
+def _with_plain_arrays(matrix: Matrix) -> Matrix:
     """The CSR matrix with its arrays as the kernels take them, C-contiguous and with indices of one width: the matrix
     itself, unless it was put together from slices."""
     width = np.result_type(matrix.indptr, matrix.indices)

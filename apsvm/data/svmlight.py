@@ -5,25 +5,21 @@
 or, with `multilabel`, any number of labels in place of the one, as in LIBSVM's and scikit-learn's files: ``1,4``, or
 none, and the row begins with what follows them (an empty line is no row).
 
-Bytes are read in blocks, hashed, decompressed (by magic bytes, never by file name) and pushed into the native parser,
-which builds the CSR arrays as it goes: the text is never held, nor is the matrix ever copied. With several threads the
-parser is at one block while the next is read.
+Bytes are read in blocks, hashed, decompressed (``apsvm.data.text``) and pushed into the native parser, which builds the
+CSR arrays as it goes: the text is never held, nor is the matrix ever copied. With several threads the parser is at one
+block while the next is read.
 """
 
 from __future__ import annotations
 
-import bz2
 import itertools
-import lzma
 import operator
 import os
 import re
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -33,7 +29,7 @@ from apsvm._native import _kernels
 from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset, one_or_several
 from apsvm.data.hashing import Hash
-from apsvm.files import standard_input
+from apsvm.data.text import blocks_of, decompressed, opened_binary, text_blocks
 
 if TYPE_CHECKING:
     from apsvm.types import AnyArray, Matrix
@@ -45,33 +41,6 @@ _MOST_BLOCKS = 16  # … up to here: beyond, a block is more memory than the chu
 #: What of a file is looked at to see whether it is one at all: bytes, lines, and what only svmlight rows have.
 _HEAD, _LINES = 1 << 16, 20
 _ENTRY = re.compile(r"(^|\s)\S+:\S")
-
-
-class _Decoder(Protocol):
-    """What the three decompressors of the standard library have in common."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Compression:
-    name: str
-    magic: bytes
-    decoder: Callable[[], _Decoder]
-    nul_padding: bool  # the format's own tools accept NUL bytes behind a stream
-
-
-_COMPRESSIONS = (
-    _Compression("gzip", b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31), nul_padding=True),
-    _Compression("bzip2", b"BZh", bz2.BZ2Decompressor, nul_padding=False),
-    _Compression("xz", b"\xfd7zXZ\0", lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), nul_padding=True),
-)
-_FOREIGN = {b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip"}
-_LONGEST_MAGIC = 6
 
 
 def read_svmlight(
@@ -275,12 +244,12 @@ def _parsed_blocks(
     """The name for messages, and the content of about so many bytes at a time; None: all of it. The stored bytes go
     into ``digest``. Raises DataError, OSError."""
     size = _BLOCK * min(threads, _MOST_BLOCKS)
-    name, opened = _open(source)
+    name, opened = opened_binary(source)
     head, fed, n_columns = b"", 0, 0
     with opened as stream:
         try:
             try:
-                for block in _decompressed(_blocks(stream, size, digest.update), size, name):
+                for block in decompressed(blocks_of(stream, size, digest.update), size, name):
                     head = head or block[:_HEAD]
                     parser.feed(block)
                     fed += len(block)
@@ -324,35 +293,15 @@ def _of_a_table(head: bytes) -> str | None:
 def line_numbers(source: str | os.PathLike[str]) -> NDArray[np.int64]:
     """The line, from 1, of each row of a file that ``read_svmlight`` reads: (n,) int64. Lines that are empty, or hold a
     comment only, are no rows. Raises DataError, OSError."""
-    name, opened = _open(source)
     result: list[NDArray[np.int64]] = []
     lines, rest = 0, b""
-    with opened as stream:
-        for block in itertools.chain(
-            _decompressed(_blocks(stream, _BLOCK, lambda block: None), _BLOCK, name), (b"\n",)
-        ):
+    with text_blocks(source) as (_, blocks):
+        for block in itertools.chain(blocks, (b"\n",)):
             *whole, rest = (rest + block).split(b"\n")
             is_row = [line.lstrip(b" \t\r")[:1] not in (b"", b"#") for line in whole]
             result.append(np.flatnonzero(is_row) + lines + 1)
             lines += len(whole)
     return np.concatenate(result).astype(np.int64, copy=False)
-
-
-def read_text(source: str | os.PathLike[str]) -> tuple[str, bytes]:
-    """The name for messages and the whole text, decompressed, of a path or "-". Raises DataError, OSError."""
-    with text_blocks(source) as (name, blocks):
-        return name, b"".join(blocks)
-
-
-@contextmanager
-def text_blocks(
-    source: str | os.PathLike[str] | BinaryIO, see: Callable[[bytes], object] = len
-) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """The name for messages, and the text in blocks, decompressed; the bytes as they are stored are shown to ``see``.
-    Raises DataError, OSError."""
-    name, opened = _open(source)
-    with opened as stream:
-        yield name, _decompressed(_blocks(stream, _BLOCK, see), _BLOCK, name)
 
 
 def _is_float32(dtype: np.dtype[np.generic]) -> bool:
@@ -381,78 +330,3 @@ def _column_count(name: str, count: int | None) -> int:
     if not 0 <= number < 1 << 63:
         raise ValueError(f"expected {name} of 0 to 2^63 - 1, found {number}")
     return number
-
-
-def _open(source: str | os.PathLike[str] | BinaryIO) -> tuple[str, BinaryIO | nullcontext[BinaryIO]]:
-    """The name for messages, and a context that gives the stream and closes it if it is ours. Raises OSError."""
-    if source == "-":
-        return "<stdin>", nullcontext(standard_input())
-    if isinstance(source, str | os.PathLike):
-        return os.fspath(source), open(source, "rb")
-    name = getattr(source, "name", None)
-    return name if isinstance(name, str) else "<stream>", nullcontext(source)
-
-
-def _blocks(stream: BinaryIO, size: int, see: Callable[[bytes], object]) -> Iterator[bytes]:
-    """The bytes of the stream up to its end in blocks of at most `size`, each shown to `see`."""
-    while True:
-        block = stream.read(size)
-        if not isinstance(block, bytes):
-            raise TypeError(f"expected a blocking stream opened in binary mode, found one that reads {type(block)}")
-        if not block:
-            return
-        see(block)
-        yield block
-
-
-def _decompressed(blocks: Iterator[bytes], size: int, name: str) -> Iterator[bytes]:
-    """The text in the blocks, whether compressed or not, in blocks of at most about `size`. Raises DataError."""
-    head = b""
-    for block in blocks:  # a pipe may give fewer bytes at a time than the magic has
-        head += block
-        if len(head) >= _LONGEST_MAGIC:
-            break
-    for magic, foreign in _FOREIGN.items():
-        if head.startswith(magic):
-            raise DataError(f"{name}: expected text, or gzip, bzip2 or xz data, found {foreign} data")
-    blocks = itertools.chain((head,), blocks)
-    for compression in _COMPRESSIONS:
-        if head.startswith(compression.magic):
-            return _members(blocks, compression, size, name)
-    return blocks
-
-
-def _members(blocks: Iterator[bytes], compression: _Compression, size: int, name: str) -> Iterator[bytes]:
-    """The text of all streams that stand one behind the other in the blocks. Raises DataError.
-
-    Python's own file classes ignore what follows a complete stream; here only further streams may.
-    """
-    decoder: _Decoder | None = None
-    is_first = True
-    for block in blocks:
-        data = block
-        while data:
-            if decoder is None:
-                if not is_first:
-                    if compression.nul_padding and not (data := data.lstrip(b"\0")):
-                        break
-                    magic = compression.magic
-                    if data[: len(magic)] != magic[: len(data)]:
-                        raise DataError(f"{name}: unexpected bytes behind the end of the {compression.name} data")
-                decoder = compression.decoder()
-                is_first = False
-            while True:
-                try:
-                    text = decoder.decompress(data, size)
-                except (zlib.error, OSError, lzma.LZMAError) as error:
-                    raise DataError(f"{name}: the {compression.name} data are corrupt ({error})") from error
-                yield text
-                if decoder.eof:
-                    data = decoder.unused_data
-                    decoder = None
-                    break
-                data = getattr(decoder, "unconsumed_tail", b"")
-                if not data and len(text) < size:
-                    break
-    if decoder is not None:
-        raise DataError(f"{name}: the {compression.name} data end too early: the file is cut off")

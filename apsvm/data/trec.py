@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import DataError
-from apsvm.data.svmlight import read_text
+from apsvm.data.text import read_text
 
 _MAX_DIGITS = 9
 

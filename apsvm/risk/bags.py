@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.data.bags import rows_of_runs
-from apsvm.data.rows import ScoredRows
+from apsvm.data.row_operator import ScoredRows
 from apsvm.losses.base import Loss
 from apsvm.oracles.base import AnyOracle
 from apsvm.oracles.layout import lay_out

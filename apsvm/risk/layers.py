@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.clock import Spans
-from apsvm.data.rows import RowOperator
+from apsvm.data.row_operator import RowOperator
 from apsvm.losses.base import Loss
 from apsvm.oracles.base import AnyOracle
 from apsvm.oracles.layout import lay_out

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from apsvm import ranking
 from apsvm.clock import Span, Spans
-from apsvm.data.rows import ScoredRows
+from apsvm.data.row_operator import ScoredRows
 from apsvm.losses.base import Loss, RankingLoss
 from apsvm.oracles import ORACLES
 from apsvm.oracles.base import AnyOracle, QueriesOracle

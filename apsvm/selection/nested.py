@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apsvm.data.bags import rows_of_bags
 from apsvm.data.labels import Target
@@ -55,8 +56,6 @@ def nested(
     FoldError : a fold would go without, or one of the folds within it
     SelectionError, MetricError, ValueError : as the search and the metrics raise them
     """
-    from apsvm.metrics.evaluate import evaluate
-
     only_grades = all(metric.graded for metric in metrics.values())
     units = bags_as_rows(dataset)
     outer = make_folds(target, units.groups, folds, seed, only_grades=only_grades, bags=units.bags)
@@ -81,18 +80,31 @@ def nested(
         if refit is None or followers.should_stop():
             break
         assert isinstance(refit.model, Ranker)
-        of_test, fit = target.of(test), run.fits[chosen.grid]
-        left_out = dataset.select(rows_of_bags(dataset, test))
-        judged = bags_settled(left_out, fit.trainer, fit.features.pool)
-        result = evaluate(
-            list(metrics.values()),
-            scores_of_bags(judged, np.arange(judged.relevance.size), refit.model.score(judged.X)),
-            of_test.judgements,
-            None if units.groups is None else units.groups[test],
-            relevant_from=of_test.lowest_relevant,
-        )
+        fit = run.fits[chosen.grid]
         features = fit.features.features
         setting = ", ".join([chosen.loss, features, *(f"{name} {value}" for name, value in chosen.choice.items())])
-        values = {name: float(value) for name, value in result.values.items()}
+        left_out = bags_settled(dataset.select(rows_of_bags(dataset, test)), fit.trainer, fit.features.pool)
+        groups = None if units.groups is None else units.groups[test]
+        values = _judged(refit.model, left_out, target.of(test), groups, metrics)
         piece.done({"chosen": setting, "values": values})
         yield OuterFold(setting, values)
+
+
+def _judged(
+    model: Ranker,
+    left_out: Dataset,
+    target: Target,
+    groups: NDArray[np.int64] | None,
+    metrics: Mapping[str, Metric],
+) -> dict[str, float]:
+    """Each metric of the rows, or bags, left out; ``target`` and ``groups`` are theirs."""
+    from apsvm.metrics.evaluate import evaluate
+
+    result = evaluate(
+        list(metrics.values()),
+        scores_of_bags(left_out, np.arange(left_out.relevance.size), model.score(left_out.X)),
+        target.judgements,
+        groups,
+        relevant_from=target.lowest_relevant,
+    )
+    return {name: float(value) for name, value in result.values.items()}

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apsvm import sparse as sp
 from apsvm.machine import thread_count
 from apsvm.selection.choice import Candidate, best
 from apsvm.selection.cross_validation import Measured
 from apsvm.selection.search import Followers, SettingsSearch
+from apsvm.types import Matrix
 
 LOGISTIC_C = (0.01, 1.0, 100.0)
 #: Trees are grown on dense rows; where those would take more values than this, there are none.
@@ -113,6 +115,6 @@ def _measured(
     return Measured(choice, values, seconds, "", as_asked=True)
 
 
-def _rows(X: Any, which: Any, *, dense: bool) -> Any:
+def _rows(X: Matrix, which: NDArray[np.int64], *, dense: bool) -> Matrix:
     rows = X[which]
     return rows.toarray() if dense and sp.issparse(rows) else rows

@@ -4,8 +4,8 @@ choice, and the chosen setting trained on all rows."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from apsvm.selection.grids import Grid, Variant
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit, bags_settled
 from apsvm.trainers.settings import Multiple, SettingValue
-from apsvm.work import Strand
+from apsvm.work import UNSTORED, Strand
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -52,7 +52,7 @@ class Followers:
     path: Callable[[PathInFold, int, int], None] = unseen
     widened: Callable[[int, str, Sequence[SettingValue]], None] = unseen
     should_stop: Callable[[], bool] = never
-    strand: Strand = field(default_factory=Strand)
+    strand: Strand = UNSTORED
 
 
 class SettingsSearch:
@@ -289,7 +289,7 @@ def _fits(
         yield Fit.of(settled[options.pool], grid.trainer, grid.labels or labels, options, query_weights=query_weights)
 
 
-def as_json(value: Any) -> Json:
+def as_json(value: Json | Multiple) -> Json:
     """A value of a setting."""
     return str(value) if isinstance(value, Multiple) else value
 

@@ -251,32 +251,16 @@ class AfterLineSearch(Generic[V]):
     ) -> tuple[_Known[V], _Known[V]]:
         """The best of ``here``, the QP's ``point`` and the points tried between them, and the nearest one tried beyond
         the minimum (the best, where there is none). The kept scores become the best point's."""
-        scores, vectors = self._scores, self._vectors
-        assert scores is not None
+        assert self._scores is not None
         slopes_here = self._slopes_at(here)  # before the change, which would be one vector more
         change = self._risk.scores(point, self._vector())
-        vectors.subtract(change, scores, change)
-        direction = point - here.point
-        regular = _Quadratic.of(here.point - centre, direction)
-        moved = 0.0  # where along the segment ``scores`` are
-
-        def move(t: float) -> None:
-            nonlocal moved
-            if t != moved:
-                vectors.move(scores, t - moved, change)
-                moved = t
-
-        def tangent(t: float, risk: float, slopes: V) -> _Line:
-            slope = C * vectors.dot(slopes, change)
-            return _Line(t, slope, C * risk - slope * t)
-
-        def evaluated(t: float) -> _Known[V]:
-            move(t)
-            return _known(self._risk, point if t == 1.0 else here.point + t * direction, scores, self._vector())
+        self._vectors.subtract(change, self._scores, change)
+        segment = _Segment(self._risk, here.point, point, self._scores, change)
+        regular = _Quadratic.of(here.point - centre, segment.direction)
 
         # Of a convex function's tangents only the nearest on either side count between them. Before there is one on the
         # right, trials step out from where the last search ended: the QP's point itself is mostly far too far.
-        left, right = tangent(0.0, here.risk, slopes_here), None
+        left, right = segment.tangent(0.0, C, here.risk, slopes_here), None
         best, value, at = here, regular.at(0.0) + C * here.risk, 0.0
         beyond: _Known[V] | None = None
         reach = self.reach
@@ -290,9 +274,9 @@ class AfterLineSearch(Generic[V]):
                 break
             if beyond is not None and beyond is not best:
                 self._forget(best)
-            trial = evaluated(t)
+            trial = segment.evaluated(t, self._vector())
             assert trial.slopes is not None
-            touching = tangent(t, trial.risk, trial.slopes)
+            touching = segment.tangent(t, C, trial.risk, trial.slopes)
             others = [best] if beyond is None or beyond is best else [best, beyond]
             if regular.slope(t) + touching.slope < 0.0:
                 left = touching
@@ -304,11 +288,43 @@ class AfterLineSearch(Generic[V]):
                 if known is not best and known is not beyond:
                     self._forget(known)
         if best is here and beyond is None:
-            beyond = evaluated(1.0)  # nothing to search: a plane is needed all the same
-        move(at)
+            beyond = segment.evaluated(1.0, self._vector())  # nothing to search: a plane is needed all the same
+        segment.move(at)
         self._unused.append(change)
         self.reach = at if at > 0.0 else self.reach / STEP_OUT
         return best, best if beyond is None else beyond
+
+
+class _Segment(Generic[V]):
+    """The points from ``start`` (t = 0) to ``end`` (t = 1), and the scores at one of them, which are moved along.
+
+    scores : at ``start``, to begin with
+    change : of the scores, from one end to the other
+    """
+
+    def __init__(
+        self, risk: ScoreFunction[V], start: NDArray[np.float64], end: NDArray[np.float64], scores: V, change: V
+    ) -> None:
+        self._risk, self._start, self._end = risk, start, end
+        self.direction = end - start
+        self._scores, self._change = scores, change
+        self._moved = 0.0  # where along the segment the scores are
+
+    def move(self, t: float) -> None:
+        """The scores become those at t."""
+        if t != self._moved:
+            self._risk.vectors.move(self._scores, t - self._moved, self._change)
+            self._moved = t
+
+    def tangent(self, t: float, C: float, risk: float, slopes: V) -> _Line:
+        """Of C·risk at t, where the risk and its slopes are these."""
+        slope = C * self._risk.vectors.dot(slopes, self._change)
+        return _Line(t, slope, C * risk - slope * t)
+
+    def evaluated(self, t: float, slopes: V) -> _Known[V]:
+        """The risk at t; ``slopes`` become its slopes."""
+        self.move(t)
+        return _known(self._risk, self._end if t == 1.0 else self._start + t * self.direction, self._scores, slopes)
 
 
 class _Quadratic(NamedTuple):

@@ -80,10 +80,18 @@ class DescentOutcome(Generic[T]):
 class SavedEpochs(Generic[T]):
     """A descent between two epochs: those that were done, and the best snapshot, its epoch and its validation."""
 
-    done: tuple[Epoch, ...]
-    best: T | None
-    best_epoch: int
-    best_value: float
+    done: tuple[Epoch, ...] = ()
+    best: T | None = None
+    best_epoch: int = 0
+    best_value: float = float("-inf")
+
+    def after(self, epoch: Epoch, best: T | None) -> SavedEpochs[T]:
+        """With one more epoch; ``best``: the best snapshot, after it."""
+        done = (*self.done, epoch)
+        if not epoch.best:
+            return SavedEpochs(done, best, self.best_epoch, self.best_value)
+        value = self.best_value if epoch.validation is None else epoch.validation
+        return SavedEpochs(done, best, epoch.number, value)
 
 
 def descend(
@@ -115,42 +123,37 @@ def descend(
     ------
     FloatingPointError : from the first pass or its validation; a later one ends the descent as ``NUMERICAL_TROUBLE``
     """
-    began = time.perf_counter()
+    state: SavedEpochs[T] = SavedEpochs() if saved is None else saved
+    began = time.perf_counter() - (state.done[-1].seconds_in_all if state.done else 0.0)
 
     def out_of_time() -> bool:
         return time_limit is not None and time.perf_counter() - began >= time_limit
 
-    done: list[Epoch] = []
-    best, best_epoch, best_value = None, 0, float("-inf")
-    if saved is not None:
-        done, best, best_epoch, best_value = list(saved.done), saved.best, saved.best_epoch, saved.best_value
-        began -= done[-1].seconds_in_all
     ending, trouble = Ending.EPOCHS_DONE, None
-    for number in range(len(done) + 1, epochs + 1):
+    for number in range(len(state.done) + 1, epochs + 1):
         started = time.perf_counter()
         try:
             passed = one_pass(lambda: should_stop() or out_of_time())
             seconds = time.perf_counter() - started
             value = None if validate is None else validate()
         except FloatingPointError as error:
-            if best is None:
+            if state.best is None:
                 raise
             ending, trouble = Ending.NUMERICAL_TROUBLE, str(error)
             break
-        better = value is None or value > best_value
-        if better:
-            # Without a validation too: the next pass may end in trouble, and spoil the parameters.
-            best, best_epoch = snapshot(), number
-            best_value = best_value if value is None else value
+        better = value is None or value > state.best_value
+        # Without a validation too: the next pass may end in trouble, and spoil the parameters.
+        best = snapshot() if better else state.best
         epoch = Epoch(number, passed, value, better, seconds, time.perf_counter() - began)
-        done.append(epoch)
+        state = state.after(epoch, best)
         on_epoch(epoch)
-        stopped = _ending(passed, number - best_epoch >= patience, should_stop(), out_of_time())
+        stopped = _ending(passed, number - state.best_epoch >= patience, should_stop(), out_of_time())
         if stopped is not None:
             ending = stopped
             break
-        reached(SavedEpochs(tuple(done), best, best_epoch, best_value))
-    return DescentOutcome(snapshot() if best is None else best, best_epoch, done, ending, trouble)
+        reached(state)
+    best = snapshot() if state.best is None else state.best
+    return DescentOutcome(best, state.best_epoch, list(state.done), ending, trouble)
 
 
 def _ending(passed: Pass, impatient: bool, interrupted: bool, out_of_time: bool) -> Ending | None:

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.rows import RowOperator
+from apsvm.data.row_operator import RowOperator
 from apsvm.losses.base import Loss
 from apsvm.losses.zero_one import ZeroOneLoss
 from apsvm.oracles import make_oracle

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeV
 
 from apsvm.records import Log, NoLog
 from apsvm.trainers.settings import Settings, SettingValue, declared
-from apsvm.work import Strand
+from apsvm.work import UNSTORED, Strand
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from apsvm.data.labels import LabelOptions, Takes, Target
-    from apsvm.data.rows import RowOperator
+    from apsvm.data.row_operator import RowOperator
     from apsvm.header import Bounds, Epochs, Gradient, Json, Labels
     from apsvm.model import ItemFactors, Net
 
@@ -129,7 +129,7 @@ class Watch:
     progress: Callable[[Progress], None] = _unseen
     remark: Callable[[str], None] = _unseen
     should_stop: Callable[[], bool] = lambda: False
-    strand: Strand = field(default_factory=Strand)
+    strand: Strand = UNSTORED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -154,6 +154,8 @@ def choose(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: W
     loss : over rankings
     settings : all but ``bound`` count; a third of the time limit at most is spent
     """
+    if not watch.strand.is_stored:
+        return _compared(data, loss, settings, watch)
     piece = watch.strand.piece("the choice of the bound")
     if piece.result is not None:
         return Choice.of_saved(piece.result)
@@ -164,7 +166,9 @@ def choose(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: W
     return choice
 
 
-def _compared(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: Watch, piece: Piece) -> Choice:
+def _compared(
+    data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: Watch, piece: Piece | None = None
+) -> Choice:
     began = time.perf_counter()
     splits, how = _splits(data, settings.seed)
     if not splits:
@@ -204,7 +208,7 @@ class _Comparison:
         watch: Watch,
         splits: Sequence[Split],
         began: float,
-        piece: Piece,
+        piece: Piece | None,
     ) -> None:
         self._piece = piece
         self._loss = loss
@@ -231,6 +235,8 @@ class _Comparison:
         limit = None if self._deadline is None else self._deadline - time.perf_counter()
         if self._quiet.should_stop() or (limit is not None and limit <= 0.0):
             return []
+        if self._piece is None:
+            return self._measure(task, limit)
         with self._piece.strand(task.name) as strand:
             piece = strand.piece(task.name)
             if piece.result is None:

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.rows import ScoredRows
+from apsvm.data.row_operator import ScoredRows
 from apsvm.losses.base import Loss, LossOverRankings
 from apsvm.oracles import make_oracle
 from apsvm.oracles.against_loss import AgainstLoss

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.clock import Spans
-from apsvm.data.rows import RowOperator
+from apsvm.data.row_operator import RowOperator
 from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.trainers.preferences import Classes, PreferenceGraph
 

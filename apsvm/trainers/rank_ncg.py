@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.clock import Span, Spans
-from apsvm.data.rows import RowOperator
+from apsvm.data.row_operator import RowOperator
 from apsvm.records import span_fields
 from apsvm.score_space import ScoreFunction, V
 from apsvm.solvers.smooth import SEARCHES, Limits, SavedRun, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.component_rows import scores_of_weights
-from apsvm.data.rows import RowOperator, Rows
+from apsvm.data.row_operator import RowOperator
+from apsvm.data.rows import Rows
 from apsvm.model import ItemFactors, Net
 from apsvm.trainers.base import Outcome, TrainingSet
 

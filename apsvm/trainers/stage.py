@@ -24,7 +24,7 @@ from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.types import JsonDict, JsonObject
-from apsvm.work import Piece, Saved, WorkError
+from apsvm.work import UNSTORED_PIECE, Piece, Saved, WorkError
 
 #: Where the solver takes its planes, by the name of ``--solver``.
 CUTTERS: dict[str, Callable[[ScoreFunction[Any]], Cutter]] = {
@@ -176,7 +176,7 @@ class Stage:
         self._solver = Solver(cutter, dimension, BACKENDS[settings.qp](), start=start, constraints=constraints)
         self._operations = 0
         self._has_run = self._is_running = self._skipped = False
-        self._stored = watch.strand.hold(self)
+        self._stored = watch.strand.hold(self) if watch.strand.is_stored else None
 
     def held(self) -> tuple[int, Saved]:
         """As ``apsvm.work.Held``: the solver as so many runs, restarts and moves have made it; in the midst of a run it
@@ -222,7 +222,8 @@ class Stage:
         """Minimise for this C; ``seconds_used`` of the time limit are gone already, ``slackness`` times ε is enough.
         ``convex``: one concave-convex round, which the log shows and the progress display does not."""
         name = self._name if convex is None else convex.name
-        piece = self._watch.strand.piece(f"{name}, C={C!r}")
+        strand = self._watch.strand
+        piece = strand.piece(f"{name}, C={C!r}") if strand.is_stored else UNSTORED_PIECE
         if piece.result is None:
             if not self._is_to_be_done() or (self._skipped and not self._has_run):
                 raise WorkError(f"no solver is stored that could go on with {piece.kind}")

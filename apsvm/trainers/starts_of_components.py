@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.rows import RowOperator, Rows
+from apsvm.data.row_operator import RowOperator
+from apsvm.data.rows import Rows
 from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.solvers import quasi_newton
 from apsvm.trainers.base import TrainingSet

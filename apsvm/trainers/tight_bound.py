@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.clock import Span
-from apsvm.data.rows import ScoredRows
+from apsvm.data.row_operator import ScoredRows
 from apsvm.risk import OracleCall, Ramp, Risk
 from apsvm.score_space import ScoreFunction
 from apsvm.solvers import quasi_newton

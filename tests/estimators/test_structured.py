@@ -9,12 +9,10 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.calibration import CalibratedClassifierCV
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import average_precision_score, precision_score, recall_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.multiclass import OneVsRestClassifier
+from sklearn.metrics import precision_score, recall_score
+from sklearn.model_selection import GridSearchCV
 
 from apsvm import APSVMClassifier, APSVMRanker, WeakRankerWarning
 from apsvm.data.labels import Target
@@ -292,12 +290,6 @@ def test_threads_change_nothing(rng):
 # In scikit-learn.
 
 
-def test_tags():
-    assert is_classifier(Classifier())
-    assert not is_classifier(Ranker())
-    assert not is_regressor(Ranker())
-
-
 @pytest.mark.parametrize("loss", ["ap", Own, Own(), "rbp(0.9)"], ids=["name", "class", "object", "parameter"])
 def test_clone_and_pickle(loss, data):
     model = Classifier(loss, C=10, max_iter=500)
@@ -309,17 +301,6 @@ def test_clone_and_pickle(loss, data):
     assert back.score(data.X, data.relevant) == fitted.score(data.X, data.relevant)
     if loss != "rbp(0.9)":
         np.testing.assert_array_equal(fitted.coef_, Classifier("ap", C=10).fit(data.X, data.relevant).coef_)
-
-
-def test_what_scikit_learn_has_for_classifiers(data):
-    X, y = data.X, np.where(data.relevant, "yes", "no")
-    own = cross_val_score(Classifier(C=10), X, y, cv=3)
-    judge = cross_val_score(Classifier(C=10), X, data.relevant, cv=3, scoring="average_precision")
-    np.testing.assert_allclose(own, judge)
-    several = OneVsRestClassifier(Classifier(C=10)).fit(X, data.y)
-    np.testing.assert_array_equal(several.estimators_[2].coef_, Classifier(C=10).fit(X, data.y == 2).coef_)
-    calibrated = CalibratedClassifierCV(Classifier(C=10), cv=3).fit(X, y)
-    assert average_precision_score(data.relevant, calibrated.predict_proba(X)[:, 1]) > data.relevant.mean() + 0.2
 
 
 @pytest.mark.parametrize("loss", ["ap", "zero-one"])

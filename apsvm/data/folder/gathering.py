@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -217,6 +217,6 @@ class _Files:
             if self._vectors[name].dtype != (np.int32 if narrow else np.int64):
                 self._retype(name, np.int32 if narrow else np.int64)
         indices, indptr = (self._vectors.pop(name).array() for name in ("indices", "indptr"))
-        X: Any = sp.csr_array((values, indices, indptr), shape=(self.n, self._width))
+        X: Matrix = sp.csr_array((values, indices, indptr), shape=(self.n, self._width))
         X.has_canonical_format = True
         return X

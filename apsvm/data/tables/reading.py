@@ -14,7 +14,6 @@ from numpy.typing import DTypeLike, NDArray
 from apsvm.data import bags
 from apsvm.data.dataset import DataError, Dataset, TableRows
 from apsvm.data.read_options import UNSAID, TableOptions
-from apsvm.data.svmlight import text_blocks
 from apsvm.data.tables.cells import Cells
 from apsvm.data.tables.features import features_of
 from apsvm.data.tables.labels import costs_of, keys_of, labels_of, numbered
@@ -23,6 +22,7 @@ from apsvm.data.tables.parts import Parts, listed, parts_of_model, parts_to_trai
 from apsvm.data.tables.recognising import Kind
 from apsvm.data.tables.scratch import MEMORY, Scratch
 from apsvm.data.tables.separated import Choice, cells_of_text
+from apsvm.data.text import text_blocks
 from apsvm.header_columns import Columns
 
 Source = str | os.PathLike[str] | BinaryIO

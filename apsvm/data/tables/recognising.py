@@ -126,8 +126,10 @@ def kind_of(head: bytes) -> Kind:
 def _first_text(head: bytes) -> bytes:
     """The beginning of the text, decompressed; what is damaged is found by who reads it."""
     from apsvm.data.dataset import DataError
-    from apsvm.data.svmlight import text_blocks
+    from apsvm.data.text import COMPRESSED, text_blocks
 
+    if not head.startswith(COMPRESSED):
+        return head
     try:
         with text_blocks(io.BytesIO(head)) as (_, blocks):
             return next(blocks, b"")

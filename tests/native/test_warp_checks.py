@@ -1,0 +1,85 @@
+"""What crosses into WARP's kernels is checked, as in ``test_checks``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from apsvm._native import _kernels
+from tests.native.test_checks import ints, zeros
+
+
+class TestWarp:
+    TABLE = np.arange(4.0)
+
+    def rows(self, *, positives=(0,), starts=(0,), counts=(3,), members=(1, 2, 3), rule="sgd", squares=0, table=TABLE):
+        arrays = [ints(*part) for part in (positives, starts, counts, members)]
+        memory = zeros(4), zeros(squares), zeros(0)
+        return _kernels.WarpRows(*memory, *arrays, table, "plugin", 1.0, 0, rule, 0.1, 0.0, 16, 0, 1)
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"starts": (1,)},
+            {"starts": (-1,)},
+            {"counts": (4,)},
+            {"counts": (0,)},
+            {"counts": (3, 3)},
+            {"members": (1, 2)},
+            {"members": (1, 2, -3)},
+            {"table": TABLE[:3]},
+            {"rule": "adagrad", "squares": 3},
+            {"rule": "adadelta", "squares": 4},
+        ],
+    )
+    def test_candidates_that_do_not_fit_together(self, changed):
+        self.rows()
+        with pytest.raises(ValueError, match="expected"):
+            self.rows(**changed)
+
+    def test_the_matrix_has_the_rows_and_columns(self):
+        X, order = np.eye(4), ints(0)
+        self.rows().run_dense(X, order)
+        for matrix, positives in ((X[:3], order), (np.eye(5), order), (X, ints(1)), (X, ints(-1))):
+            with pytest.raises(ValueError, match="expected"):
+                self.rows().run_dense(matrix, positives)
+        sparse = sp.csr_array(X)
+        with pytest.raises(ValueError, match="expected"):
+            self.rows().run_csr(sparse.indptr[:4], sparse.indices, sparse.data, order)
+
+    def items(self, n_parameters=4 * 5, table=TABLE):
+        memory = np.zeros(n_parameters, np.float32), np.zeros(0, np.float32), np.zeros(0, np.float32)
+        return _kernels.WarpItems(*memory, 4, 2, table, "plugin", 1.0, 0, "sgd", 0.1, 0.0, 16, 0, 1)
+
+    @pytest.mark.parametrize("width", [np.int32, np.int64])
+    @pytest.mark.parametrize(
+        ("indptr", "indices", "user"),
+        [
+            ([0, 2], [0, 4], 0),
+            ([0, 2], [-1, 2], 0),
+            ([0, 2], [2, 1], 0),
+            ([0, 2], [1, 1], 0),
+            ([0, 3], [0, 1], 0),
+            ([2, 0], [0, 1], 0),
+            ([0, 2], [0, 1], 1),
+            ([0, 2], [0, 1], -1),
+            ([], [0, 1], 0),
+        ],
+    )
+    def test_lists_of_items(self, width, indptr, indices, user):
+        self.items().run(np.array([0, 2], width), np.array([0, 1], width), ints(0))
+        with pytest.raises(ValueError, match="expected"):
+            self.items().run(np.array(indptr, width), np.array(indices, width), ints(user))
+
+    def test_factors_and_losses_for_all_items(self):
+        with pytest.raises(ValueError, match="parameters for each item"):
+            self.items(n_parameters=19)
+        with pytest.raises(ValueError, match="a loss for each rank"):
+            self.items(table=self.TABLE[:2]).run(ints(0, 2), ints(0, 1), ints(0))
+
+    def test_weights_after_trials(self):
+        with pytest.raises(ValueError, match="a loss for each rank"):
+            _kernels.warp_weight(self.TABLE, "plugin", 4, ints(1))
+        with pytest.raises(ValueError, match="trials from 1 on"):
+            _kernels.warp_weight(self.TABLE, "plugin", 3, ints(0))
