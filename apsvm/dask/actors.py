@@ -7,6 +7,7 @@ another worker, from the same parts (``Crew.recover``).
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -236,4 +237,10 @@ def cluster_of(scheduler: str) -> Iterator[Client]:
         ) as cluster,
         Client(cluster, direct_to_workers=True, set_as_default=False) as client,
     ):
+        client.register_worker_callbacks(_ignore_interrupts)
         yield client
+
+
+def _ignore_interrupts() -> None:
+    """A terminal sends Ctrl-C to the workers here too, and it is meant for the driver, which ends their work itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -312,8 +312,9 @@ def finished(
 
 
 def let_go(client: Client) -> None:
-    """The workers forget the rows."""
-    client.run(_forget)
+    """The workers forget the rows, those that are still there."""
+    with suppress(OSError):
+        client.run(_forget)
 
 
 def _is_ready(future: Future, should_stop: Callable[[], bool]) -> bool:
