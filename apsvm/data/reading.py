@@ -73,18 +73,18 @@ def read_data(
     _check_options(source, kind, table, model, has_labels=labels is not None or groups is not None)
     if kind in (Kind.FOLDER, Kind.MATRIX):
         data = _stored(source, kind, model, labels, groups, multilabel, unlabelled)
-        _require_base(data, kind, zero_based if not any_base else data.zero_based)
-        data = _with_width(data, n_features, max_features, ignore_unknown)
-        return _rounded(in_bags(data, bags, bag_label), dtype)
-    if kind.is_table:
-        data = _from_table(content, kind, table, model, unlabelled, bag_label, dtype, scratch)
-        data = data if model is not None else _with_width(data, n_features, max_features, ignore_unknown)
-    else:
+        if not any_base:
+            _require_base(data, kind, zero_based)
+        return _rounded(in_bags(_with_width(data, n_features, max_features, ignore_unknown), bags, bag_label), dtype)
+    if kind is Kind.SVMLIGHT:
         data = read_svmlight(
             content, zero_based=zero_based, dtype=dtype, max_features=max_features, n_features=n_features,
             ignore_unknown=ignore_unknown, sort_features=sort_features, multilabel=multilabel, bag_label=bag_label,
             dense=dense, threads=threads,
         )  # fmt: skip
+    else:
+        data = _from_table(content, kind, table, model, unlabelled, bag_label, dtype, scratch)
+        data = data if model is not None else _with_width(data, n_features, max_features, ignore_unknown)
     return data if bags is None else in_bags(data, bags, bag_label)
 
 
@@ -147,8 +147,6 @@ def _check_options(
             f"{os.fspath(source)}: it has labels and groups of its own; --labels and --groups (labels=, groups=) "
             "are for .npz and .npy matrices"
         )
-    if kind.is_table:
-        return
     name = "<stdin>" if source == "-" else os.fspath(source)
     said = {
         "--label-column": options.label,
@@ -160,9 +158,11 @@ def _check_options(
         "--features-from": options.features,
     }
     option = next((option for option, value in said.items() if value), None)
-    if option is not None:
+    if option is not None and not kind.is_table:
         raise DataError(f"{name}: {option} is for tables (CSV, Parquet, Arrow), and this is {kind.what}")
-    if model is not None and model.columns is not None and model.columns.features and kind is not Kind.FOLDER:
+    if model is None or model.columns is None or not model.columns.features:
+        return
+    if kind is not Kind.FOLDER and not kind.is_table:
         first = ", ".join(column.name for column in model.columns.features[:3])
         raise DataError(
             f"{name}: the model finds its columns by their names ({first}, …), and {kind.what} has none: give it a "
