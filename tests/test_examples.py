@@ -10,9 +10,13 @@ from importlib.util import find_spec
 import apsvm
 
 
-def without_torch() -> bool:
-    spec = find_spec("torch")
-    return spec is None or spec.origin is None  # tests/torch is found as a package without an __init__
+#: Extras, and the module that each needs.
+EXTRAS = {"apsvm.torch": "torch", "apsvm.dask": "distributed"}
+
+
+def is_installed(name: str) -> bool:
+    spec = find_spec(name)
+    return spec is not None and spec.origin is not None  # tests/torch is found as a package without an __init__
 
 
 def test_docstring_examples():
@@ -20,8 +24,8 @@ def test_docstring_examples():
         "apsvm",
         *(module.name for module in pkgutil.walk_packages(apsvm.__path__, "apsvm.", onerror=lambda _: None)),
     ]
-    if without_torch():
-        names = [name for name in names if not name.startswith("apsvm.torch")]
+    left_out = tuple(extra for extra, needed in EXTRAS.items() if not is_installed(needed))
+    names = [name for name in names if not name.startswith(left_out)]
     results = [doctest.testmod(import_module(name)) for name in names]
     assert sum(result.attempted for result in results) >= 3
     assert sum(result.failed for result in results) == 0
