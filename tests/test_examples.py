@@ -9,7 +9,6 @@ from importlib.util import find_spec
 
 import apsvm
 
-
 #: Extras, and the module that each needs.
 EXTRAS = {"apsvm.torch": "torch", "apsvm.dask": "distributed"}
 
