@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from apsvm.cli.on_cluster import check_reading, cluster, file_part
 from apsvm.cli.run_folder import make_folder, run_record
-from apsvm.cli.shared import BAD_DATA, CANNOT_WRITE, STOPPED_EARLY, Failure, reading, say, writing
-from apsvm.cli.training import bad_data, exit_code, signals_caught
-from apsvm.cli.training_log import end_record, open_log
+from apsvm.cli.shared import BAD_DATA, Failure, reading, say
+from apsvm.cli.training import bad_data, signals_caught
+from apsvm.cli.training_log import open_log
+from apsvm.cli.written_models import TrainedModel, write_models
 from apsvm.trainers.families.one_vs_rest import ClassTraining, OneVsRestTrainer, outcomes_of
 
 if TYPE_CHECKING:
@@ -82,36 +84,17 @@ def _plan(run: Run, parts: Sequence[str]) -> ClassesPlan:
 
 
 def _train(run: Run, client: Client, plan: ClassesPlan, about: AboutRows, read_seconds: float) -> int:
-    given, as_asked, written = run.given, True, 0
+    given = run.given
     if given["run_dir"] is not None:
         make_folder(given["run_dir"])
     with signals_caught() as signals, open_log(given["log"]) as log:
         if given["run_dir"] is not None:
             log.write("run", **run_record(run.data, about.dataset, run.read_options, read_seconds))
-        began = time.perf_counter()
-        for name, (outcome, model, lines) in zip(
-            run.models, _trained(run, client, plan, about, log, signals), strict=False
-        ):
-            with writing(name):
-                model.save(name)
-            seconds = {"reading": read_seconds, **outcome.seconds}
-            taken = time.perf_counter() - began + read_seconds
-            seconds["other"] = max(0.0, taken - sum(seconds.values()))
-            log.write("end", state=outcome.state, model=name, **end_record(outcome), seconds=seconds)
-            as_asked &= outcome.as_asked and outcome.ranks
-            written += 1
-            for caution in outcome.cautions:
-                say(f"warning: {name}: {caution}")
-            if not given["quiet"]:
-                _say_what_became(outcome, lines, name)
-            began, read_seconds = time.perf_counter(), 0.0
-            if outcome.interrupted:
-                return exit_code(signals)
-        if signals and not written:
-            raise Failure(exit_code(signals), "stopped, no model written")
-        if log.failed:
-            return CANNOT_WRITE
-    return 0 if as_asked else STOPPED_EARLY
+        trained = (
+            TrainedModel(outcome, model, partial(_say_what_became, outcome, lines))
+            for outcome, model, lines in _trained(run, client, plan, about, log, signals)
+        )
+        return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
 
 
 def _trained(
@@ -131,7 +114,7 @@ def _trained(
         yield finished(client, plan, outcome, training_metric)
 
 
-def _say_what_became(outcome: Outcome, lines: Sequence[str], name: str) -> None:
+def _say_what_became(outcome: Outcome, lines: Sequence[str], name: str, seconds: Mapping[str, float]) -> None:
     from apsvm.trainers.summary import summary
 
     for line in (*summary(outcome), *lines):

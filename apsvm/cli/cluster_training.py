@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
@@ -15,9 +16,10 @@ from apsvm.cli.on_cluster import check_reading, cluster, evaluated, file_part, n
 from apsvm.cli.progress import Display
 from apsvm.cli.reading import one_ranker, read_any_model
 from apsvm.cli.run_folder import make_folder, run_record
-from apsvm.cli.shared import BAD_DATA, CANNOT_WRITE, STOPPED_EARLY, Failure, reading, say, writing
-from apsvm.cli.training import bad_data, check_data, exit_code, signals_caught
-from apsvm.cli.training_log import end_record, open_log
+from apsvm.cli.shared import BAD_DATA, Failure, reading, say
+from apsvm.cli.training import bad_data, check_data, signals_caught
+from apsvm.cli.training_log import open_log
+from apsvm.cli.written_models import TrainedModel, write_models
 from apsvm.data.read_options import ReadOptions
 from apsvm.types import JsonDict, JsonObject
 from apsvm.work import Strand
@@ -114,7 +116,6 @@ def _fit(run: Run, data: ShardedData) -> ShardedFit:
 
 def _train(run: Run, fit: ShardedFit, read_seconds: float) -> int:
     given = run.given
-    as_asked, written = True, 0
     if given["run_dir"] is not None:
         make_folder(given["run_dir"])
     with (
@@ -124,29 +125,15 @@ def _train(run: Run, fit: ShardedFit, read_seconds: float) -> int:
     ):
         if given["run_dir"] is not None:
             log.write("run", **run_record(run.data, fit.fit.dataset, run.read_options, read_seconds))
-        began = time.perf_counter()
-        for name, outcome in zip(run.models, _outcomes(run, fit, log, signals, strand), strict=False):
-            model = fit.model(outcome)
-            with writing(name):
-                model.save(name)
-            taken = time.perf_counter() - began + read_seconds
-            seconds = {"reading": read_seconds, **outcome.seconds}
-            seconds["other"] = max(0.0, taken - sum(seconds.values()))
-            log.write("end", state=outcome.state, model=name, **end_record(outcome), seconds=seconds)
-            as_asked &= outcome.as_asked and outcome.ranks
-            written += 1
-            for caution in outcome.cautions:
-                say(f"warning: {name}: {caution}")
-            if not given["quiet"]:
-                _say_what_became(fit, outcome, name, seconds, last=written == len(run.models))
-            began, read_seconds = time.perf_counter(), 0.0
-            if outcome.interrupted:
-                return exit_code(signals)
-        if signals and not written:
-            raise Failure(exit_code(signals), "stopped, no model written")
-        if log.failed:
-            return CANNOT_WRITE
-    return 0 if as_asked else STOPPED_EARLY
+        trained = (
+            TrainedModel(
+                outcome,
+                fit.model(outcome),
+                partial(_say_what_became, fit, outcome, last=number == len(run.models)),
+            )
+            for number, outcome in enumerate(_outcomes(run, fit, log, signals, strand), 1)
+        )
+        return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
 
 
 def _outcomes(run: Run, fit: ShardedFit, log: Any, signals: list[int], strand: Strand) -> Iterator[Outcome]:

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,14 +21,11 @@ from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, rea
 from apsvm.cli.run_folder import LOG, MODEL, check_folder, make_folder, model_and_log, run_record
 from apsvm.cli.shared import (
     BAD_DATA,
-    CANNOT_WRITE,
-    STOPPED_EARLY,
     Failure,
     all_given,
     reading,
     refuse_if_given,
     say,
-    writing,
 )
 from apsvm.cli.trainer_options import (
     LossName,
@@ -44,7 +42,6 @@ from apsvm.cli.training import (
     check_inputs,
     check_output,
     described,
-    exit_code,
     feature_options,
     label_options,
     pool_option,
@@ -52,7 +49,8 @@ from apsvm.cli.training import (
     signals_caught,
     training_options,
 )
-from apsvm.cli.training_log import end_record, open_log
+from apsvm.cli.training_log import open_log
+from apsvm.cli.written_models import TrainedModel, write_models
 from apsvm.data.read_options import ReadOptions
 from apsvm.trainers.base import AnyTrainer, Watch
 from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
@@ -216,7 +214,6 @@ class _Run:
         if given["verbose"] and not given["quiet"]:
             say(described(fit.dataset, fit.target))
         read_seconds += time.perf_counter() - began
-        as_asked, written = True, 0
         if given["run_dir"] is not None:
             make_folder(given["run_dir"])
         with (
@@ -226,28 +223,11 @@ class _Run:
         ):
             if given["run_dir"] is not None:
                 log.write("run", **run_record(self.data, dataset, self.read_options, read_seconds))
-            began = time.perf_counter()
-            for name, (outcome, model) in zip(
-                self.models, self._trained(fit, rows, log, signals, strand), strict=False
-            ):
-                with writing(name):
-                    model.save(name)
-                seconds = _where_the_time_went(outcome, read_seconds, time.perf_counter() - began + read_seconds)
-                log.write("end", state=outcome.state, model=name, **end_record(outcome), seconds=seconds)
-                as_asked &= outcome.as_asked and outcome.ranks
-                written += 1
-                for caution in outcome.cautions:  # whoever wants it quiet wants to know this
-                    say(f"warning: {name}: {caution}")
-                if not given["quiet"]:
-                    _say_what_became(fit, outcome, model, name, seconds)
-                began, read_seconds = time.perf_counter(), 0.0
-                if outcome.interrupted:
-                    return exit_code(signals)
-            if signals and not written:
-                raise Failure(exit_code(signals), "stopped, no model written")
-            if log.failed:
-                return CANNOT_WRITE
-        return 0 if as_asked else STOPPED_EARLY
+            trained = (
+                TrainedModel(outcome, model, partial(_say_what_became, fit, outcome, model))
+                for outcome, model in self._trained(fit, rows, log, signals, strand)
+            )
+            return write_models(self.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
 
     def _fit(self, dataset: Dataset) -> Fit:
         from apsvm.data.query_weights import read_query_weights
@@ -367,12 +347,6 @@ def _model_names(model: str, additions: Sequence[str]) -> list[str]:
         raise click.UsageError("several models cannot all go to standard output: name a MODEL")
     stem = model.removesuffix(".model")
     return [f"{stem}{addition}{model[len(stem) :]}" for addition in additions]
-
-
-def _where_the_time_went(outcome: Outcome, read_seconds: float, seconds: float) -> dict[str, float]:
-    parts = {"reading": read_seconds, **outcome.seconds}
-    parts["other"] = max(0.0, seconds - sum(parts.values()))
-    return parts
 
 
 def _say_what_became(fit: Fit, outcome: Outcome, model: Model, name: str, seconds: Mapping[str, float]) -> None:

@@ -1,4 +1,4 @@
-"""The tests of the extra ``torch``: without PyTorch they are left out, and tests/test_torch_extra.py says so."""
+"""The tests of the extra ``torch``: without PyTorch they are left out, and tests/test_extras.py says so."""
 
 from __future__ import annotations
 
