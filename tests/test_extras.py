@@ -1,0 +1,52 @@
+"""What the extras ``torch`` and ``dask`` are to those who have not installed them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
+import pytest
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("extra", "module", "needs"), [("torch", "torch", "PyTorch"), ("dask", "distributed", "dask.distributed")]
+)
+def test_without_it_the_extra_is_named(extra, module, needs):
+    # None in sys.modules: the import system takes the module for one that does not exist.
+    done = run(f"import sys; sys.modules['{module}'] = None; import apsvm; import apsvm.{extra}")
+    assert done.returncode == 1
+    message = f"ImportError: apsvm.{extra} needs {needs}: pip install 'apsvm[{extra}]'"
+    assert done.stderr.strip().endswith(message)
+
+
+def test_apsvm_itself_loads_neither():
+    done = run(
+        "import sys, apsvm, apsvm.cli, apsvm.report; [getattr(apsvm, name) for name in apsvm.__all__]; "
+        "loaded = {'torch', 'distributed'} & set(sys.modules); sys.exit(repr(loaded) if loaded else 0)"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def skip_without(folder: str, *modules: str) -> None:
+    specs = [find_spec(name) for name in modules]
+    if any(
+        spec is None or spec.origin is None for spec in specs
+    ):  # tests/torch is found as a package, without __init__
+        pytest.skip(f"tests/{folder} is left out: {modules[0]} is not installed; scripts/test --{folder} installs it")
+
+
+def test_the_losses_themselves():
+    skip_without("torch", "torch")
+    assert import_module("apsvm.torch").__doc__
+
+
+def test_the_estimators_themselves():
+    skip_without("dask", "dask", "distributed")
+    package = import_module("apsvm.dask")
+    assert all(getattr(package, name).__doc__ for name in package.__all__)
