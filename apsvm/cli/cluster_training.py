@@ -16,8 +16,8 @@ from apsvm.cli.on_cluster import check_reading, cluster, evaluated, file_part, n
 from apsvm.cli.progress import Display
 from apsvm.cli.reading import one_ranker, read_any_model
 from apsvm.cli.run_folder import make_folder, run_record
-from apsvm.cli.shared import BAD_DATA, Failure, reading, say
-from apsvm.cli.training import bad_data, check_data, signals_caught
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say
+from apsvm.cli.training import check_data, signals_caught
 from apsvm.cli.training_log import open_log
 from apsvm.cli.written_models import TrainedModel, write_models
 from apsvm.data.read_options import ReadOptions

@@ -18,13 +18,13 @@ from apsvm.cli.shared import (
     BAD_DATA,
     STOPPED_EARLY,
     Failure,
+    bad_data,
     put,
     say,
     writing,
 )
 from apsvm.cli.trainer_options import LossName, trainer_options
 from apsvm.cli.training import (
-    bad_data,
     exit_code,
     pool_option,
     signals_caught,

@@ -13,8 +13,7 @@ import click
 
 from apsvm.cli.reading import one_ranker, read_any_model
 from apsvm.cli.run_folder import make_folder
-from apsvm.cli.shared import BAD_DATA, MISSING, NO_INPUT, Failure, say
-from apsvm.cli.training import bad_data
+from apsvm.cli.shared import BAD_DATA, MISSING, NO_INPUT, Failure, bad_data, say
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
