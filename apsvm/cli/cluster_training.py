@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from apsvm.dask.fitting import ShardedFit
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions
+    from apsvm.records import Log
     from apsvm.trainers.base import AnyTrainer, Outcome
     from apsvm.trainers.fitting import FeatureOptions
 
@@ -136,7 +137,7 @@ def _train(run: Run, fit: ShardedFit, read_seconds: float) -> int:
         return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
 
 
-def _outcomes(run: Run, fit: ShardedFit, log: Any, signals: list[int], strand: Strand) -> Iterator[Outcome]:
+def _outcomes(run: Run, fit: ShardedFit, log: Log, signals: list[int], strand: Strand) -> Iterator[Outcome]:
     from threadpoolctl import threadpool_limits
 
     from apsvm.model import ModelError

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -103,7 +103,7 @@ if TYPE_CHECKING:
 @scheduler_option
 @training_options
 @config_option
-def train(data: str, model: str | None, read: ReadOptions, **given: Any) -> int:
+def train(data: str, model: str | None, read: ReadOptions, **given: object) -> int:
     """Train a ranker on DATA and write MODEL.
 
     DATA is svmlight text, plain or compressed (gz, bz2, xz), - for stdin; a folder made by apsvm convert; or a .npz or
