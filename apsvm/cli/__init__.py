@@ -30,6 +30,7 @@ from apsvm.cli.report import report
 from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, say
 from apsvm.cli.sorter import sorter
 from apsvm.cli.train import train
+from apsvm.cli.verify import verify
 
 #: click's convention: `eval "$(_APSVM_COMPLETE=bash_source apsvm)"` switches completion on.
 COMPLETION = "_APSVM_COMPLETE"
@@ -50,7 +51,9 @@ def commands() -> None:
 #: Letters of LIBLINEAR and SVM-rank, and what says the same here.
 _LETTERS_ELSEWHERE = {"-c": ["-C"], "-s": ["--loss", "--solver"], "-w": ["--query-weights"], "-p": ["--loss"]}
 
-_COMMANDS = (train, cv, predict, evaluate, eval_detections, info, export, convert, plot, report, bench, doctor, sorter)
+_COMMANDS = (
+    train, cv, predict, evaluate, eval_detections, info, verify, export, convert, plot, report, bench, doctor, sorter,
+)  # fmt: skip
 for command in _COMMANDS:
     commands.add_command(command)
 complete_files(commands)
