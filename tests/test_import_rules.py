@@ -48,6 +48,7 @@ MAY_IMPORT = {
     "checkpoint": {"model"},
     "detection": {"data", "metrics"},
     "pictures": {"metrics"},
+    "verification": {"data", "header", "model"},
     "report": {"data", "header", "metrics", "model", "pictures", "records", "trainers"},
     "benchmarks": None,
     "cli": None,  # everything; nothing imports it
