@@ -200,8 +200,8 @@ class _Call:
         self.sample = np.concatenate([survey.sample for survey in surveys])
         self._lowest = min(survey.lowest for survey in surveys)
         self._highest = max(survey.highest for survey in surveys)
-        weights, _, drops = self._risk.tables
-        self._search = _kernels.RankSearch(self._descending, weights, drops, unimodal=self._risk.loss.unimodal)
+        weights, discount = self._risk.tables
+        self._search = _kernels.RankSearch(self._descending, weights, discount, unimodal=self._risk.loss.unimodal)
         self._bins, self._counts = bins, None
         if bins is not None:
             self._counts = _added([survey.counts for survey in surveys if survey.counts is not None])
