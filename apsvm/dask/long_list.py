@@ -11,7 +11,7 @@
 
 Exact, ties included, and independent of how rows are cut into shards but for the rounding of sums, which are added in
 the shards' order. A round moves O(B + open cells + P) numbers, whatever the number of negatives. On the driver stand
-the P positives' scores and the loss's two tables, 16 bytes a row.
+the P positives' scores and the loss's table of discounts, 8 bytes a row.
 """
 
 from __future__ import annotations
