@@ -25,6 +25,7 @@ LEAVES = {"_native", "work", "registry", "clock", "files", "machine", "score_spa
 ONE_PART = {
     "header_1": "header",
     "header_columns": "header",
+    "header_decision": "header",
     "header_json": "header",
     "places": "files",
     "temporary": "files",

@@ -1,0 +1,40 @@
+"""A model's threshold and its probabilities in words."""
+
+from __future__ import annotations
+
+from apsvm.header import Calibration, Threshold
+from apsvm.report.words import share
+
+_RULES = {
+    "loss": "which is where the loss that it was trained on puts the line",
+    "break-even": "by which as many training rows are positive as truly are",
+}
+
+
+def threshold_in_words(threshold: Threshold) -> str:
+    """``a score above 0.35 (f1, on 5 folds of rows held out: precision 91 %, …)``"""
+    text = f"a score above {threshold.value:.6g}"
+    if threshold.rule in _RULES:
+        return f"{text}, {_RULES[threshold.rule]}"
+    figures = [
+        f"{name} {share(value)}"
+        for name, value in (
+            ("precision", threshold.precision),
+            ("recall", threshold.recall),
+            ("false positives", threshold.false_positive_rate),
+            ("called positive", threshold.called),
+        )
+        if value is not None
+    ]
+    on = "" if threshold.held_out is None else f" on rows held out, {threshold.held_out}"
+    return f"{text} ({threshold.rule}{on}): {', '.join(figures)}"
+
+
+def probabilities_in_words(calibration: Calibration) -> str:
+    """``isotonic regression of 31 corners, on …``"""
+    if calibration.method == "isotonic":
+        low, high = calibration.probabilities[0], calibration.probabilities[-1]
+        how = f"isotonic regression of {len(calibration.scores):,} corners, from {share(low)} to {share(high)}"
+    else:
+        how = f"Platt's sigmoid, 1 / (1 + exp(−({calibration.slope:.6g}·score + {calibration.offset:.6g})))"
+    return f"{how}, fitted to {calibration.rows:,} rows held out ({calibration.held_out})"
