@@ -24,7 +24,7 @@ class Threshold:
     ----------
     value : in the scale of the model's scores, its constant included
     rule : "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss" where the loss itself is about scores above 0;
-        "break-even" where as many training rows are above as are positive
+        "break-even" where as many training rows are above as are positive; "probability" where one half is
     held_out : what it was chosen on, in words ("5 folds of rows"); None: the training rows
     precision, recall, false_positive_rate : on the rows that it was chosen on; None where that is not known
     called : the share of those rows that is called positive

@@ -7,6 +7,7 @@ from apsvm.report.words import share
 
 _RULES = {
     "loss": "which is where the loss that it was trained on puts the line",
+    "probability": "from which on it is more likely than not",
     "break-even": "by which as many training rows are positive as truly are",
 }
 
