@@ -26,7 +26,8 @@ LIBLINEAR's and SVM-light's models call a row positive above 0: where MODEL has 
 constant is less by it, and so are their scores.
 
 ONNX takes X, rows of float64 with MODEL's features, and gives score, label (1 above the threshold; of several classes
-the number, from 0, of that of the highest score) and probability, as far as MODEL has them. It needs apsvm[onnx].
+the number, from 0, of the one that predict --classify names) and probability, as far as MODEL has them. It needs
+apsvm[onnx].
 
 {LAYOUT}
 
@@ -123,7 +124,7 @@ def _liblinear_classes(rankers: RankerSet, name: str) -> str:
     odd = [label for label in labels if not (label.is_integer() and abs(label) < 2**31)]
     if odd:
         raise Failure(BAD_DATA, f"{name}: LIBLINEAR's labels are integers of 32 bits, and {odd[0]!r} is none")
-    return _liblinear_text([int(label) for label in labels], [rankers.ranker(label) for label in labels])
+    return _liblinear_text([int(label) for label in labels], [_decided(rankers.ranker(label)) for label in labels])
 
 
 def _liblinear_text(labels: list[int], rankers: list[LinearRanker]) -> str:

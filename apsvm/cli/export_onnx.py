@@ -2,9 +2,9 @@
 
     X (N, width) float64 → score (N,) or (N, classes) float64, label (N,) int64, probability as score
 
-``label`` is there where the model has a threshold (1 where the score is above) or several classes (the one of the
-highest score, by its number from 0), ``probability`` where it has one. All sums are those of the runtime, in float64:
-they agree with ``apsvm predict`` but for rounding.
+``label`` is there where the model has a threshold (1 where the score is above) or several classes (the one whose score
+is the highest above its threshold, by its number from 0), ``probability`` where it has one. All sums are those of the
+runtime, in float64: they agree with ``apsvm predict`` but for rounding.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from apsvm.cli.export_json import table_of
-from apsvm.cli.predict_decided import names_of_two
+from apsvm.cli.predict_decided import names_of_two, thresholds
 from apsvm.cli.shared import BAD_DATA, MISSING, Failure
 from apsvm.model import AnyRankerSet, ComponentRanker, ItemRanker, NetRanker
 from apsvm.model_parts import names_of_features
@@ -133,7 +133,8 @@ def _outputs(graph: _Graph, rankers: list[Ranker], *, several: bool, name: str) 
             outputs.append(("probability", ["N"]))
         return outputs
     score = _side_by_side(graph, each, "score")
-    graph("ArgMax", score, output="label", axis=1, keepdims=0)
+    above = graph("Sub", score, thresholds([ranker.header for ranker in rankers]))
+    graph("ArgMax", above, output="label", axis=1, keepdims=0)
     outputs = [("score", ["N", len(each)]), ("label", ["N"])]
     calibrations = [ranker.header.calibration for ranker in rankers]
     if all(calibrations):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +21,8 @@ CLASSIFY = click.option(
     "--classify",
     is_flag=True,
     help="In the place of the score the row's label, by the model's threshold (train --threshold); of a model of "
-    "several classes the label of the highest score, or where rows may have several those above their thresholds.",
+    "several classes the label whose score is the highest above its threshold, or of rows of several labels all that "
+    "are above theirs.",
 )
 PROBABILITY = click.option(
     "--probability",
@@ -66,6 +68,13 @@ def names_of_two(header: Header) -> tuple[str, str]:
     return f"not {positive}", positive
 
 
+def thresholds(headers: Sequence[Header]) -> NDArray[np.float64]:
+    """(k,) of k classes; 0 where there is none."""
+    import numpy as np
+
+    return np.array([0.0 if one.threshold is None else one.threshold.value for one in headers])
+
+
 def _labels(header: Header, scores: NDArray[np.float64], name: str) -> list[str]:
     negative, positive = names_of_two(header)
     return [positive if is_above else negative for is_above in _above(header, scores, name).tolist()]
@@ -81,7 +90,8 @@ def _above(header: Header, scores: NDArray[np.float64], name: str) -> NDArray[np
 def _of_classes(
     model: AnyRankerSet, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool
 ) -> list[str]:
-    """Of k classes: the label of the highest score, or all above their thresholds with commas; a probability each."""
+    """Of k classes: the label whose score is the highest above its threshold, or all above theirs, with commas; a
+    probability each."""
     import numpy as np
 
     shown = [printable(model.header.shown_label(label)) for label in model.classes.tolist()]
@@ -90,7 +100,7 @@ def _of_classes(
         above = np.stack([_above(header, scores[:, j], name) for j, header in enumerate(model.headers)], axis=1)
         columns.append([",".join(shown[j] for j in np.flatnonzero(row).tolist()) for row in above])
     elif classify:
-        columns.append([shown[j] for j in np.argmax(scores, axis=1).tolist()])
+        columns.append([shown[j] for j in np.argmax(scores - thresholds(model.headers), axis=1).tolist()])
     if probability:
         each = [probabilities(header, scores[:, j], name) for j, header in enumerate(model.headers)]
         columns += [list(map(repr, values.tolist())) for values in each]

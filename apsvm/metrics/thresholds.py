@@ -107,7 +107,7 @@ def choose_threshold(scores: NDArray[np.float64], relevant: NDArray[np.bool_], r
     order = np.argsort(-scores, kind="stable")
     descending = scores[order]
     # Candidate k calls the rows before ends[k] positive; the first one calls none.
-    ends = np.concatenate([[0], np.flatnonzero(np.diff(descending)) + 1, [n]])
+    ends = np.concatenate([[0], np.flatnonzero(descending[1:] != descending[:-1]) + 1, [n]])
     hits = np.concatenate([[0], np.cumsum(relevant[order])])[ends]
     at, meets_rule = _place(ends, hits, positives, n, rule)
     called = int(ends[at])
@@ -142,5 +142,5 @@ def _between(descending: NDArray[np.float64], called: int) -> float:
     if called == descending.size:
         return float(np.nextafter(descending[-1], -np.inf))
     upper, lower = float(descending[called - 1]), float(descending[called])
-    middle = lower + (upper - lower) / 2.0
+    middle = lower / 2.0 + upper / 2.0
     return middle if lower <= middle < upper else lower
