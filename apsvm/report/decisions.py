@@ -1,9 +1,8 @@
-"""A model's threshold and its probabilities in words."""
+"""A model's threshold and its probabilities in words. ``apsvm train`` says them too: this imports nothing heavy."""
 
 from __future__ import annotations
 
 from apsvm.header import Calibration, Threshold
-from apsvm.report.words import share
 
 _RULES = {
     "loss": "which is where the loss that it was trained on puts the line",
@@ -18,7 +17,7 @@ def threshold_in_words(threshold: Threshold) -> str:
     if threshold.rule in _RULES:
         return f"{text}, {_RULES[threshold.rule]}"
     figures = [
-        f"{name} {share(value)}"
+        f"{name} {_percent(value)}"
         for name, value in (
             ("precision", threshold.precision),
             ("recall", threshold.recall),
@@ -35,7 +34,11 @@ def probabilities_in_words(calibration: Calibration) -> str:
     """``isotonic regression of 31 corners, on …``"""
     if calibration.method == "isotonic":
         low, high = calibration.probabilities[0], calibration.probabilities[-1]
-        how = f"isotonic regression of {len(calibration.scores):,} corners, from {share(low)} to {share(high)}"
+        how = f"isotonic regression of {len(calibration.scores):,} corners, from {_percent(low)} to {_percent(high)}"
     else:
         how = f"Platt's sigmoid, 1 / (1 + exp(−({calibration.slope:.6g}·score + {calibration.offset:.6g})))"
     return f"{how}, fitted to {calibration.rows:,} rows held out ({calibration.held_out})"
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.3g} %"
