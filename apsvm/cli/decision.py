@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -98,16 +99,13 @@ class Decisions:
     def made(self, fit: Fit, outcome: Outcome, model: Model) -> tuple[Outcome, Model]:
         """The model with its decision; ``fit`` : its training, the features still to be learned. Where it cannot be
         chosen the model is without, and the outcome is not as asked."""
-        import time
-
-        from apsvm.model import ItemRanker
+        if self.given["threshold"] == "none":
+            model = _without_threshold(model)
+        if not _asks(self.given) or outcome.interrupted:
+            return outcome, model
         from apsvm.selection.decision import with_decision
         from apsvm.selection.held_out import HeldOutError
 
-        if self.given["threshold"] == "none":
-            model = _without_threshold(model)
-        if not _asks(self.given) or outcome.interrupted or isinstance(model, ItemRanker):
-            return outcome, model
         began = time.perf_counter()
         try:
             made = with_decision(fit, outcome, model, decision_rule(self.given), self.should_stop)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from apsvm.data.dataset import distinct
 from apsvm.data.labels import LabelOptions, two_classes
-from apsvm.header import Calibration, Header, Threshold
+from apsvm.header import Calibration, Header, LabelKind, Threshold
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.model import AnyRankerSet, ComponentRankerSet, Model, RankerSet
 from apsvm.selection.calibration import ENOUGH_FOR_ISOTONIC, calibrated
@@ -122,6 +122,8 @@ def _cautions(
 
 
 def _require_two_classes(target: Target) -> None:
+    if target.labels.kind is LabelKind.NONE:
+        raise HeldOutError("a threshold and probabilities are of two classes, and labels are not looked at here")
     if target.grades is not None and distinct(target.grades).size > 2:
         raise HeldOutError(
             "a threshold and probabilities are of two classes, and these labels are grades: --relevant-from says which "

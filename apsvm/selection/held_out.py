@@ -14,7 +14,6 @@ trained on: a fold's scores are moved and stretched so that those rows have the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -76,6 +75,8 @@ def held_out_scores(
     ------
     HeldOutError : there are too few rows to hold any out; a fold cannot be trained
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     from threadpoolctl import threadpool_limits
 
     folds, how = _folds(fit)
