@@ -27,6 +27,7 @@ LEAVES = {"_native", "work", "registry", "clock", "files", "installed", "machine
 ONE_PART = {
     "header_1": "header",
     "header_columns": "header",
+    "header_decision": "header",
     "header_json": "header",
     "places": "files",
     "temporary": "files",
