@@ -63,8 +63,8 @@ public:
 
     // The same for one query whose classes stand apart.
     Answer solve_one(const MeasureQuery &query) { return solver_.solve(query, workspace_); }
-    // The negatives' ranks in the last answer of solve_one(), of a measure over rankings.
-    const std::int32_t *ranks_of_one() const { return workspace_.ranks.data(); }
+    // The negatives' ranks in the last answer of solve_one(), of a measure over rankings; of no other there are any.
+    std::span<const std::int32_t> ranks_of_one() const { return workspace_.ranks; }
     // Room for the rows of a query for solve_one().
     MixedRows &mixed_rows() { return mixed_rows_; }
     const MeasureSolver &solver() const { return solver_; }

@@ -120,7 +120,7 @@ public:
         return solver_.solve(one_, positives, negatives, weights_pos, weights_neg, workspace_, threads_);
     }
     // The negatives' ranks in the last answer of solve_one().
-    const std::int32_t *ranks_of_one() const { return workspace_.ranks.data(); }
+    std::span<const std::int32_t> ranks_of_one() const { return workspace_.ranks; }
     // Room for the rows of a query for solve_one().
     MixedRows &mixed_rows() { return mixed_rows_; }
 
