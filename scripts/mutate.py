@@ -343,7 +343,8 @@ class Copy:
             return "passed", seconds, ""
         if done.returncode < 0:
             return "too slow", seconds, ""
-        failures = [line.split()[1] for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        lines = [line for line in done.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        failures = [line.partition(" ")[2].partition(" - ")[0] for line in lines]  # names may have blanks
         return "failed", seconds, failures[0] if failures else ""
 
     def put(self, fault: Fault) -> str:

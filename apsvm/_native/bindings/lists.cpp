@@ -1,7 +1,7 @@
 // What apsvm.torch calls: the oracles over the lists of a batch, and the recurrences of soft ranks.
 #include "module.hpp"
 
-#include <algorithm>
+#include <limits>
 
 #include <nanobind/stl/string.h>
 
@@ -89,9 +89,8 @@ void solve(const std::string &algorithm, bool unimodal, const std::string &form,
 void sum_decaying(In<double> decay, In<double> values, Out<double> sums, std::size_t channels, std::size_t lists,
                   bool reverse, std::size_t threads) {
     expect_threads(threads);
-    const std::size_t most = std::max<std::size_t>(values.size(), 1);  // their product is a size, too
-    if (channels == 0 || lists == 0 || channels > most || lists > most / channels ||
-        values.size() % (channels * lists) != 0)
+    const bool countable = channels != 0 && lists <= std::numeric_limits<std::size_t>::max() / channels;
+    if (!countable || lists == 0 || values.size() % (channels * lists) != 0)
         throw std::invalid_argument("expected as many values for each list of each channel");
     const std::size_t n = values.size() / (channels * lists);
     expect_size(decay.size(), n == 0 ? 0 : lists * (n - 1), "decays, one between two rows");

@@ -87,7 +87,7 @@ public:
         const Level level{checked(gram, offsets, soft, C, names), span_of(offsets_from_point), distance_squared, lowest,
                           highest};
         expect_size(offsets_from_point.size(), offsets.size(), "offsets from the point");
-        expect_finite(span_of(offsets_from_point), "offsets from the point");
+        expect_size(names.size(), offsets.size(), "names");
         LevelStep result;
         {
             nb::gil_scoped_release unlocked;

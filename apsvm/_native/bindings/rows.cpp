@@ -60,16 +60,22 @@ void combine(const Matrix &X, const Selection &rows, const In2<double> &C, const
 
 Selection selection_of(nb::handle rows, std::size_t n_rows) {
     In<std::int64_t> wide;
-    if (!rows.is_none() && nb::try_cast(rows, wide)) return selection(wide, n_rows);
-    return selection(nb::cast<std::optional<In<std::int32_t>>>(rows), n_rows);
+    In<std::int32_t> narrow;
+    if (rows.is_none()) return selection(SelectedRows(n_rows), n_rows);
+    if (nb::try_cast(rows, wide)) return selection(wide, n_rows);
+    if (nb::try_cast(rows, narrow)) return selection(SelectedRows(span_of(narrow)), n_rows);
+    throw nb::type_error("expected the rows of a pass as an array of int32 or int64, or None");
 }
 
 // A pass in words of Python: (rows, W (1, d), out (m, 1)) or, of a combination, (rows, C (m, 1), out (1, d)).
 Pass pass_of(nb::handle asked, bool combines, std::size_t n_rows, std::size_t n_columns) {
-    const auto parts = nb::cast<nb::tuple>(asked);
+    nb::tuple parts;
+    if (!nb::try_cast(asked, parts)) throw nb::type_error("expected passes of three parts");
     expect_size(parts.size(), 3, "parts of a pass");
-    const auto vector = nb::cast<In2<double>>(parts[1]);
-    const auto out = nb::cast<Out2<double>>(parts[2]);
+    In2<double> vector;
+    Out2<double> out;
+    if (!nb::try_cast(parts[1], vector) || !nb::try_cast(parts[2], out))
+        throw nb::type_error("expected a pass from one matrix of float64 to another, C-contiguous");
     Pass pass{selection_of(parts[0], n_rows), vector.data(), out.data(), combines};
     const std::size_t m = pass.rows.list.size();
     expect_size(vector.shape(0), combines ? m : 1, "rows of what is given");
