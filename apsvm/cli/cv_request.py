@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.checkpoint import identity
-from apsvm.cli.shared import BAD_DATA, Failure, all_given, given_by_user, reading, say
+from apsvm.cli.shared import BAD_DATA, Failure, all_given, bad_data, given_by_user, reading, say
 from apsvm.cli.trainer_options import (
     ChosenLoss,
     as_asked_for,
@@ -20,7 +20,6 @@ from apsvm.cli.trainer_options import (
     usage_errors,
 )
 from apsvm.cli.training import (
-    bad_data,
     check_bag_options,
     check_data,
     check_inputs,
@@ -144,7 +143,8 @@ class CvRequest:
         families = set()
         for fit in search.fits:
             family = fit.trainer.family  # what there is to say of the data, each says once
-            check_data(fit.trainer, fit.training_set(), quiet=self.given["quiet"] or family in families)
+            with bad_data(dataset.source), reading(dataset.source):
+                check_data(fit.trainer, fit.training_set(), quiet=self.given["quiet"] or family in families)
             families.add(family)
         if self.given["verbose"] and not self.given["quiet"]:
             say(described(dataset, search.fits[0].target))

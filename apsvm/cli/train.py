@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,6 +23,7 @@ from apsvm.cli.shared import (
     BAD_DATA,
     Failure,
     all_given,
+    bad_data,
     reading,
     refuse_if_given,
     say,
@@ -36,7 +37,6 @@ from apsvm.cli.trainer_options import (
     usage_errors,
 )
 from apsvm.cli.training import (
-    bad_data,
     check_bag_options,
     check_data,
     check_inputs,
@@ -103,7 +103,7 @@ if TYPE_CHECKING:
 @scheduler_option
 @training_options
 @config_option
-def train(data: str, model: str | None, read: ReadOptions, **given: Any) -> int:
+def train(data: str, model: str | None, read: ReadOptions, **given: object) -> int:
     """Train a ranker on DATA and write MODEL.
 
     DATA is svmlight text, plain or compressed (gz, bz2, xz), - for stdin; a folder made by apsvm convert; or a .npz or
@@ -208,9 +208,11 @@ class _Run:
     def train(self, dataset: Dataset, read_seconds: float) -> int:
         """Trains, and writes each model as it is ready; the exit code."""
         given, began = self.given, time.perf_counter()
-        fit = self._fit(dataset)
-        rows = fit.training_set()
-        check_data(self.trainer, rows, quiet=given["quiet"])
+        validation = self._validation(dataset)
+        with bad_data(dataset.source), reading(dataset.source):
+            fit = self._fit(dataset, validation)
+            rows = fit.training_set()
+            check_data(self.trainer, rows, quiet=given["quiet"])
         if given["verbose"] and not given["quiet"]:
             say(described(fit.dataset, fit.target))
         read_seconds += time.perf_counter() - began
@@ -229,7 +231,7 @@ class _Run:
             )
             return write_models(self.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
 
-    def _fit(self, dataset: Dataset) -> Fit:
+    def _fit(self, dataset: Dataset, validation: tuple[Dataset, Target] | None) -> Fit:
         from apsvm.data.query_weights import read_query_weights
         from apsvm.trainers.fitting import Fit
 
@@ -240,11 +242,7 @@ class _Run:
                 raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
             with reading(path):
                 weights = read_query_weights(path)
-        validation = self._validation(dataset)
-        with reading(dataset.source):
-            return Fit.of(
-                dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation
-            )
+        return Fit.of(dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation)
 
     def _validation(self, dataset: Dataset) -> tuple[Dataset, Target] | None:
         from apsvm.data.labels import Takes, decide

@@ -100,6 +100,7 @@ class Rows:
             if not self._csr.ascending:
                 matrix = _in_order(matrix)
                 self._csr = _checked(matrix)
+        # A CSR matrix, a C-ordered array or a MappedMatrix.
         self._X: Matrix = matrix if sparse else np.ascontiguousarray(matrix)
         self._files = files_of(self._X)
         if feature_map is not None and not isinstance(feature_map, Linear):
@@ -149,7 +150,7 @@ class Rows:
         X = self._X
         if isinstance(X, MappedMatrix):
             return round(X.values_of_row * len(self))
-        stored = int(X.nnz if sp.issparse(X) else X.size)
+        stored = int(X.size if isinstance(X, np.ndarray) else X.nnz)
         return round(stored * len(self) / max(1, int(X.shape[0])))
 
     def in_memory(self) -> RowsInMemory:
@@ -194,7 +195,7 @@ class Rows:
         if self._factors is not None:
             weights *= self._factors[chosen]
         matrix = self._X
-        if sp.issparse(matrix):
+        if not isinstance(matrix, np.ndarray | MappedMatrix):
             averaging = sp.csr_array((weights, chosen, offsets), shape=(sizes.size, matrix.shape[0]))
             mean = sp.csr_array(averaging @ matrix)
         else:
@@ -210,7 +211,7 @@ class Rows:
                     shape=(last - first, rows.stop - rows.start),
                 )
                 part = averaging @ matrix[chosen[rows]]
-                mean[first:last] = part.toarray() if sp.issparse(part) else part
+                mean[first:last] = part if isinstance(part, np.ndarray) else part.toarray()
                 first = last
         means = self._like(mean, None)
         means._factors = None
@@ -255,7 +256,7 @@ class Rows:
         X = self._X
         if isinstance(X, MappedMatrix):
             return 0
-        return int(X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)
+        return int(X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes)
 
     def with_memory(self, n_bytes: float) -> Rows:
         """The same rows, of which a mapped copy may take so many bytes."""
@@ -279,7 +280,9 @@ class Rows:
 
     def _dense_if_it_pays(self) -> Rows:
         X = self._X
-        return self._like(X.toarray(), self._selection) if sp.issparse(X) and dense_pays(X) else self
+        if isinstance(X, np.ndarray | MappedMatrix) or not dense_pays(X):
+            return self
+        return self._like(X.toarray(), self._selection)
 
     def _like(self, X: Matrix, selection: RowNumbers | None) -> Rows:
         """Other rows of X, or of its copy."""
@@ -371,7 +374,7 @@ class Rows:
             return
         for place in X.blocks(m):
             block = X[place if selection is None else selection[place]]
-            yield place, _checked(_with_plain_arrays(block)) if sp.issparse(block) else block, None
+            yield place, block if isinstance(block, np.ndarray) else _checked(_with_plain_arrays(block)), None
 
 
 def _checked(matrix: Matrix) -> CsrMatrix:

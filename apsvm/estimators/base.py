@@ -35,9 +35,10 @@ from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.header import Header, parse_pool
+from apsvm.installed import installed
 from apsvm.model import ComponentRanker, LinearRanker, ModelError, Ranker, WeightedRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
-from apsvm.trainers.fitting import FeatureOptions, Fit, installed
+from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.settings import Settings
 from apsvm.types import Column, JsonDict, JsonObject, Matrix
 

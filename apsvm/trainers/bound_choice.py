@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -228,6 +227,8 @@ class _Comparison:
             done = map(self._do, listed)
             self._measured += [one for path in done for one in path]
             return
+        from concurrent.futures import ThreadPoolExecutor  # one thread does without
+
         with ThreadPoolExecutor(self._threads) as pool:
             self._measured += [one for path in pool.map(self._do, listed) for one in path]
 

@@ -290,7 +290,6 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
-        from apsvm.trainers.components import with_components
         from apsvm.trainers.decided import decide
         from apsvm.trainers.structured_remarks import cautions_of, choice_fields
 
@@ -298,6 +297,8 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             yield from networks(self, data, watch)
             return
         if self.settings.components > 1:
+            from apsvm.trainers.components import with_components
+
             data = with_components(data, self.settings.components)
         decided = decide(data, self.loss, self.settings, watch, start)
         settings, values = decided.settings, decided.values_of_C
@@ -321,10 +322,14 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         """What there is to say of what was trained with ``settings`` and this C."""
         from apsvm.header import Bounds
         from apsvm.solvers.state import State
-        from apsvm.trainers.components import weights_and_constants
         from apsvm.trainers.structured_remarks import fallbacks_of, how_C_was_found
 
+        w = trained.w
         several = data.components > 1
+        if several:
+            from apsvm.trainers.components import weights_and_constants
+
+            w = weights_and_constants(data, w)
         tight = trained.hinge_objective is not None or (several and settings.bound == "tight")
         bounds = trained.solution.certificate
         seconds: dict[str, float] = {}
@@ -332,7 +337,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             for part, span in stage.spans.items():
                 seconds[part] = seconds.get(part, 0.0) + span.wall_ns / 1e9
         return Outcome(
-            w=weights_and_constants(data, trained.w) if several else trained.w,
+            w=w,
             state=str(trained.state),
             as_asked=trained.state is State.CONVERGED,
             interrupted=trained.state is State.INTERRUPTED,
