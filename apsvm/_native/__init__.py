@@ -1,8 +1,8 @@
 """The compiled core: oracle kernels, row kernels and the svmlight parser. No policy.
 
 ``core/`` is plain C++20 that knows nothing of Python; ``bindings/`` checks what crosses, so that no array is read or
-written beyond its end. What stands in the arrays is taken on trust: scores must be finite, and a CSR matrix is checked
-once, by ``check_csr``.
+written beyond its end, whatever stands in it: lengths, types and layouts, scores that have an order, and a CSR matrix
+once, as it becomes a ``CsrMatrix``.
 """
 
 try:

@@ -2,7 +2,6 @@
 #include "module.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "../core/binned_ranks.hpp"
@@ -63,8 +62,7 @@ public:
 private:
     static Bins fit(const In<double> &scores, std::size_t n_neg, std::size_t n_pos) {
         std::vector<double> sample(scores.data(), scores.data() + scores.size());
-        if (sample.empty() || !std::all_of(sample.begin(), sample.end(), [](double s) { return std::isfinite(s); }))
-            throw std::invalid_argument("expected a sample of finite scores");
+        if (sample.empty() || !all_finite(sample)) throw std::invalid_argument("expected a sample of finite scores");
         const Spread spread = sample_spread(sample);
         return make_bins(spread, sample, n_neg, n_pos);
     }
@@ -107,6 +105,7 @@ public:
 
     DoubleArray rank_open(In<std::uint16_t> names, In<double> scores) {
         expect_size(names.size(), scores.size(), "names of bins, as there are scores");
+        expect_finite(span_of(scores), "scores of the open bins");
         const std::size_t n = scores.size(), n_bins = bounds_.rank_of_bin.size();
         std::vector<std::int64_t> counts = counts_of(names, n_bins);
         std::size_t n_open = 0;
