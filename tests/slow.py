@@ -311,5 +311,7 @@ SLOW = frozenset(
         "trainers/test_top_losses.py::test_the_default_C_is_where_the_ramp_has_fallen_by_a_tenth",
         "trainers/test_top_losses.py::test_the_descent_begins_at_the_start",
         "trainers/test_warp_steps.py::TestEstimators::test_the_logarithm_is_unbiased",
+        "verification/test_certificates.py::test_of_every_kind_of_model",
+        "verification/test_certificates.py::test_of_every_loss_trained_by_default",
     }
 )

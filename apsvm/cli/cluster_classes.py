@@ -12,8 +12,8 @@ import click
 
 from apsvm.cli.on_cluster import check_reading, cluster, file_part
 from apsvm.cli.run_folder import make_folder, run_record
-from apsvm.cli.shared import BAD_DATA, Failure, reading, say
-from apsvm.cli.training import bad_data, signals_caught
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say
+from apsvm.cli.training import signals_caught
 from apsvm.cli.training_log import open_log
 from apsvm.cli.written_models import TrainedModel, write_models
 from apsvm.trainers.families.one_vs_rest import ClassTraining, OneVsRestTrainer, outcomes_of

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
@@ -16,8 +16,8 @@ from apsvm.cli.on_cluster import check_reading, cluster, evaluated, file_part, n
 from apsvm.cli.progress import Display
 from apsvm.cli.reading import one_ranker, read_any_model
 from apsvm.cli.run_folder import make_folder, run_record
-from apsvm.cli.shared import BAD_DATA, Failure, reading, say
-from apsvm.cli.training import bad_data, check_data, signals_caught
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say
+from apsvm.cli.training import check_data, signals_caught
 from apsvm.cli.training_log import open_log
 from apsvm.cli.written_models import TrainedModel, write_models
 from apsvm.data.read_options import ReadOptions
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from apsvm.dask.fitting import ShardedFit
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions
+    from apsvm.records import Log
     from apsvm.trainers.base import AnyTrainer, Outcome
     from apsvm.trainers.fitting import FeatureOptions
 
@@ -136,7 +137,7 @@ def _train(run: Run, fit: ShardedFit, read_seconds: float) -> int:
         return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
 
 
-def _outcomes(run: Run, fit: ShardedFit, log: Any, signals: list[int], strand: Strand) -> Iterator[Outcome]:
+def _outcomes(run: Run, fit: ShardedFit, log: Log, signals: list[int], strand: Strand) -> Iterator[Outcome]:
     from threadpoolctl import threadpool_limits
 
     from apsvm.model import ModelError

@@ -20,13 +20,13 @@ from apsvm.cli.shared import (
     BAD_DATA,
     STOPPED_EARLY,
     Failure,
+    bad_data,
     put,
     say,
     writing,
 )
 from apsvm.cli.trainer_options import LossName, trainer_options
 from apsvm.cli.training import (
-    bad_data,
     exit_code,
     pool_option,
     signals_caught,
@@ -97,7 +97,7 @@ class CvCommand(click.Command):
 @pool_option(multiple=True)
 @training_options
 @config_option
-def cv(data: str, read: ReadOptions, **given: Any) -> int:
+def cv(data: str, read: ReadOptions, **given: object) -> int:
     """Compare settings by cross-validation on DATA, and train the best one.
 
     Where no --loss, no --features and no setting is named, a portfolio is searched for the metric: losses, both bounds,

@@ -11,7 +11,7 @@ import click
 
 from apsvm.cli.checkpoint import identity
 from apsvm.cli.on_cluster import need_dask, read_whole
-from apsvm.cli.shared import BAD_DATA, Failure, all_given, given_by_user, reading, say
+from apsvm.cli.shared import BAD_DATA, Failure, all_given, bad_data, given_by_user, reading, say
 from apsvm.cli.trainer_options import (
     ChosenLoss,
     as_asked_for,
@@ -21,7 +21,6 @@ from apsvm.cli.trainer_options import (
     usage_errors,
 )
 from apsvm.cli.training import (
-    bad_data,
     check_bag_options,
     check_data,
     check_inputs,
@@ -148,7 +147,8 @@ class CvRequest:
         families = set()
         for fit in search.fits:
             family = fit.trainer.family  # what there is to say of the data, each says once
-            check_data(fit.trainer, fit.training_set(), quiet=self.given["quiet"] or family in families)
+            with bad_data(dataset.source), reading(dataset.source):
+                check_data(fit.trainer, fit.training_set(), quiet=self.given["quiet"] or family in families)
             families.add(family)
         if self.given["verbose"] and not self.given["quiet"]:
             say(described(dataset, search.fits[0].target))

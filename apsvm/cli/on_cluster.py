@@ -7,14 +7,14 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from apsvm.cli.reading import one_ranker, read_any_model
 from apsvm.cli.run_folder import make_folder
-from apsvm.cli.shared import BAD_DATA, MISSING, NO_INPUT, Failure, reading, say
-from apsvm.cli.training import bad_data, read_to_train
+from apsvm.cli.shared import BAD_DATA, MISSING, NO_INPUT, Failure, bad_data, reading, say
+from apsvm.cli.training import read_to_train
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from apsvm.dask.data import ShardedData
     from apsvm.dask.sources import FilePart
     from apsvm.data.dataset import Dataset
-    from apsvm.data.labels import LabelOptions
+    from apsvm.data.labels import LabelOptions, Target
     from apsvm.metrics import Metric
     from apsvm.metrics.evaluate import Evaluation
     from apsvm.model import Model, Ranker
 
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 
 def scheduler_option(command: CommandT) -> CommandT:
@@ -46,7 +46,7 @@ def scheduler_option(command: CommandT) -> CommandT:
 def evaluated(
     data: ShardedData,
     model: Ranker,
-    target: Any,
+    target: Target,
     metrics: Mapping[str, Metric] | None,
     *,
     all_queries: bool = False,

@@ -77,6 +77,23 @@ def reading(what: str) -> Iterator[None]:
 
 
 @contextmanager
+def bad_data(source: str) -> Iterator[None]:
+    """Turns what a trainer says of rows it cannot train on into a ``Failure``."""
+    from apsvm.data.dataset import DataError
+    from apsvm.trainers.base import InputError
+    from apsvm.trainers.settings import SettingsError
+
+    try:
+        yield
+    except (InputError, DataError) as error:
+        raise Failure(BAD_DATA, str(error)) from None
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
+    except (ValueError, FloatingPointError) as error:
+        raise Failure(BAD_DATA, f"{source}: {error}") from None
+
+
+@contextmanager
 def writing(what: str) -> Iterator[None]:
     """Turns what can go wrong with an output into a ``Failure``; a closed pipe stays what it is."""
     try:

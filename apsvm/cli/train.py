@@ -8,13 +8,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from apsvm.cli.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.cluster_training import train_on_cluster
 from apsvm.cli.config import config_option
+from apsvm.cli.decision import Decisions, check_decision_options, decision_options, say_decision
 from apsvm.cli.on_cluster import scheduler_option
 from apsvm.cli.progress import Display
 from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows
@@ -23,6 +24,7 @@ from apsvm.cli.shared import (
     BAD_DATA,
     Failure,
     all_given,
+    bad_data,
     reading,
     refuse_if_given,
     say,
@@ -36,7 +38,6 @@ from apsvm.cli.trainer_options import (
     usage_errors,
 )
 from apsvm.cli.training import (
-    bad_data,
     check_bag_options,
     check_data,
     check_inputs,
@@ -100,10 +101,11 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @checkpoint_options
 @pool_option(multiple=False)
+@decision_options
 @scheduler_option
 @training_options
 @config_option
-def train(data: str, model: str | None, read: ReadOptions, **given: Any) -> int:
+def train(data: str, model: str | None, read: ReadOptions, **given: object) -> int:
     """Train a ranker on DATA and write MODEL.
 
     DATA is svmlight text, plain or compressed (gz, bz2, xz), - for stdin; a folder made by apsvm convert; or a .npz or
@@ -208,9 +210,12 @@ class _Run:
     def train(self, dataset: Dataset, read_seconds: float) -> int:
         """Trains, and writes each model as it is ready; the exit code."""
         given, began = self.given, time.perf_counter()
-        fit = self._fit(dataset)
-        rows = fit.training_set()
-        check_data(self.trainer, rows, quiet=given["quiet"])
+        validation = self._validation(dataset)
+        with bad_data(dataset.source), reading(dataset.source):
+            fit = self._fit(dataset, validation)
+            rows = fit.training_set()
+            check_data(self.trainer, rows, quiet=given["quiet"])
+        check_decision_options(fit, given)
         if given["verbose"] and not given["quiet"]:
             say(described(fit.dataset, fit.target))
         read_seconds += time.perf_counter() - began
@@ -229,7 +234,7 @@ class _Run:
             )
             return write_models(self.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
 
-    def _fit(self, dataset: Dataset) -> Fit:
+    def _fit(self, dataset: Dataset, validation: tuple[Dataset, Target] | None) -> Fit:
         from apsvm.data.query_weights import read_query_weights
         from apsvm.trainers.fitting import Fit
 
@@ -240,11 +245,7 @@ class _Run:
                 raise Failure(BAD_DATA, f"{dataset.source}: --query-weights needs rows with qid:, found none")
             with reading(path):
                 weights = read_query_weights(path)
-        validation = self._validation(dataset)
-        with reading(dataset.source):
-            return Fit.of(
-                dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation
-            )
+        return Fit.of(dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation)
 
     def _validation(self, dataset: Dataset) -> tuple[Dataset, Target] | None:
         from apsvm.data.labels import Takes, decide
@@ -299,9 +300,10 @@ class _Run:
                 raise Failure(BAD_DATA, f"{self.given['warm_start']}: {error}") from None
             display = Display(verbose=self.given["verbose"], quiet=self.given["quiet"], one_line=self._of_classes)
             watch = Watch(log, display.show, self._remark, lambda: bool(signals), strand)
+            decisions = Decisions(self.given, watch.should_stop)
             for outcome in fit.outcomes(watch, start, rows if prepared is raw else None):
                 display.finish()
-                yield outcome, fit.model(outcome)
+                yield decisions.made(raw, outcome, fit.model(outcome))
 
     @property
     def _of_classes(self) -> bool:
@@ -355,6 +357,7 @@ def _say_what_became(fit: Fit, outcome: Outcome, model: Model, name: str, second
 
     for line in (*summary(outcome), *training_metric(fit, model)):
         say(line)
+    say_decision(model)
     parts = ", ".join(f"{part} {taken:.2f}" for part, taken in seconds.items())
     say(f"{math.fsum(seconds.values()):.2f} s: {parts}")
     say(f"model written to {'standard output' if name == '-' else name}")

@@ -14,7 +14,16 @@ from apsvm.cli.completion import FeatureMapName
 from apsvm.cli.config import CONFIG_FILE
 from apsvm.cli.parameters import LabelValue, Number, PoolNames
 from apsvm.cli.reading import how_to_read_anew, read_rows
-from apsvm.cli.shared import BAD_DATA, INTERRUPTED, TERMINATED, Failure, reading, refuse_same_file, say, writing
+from apsvm.cli.shared import (
+    BAD_DATA,
+    INTERRUPTED,
+    TERMINATED,
+    Failure,
+    reading,
+    refuse_same_file,
+    say,
+    writing,
+)
 from apsvm.data.read_options import ReadOptions
 from apsvm.machine import memory
 from apsvm.trainers.base import AnyTrainer
@@ -137,9 +146,9 @@ def check_inputs(trainer: AnyTrainer) -> Mapping[str, str]:
 
 
 def check_data(trainer: AnyTrainer, data: TrainingSet, *, quiet: bool) -> None:
-    """Ends the command for rows that cannot be trained on, and says what else there is to say of them."""
-    with bad_data(data.source), reading(data.source):
-        remarks = list(trainer.check(data))
+    """Says what there is to say of the rows; what ``trainer.check`` raises of rows that cannot be trained on is the
+    caller's to catch (``bad_data``)."""
+    remarks = list(trainer.check(data))
     if data.costs is not None and not trainer.uses_costs:
         remarks.append("cost: is not used by this loss; it is ignored here")
     if data.queries is not None and not trainer.uses_queries and data.target.labels.kind == "none":
@@ -161,23 +170,6 @@ def described(dataset: Dataset, target: Target) -> str:
     else:
         what = f"{rows} rows, {int(target.relevant.sum())} positive, {features} features"
     return f"{dataset.source}: {what}, {dataset.n_values} values"
-
-
-@contextmanager
-def bad_data(source: str) -> Iterator[None]:
-    """Turns what a trainer says of rows it cannot train on into a ``Failure``."""
-    from apsvm.data.dataset import DataError
-    from apsvm.trainers.base import InputError
-    from apsvm.trainers.settings import SettingsError
-
-    try:
-        yield
-    except (InputError, DataError) as error:
-        raise Failure(BAD_DATA, str(error)) from None
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from None
-    except (ValueError, FloatingPointError) as error:
-        raise Failure(BAD_DATA, f"{source}: {error}") from None
 
 
 def check_output(output: str, **inputs: str | None) -> None:

@@ -61,7 +61,7 @@ def column_moments(
             if starts is not None:
                 at = starts[np.searchsorted(starts, begin) : np.searchsorted(starts, end)] - begin
             sizes = np.diff(np.r_[at, end - begin])
-            if sp.issparse(block):
+            if not isinstance(block, np.ndarray):
                 squares += np.bincount(block.indices, block.data**2, minlength=d)
                 member = sp.csr_array((np.ones(end - begin), np.arange(end - begin), np.r_[at, end - begin]))
                 sums = (member @ block).tocoo()
@@ -84,7 +84,7 @@ def largest_magnitudes(X: Matrix, selection: RowNumbers | None = None) -> NDArra
     largest = np.zeros(X.shape[1])
     for begin, end in _blocks(X, X.shape[0] if selection is None else selection.size, None):
         block = X[slice(begin, end) if selection is None else selection[begin:end]]
-        if sp.issparse(block):
+        if not isinstance(block, np.ndarray):
             np.maximum.at(largest, block.indices, np.abs(block.data))
         else:
             np.maximum(largest, np.abs(block).max(axis=0), out=largest)
@@ -107,7 +107,7 @@ def row_norms(X: Matrix) -> NDArray[np.float64]:
 
 def _times(block: Matrix, factors: NDArray[np.float64]) -> Matrix:
     """Each row times its factor."""
-    if not sp.issparse(block):
+    if isinstance(block, np.ndarray):
         return block * factors[:, None]
     repeated = np.repeat(factors, np.diff(block.indptr))
     return sp.csr_array((block.data * repeated, block.indices, block.indptr), shape=block.shape)
@@ -118,7 +118,7 @@ def _blocks(X: Matrix, n: int, starts: NDArray[np.int64] | None) -> Iterator[tup
     if isinstance(X, MappedMatrix):
         rows = X.rows_per_block
     else:
-        rows = 1 << 16 if sp.issparse(X) else max(1, BLOCK // max(1, X.shape[1]))
+        rows = max(1, BLOCK // max(1, X.shape[1])) if isinstance(X, np.ndarray) else 1 << 16
     begin = 0
     while begin < n:
         end = min(n, begin + rows)

@@ -44,6 +44,14 @@ class TableOptions:
     decimal: str | None = None
     positive_label: float | str | None = None
 
+    @property
+    def named(self) -> list[tuple[str, str]]:
+        """The columns that are named for a part, or as none, each after the option that does so."""
+        parts = {"label": self.label, "qid": self.qid, "bag": self.bag, "cost": self.cost, "id": self.id}
+        of_parts = [(f"--{part}-column", name) for part, name in parts.items() if name is not None]
+        of_features = [("--features-from", name) for name in self.features or ()]
+        return [*of_parts, *(("--drop", name) for name in self.drop), *of_features]
+
 
 #: Nothing said of a table.
 UNSAID = TableOptions()

@@ -148,16 +148,7 @@ def _check_options(
             "are for .npz and .npy matrices"
         )
     name = "<stdin>" if source == "-" else os.fspath(source)
-    said = {
-        "--label-column": options.label,
-        "--qid-column": options.qid,
-        "--bag-column": options.bag,
-        "--cost-column": options.cost,
-        "--id-column": options.id,
-        "--drop": options.drop,
-        "--features-from": options.features,
-    }
-    option = next((option for option, value in said.items() if value), None)
+    option = next((option for option, _ in options.named), None)
     if option is not None and not kind.is_table:
         raise DataError(f"{name}: {option} is for tables (CSV, Parquet, Arrow), and this is {kind.what}")
     if model is None or model.columns is None or not model.columns.features:

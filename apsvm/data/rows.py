@@ -95,6 +95,7 @@ class Rows:
         if sparse:  # scipy does not look at the indices it is given, and the kernels trust them
             matrix = _with_plain_arrays(matrix)
             _kernels.check_csr(matrix.indptr, matrix.indices, matrix.data.size, *matrix.shape)
+        # A CSR matrix, a C-ordered array or a MappedMatrix.
         self._X: Matrix = matrix if sparse else np.ascontiguousarray(matrix)
         self._files = files_of(self._X)
         if feature_map is not None and not isinstance(feature_map, Linear):
@@ -144,7 +145,7 @@ class Rows:
         X = self._X
         if isinstance(X, MappedMatrix):
             return round(X.values_of_row * len(self))
-        stored = int(X.nnz if sp.issparse(X) else X.size)
+        stored = int(X.size if isinstance(X, np.ndarray) else X.nnz)
         return round(stored * len(self) / max(1, int(X.shape[0])))
 
     def in_memory(self) -> RowsInMemory:
@@ -189,7 +190,7 @@ class Rows:
         if self._factors is not None:
             weights *= self._factors[chosen]
         matrix = self._X
-        if sp.issparse(matrix):
+        if not isinstance(matrix, np.ndarray | MappedMatrix):
             averaging = sp.csr_array((weights, chosen, offsets), shape=(sizes.size, matrix.shape[0]))
             mean = sp.csr_array(averaging @ matrix)
         else:
@@ -205,7 +206,7 @@ class Rows:
                     shape=(last - first, rows.stop - rows.start),
                 )
                 part = averaging @ matrix[chosen[rows]]
-                mean[first:last] = part.toarray() if sp.issparse(part) else part
+                mean[first:last] = part if isinstance(part, np.ndarray) else part.toarray()
                 first = last
         means = self._like(mean, None)
         means._factors = None
@@ -250,7 +251,7 @@ class Rows:
         X = self._X
         if isinstance(X, MappedMatrix):
             return 0
-        return int(X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)
+        return int(X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes)
 
     def with_memory(self, n_bytes: float) -> Rows:
         """The same rows, of which a mapped copy may take so many bytes."""
@@ -274,7 +275,9 @@ class Rows:
 
     def _dense_if_it_pays(self) -> Rows:
         X = self._X
-        return self._like(X.toarray(), self._selection) if sp.issparse(X) and dense_pays(X) else self
+        if isinstance(X, np.ndarray | MappedMatrix) or not dense_pays(X):
+            return self
+        return self._like(X.toarray(), self._selection)
 
     def _like(self, X: Matrix, selection: RowNumbers | None) -> Rows:
         """Other rows of X, or of its copy."""
@@ -309,10 +312,10 @@ class Rows:
         scaling = self._scaling
         features = np.ascontiguousarray(W[:, :d] if scaling.divisors is None else W[:, :d] / scaling.divisors)
         for place, X, which in _in_memory(self._X, self._selection, len(self)):
-            if sp.issparse(X):
-                self._kernels.scores_csr(X.indptr, X.indices, X.data, which, features, out[place], self._threads)
-            else:
+            if isinstance(X, np.ndarray):
                 self._kernels.scores_dense(X, which, features, out[place], self._threads)
+            else:
+                self._kernels.scores_csr(X.indptr, X.indices, X.data, which, features, out[place], self._threads)
         if self._factors is not None:
             out *= self._of_selected(self._factors)[:, None]
         if scaling.centre is not None:
@@ -338,10 +341,10 @@ class Rows:
             selection, of_row = self._numbers(weighted), of_row[weighted]
         for place, X, which in _in_memory(self._X, selection, len(of_row)):
             part = np.empty((C.shape[1], d))
-            if sp.issparse(X):
-                self._kernels.combine_csr(X.indptr, X.indices, X.data, which, of_row[place], part, self._threads)
-            else:
+            if isinstance(X, np.ndarray):
                 self._kernels.combine_dense(X, which, of_row[place], part, self._threads)
+            else:
+                self._kernels.combine_csr(X.indptr, X.indices, X.data, which, of_row[place], part, self._threads)
             out[:, :d] += part
         scaling = self._scaling
         sums = [column.sum() for column in np.ascontiguousarray(C.T)]
@@ -362,7 +365,7 @@ def _in_memory(X: Matrix, selection: RowNumbers | None, m: int) -> Iterator[tupl
         return
     for place in X.blocks(m):
         block = X[place if selection is None else selection[place]]
-        yield place, _with_plain_arrays(block) if sp.issparse(block) else block, None
+        yield place, block if isinstance(block, np.ndarray) else _with_plain_arrays(block), None
 
 
 def _with_plain_arrays(matrix: Matrix) -> Matrix:

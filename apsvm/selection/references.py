@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from apsvm.selection.choice import Candidate, best
 from apsvm.selection.cross_validation import Measured
 from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.types import Matrix
+
+if TYPE_CHECKING:
+    from sklearn.base import ClassifierMixin
 
 LOGISTIC_C = (0.01, 1.0, 100.0)
 #: Trees are grown on dense rows; where those would take more values than this, there are none.
@@ -33,7 +36,7 @@ class Reference:
 
     name: str
     values: Sequence[float | None]
-    make: Callable[[Any], Any]
+    make: Callable[[float | None], ClassifierMixin]
 
 
 def references(
@@ -84,7 +87,7 @@ def _known(search: SettingsSearch) -> Iterator[Reference]:
     X = search.dataset.X
     sparse = sp.issparse(X)
 
-    def logistic(C: float) -> Any:
+    def logistic(C: float | None) -> ClassifierMixin:
         return make_pipeline(StandardScaler(with_mean=not sparse), LogisticRegression(C=C, max_iter=500))
 
     yield Reference("logistic regression", LOGISTIC_C, logistic)

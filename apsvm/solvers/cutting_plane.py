@@ -234,9 +234,10 @@ class Solver:
         """A run from the start, or from the minimiser of the planes there are already."""
         self._working_set.C = C
         self._working_set.centre = self._centre_or_zero(centre)
+        dual = self._working_set.dual_of_nothing
         if self._levels is not None:
             self._levels.begin()
-        run = Run(limits, self._working_set.dual_of_nothing, self._start)
+        run = Run(limits, dual, self._start)
         if self._best is not None:
             with run.guarded():
                 run.primal = self._objective(self._best, self._best_risk)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import FunctionCtx
 
 from apsvm.torch.lists import Block, Reduction, check_reduction, lists_of
 
@@ -110,11 +111,11 @@ class _Attached(torch.autograd.Function):
     """Values whose gradient is known. It is constant almost everywhere: the second derivative is 0."""
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, values: Tensor, slopes: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, scores: Tensor, values: Tensor, slopes: Tensor) -> Tensor:
         ctx.save_for_backward(slopes)
         return values.clone()
 
     @staticmethod
-    def backward(ctx: Any, *above: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: FunctionCtx, *above: Tensor) -> tuple[Tensor, None, None]:
         (slopes,) = ctx.saved_tensors
         return above[0].unsqueeze(1).to(slopes.dtype) * slopes, None, None

@@ -17,7 +17,7 @@ which the gradient needs, is the same recurrence backwards.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import torch
 from torch import Tensor, nn
@@ -167,12 +167,12 @@ class _Permuted(torch.autograd.Function):
     """A gather both ways, where that of torch goes back by adding up, in no certain order on some devices."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, order: Tensor, places: Tensor) -> Tensor:
+    def forward(ctx: FunctionCtx, values: Tensor, order: Tensor, places: Tensor) -> Tensor:
         ctx.save_for_backward(order, places)
         return values.gather(-1, order)
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: FunctionCtx, *slopes: Tensor) -> tuple[Tensor, None, None]:
         order, places = ctx.saved_tensors
         return _permuted(slopes[0], places, order), None, None
 
@@ -197,7 +197,7 @@ class _DecayingSums(torch.autograd.Function):
     """The transpose of the recurrence is the recurrence from the other end."""
 
     @staticmethod
-    def forward(ctx: Any, decay: Tensor, values: Tensor, reverse: bool) -> Tensor:
+    def forward(ctx: FunctionCtx, decay: Tensor, values: Tensor, reverse: bool) -> Tensor:
         if values.device.type == "cpu" and values.dtype == torch.float64:
             sums = sum_decaying_native(decay, values, reverse)
         else:
@@ -207,7 +207,7 @@ class _DecayingSums(torch.autograd.Function):
         return sums
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: FunctionCtx, *slopes: Tensor) -> tuple[Tensor, Tensor, None]:
         decay, sums = ctx.saved_tensors
         back = decaying_sums(decay, slopes[0], reverse=not ctx.reverse)
         products = back[..., :-1] * sums[..., 1:] if ctx.reverse else back[..., 1:] * sums[..., :-1]
@@ -266,7 +266,7 @@ class _LogisticCounts(torch.autograd.Function):
         return torch.cat(parts, 2)
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: FunctionCtx, *slopes: Tensor) -> tuple[Tensor, Tensor, None]:
         at, scores, weights = ctx.saved_tensors
         rows = _rows_of_chunk(scores)
         to_at, to_scores = [], torch.zeros_like(scores)

@@ -10,9 +10,7 @@ import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +24,7 @@ from apsvm.data.labels import LabelOptions, Target, decide, two_classes
 from apsvm.data.pooling import pooled
 from apsvm.data.rows import Rows
 from apsvm.header import Data, Features, Header, SkippedClass
+from apsvm.installed import installed
 from apsvm.machine import thread_count
 from apsvm.model import (
     AnyRankerSet,
@@ -49,6 +48,10 @@ from apsvm.types import Matrix
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.features.base import FeatureMap
+
+
+#: Values of rows, or None.
+OfRowsT = TypeVar("OfRowsT", NDArray[np.int64] | None, NDArray[np.float64] | None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +179,8 @@ class Fit:
         """The bags of the selected rows; None for a trainer that takes each row for itself."""
         if dataset.bags is None or not self.trainer.takes_bags:
             return None
-        return Bags.of_rows(
-            _of(dataset.bags, selection), _of(dataset.relevance, selection), _of(dataset.groups, selection)
-        )
+        which = slice(None) if selection is None else selection
+        return Bags.of_rows(dataset.bags[which], dataset.relevance[which], _of(dataset.groups, selection))
 
     def held_out(self) -> TrainingSet | None:
         """The validation rows as the trainer sees them."""
@@ -324,6 +326,7 @@ class Fit:
             gradient=outcome.gradient,
             epochs=outcome.epochs,
             details=outcome.details,
+            threshold=outcome.threshold,
             latent=trainer.takes_bags,
             cautions=tuple(outcome.cautions),
             data=Data(
@@ -364,13 +367,7 @@ def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | No
     return dataset
 
 
-@cache
-def installed(package: str) -> str:
-    """The version of a package; looking it up takes milliseconds, which small trainings should not take each time."""
-    return version(package)
-
-
-def _of(values: Any, selection: NDArray[np.int64] | None) -> Any:
+def _of(values: OfRowsT, selection: NDArray[np.int64] | None) -> OfRowsT:
     """The selected values; None of None."""
     return values if values is None or selection is None else values[selection]
 

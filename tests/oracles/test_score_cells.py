@@ -103,8 +103,7 @@ def test_bins_are_bounded_as_cells_are(rng):
     n_pos, n_neg = 30, 4000
     positives, negatives = np.sort(rng.normal(0.4, 1.0, n_pos))[::-1].copy(), rng.normal(size=n_neg)
     loss = make_loss("ap")
-    weights, _, drops = loss.tables(n_pos, n_neg)
-    search = _kernels.RankSearch(positives, weights, drops, unimodal=loss.unimodal)
+    search = _kernels.RankSearch(positives, *loss.tables(n_pos, n_neg), unimodal=loss.unimodal)
     bins = _kernels.ScoreBins(negatives[:500].copy(), n_neg, n_pos)
     cells = np.empty(n_neg, dtype=np.int32)
     counts = bins.number(negatives, cells)

@@ -19,7 +19,7 @@ public:
     static constexpr std::size_t kMostBins = 1u << 24;
 
     ScoreBins(In<double> sample, std::size_t n_neg, std::size_t n_pos, std::size_t most)
-        : bins_(fit(sample, n_neg, n_pos, most)) {}
+        : bins_(fit(sample, n_neg, n_pos, most)), named_(most <= kNamedBins) {}
 
     const Bins &bins() const { return bins_; }
     std::size_t size() const { return count_of(bins_); }
@@ -41,7 +41,7 @@ public:
     // (names, counts): the bin of each score, and how many are in each bin.
     nb::tuple count(In<double> scores) const {
         expect_numerable(scores.size());
-        if (size() > kNamedBins) throw std::invalid_argument("expected at most 2^16 bins, to be named");
+        if (!named_) throw std::invalid_argument("expected bins that were made to be named by 16 bits");
         std::vector<std::uint16_t> names(scores.size());
         std::vector<std::int64_t> counts(size(), 0);
         {
@@ -74,6 +74,7 @@ private:
     }
 
     Bins bins_;
+    bool named_;
 };
 
 }  // namespace apsvm

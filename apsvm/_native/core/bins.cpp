@@ -39,8 +39,9 @@ APSVM_CLONES void find_even_of_many(const double *scores, std::size_t n, double 
 }
 
 template <class Name>
-void find_in_strips(const double *scores, std::size_t n, const double *splitters, const double *from,
-                    const double *per_width, std::size_t in_a_strip, Name *names) {
+[[gnu::always_inline]] inline void find_strips(const double *scores, std::size_t n, const double *splitters,
+                                               const double *from, const double *per_width, std::size_t in_a_strip,
+                                               Name *names) {
     const double last = static_cast<double>(in_a_strip) - 1.0;
     for (std::size_t i = 0; i < n; ++i) {
         std::uint32_t strip = 0;
@@ -52,6 +53,16 @@ void find_in_strips(const double *scores, std::size_t n, const double *splitters
         names[i] =
             static_cast<Name>(strip * in_a_strip + static_cast<std::uint32_t>(static_cast<std::int32_t>(place)));
     }
+}
+
+APSVM_CLONES void find_in_strips(const double *scores, std::size_t n, const double *splitters, const double *from,
+                                 const double *per_width, std::uint16_t *names) {
+    find_strips(scores, n, splitters, from, per_width, StripBins::kBinsInAStrip, names);
+}
+
+APSVM_CLONES void find_in_many_strips(const double *scores, std::size_t n, const double *splitters, const double *from,
+                                      const double *per_width, std::size_t in_a_strip, std::int32_t *names) {
+    find_strips(scores, n, splitters, from, per_width, in_a_strip, names);
 }
 
 bool even_enough(const std::vector<double> &sample, double low, double high) {
@@ -104,11 +115,11 @@ StripBins::StripBins(const std::vector<double> &sample, std::size_t in_a_strip) 
 }
 
 void StripBins::find(const double *scores, std::size_t n, std::uint16_t *names) const {
-    find_in_strips(scores, n, splitters_, from_, per_width_, in_a_strip_, names);
+    find_in_strips(scores, n, splitters_, from_, per_width_, names);
 }
 
 void StripBins::find(const double *scores, std::size_t n, std::int32_t *names) const {
-    find_in_strips(scores, n, splitters_, from_, per_width_, in_a_strip_, names);
+    find_in_many_strips(scores, n, splitters_, from_, per_width_, in_a_strip_, names);
 }
 
 double StripBins::slack(std::size_t strip) const {

@@ -18,7 +18,7 @@ public:
     EvenBins(double low, double high, std::size_t count);
 
     std::size_t count() const { return count_; }
-    void find(const double *scores, std::size_t n, std::uint16_t *names) const;  // of at most 2^16 bins
+    void find(const double *scores, std::size_t n, std::uint16_t *names) const;
     void find(const double *scores, std::size_t n, std::int32_t *names) const;
     double lower_edge(std::size_t bin) const;
     double upper_edge(std::size_t bin) const;
@@ -39,7 +39,7 @@ public:
     explicit StripBins(const std::vector<double> &ascending_sample, std::size_t in_a_strip = kBinsInAStrip);
 
     std::size_t count() const { return kStrips * in_a_strip_; }
-    void find(const double *scores, std::size_t n, std::uint16_t *names) const;  // of at most 2^16 bins
+    void find(const double *scores, std::size_t n, std::uint16_t *names) const;  // of kBinsInAStrip
     void find(const double *scores, std::size_t n, std::int32_t *names) const;
     double lower_edge(std::size_t bin) const;
     double upper_edge(std::size_t bin) const;

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from apsvm.data.features.standardised import standardisation, standardised
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
     from apsvm.types import AnyArray
 
 #: Singular values of K are raised to this.
@@ -108,7 +110,7 @@ def _one_blas_thread() -> AbstractContextManager[object]:
 
 
 @cache
-def _thread_pools() -> Any:
+def _thread_pools() -> ThreadpoolController:
     """Looking for the libraries takes milliseconds, and a block of rows not many more."""
     from threadpoolctl import ThreadpoolController
 

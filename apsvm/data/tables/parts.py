@@ -47,18 +47,9 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
     ------
     DataError : a column is not there, or has two parts; nobody says which are the labels; nothing is left
     """
-    said = {
-        "--label-column": options.label,
-        "--qid-column": options.qid,
-        "--bag-column": options.bag,
-        "--cost-column": options.cost,
-        "--id-column": options.id,
-    }
-    named = [*said.items(), *(("--drop", name) for name in options.drop)]
-    for option, name in named:
-        if name is not None:
-            check_there(name, names, source, option)
-    given = [name for name in said.values() if name is not None]
+    for option, name in options.named:
+        check_there(name, names, source, option)
+    given = [name for option, name in options.named if option.endswith("-column")]
     twice = next((name for name in given if given.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"{source}: column {twice!r} is given two parts")
@@ -70,8 +61,6 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
     qid = options.qid or _found(free, QUERIES, "qid", remarks)
     rest = [name for name in free if name not in (label, qid)]
     if options.features is not None:
-        for name in options.features:
-            check_there(name, names, source, "--features-from")
         rest = [name for name in rest if name in set(options.features)]
     if "" in names:
         places = ", ".join(str(at) for at, name in enumerate(names, start=1) if not name)
