@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from apsvm.cli.completion import MetricName
 from apsvm.cli.config import config_option
 from apsvm.cli.cv_request import CvRequest
 from apsvm.cli.decision import decided_refit, decision_options, say_decision
+from apsvm.cli.on_cluster import scheduler_option
 from apsvm.cli.parameters import Several
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -36,6 +38,7 @@ from apsvm.work import Strand
 
 if TYPE_CHECKING:
     from apsvm.cli.cv_results import Results
+    from apsvm.dask.folds import Folds
     from apsvm.data.dataset import Dataset
     from apsvm.selection.choice import Candidate
     from apsvm.selection.cross_validation import PathInFold
@@ -90,6 +93,7 @@ class CvCommand(click.Command):
     "--seed", type=click.IntRange(0), default=0, show_default=True,
     help="Seed of the folds, and of what is random in training.",
 )  # fmt: skip
+@scheduler_option
 @checkpoint_options
 @pool_option(multiple=True)
 @decision_options("f1 for a model of two classes and one ranking")
@@ -108,22 +112,32 @@ def cv(data: str, read: ReadOptions, **given: object) -> int:
     nobody named, and the metric still rises there, two more beyond it are tried. --time-limit is for each fold's path.
     The deviation is that between the folds' values.
 
+    With --scheduler the paths are tasks of a dask cluster, whose workers are sent all rows once; --jobs is then for
+    what is done here.
+
     \b
     apsvm cv data.svm -m AP -o best.model
     apsvm cv data.svm -C 0.01:1e5:log10 --metric AP -o best.model
     apsvm cv data.svm --loss ap,auc --bound hinge,tight --scale standard --json -
     apsvm cv data.svm --loss ap,wmw,warp
+    apsvm cv 'part-*.svm' --scheduler tcp://10.0.0.1:8786
     """
+    request = CvRequest.of_options(data, read, given)
+    with _cluster(request) as elsewhere:
+        return _carry_out(request, elsewhere)
+
+
+def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
+    """The whole command, once it is known what to do and where; the exit code."""
     from apsvm.cli.cv_results import Results
 
-    request = CvRequest.of_options(data, read, given)
-    dataset = request.read()
+    given, dataset = request.given, request.read()
     search = None if request.tries_all else request.search(dataset)
     with (
         signals_caught() as signals,
         work_kept(given, lambda: request.identity(dataset), signals) as strand,
     ):
-        run = _Run(request, signals, strand)
+        run = _Run(request, signals, strand, elsewhere)
         if search is None:
             search = run.finalists(dataset)
         run.compare(search)
@@ -148,6 +162,21 @@ def cv(data: str, read: ReadOptions, **given: object) -> int:
     return 0 if as_asked else STOPPED_EARLY
 
 
+@contextmanager
+def _cluster(request: CvRequest) -> Iterator[Folds | None]:
+    """Where the paths are trained, if not here."""
+    scheduler = request.given["scheduler"]
+    if scheduler is None:
+        yield None
+        return
+    from apsvm.cli.on_cluster import cluster
+
+    with cluster(scheduler) as client:
+        from apsvm.dask.folds import Folds
+
+        yield Folds(client)
+
+
 @dataclass(frozen=True)
 class _Run:
     """The work, step by step, and what is said of it."""
@@ -155,6 +184,7 @@ class _Run:
     request: CvRequest
     signals: Sequence[int]
     strand: Strand
+    elsewhere: Folds | None = None
 
     @property
     def output(self) -> str | None:
@@ -165,7 +195,7 @@ class _Run:
     def _followers(self) -> Followers:
         from apsvm.selection.search import Followers
 
-        return Followers(should_stop=lambda: bool(self.signals), strand=self.strand)
+        return Followers(should_stop=lambda: bool(self.signals), strand=self.strand, elsewhere=self.elsewhere)
 
     def nest(self, search: SettingsSearch) -> None:
         """The whole search again in outer folds, with a line for each."""
