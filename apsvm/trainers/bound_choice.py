@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,11 +22,13 @@ from numpy.typing import NDArray
 
 from apsvm.losses.base import Loss
 from apsvm.machine import thread_count
+from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.risk import NothingToRankError, loss_by_order
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings, shown_C
 from apsvm.trainers.held_out import Split, held_out
+from apsvm.trainers.score_scale import STANDARD, Scale
 from apsvm.trainers.settings import Multiple, amount, resolved, saved_value, value_of_saved
 from apsvm.trainers.structured_svm import PathOfWeights, rough_path
 from apsvm.work import Piece, Saved
@@ -67,6 +69,8 @@ class Choice:
     how : what was held out, or why nothing was
     seconds : that it took
     w : (dimension,) float64, the best candidate's weights on the first split: a start for the tight bound
+    threshold : of the highest F1 of the best candidate on the rows held out, on scores whose training rows' have mean 0
+        and deviation 1; None of grades, several queries or several C
     """
 
     bound: str
@@ -75,6 +79,7 @@ class Choice:
     how: str
     seconds: float
     w: NDArray[np.float64] | None = None
+    threshold: ChosenThreshold | None = None
 
     def to_saved(self) -> Saved:
         """For ``of_saved``."""
@@ -85,6 +90,7 @@ class Choice:
             "how": self.how,
             "seconds": self.seconds,
             "w": self.w,
+            "threshold": None if self.threshold is None else asdict(self.threshold),
         }
 
     @classmethod
@@ -92,7 +98,8 @@ class Choice:
         """The choice that was saved."""
         candidates = [BoundCandidate(bound, value_of_saved(C), loss) for bound, C, loss in saved["candidates"]]
         C = tuple(map(value_of_saved, saved["C"]))
-        return cls(saved["bound"], C, candidates, saved["how"], saved["seconds"], saved["w"])
+        threshold = None if saved["threshold"] is None else ChosenThreshold(**saved["threshold"])
+        return cls(saved["bound"], C, candidates, saved["how"], saved["seconds"], saved["w"], threshold)
 
     def __str__(self) -> str:
         if not self.candidates:
@@ -172,12 +179,14 @@ def _compared(
             _Task(at, top.bound, (higher,), comparison.end(at, top.bound, top.C)) for at in range(len(splits))
         )
     candidates = comparison.candidates()
-    seconds = time.perf_counter() - began
     if not candidates:
+        seconds = time.perf_counter() - began
         return Choice("hinge" if data.components == 1 else "tight", settings.C, (), comparison.why_nothing, seconds)
     top = candidates[0]
     C = (top.C,) if free else settings.C
-    return Choice(top.bound, C, candidates, how, seconds, comparison.end(0, top.bound, top.C))
+    threshold = comparison.threshold(top) if C == (top.C,) else None
+    seconds = time.perf_counter() - began
+    return Choice(top.bound, C, candidates, how, seconds, comparison.end(0, top.bound, top.C), threshold)
 
 
 class _Comparison:
@@ -288,6 +297,19 @@ class _Comparison:
     def end(self, split: int, bound: str, C: float | Multiple) -> NDArray[np.float64]:
         """The weights of a candidate on a split."""
         return next(one.w for one in self._measured if (one.task.split, one.task.bound, one.C) == (split, bound, C))
+
+    def threshold(self, candidate: BoundCandidate) -> ChosenThreshold | None:
+        """See ``Choice``."""
+        data = self._data
+        if data.target.grades is not None or (data.queries is not None and np.unique(data.queries).size > 1):
+            return None
+        scores, relevant = [], []
+        for at, split in enumerate(self._splits):
+            w = self.end(at, candidate.bound, candidate.C)
+            training, test = map(data.select, split)
+            scores.append(Scale.of(training.scores(w)).brought_to(STANDARD, test.scores(w)))
+            relevant.append(test.target.relevant)
+        return choose_threshold(np.concatenate(scores), np.concatenate(relevant), ThresholdRule("f1"))
 
 
 def _multiples(data: TrainingSet) -> Mapping[str, tuple[float, ...]]:
