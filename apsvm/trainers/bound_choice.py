@@ -244,7 +244,8 @@ class _Comparison:
 
     def _measure(self, task: _Task, limit: float | None) -> list[_Measured]:
         """``limit``: seconds."""
-        training, test = map(self._data.select, self._splits[task.split])
+        split = self._splits[task.split]
+        training, test = map(self._data.select, (split.training, split.test))
         settings = self._settings_of(task, limit)
         scale = default_C(training, self._loss, task.bound)
         values = [resolved(C, scale) for C in task.C]
@@ -306,7 +307,7 @@ class _Comparison:
         scores, relevant = [], []
         for at, split in enumerate(self._splits):
             w = self.end(at, candidate.bound, candidate.C)
-            training, test = map(data.select, split)
+            training, test = map(data.select, (split.training, split.alike))
             scores.append(Scale.of(training.scores(w)).brought_to(STANDARD, test.scores(w)))
             relevant.append(test.target.relevant)
         return choose_threshold(np.concatenate(scores), np.concatenate(relevant), ThresholdRule("f1"))
