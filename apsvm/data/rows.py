@@ -221,11 +221,14 @@ class Rows:
         """The same rows, stored as passes over them go fastest: mapped rows as they are mapped, where that takes no
         more than a quarter of the machine's memory (``with_memory``); sparse ones densely, if that takes hardly more
         bytes (``dense_pays``). Copies pay in a few passes. There is one, however often it is asked for."""
-        if self._for_many_passes is None:
-            self._for_many_passes = self._materialised(self._bytes_for_copies)._dense_if_it_pays()
-            # Rows that are too many for a copy are not asked again, and neither is a selection of them.
-            self._for_many_passes._bytes_for_copies = 0.0
-        return self._for_many_passes
+        if self._for_many_passes is not None:
+            return self._for_many_passes
+        rows = self._materialised(self._bytes_for_copies)._dense_if_it_pays()
+        # Rows that are too many for a copy are not asked again, and neither is a selection of them.
+        rows._bytes_for_copies = 0.0
+        if rows is not self:  # who refers to himself lives until garbage is collected
+            self._for_many_passes = rows
+        return rows
 
     def with_bias(self, bias: float) -> Rows:
         """The same rows with a constant feature of this value, unless they have one."""
@@ -233,21 +236,21 @@ class Rows:
             return self
         rows = copy.copy(self)
         rows._bias, stored = bias, self._for_many_passes
-        rows._for_many_passes = None if stored is None or stored is self else stored.with_bias(bias)
+        rows._for_many_passes = None if stored is None else stored.with_bias(bias)
         return rows
 
     def with_threads(self, threads: int) -> Rows:
         """The same rows, for kernels of at most ``threads`` threads."""
         rows = copy.copy(self)
         rows._threads, stored = threads, self._for_many_passes
-        rows._for_many_passes = None if stored is None or stored is self else stored.with_threads(threads)
+        rows._for_many_passes = None if stored is None else stored.with_threads(threads)
         return rows
 
     def with_kernels(self, kernels: RowKernels) -> Rows:
         """The same rows, whose passes these kernels do."""
         rows = copy.copy(self)
         rows._kernels, stored = kernels, self._for_many_passes
-        rows._for_many_passes = None if stored is None or stored is self else stored.with_kernels(kernels)
+        rows._for_many_passes = None if stored is None else stored.with_kernels(kernels)
         return rows
 
     @property

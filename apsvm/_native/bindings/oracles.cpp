@@ -100,9 +100,10 @@ nb::tuple call_mixed(Oracle &oracle, In<double> scores, In<bool> relevant, Out<d
         nb::gil_scoped_release unlocked;
         MixedRows &rows = oracle.mixed_rows();
         rows.take_apart(span_of(scores), relevant.data(), n_pos, n_neg);
+        const std::span<double> of_rows(weights.data(), weights.size());
         answer = solve_one(oracle, rows.positives.data(), n_pos, rows.negatives.data(), n_neg,
-                           rows.weights_pos.data(), rows.weights_neg.data(), ranks.data());
-        rows.put_together(relevant.data(), {weights.data(), weights.size()});
+                           rows.weights_pos.data(), MixedRows::weights_neg(of_rows, n_neg), ranks.data());
+        rows.put_together(relevant.data(), of_rows, n_neg);
     }
     return as_tuple(answer);
 }
