@@ -16,7 +16,7 @@ from apsvm.cli.on_cluster import check_reading, cluster, evaluated, file_part, n
 from apsvm.cli.progress import Display
 from apsvm.cli.reading import one_ranker, read_any_model
 from apsvm.cli.run_folder import make_folder, run_record
-from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, refuse_if_given, say
 from apsvm.cli.training import check_data, signals_caught
 from apsvm.cli.training_log import open_log
 from apsvm.cli.written_models import TrainedModel, write_models
@@ -67,6 +67,7 @@ def check_run(run: Run) -> None:
     from apsvm.dask.fitting import plan_refusal
 
     given = run.given
+    refuse_if_given(("threshold", "calibrate"), "is not for training with --scheduler: leave one of them out")
     if given["one_vs_rest"]:
         check_classes(run)
         return
