@@ -24,14 +24,18 @@ from apsvm.verification.bound import Convex, Limits, prove
 from apsvm.verification.plain import (
     Array,
     Definition,
-    LabellingDefinition,
     RankingDefinition,
-    ZeroOneDefinition,
     definition_of,
 )
 from apsvm.verification.plain import UnknownLossError as UnknownLossError
 from apsvm.verification.risk import PlainRisk, Plane, Task, Units, tasks_of
-from apsvm.verification.rows import PlainRows, constant_of_scaling, rows_as_trained, weights_as_trained
+from apsvm.verification.rows import (
+    PlainRows,
+    constant_of_scaling,
+    rows_as_trained,
+    weights_as_trained,
+    with_common_constant,
+)
 
 #: What rounding may do to an objective, as a share of its terms: other orders of summation, weights scaled back.
 ROUNDING = 1e-9
@@ -157,8 +161,16 @@ def _verify_one(
         raise NothingToVerifyError("no query of the data has both a positive and a negative row")
     reasons = [*_inconsistent(ranker), *_constant(definition, rows, ranker)]
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
+        risk, tight = PlainRisk(definition, tasks, units), claimed.bound == "tight"
         w = weights_as_trained(rows, ranker)
-        touching = _touching(PlainRisk(definition, tasks, units), rows, w, C, tight=claimed.bound == "tight")
+        touching = _touching(risk, rows, w, C, tight=tight)
+        if definition.level_free and rows.bias and not touching.agrees_with(claimed):
+            # The constant is a classifier's threshold, which moves no ranking. Training had another one: without any
+            # the objective is lowest, and what the model says is higher by half the square of it.
+            lowest = _touching(risk, rows, with_common_constant(rows, w, 0.0), C, tight=tight)
+            length = np.sqrt(2.0 * max(claimed.primal - lowest.value, 0.0) / rows.components)
+            other = _touching(risk, rows, with_common_constant(rows, w, length), C, tight=tight)
+            touching = other if other.agrees_with(claimed) else touching
         return _judged(touching, claimed, limits, reasons, label=label, loss=name)
 
 
@@ -214,6 +226,15 @@ class _Touching:
     size: float
     is_objective: bool
 
+    @property
+    def slack(self) -> float:
+        """What rounding may do."""
+        return ROUNDING * self.size
+
+    def agrees_with(self, claimed: Bounds) -> bool:
+        """Whether the model says this of its objective."""
+        return bool(np.isfinite(self.size)) and abs(self.value - claimed.primal) <= self.slack
+
 
 def _touching(risk: PlainRisk, rows: PlainRows, w: Array, C: float, *, tight: bool) -> _Touching:
     """The hinge h, whose plane of the true ranking is 0. With the tight bound h − g stands in its place, and g gives
@@ -247,14 +268,13 @@ def _judged(
     loss: str,
 ) -> Verdict:
     """Proves the bound, and compares."""
-    slack = ROUNDING * touching.size
     if not np.isfinite(touching.size):
         reasons.append("the objective is not finite")
-    elif abs(touching.value - claimed.primal) > slack:
+    elif not touching.agrees_with(claimed):
         reasons.append("the objective is not what the model says")
     gap = max(claimed.gap, 0.0)
     wanted = touching.value - gap - max(SHARE_OF_GAP * gap, SHARE_OF_OBJECTIVE * touching.size)
-    refuting = claimed.dual - slack
+    refuting = claimed.dual - touching.slack
     if reasons:
         # What is false already needs no proof of the rest: one bound from one plane.
         limits = Limits(seconds=limits.seconds, iterations=0)
@@ -298,7 +318,7 @@ def _inconsistent(ranker: LinearRanker | ComponentRanker) -> Iterator[str]:
 
 def _constant(definition: Definition, rows: PlainRows, ranker: LinearRanker | ComponentRanker) -> Iterator[str]:
     """A constant that is no weight of the training moves the scores that the loss was of."""
-    if rows.bias is not None or not isinstance(definition, LabellingDefinition | ZeroOneDefinition):
+    if rows.bias is not None or definition.level_free:
         return
     assert isinstance(ranker, LinearRanker)
     expected = constant_of_scaling(rows, ranker)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import dump_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from apsvm import load_any_model, load_model
+from apsvm import APSVMClassifier, load_any_model, load_model
 from apsvm.cli import run
 from apsvm.losses import LOSSES
 from apsvm.model import LinearRanker
@@ -220,6 +220,26 @@ def test_a_chosen_model(data, tmp_path, capsys):
     model = str(tmp_path / "model")
     assert run(["cv", "-q", "--bound", "hinge", "-C", "1,10", "--folds", "2", f"{data}/two.svm", "-o", model]) == 0
     assert verdict(model, f"{data}/two.svm", capsys)[0] == 0
+
+
+OLD = Path(__file__).parent.parent / "models_0_1_0"
+OLD_MODELS = {name: json.loads((OLD / "models.json").read_text())[name]["data"] for name in (
+    "ap", "classifier", "f1", "interrupted", "ndcg_grades", "one_vs_rest_l2", "ranker", "tight", "zero_based",
+)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OLD_MODELS)
+def test_models_of_earlier_versions(name, capsys):
+    code, results = verdict(str(OLD / f"{name}.model"), str(OLD / OLD_MODELS[name]), capsys)
+    assert code == 0, results
+
+
+@pytest.mark.parametrize("components", [1, 2])
+def test_classifiers_have_thresholds_in_their_constants(components, data, tmp_path, capsys):
+    X, y = load_svmlight_file(str(data / "two.svm"))
+    classifier = APSVMClassifier(C=5.0, components=components, bound="tight", fit_intercept=True).fit(X.toarray(), y)
+    classifier.to_model().save(tmp_path / "model")
+    assert verdict(str(tmp_path / "model"), f"{data}/two.svm", capsys)[0] == 0
 
 
 def test_of_several_files_one_may_be_standard_input(capsys):
