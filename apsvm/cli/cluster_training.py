@@ -64,7 +64,7 @@ class Run(Protocol):
 
 def check_run(run: Run) -> None:
     """Ends the command for what is not trained on a cluster, before anything is done."""
-    from apsvm.dask.fitting import checkpoint_refusal, plan_refusal
+    from apsvm.dask.fitting import plan_refusal
 
     given = run.given
     refuse_if_given(("threshold", "calibrate"), "is not for training with --scheduler: leave one of them out")
@@ -75,8 +75,6 @@ def check_run(run: Run) -> None:
         raise click.UsageError("--validation is not for training with --scheduler: leave one of them out")
     check_reading(run.read_options)
     refusal = plan_refusal(run.trainer, run.features)
-    if refusal is None and given["checkpoint"] is not None:
-        refusal = checkpoint_refusal(run.trainer)
     if refusal is not None:
         raise click.UsageError(refusal)
 
@@ -104,9 +102,13 @@ def train_on_cluster(run: Run) -> int:
 
 
 def _fit(run: Run, data: ShardedData) -> ShardedFit:
-    from apsvm.dask.fitting import ShardedFit
+    from apsvm.dask.fitting import ShardedFit, checkpoint_refusal
     from apsvm.data.query_weights import read_query_weights
 
+    if run.given["checkpoint"] is not None:
+        refusal = checkpoint_refusal(run.trainer, data.rows)
+        if refusal is not None:
+            raise click.UsageError(refusal)
     weights, path = None, run.given["query_weights"]
     if path is not None:
         if not data.has_qid:
