@@ -161,10 +161,15 @@ def read_rows(
             dense=dense,
             scratch=Scratch(scratch),
         )
+    say_remarks(dataset)
+    return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
+
+
+def say_remarks(dataset: Dataset) -> None:
+    """What there is to say of a table."""
     if dataset.table is not None and not click.get_current_context().params.get("quiet"):
         for remark in dataset.table.remarks:
             say(f"{dataset.source}: {printable(remark)}")
-    return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 
 
 def read_model(path: str) -> LinearRanker:

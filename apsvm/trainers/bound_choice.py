@@ -98,7 +98,8 @@ class Choice:
         """The choice that was saved."""
         candidates = [BoundCandidate(bound, value_of_saved(C), loss) for bound, C, loss in saved["candidates"]]
         C = tuple(map(value_of_saved, saved["C"]))
-        threshold = None if saved["threshold"] is None else ChosenThreshold(**saved["threshold"])
+        known = saved.get("threshold")  # a checkpoint of an earlier version has none
+        threshold = None if known is None else ChosenThreshold(**known)
         return cls(saved["bound"], C, candidates, saved["how"], saved["seconds"], saved["w"], threshold)
 
     def __str__(self) -> str:
