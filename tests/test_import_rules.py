@@ -9,22 +9,25 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
 
 import apsvm
+from apsvm.installed import installed
 
 PACKAGE = Path(apsvm.__file__).parent
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 #: Leaves that anyone may import: they import nothing of apsvm (files, clock, machine and registry are plumbing;
 #: score_space is where a solver meets what it minimises).
-LEAVES = {"_native", "work", "registry", "clock", "files", "machine", "score_space", "sparse", "types"}
+LEAVES = {"_native", "work", "registry", "clock", "files", "installed", "machine", "score_space", "sparse", "types"}
 #: Modules that are one part with another.
 ONE_PART = {
     "header_1": "header",
     "header_columns": "header",
+    "header_decision": "header",
     "header_json": "header",
     "places": "files",
     "temporary": "files",
@@ -46,6 +49,7 @@ MAY_IMPORT = {
     "checkpoint": {"model"},
     "detection": {"data", "metrics"},
     "pictures": {"metrics"},
+    "verification": {"data", "header", "model"},
     "report": {"data", "header", "metrics", "model", "pictures", "records", "trainers"},
     "benchmarks": None,
     "cli": None,  # everything; nothing imports it
@@ -116,12 +120,38 @@ def test_detection_needs_numpy_and_the_error():
             assert {name.split(".")[0] for name in names} <= {"apsvm", "numpy", *sys.stdlib_module_names}
 
 
-def test_help_loads_nothing_heavy():
+def run_and_look(arguments, unwanted):
+    """Runs the command in a process of its own, and fails if any of the modules was imported."""
     code = (
-        "import sys, apsvm.cli; "
-        "heavy = {'numpy', 'scipy', 'sklearn', 'cvxpy', 'joblib', 'threadpoolctl', 'matplotlib', 'torch', 'dask'}; "
-        "heavy &= set(sys.modules); "
-        "sys.exit(repr(heavy) if heavy else 0)"
+        "import sys; from apsvm.cli import run; "
+        f"code = run({arguments}); "
+        f"imported = {unwanted} & set(sys.modules); "
+        "sys.exit(repr(imported) if code or imported else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_help_loads_nothing_heavy():
+    heavy = {"numpy", "scipy", "sklearn", "cvxpy", "joblib", "threadpoolctl", "matplotlib", "torch", "dask"}
+    run_and_look(["--help"], heavy)
+    run_and_look(["train", "--help"], heavy | {"apsvm.cli.cv", "apsvm.cli.predict"})
+
+
+def test_a_small_training_loads_what_it_needs(tmp_path):
+    (tmp_path / "rows").write_text("1 1:2 2:1\n-1 1:1 2:2\n1 1:3 2:1\n-1 1:0.5 2:4\n" * 10)
+    unwanted = {
+        *("scipy", "sklearn", "cvxpy", "joblib", "matplotlib", "importlib.metadata", "email", "logging"),
+        *("apsvm.cli.cv", "apsvm.cli.bench", "apsvm.trainers.latent", "apsvm.trainers.components"),
+    }
+    run_and_look(["train", str(tmp_path / "rows"), str(tmp_path / "model"), "-q", "--threads", "1"], unwanted)
+
+
+@pytest.mark.parametrize("package", ["apsvm", "numpy", "scipy", "scikit-learn", "Scikit_Learn", "threadpoolctl"])
+def test_installed_is_the_version_that_the_metadata_have(package):
+    assert installed(package) == version(package)
+
+
+def test_what_is_not_installed():
+    with pytest.raises(PackageNotFoundError, match="no-such-package"):
+        installed("no-such-package")

@@ -1,8 +1,9 @@
-"""The command line: one file a command. Heavy imports wait inside the commands, so that ``--help`` is instant.
+"""The command line: one file a command, imported when it is called. Heavy imports wait inside the commands, so that
+``--help`` is instant.
 
-Exit codes: 0 done (train: converged), 1 internal error, 2 usage, 3 stopped early with the model written, 65 bad data,
-66 no such input, 69 an optional package is missing, 74 cannot write, 130 after SIGINT, 143 after SIGTERM or SIGHUP, 141
-when the reader of standard output went away.
+Exit codes: 0 done (train: converged), 1 internal error, 2 usage, 3 stopped early with the model written (verify:
+undecided), 4 a certificate that does not hold, 65 bad data, 66 no such input, 69 an optional package is missing, 74
+cannot write, 130 after SIGINT, 143 after SIGTERM or SIGHUP, 141 when the reader of standard output went away.
 """
 
 from __future__ import annotations
@@ -15,27 +16,33 @@ import click
 from click.shell_completion import shell_complete
 
 from apsvm import __version__
-from apsvm.cli.bench import bench
-from apsvm.cli.completion import complete_files
-from apsvm.cli.convert import convert
-from apsvm.cli.cv import cv
-from apsvm.cli.doctor import doctor
-from apsvm.cli.eval_detections import eval_detections
-from apsvm.cli.evaluate import evaluate
-from apsvm.cli.export import export
-from apsvm.cli.info import info
-from apsvm.cli.plot import plot
-from apsvm.cli.predict import predict
-from apsvm.cli.report import report
+from apsvm.cli.commands import ImportedCommands
 from apsvm.cli.shared import CANNOT_WRITE, CLOSED_PIPE, INTERNAL, INTERRUPTED, say
-from apsvm.cli.sorter import sorter
-from apsvm.cli.train import train
 
 #: click's convention: `eval "$(_APSVM_COMPLETE=bash_source apsvm)"` switches completion on.
 COMPLETION = "_APSVM_COMPLETE"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+#: Where each command stands: it is imported when it is called, or when all are listed.
+_COMMANDS = {
+    "train": "apsvm.cli.train:train",
+    "cv": "apsvm.cli.cv:cv",
+    "predict": "apsvm.cli.predict:predict",
+    "eval": "apsvm.cli.evaluate:evaluate",
+    "eval-detections": "apsvm.cli.eval_detections:eval_detections",
+    "info": "apsvm.cli.info:info",
+    "verify": "apsvm.cli.verify:verify",
+    "export": "apsvm.cli.export:export",
+    "convert": "apsvm.cli.convert:convert",
+    "plot": "apsvm.cli.plot:plot",
+    "report": "apsvm.cli.report:report",
+    "bench": "apsvm.cli.bench:bench",
+    "doctor": "apsvm.cli.doctor:doctor",
+    "sorter": "apsvm.cli.sorter:sorter",
+}
+
+
+@click.group(commands=ImportedCommands(_COMMANDS), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", prog_name="apsvm")
 def commands() -> None:
     """Train linear rankers on the ranking metric itself: average precision, exactly.
@@ -49,11 +56,6 @@ def commands() -> None:
 
 #: Letters of LIBLINEAR and SVM-rank, and what says the same here.
 _LETTERS_ELSEWHERE = {"-c": ["-C"], "-s": ["--loss", "--solver"], "-w": ["--query-weights"], "-p": ["--loss"]}
-
-_COMMANDS = (train, cv, predict, evaluate, eval_detections, info, export, convert, plot, report, bench, doctor, sorter)
-for command in _COMMANDS:
-    commands.add_command(command)
-complete_files(commands)
 
 
 def _with_hints(failure: click.ClickException) -> click.ClickException:

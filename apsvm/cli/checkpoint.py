@@ -48,7 +48,8 @@ def identity(
     threads : whether the number of threads does
     """
     import platform
-    from importlib.metadata import version
+
+    from apsvm.installed import installed
 
     command = click.get_current_context().info_name
     options = {
@@ -65,7 +66,7 @@ def identity(
         **{f"the {what.replace('_', ' ')} file's SHA-256": _sha256(path) for what, path in inputs.items() if path},
         **{name: value for name, value in reading_options.items() if value is not None},
         **options,
-        **{f"the version of {name}": version(name) for name in ("apsvm", "numpy", "scipy")},
+        **{f"the version of {name}": installed(name) for name in ("apsvm", "numpy", "scipy")},
         "the machine": platform.machine(),
     }
 

@@ -54,7 +54,8 @@ def run_record(data: str, dataset: Dataset, read: ReadOptions, read_seconds: flo
     """The fields of the log's ``run`` record: what a report needs and the model does not tell."""
     import platform
     import time
-    from importlib.metadata import version
+
+    from apsvm.installed import installed
 
     given = click.get_current_context().params
     X = dataset.X
@@ -68,7 +69,7 @@ def run_record(data: str, dataset: Dataset, read: ReadOptions, read_seconds: flo
         "values": dataset.n_values,
         "seconds": read_seconds,
         "machine": f"{platform.system()} {platform.machine()}, {cores()} cores",
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("apsvm", "numpy")}},
+        "versions": {"python": platform.python_version(), **{name: installed(name) for name in ("apsvm", "numpy")}},
     }
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 #: Bytes below which a thread costs more than it saves.
 _WORTHWHILE = 1 << 18
@@ -37,6 +39,8 @@ class Hash:
             self._digest.update(block)
             return
         if self._worker is None:
+            from concurrent.futures import ThreadPoolExecutor  # small data are read without it
+
             self._worker = ThreadPoolExecutor(1, thread_name_prefix="sha256")
         self._at_work = self._worker.submit(self._digest.update, block)
 

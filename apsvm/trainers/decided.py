@@ -15,7 +15,6 @@ from apsvm.losses.base import Loss
 from apsvm.trainers.approximate import train_approximate
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.bound_choice import Choice, choose
-from apsvm.trainers.components import start_from, train_components
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings
 from apsvm.trainers.settings import Multiple, SettingsError, resolved
@@ -62,6 +61,8 @@ class Decided:
             point = None if start is None else start.w
             yield from zip(values, train_bags(data, loss, settings, values, watch, point), strict=False)
         elif data.components > 1 and (start is None or start.loss is None):
+            from apsvm.trainers.components import train_components
+
             point = None if start is None else start.w
             besides = None if self.choice is None else self.choice.w
             path = train_components(data, loss, settings, values, watch, point, besides=besides)
@@ -99,6 +100,8 @@ def decide(
     began = time.perf_counter()
     several = data.components > 1
     if several and given_start is not None:
+        from apsvm.trainers.components import start_from
+
         given_start = start_from(data, given_start, settings.seed)
     start = None if given_start is None else Start(None, given_start)
     choice = None

@@ -10,8 +10,6 @@ import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,6 +24,7 @@ from apsvm.data.labels import LabelOptions, Target, decide, two_classes
 from apsvm.data.pooling import pooled
 from apsvm.data.rows import Rows
 from apsvm.header import Data, Features, Header, SkippedClass
+from apsvm.installed import installed
 from apsvm.machine import thread_count
 from apsvm.model import (
     AnyRankerSet,
@@ -327,6 +326,7 @@ class Fit:
             gradient=outcome.gradient,
             epochs=outcome.epochs,
             details=outcome.details,
+            threshold=outcome.threshold,
             latent=trainer.takes_bags,
             cautions=tuple(outcome.cautions),
             data=Data(
@@ -365,12 +365,6 @@ def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | No
     if trainer.takes_bags and not has_bags:
         raise DataError(f"{dataset.source}: this training is of bags, and its rows are in none: bag:INT or --bags FILE")
     return dataset
-
-
-@cache
-def installed(package: str) -> str:
-    """The version of a package; looking it up takes milliseconds, which small trainings should not take each time."""
-    return version(package)
 
 
 def _of(values: OfRowsT, selection: NDArray[np.int64] | None) -> OfRowsT:

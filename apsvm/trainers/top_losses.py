@@ -31,7 +31,6 @@ from apsvm.risk import Ramp, loss_by_order
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.bound_choice import Choice, choose
-from apsvm.trainers.components import train_components
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.settings import Multiple, resolved
@@ -80,6 +79,8 @@ def find_start(data: TrainingSet, loss: Loss, settings: StructuredSettings, watc
     silent = Watch(progress=watch.progress, should_stop=watch.should_stop, strand=watch.strand)
     if data.components > 1:
         C = default_C(data, base, "tight")
+        from apsvm.trainers.components import train_components
+
         (trained,) = train_components(data, base, replace(plan, bound="tight"), [C], silent)
         return Start(base, trained.w, trained, C)
     choice = choose(data, base, plan, watch)
@@ -149,6 +150,8 @@ def train_from_start(
     """For each C the tight bound's stationary point below ``start``, and that C."""
     settings = replace(settings, bound="tight")
     if data.components > 1:
+        from apsvm.trainers.components import train_components
+
         path = train_components(data, loss, settings, values_of_C, watch, start.w)
     else:
         path = train_path(data, loss, settings, values_of_C, watch, tight_start=start.w)

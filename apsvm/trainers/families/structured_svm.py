@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from apsvm.losses import LOSSES
 from apsvm.oracles import ORACLES
@@ -198,6 +198,14 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     def serves(cls, loss: str) -> bool:
         return (":" in loss and not loss.endswith(")")) or spelled(loss, LOSSES) is not None
 
+    def settled(self, outcome: Outcome) -> Self:
+        """Of the bound and the C that it came to, unless the loss has a way of its own to them."""
+        plan = super().settled(outcome)
+        own_way = self._hidden or self.loss.starts_from is not None or self.loss.ranks_like is not None
+        if own_way or outcome.C is None or outcome.certificate is None:
+            return plan
+        return plan.with_settings(C=(outcome.C,), bound=outcome.certificate.bound)
+
     @property
     def takes(self) -> Takes:
         """Grades for a graded loss; the two-stage approximation looks at none."""
@@ -290,14 +298,15 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
-        from apsvm.trainers.components import with_components
         from apsvm.trainers.decided import decide
-        from apsvm.trainers.structured_remarks import cautions_of, choice_fields
+        from apsvm.trainers.structured_remarks import cautions_of, choice_fields, threshold_of
 
         if self._hidden:
             yield from networks(self, data, watch)
             return
         if self.settings.components > 1:
+            from apsvm.trainers.components import with_components
+
             data = with_components(data, self.settings.components)
         decided = decide(data, self.loss, self.settings, watch, start)
         settings, values = decided.settings, decided.values_of_C
@@ -312,6 +321,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
                 outcome,
                 settings=replace(self.settings, C=(asked,)),
                 cautions=cautions_of(trained, settings.bound, decided.choice, of_bags=data.bags is not None),
+                threshold=threshold_of(data, self.loss, decided.choice, trained),
                 **choice_fields(decided, outcome),
             )
 
@@ -321,10 +331,14 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         """What there is to say of what was trained with ``settings`` and this C."""
         from apsvm.header import Bounds
         from apsvm.solvers.state import State
-        from apsvm.trainers.components import weights_and_constants
         from apsvm.trainers.structured_remarks import fallbacks_of, how_C_was_found
 
+        w = trained.w
         several = data.components > 1
+        if several:
+            from apsvm.trainers.components import weights_and_constants
+
+            w = weights_and_constants(data, w)
         tight = trained.hinge_objective is not None or (several and settings.bound == "tight")
         bounds = trained.solution.certificate
         seconds: dict[str, float] = {}
@@ -332,7 +346,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             for part, span in stage.spans.items():
                 seconds[part] = seconds.get(part, 0.0) + span.wall_ns / 1e9
         return Outcome(
-            w=weights_and_constants(data, trained.w) if several else trained.w,
+            w=w,
             state=str(trained.state),
             as_asked=trained.state is State.CONVERGED,
             interrupted=trained.state is State.INTERRUPTED,
