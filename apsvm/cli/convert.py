@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apsvm.cli.bar import Bar
 from apsvm.cli.reading import features_wanted, how_to_read_anew, read_any_model, read_rows, say_remarks
 from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, say, writing
 from apsvm.data.read_options import UNSAID, ReadOptions
@@ -63,7 +64,7 @@ def convert(
     with writing(out):
         check_replaceable(out)
     wanted = None if model is None else features_wanted(read_any_model(model))
-    with _rows(sources, read, out, wanted) as dataset:
+    with Bar(f"converting {', '.join(sources)}") as bar, _rows(sources, read, out, wanted, bar) as dataset:
         if dataset.ignores_bags:
             dataset = replace(dataset, bags=None)
         with writing(out):
@@ -78,14 +79,14 @@ def _check(paths: tuple[str, ...], *, quiet: bool) -> None:
 
     if len(paths) > 1:
         raise click.UsageError("--check writes nothing: name the folder only")
-    with reading(paths[0]):
+    with reading(paths[0]), Bar(f"checking {paths[0]}"):
         dataset = open_folder(paths[0], verify=True)
     if not quiet:
         say(f"{paths[0]}: undamaged: {dataset.X.shape[0]} rows, {dataset.X.shape[1]} features")
 
 
 @contextmanager
-def _rows(sources: list[str], read: ReadOptions, out: str, model: ForModel | None) -> Iterator[Dataset]:
+def _rows(sources: list[str], read: ReadOptions, out: str, model: ForModel | None, bar: Bar) -> Iterator[Dataset]:
     """The rows of all sources; text of files block by block, so that it is never in memory as a whole."""
     from apsvm.data.tables.recognising import Kind, recognised
 
@@ -98,7 +99,7 @@ def _rows(sources: list[str], read: ReadOptions, out: str, model: ForModel | Non
     if len(sources) > 1 and not text:
         yield _rows_of_tables(sources, kinds, read, model, scratch)
     elif text and read.groups is None and read.labels is None and read.table == UNSAID and model is None:
-        with _rows_of_text(sources, read, out) as dataset:
+        with _rows_of_text(sources, read, out, bar) as dataset:
             yield dataset
     else:
         yield read_rows(sources[0], read, model=model, scratch=scratch)
@@ -132,7 +133,7 @@ def _rows_of_tables(
 
 
 @contextmanager
-def _rows_of_text(sources: list[str], read: ReadOptions, out: str) -> Iterator[Dataset]:
+def _rows_of_text(sources: list[str], read: ReadOptions, out: str, bar: Bar) -> Iterator[Dataset]:
     import numpy as np
 
     from apsvm.data.bags import Places, with_bags
@@ -155,7 +156,11 @@ def _rows_of_text(sources: list[str], read: ReadOptions, out: str) -> Iterator[D
 
     def read_blocks() -> Iterator[Dataset]:
         with reading(" and ".join(sources)):
-            yield from blocks
+            n_rows = 0
+            for block in blocks:
+                n_rows += block.X.shape[0]
+                bar.reach(n_rows, f"converting {', '.join(sources)}: rows")
+                yield block
 
     with reading(blocks.name), writing(out), gathered(read_blocks(), settled(out).parent, blocks.name) as dataset:
         dataset = replace(dataset, fingerprint=blocks.fingerprint, ignores_bags=read.ignores_bags)

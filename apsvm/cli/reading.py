@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from apsvm.cli.bar import Bar
 from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, printable, reading, say
 from apsvm.cli.table_options import table_options, taken
 from apsvm.data.read_options import ReadOptions, bags_named
@@ -139,7 +140,7 @@ def read_rows(
     end_with_words(lambda file: f"apsvm: error: {printable(file)}: cut off while it was read", BAD_DATA)
     place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)
     base = read.zero_based if zero_based is None else zero_based
-    with reading(place):
+    with reading(place), Bar(f"reading {place}"):
         dataset = read_data(
             path,
             dtype=np.dtype(read.dtype).type,
