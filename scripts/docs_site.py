@@ -158,7 +158,7 @@ def _cells(name: str, script: str) -> Iterator[str]:
 def assemble() -> None:
     shutil.rmtree(BUILD, ignore_errors=True)
     shutil.copytree(ROOT / "docs", BUILD)
-    for page in BUILD.rglob("*.md"):
+    for page in BUILD.glob("*.md"):  # those in folders link to each other as they will in the site
         page.write_text(moved(page.read_text(encoding="utf-8")), encoding="utf-8")
     for name, page in (
         ("README", "index"),
@@ -168,7 +168,11 @@ def assemble() -> None:
     ):
         text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
         (BUILD / f"{page}.md").write_text(moved(text), encoding="utf-8")
-    (BUILD / "examples.md").write_text((ROOT / "examples" / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
+    examples = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    (BUILD / "examples.md").write_text(re.sub(r"\]\((\w+)\.py\)", r"](gallery.md#\1)", examples), encoding="utf-8")
+    for name in ("start", "compare"):  # two columns of code, and a wide table, need the room
+        page = BUILD / f"{name}.md"
+        page.write_text("---\nhide: [toc]\n---\n\n" + page.read_text(encoding="utf-8"), encoding="utf-8")
     (BUILD / "gallery.md").write_text(moved(gallery_page()), encoding="utf-8")
     (BUILD / "commands.md").write_text(command_page(), encoding="utf-8")
     (BUILD / "classes.md").write_text(class_page(), encoding="utf-8")

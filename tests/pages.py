@@ -57,7 +57,7 @@ def follow(page: Path, folder: Path, capfd: pytest.CaptureFixture[str]) -> int:
 
 
 def _commands(text: str) -> list[tuple[str, list[str]]]:
-    parts = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
+    parts = re.split(r"^\$ ", text.replace("\\\n", " "), flags=re.MULTILINE)[1:]
     return [
         (head.partition(" #")[0].strip(), rest.splitlines()) for head, _, rest in (p.partition("\n") for p in parts)
     ]
