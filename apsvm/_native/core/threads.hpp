@@ -48,8 +48,14 @@ void in_runs(std::size_t n, std::size_t threads, Body body) {
 }  // namespace apsvm
 
 // One source, compiled for several instruction sets, chosen when the module is loaded. Fused multiply-adds are off
-// (CMakeLists.txt), so every clone gives the same bits.
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
+// (CMakeLists.txt), so every clone gives the same bits. It takes a loader that runs resolvers: glibc's, not musl's.
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__has_attribute)
+#if __has_attribute(target_clones)
+#define APSVM_HAS_CLONES 1
+#endif
+#endif
+
+#ifdef APSVM_HAS_CLONES
 #define APSVM_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define APSVM_CLONES
