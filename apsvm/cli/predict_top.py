@@ -61,12 +61,16 @@ def run_lines(rows: Dataset, scores: NDArray[np.float64], tag: str) -> Iterator[
     if rows.groups is None:
         raise Failure(BAD_DATA, f"{rows.source}: a TREC run is of queries, and its rows have none: qid:, --qid-column")
     names = names_of_rows(rows)
-    bad = next((name for name in names if not name or name.split() != [name]), None)
-    if bad is not None:
-        raise Failure(BAD_DATA, f"{rows.source}: a TREC run takes no document called {bad!r}: no blanks, and not empty")
+    queries = [printable(name) for name in rows.table.queries] if rows.table is not None else []
+    for what, called in (("document", names), ("query", queries)):
+        bad = next((name for name in called if not name or name.split() != [name]), None)
+        if bad is not None:
+            wanted = "no blanks, and not empty"
+            raise Failure(BAD_DATA, f"{rows.source}: a TREC run takes no {what} called {bad!r}: {wanted}")
     _, first, query = np.unique(rows.groups, return_index=True, return_inverse=True)
     order = np.lexsort((-scores, first[query]))
     begins = np.flatnonzero(np.diff(query[order], prepend=-1))
     rank = np.arange(1, order.size + 1) - np.repeat(begins, np.diff(np.append(begins, order.size)))
     for row, place in zip(order.tolist(), rank.tolist(), strict=True):
-        yield f"{rows.groups[row]} Q0 {names[row]} {place} {float(scores[row])!r} {tag}"
+        qid = queries[rows.groups[row]] if queries else rows.groups[row]
+        yield f"{qid} Q0 {names[row]} {place} {float(scores[row])!r} {tag}"

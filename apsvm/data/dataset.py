@@ -81,12 +81,14 @@ class TableRows:
     keys : (n,) str, what the rows are called, or None
     lines : (n,) int64, the lines of the rows in the text, from 1, or None where there are none
     remarks : what there is to say of how it was read, a sentence each
+    queries : what the queries are called, by their number in ``Dataset.groups``; () where that number is their name
     """
 
     columns: Columns
     keys: NDArray[np.object_] | None = None
     lines: NDArray[np.int64] | None = None
     remarks: tuple[str, ...] = ()
+    queries: tuple[str, ...] = ()
 
     def of(self, rows: NDArray[np.int64]) -> TableRows:
         """That of the rows ``rows`` (m,) int64, in that order."""

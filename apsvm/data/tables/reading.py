@@ -16,7 +16,7 @@ from apsvm.data.dataset import DataError, Dataset, TableRows
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.tables.cells import Cells
 from apsvm.data.tables.features import features_of
-from apsvm.data.tables.labels import costs_of, keys_of, labels_of, numbered
+from apsvm.data.tables.labels import costs_of, keys_of, labels_of, names_of_numbered, numbered
 from apsvm.data.tables.learning import learn
 from apsvm.data.tables.parts import Parts, listed, parts_of_model, parts_to_train
 from apsvm.data.tables.recognising import Kind
@@ -144,7 +144,13 @@ def _rows(
         source=name,
         fingerprint=fingerprint,
         unknown_features=0,
-        table=TableRows(columns=columns, keys=keys, lines=lines, remarks=(*remarks, *more)),
+        table=TableRows(
+            columns=columns,
+            keys=keys,
+            lines=lines,
+            remarks=(*remarks, *more),
+            queries=() if parts.qid is None else names_of_numbered(cells.column(parts.qid)),
+        ),
     )
     where = bags.Places(places.source, lines)
     return bags.with_bags(dataset, bag_ids, where, bag_label)
