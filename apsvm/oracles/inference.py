@@ -53,6 +53,7 @@ def most_violated_ranking(
     Raises
     ------
     ValueError : shapes that differ, scores or relevance not finite, no positive or no negative row
+    FloatingPointError : scores too far apart for float64
     LossError : (a ValueError) a loss that the oracle cannot serve
     UnknownNameError : (a ValueError) no such loss or oracle
 
@@ -70,6 +71,7 @@ def most_violated_ranking(
         raise ValueError(f"scores and relevance must be (n,) arrays of one length, found {s.shape} and {grades.shape}")
     if not _all_finite(s) or not _all_finite(grades):
         raise ValueError("scores and relevance must be finite")
+    ranking.check_scores(s)
     relevant = np.ascontiguousarray(grades if grades.dtype == np.bool_ else grades > 0)
     n_pos = int(np.count_nonzero(relevant))
     n_neg = s.size - n_pos
