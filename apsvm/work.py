@@ -134,9 +134,14 @@ class Strand:
         self._under_way = None
 
     def _keep(self, *, ended: bool = False) -> None:
-        """Stores the strand as it is; one that has ``ended`` holds nothing any more."""
+        """Stores the strand as it is; one that has ``ended`` holds nothing any more. What was held when it was stored, and
+        has not been made again so far, is kept: the work may be broken off before it has come to where it was."""
         assert self._store is not None
-        held = {}
+        held = {
+            number: before
+            for number, before in self._held_before.items()
+            if not ended and int(number) >= len(self._held)
+        }
         for number, reference in enumerate(self._held):
             thing = reference()
             if thing is not None and not ended:
