@@ -134,8 +134,8 @@ class Strand:
         self._under_way = None
 
     def _keep(self, *, ended: bool = False) -> None:
-        """Stores the strand as it is; one that has ``ended`` holds nothing any more. What was held when it was stored, and
-        has not been made again so far, is kept: the work may be broken off before it has come to where it was."""
+        """Stores the strand as it is; one that has ``ended`` holds nothing any more. What was held when it was stored,
+        and has not been made again so far, is kept: the work may be broken off before it has come to where it was."""
         assert self._store is not None
         held = {
             number: before
