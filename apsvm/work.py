@@ -82,7 +82,7 @@ class Strand:
         self._held_before: Saved = saved.get("held", {})
         self._held: list[weakref.ref[Held]] = []
         self._pieces = 0
-        self._is_broken_off = False
+        self._is_broken_off = self._has_left = False
 
     def piece(self, kind: str) -> Piece:
         """The next piece; ``kind`` is what it is, always the same at this place.
@@ -93,7 +93,7 @@ class Strand:
         """
         if self._store is not None and self._store.is_stopping():
             self.break_off()
-        if self._store is None or self._is_broken_off:
+        if self._store is None or self._has_left:
             return Piece(kind)
         number, self._pieces = str(self._pieces), self._pieces + 1
         state: Saved | None = None
@@ -102,6 +102,9 @@ class Strand:
         result = self._finished.get(number)
         for stored in (state, result):
             if stored is not None and stored["kind"] != kind:
+                if self._is_broken_off:  # until then, what was finished is still what comes next
+                    self._has_left = True
+                    return Piece(kind)
                 raise WorkError(f"piece {number} of {self._name or 'the work'} is {stored['kind']!r}, not {kind!r}")
         return Piece(kind, self, number, result and result["result"], state and state["state"])
 
@@ -134,9 +137,14 @@ class Strand:
         self._under_way = None
 
     def _keep(self, *, ended: bool = False) -> None:
-        """Stores the strand as it is; one that has ``ended`` holds nothing any more."""
+        """Stores the strand as it is; one that has ``ended`` holds nothing any more. What was held when it was stored,
+        and has not been made again so far, is kept: the work may be broken off before it has come to where it was."""
         assert self._store is not None
-        held = {}
+        held = {
+            number: before
+            for number, before in self._held_before.items()
+            if not ended and int(number) >= len(self._held)
+        }
         for number, reference in enumerate(self._held):
             thing = reference()
             if thing is not None and not ended:

@@ -102,6 +102,31 @@ def test_from_every_moment_the_result_is_the_same_and_no_step_is_done_twice():
     assert lengths == set(range(len(done) + 1))
 
 
+def test_broken_off_again_before_it_has_come_to_where_it_was():
+    """What is held is not made yet then, and still what it was: that is how a signal while the data is read loses
+    nothing."""
+    store, done = Memory(), []
+    expected = work(Strand(store), done)
+    for moment in store.moments:
+        early = Memory(moment)
+        Strand(early).break_off()
+        again = []
+        assert work(Strand(Memory(early.strands)), again) == expected
+        assert again == done[len(done) - len(again) :]
+
+
+def test_stopped_before_it_has_come_to_where_it_was_it_still_knows_what_was_finished():
+    store = Memory()
+    expected = work(Strand(store), [])
+    for moment in store.moments:
+        stopping, direct, after = Memory(moment), [], []
+        stopping.stopping = True
+        work(Strand(stopping), [])  # to its end, for nothing here asks whether to stop
+        work(Strand(Memory(moment)), direct)
+        assert work(Strand(Memory(stopping.strands)), after) == expected
+        assert after == direct  # nothing is lost, and nothing was stored
+
+
 def test_without_a_store_it_is_the_same():
     done = []
     assert work(Strand(), done) == work(Strand(Memory()), [])

@@ -5,8 +5,10 @@ A loss over rankings is Δ = Σ_k u_k [D(k) − D(k + n_k)], n_k negatives above
     h(s) = max_{n_1 ≤ … ≤ n_P} Σ_k gain_k(n_k),
     gain_k(n) = u_k [D(k) − D(k + n)] − (2/PN) Σ_{j ≤ n} (s⁺_k − s⁻_j)
 
-whatever D is. A dynamic programme over k has the maximum, M_k(n) = max_{m ≤ n} M_{k−1}(m) + gain_k(n), in O(P·n̄), where
-no gain rises beyond n̄ ≤ N: then min(n_k, n̄) is as good as n_k, and no more need be tried.
+whatever D is. Where D is convex, each gain is concave in n, and the maximum is an isotonic regression: each n_k at its
+own maximum, neighbours in the wrong order pooled; O(P log N), and more for what is pooled. Else a dynamic programme
+over k has it, M_k(n) = max_{m ≤ n} M_{k−1}(m) + gain_k(n), in O(P·n̄), where no gain rises beyond n̄ ≤ N: then min(n_k,
+n̄) is as good as n_k, and no more need be tried.
 
 A loss over labellings has Δ of a, the true positives, and b, the false ones, and
 
@@ -228,12 +230,15 @@ class _Ranked:
         P, N = positives.size, negatives.size
         self.unit = 2.0 / (P * N)
         self._weights, self._discount, self._positives, self._negatives = weights, discount, positives, negatives
-        self._most = self._most_above(convex_from)
+        self._convex = convex_from == 0
+        self._own = self._own_maxima(convex_from)
+        self._most = int(self._own.max())
         self._count = np.arange(self._most + 1)
         self._sums = np.concatenate([[0.0], np.cumsum(negatives[: self._most])])
 
-    def _most_above(self, convex_from: int) -> int:
-        """n̄, beyond which no gain rises: by bisection, for the slope of each gain falls from ``convex_from`` on."""
+    def _own_maxima(self, convex_from: int) -> NDArray[np.int64]:
+        """(P,): where each gain ceases to rise, from ``convex_from`` on: by bisection, for its slope falls there. n̄ is
+        the largest."""
         P, N = self._positives.size, self._negatives.size
         low, high = np.full(P, min(convex_from, N)), np.full(P, N)
         k = np.arange(P)
@@ -243,7 +248,35 @@ class _Ranked:
             drop = self._discount[k + at] - self._discount[k + at + 1]
             rises = (middle < N) & (self._weights * drop > self.unit * (self._positives - self._negatives[at]))
             low, high = np.where(rises & (low < high), middle + 1, low), np.where(rises, high, middle)
-        return int(low.max())
+        return low
+
+    def most_violated(self) -> NDArray[np.int64]:
+        """n_k, (P,)."""
+        return self._by_pooling() if self._convex else self._by_programme()
+
+    def _by_pooling(self) -> NDArray[np.int64]:
+        """Pool adjacent violators (Best, Chakravarti and Ubhaya 2000), for gains that are concave."""
+        own, sums = self._own.tolist(), np.concatenate([[0.0], np.cumsum(self._positives)])
+        pools: list[tuple[int, int]] = []  # the first positive of each, and the n of all of them
+        for k, n in enumerate(own):
+            first = k
+            while pools and pools[-1][1] > n:
+                first, above = pools.pop()
+                n = self._maximum(first, k + 1, n, above, float(sums[k + 1] - sums[first]))
+            pools.append((first, n))
+        starts = np.array([first for first, _ in pools])
+        return np.repeat(np.array([n for _, n in pools]), np.diff(starts, append=len(own)))
+
+    def _maximum(self, first: int, end: int, low: int, high: int, of_positives: float) -> int:
+        """Where in low..high the sum of the gains of the positives ``first`` to ``end`` − 1, whose scores sum to
+        ``of_positives``, ceases to rise."""
+        weights, discount = self._weights[first:end], self._discount
+        while low < high:
+            n = (low + high) // 2
+            drops = discount[first + n : end + n] - discount[first + n + 1 : end + n + 1]
+            rises = float(weights @ drops) > self.unit * (of_positives - (end - first) * float(self._negatives[n]))
+            low, high = (n + 1, high) if rises else (low, n)
+        return low
 
     def _gain(self, k: int) -> Array:
         """Of the positive k, from 0, for n = 0..n̄."""
@@ -251,8 +284,8 @@ class _Ranked:
         gain: Array = self._weights[k] * lost - self.unit * (self._count * self._positives[k] - self._sums)
         return gain
 
-    def most_violated(self) -> NDArray[np.int64]:
-        """n_k, (P,). Of the programme's rows every √P-th is kept, and those between are computed once more."""
+    def _by_programme(self) -> NDArray[np.int64]:
+        """For any D. Of the programme's rows every √P-th is kept, and those between are computed once more."""
         P = self._positives.size
         step = math.isqrt(P)
         row, kept = np.zeros(self._most + 1), []

@@ -101,6 +101,12 @@ def test_equals_greedy_on_large_queries(loss, oracle, n_pos, n_neg, rng):
             assert found.value == pytest.approx(judge.value, rel=1e-10, abs=1e-10), kind
 
 
+@pytest.mark.parametrize("oracle", ["auto", "greedy", "qs"])
+def test_scores_too_far_apart(oracle):
+    with pytest.raises(ValueError, match=r"scores from -1e\+308 to 1e\+308 are too far apart"):
+        most_violated_ranking([1e308, -1e308, 1e308], [1, 0, 0], oracle=oracle)
+
+
 @pytest.mark.parametrize(("loss", "oracle"), PAIRS)
 def test_subgradient_inequality(loss, oracle, rng):
     """h(s') ≥ h(s) + c·(s' − s), and h = Δ + c·s."""

@@ -12,7 +12,14 @@ import pytest
 import apsvm.verification
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
-from apsvm.verification.plain import UnknownLossError, definition_of, levels, ranking_by_score
+from apsvm.verification.plain import (
+    RankingDefinition,
+    UnknownLossError,
+    definition_of,
+    hinge_of_rankings,
+    levels,
+    ranking_by_score,
+)
 from apsvm.verification.risk import Units
 from tests.instances import loss_names
 
@@ -73,6 +80,21 @@ def test_hinges_are_those_of_the_oracles(name):
         assert below <= elsewhere.value + 1e-9 * (1.0 + abs(below))
         values.add(round(hinge.value, 6))
     assert len(values) > 10
+
+
+@pytest.mark.parametrize("name", ["ap", "ndcg", "mrr", "auc", "rbp(0.8)"])
+def test_pooling_and_the_programme_agree(name):
+    """On lists where pools are large: of scores in no order that the loss would want."""
+    definition, rng = definition_of(name), np.random.default_rng(4)
+    assert isinstance(definition, RankingDefinition)
+    for trial in range(30):
+        n_pos, n_neg = rng.integers(1, 60, size=2)
+        u, D = definition.weights(n_pos, n_neg), definition.discount(n_pos + n_neg, n_neg)
+        u = rng.random(n_pos) if trial % 2 else u  # in no order either
+        positives, negatives = rng.normal(size=n_pos) / 100, rng.normal(size=n_neg) / 100
+        pooled = hinge_of_rankings(u, D, positives, negatives)
+        programmed = hinge_of_rankings(u, D, positives, negatives, convex_from=1)
+        assert pooled.value == pytest.approx(programmed.value, rel=1e-12, abs=1e-14)
 
 
 def test_the_ranking_by_score():
