@@ -29,7 +29,7 @@ from apsvm.dask.messages import Runs, narrow, runs_where
 from apsvm.dask.shard_list import Gathered, Pieces, Splits, Survey, Ties, bins_of
 from apsvm.dask.sharded_risk import NOT_FINITE, ShardedRisk
 from apsvm.dask.vectors import Handle, HandleVectors
-from apsvm.losses.base import RankingLoss
+from apsvm.losses.base import LossTables, RankingLoss
 from apsvm.ranking import descending_order
 from apsvm.risk.rankings import OracleCall
 from apsvm.score_space import Tangent
@@ -165,7 +165,7 @@ class ListRisk(ShardedRisk):
         return self._loss
 
     @property
-    def tables(self) -> Any:
+    def tables(self) -> LossTables:
         return self._tables
 
 
