@@ -1,4 +1,4 @@
-"""``apsvm train --threshold --calibrate``: where rows begin to be called positive, and how likely they are."""
+"""``--threshold`` and ``--calibrate`` of ``train`` and ``cv``: where positives begin, and how likely they are."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from apsvm.header import Header
     from apsvm.model import Model
     from apsvm.selection.decision import DecisionRule
+    from apsvm.selection.search import Refit
     from apsvm.trainers.base import Outcome
     from apsvm.trainers.fitting import Fit
 
@@ -41,28 +42,23 @@ class ThresholdType(ParamType):
         return "f1|fpr=A|precision=A|recall=A|top=K|none"
 
 
-def decision_options(command: CommandT) -> CommandT:
-    """``--threshold`` and ``--calibrate``."""
-    for option in reversed(
-        (
-            click.option(
-                "--threshold",
-                type=ThresholdType(),
-                help="From which score on a row is positive, chosen on rows held out by five more trainings: the "
-                "highest F1; the highest recall with at most a share A of the negatives called positive (fpr), or with "
-                "a share A of what is called positive rightly so (precision); the fewest rows with a recall of A; or "
-                "the best K of as many rows as DATA has.  [default: f1 on what --bound auto holds out]",
-            ),
-            click.option(
-                "--calibrate",
-                type=click.Choice(["auto", "isotonic", "platt"]),
-                help="Make probabilities of scores, fitted to the same rows held out: by isotonic regression, or by "
-                "Platt's sigmoid; auto: isotonic from 200 positives and 200 negatives on.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+def decision_options(default: str) -> Callable[[CommandT], CommandT]:
+    """``--threshold``, whose default is this, and ``--calibrate``."""
+    threshold = click.option(
+        "--threshold",
+        type=ThresholdType(),
+        help="From which score on rows are positive, chosen on rows held out by five more trainings: the highest F1; "
+        "the highest recall with at most a share A of the negatives called positive (fpr), or with a share A of what "
+        "is called positive rightly so (precision); the fewest rows with a recall of A; or the best K of as many rows "
+        f"as DATA has.  [default: {default}]",
+    )
+    calibrate = click.option(
+        "--calibrate",
+        type=click.Choice(["auto", "isotonic", "platt"]),
+        help="Make probabilities of scores, fitted to the same rows held out: by isotonic regression, or by Platt's "
+        "sigmoid; auto: isotonic from 200 positives and 200 negatives on.",
+    )
+    return lambda command: threshold(calibrate(command))
 
 
 def decision_rule(given: JsonObject) -> DecisionRule:
@@ -119,6 +115,38 @@ class Decisions:
         if self.given["threshold"] == "none":
             model = _without_threshold(model)
         return replace(outcome, cautions=(*outcome.cautions, *cautions), seconds=seconds), model
+
+
+def decided_refit(refit: Refit, given: JsonObject, jobs: int, should_stop: Callable[[], bool]) -> Refit:
+    """What ``apsvm cv`` has trained on all rows, with its threshold: as asked for, or else, five trainings being little
+    beside the search, of the highest F1 where there is none; none of grades, of several queries or of too few rows."""
+    import numpy as np
+
+    from apsvm.metrics.thresholds import ThresholdRule
+    from apsvm.selection.decision import DecisionRule, with_decision
+    from apsvm.selection.held_out import HeldOutError
+
+    model, asks = refit.model, _asks(given)
+    if given["threshold"] == "none":
+        model = _without_threshold(model)
+    groups = refit.fit.dataset.groups
+    by_query = groups is not None and np.unique(groups).size > 1
+    if refit.outcome.interrupted or (not asks and (given["threshold"] == "none" or model.header.threshold or by_query)):
+        return replace(refit, model=model)
+    rule = decision_rule(given) if asks else DecisionRule(ThresholdRule("f1"))
+    fit = replace(refit.fit, trainer=refit.fit.trainer.with_settings(threads=jobs), shared=None)
+    try:
+        made = with_decision(fit, refit.outcome, model, rule, should_stop)
+    except HeldOutError as error:
+        if asks:
+            say(f"warning: there is no threshold: {error}")
+        return replace(refit, model=model, outcome=replace(refit.outcome, as_asked=refit.outcome.as_asked and not asks))
+    if made is None:
+        return replace(refit, model=model)
+    model, cautions = made
+    if given["threshold"] == "none":
+        model = _without_threshold(model)
+    return replace(refit, model=model, outcome=replace(refit.outcome, cautions=(*refit.outcome.cautions, *cautions)))
 
 
 def _asks(given: JsonObject) -> bool:

@@ -101,7 +101,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @checkpoint_options
 @pool_option(multiple=False)
-@decision_options
+@decision_options("f1 on what --bound auto holds out")
 @scheduler_option
 @training_options
 @config_option

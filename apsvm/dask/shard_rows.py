@@ -172,7 +172,7 @@ class ShardRows:
         matrices = [widened(part.X, width, part.source) for part in self._parts]
         self._X = stacked(matrices, width)
         self._labels = self._joined([part.relevance for part in self._parts])
-        groups = [part.groups for part in self._parts if part.groups is not None]
+        groups = [part.groups for part in self._parts if part.groups is not None and part.groups.size]
         self._groups = self._joined(groups, np.int64) if groups else None
         costs = [np.ones(part.X.shape[0]) if part.costs is None else part.costs for part in self._parts]
         self._costs = self._joined(costs) if any(part.costs is not None for part in self._parts) else None

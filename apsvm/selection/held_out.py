@@ -80,8 +80,9 @@ def held_out_scores(
     from threadpoolctl import threadpool_limits
 
     folds, how = _folds(fit)
+    threads = thread_count(fit.threads)
     trainer = fit.trainer.settled(outcome).with_settings(threads=1)
-    fit = replace(fit, trainer=trainer)
+    fit = replace(fit, trainer=trainer, shared=None)
     watch = Watch(should_stop=should_stop)
 
     def scored(fold: _Fold) -> tuple[NDArray[np.float64], NDArray[np.bool_]] | None:
@@ -97,7 +98,7 @@ def held_out_scores(
         own, seen = Scale.of(training_scores(trained, data)), Scale.of(model_scores[fold.trained_on])
         return own.brought_to(seen, training_scores(trained, test)), test.target.relevant
 
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(thread_count(fit.threads)) as pool:
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         parts = list(pool.map(scored, folds))
     whole = [part for part in parts if part is not None]
     if len(whole) < len(parts):

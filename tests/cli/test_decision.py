@@ -203,3 +203,25 @@ def test_the_threshold_is_of_the_rows_held_out(cancer, decided):
     assert threshold.value != by_training.value
     assert threshold.recall < by_training.recall
     assert threshold.false_positive_rate <= 0.02
+
+
+def test_cv_chooses_one_for_the_model_that_it_writes(cancer, run, tmp_path):
+    asked = ("--loss", "ap", "--bound", "hinge", "-C", "0.1x,1x", "--folds", "2")
+    said = run("cv", cancer.path, *asked, "-o", tmp_path / "m").stderr
+    header = load_any_model(tmp_path / "m").header
+    assert (header.threshold.rule, header.threshold.held_out, header.calibration) == ("f1", "5 folds of rows", None)
+    assert f"positive is a score above {header.threshold.value:.6g} (f1 on rows held out" in said
+    decided = ("--threshold", "top=50", "--calibrate", "platt")
+    run("cv", "-q", cancer.path, *asked, "-o", tmp_path / "m", *decided)
+    header = load_any_model(tmp_path / "m").header
+    assert (header.threshold.rule, header.calibration.method) == ("top=50", "platt")
+    run("cv", "-q", cancer.path, *asked, "-o", tmp_path / "m", "--threshold", "none")
+    assert load_any_model(tmp_path / "m").header.threshold is None
+    said = run("cv", cancer.path, *asked, "--threshold", "f1", code=2).stderr
+    assert "--threshold is for the model that -o writes" in said
+
+
+def test_of_a_cluster_none(run, cancer, tmp_path):
+    pytest.importorskip("distributed")
+    said = run("train", "--scheduler", "local:1", cancer.path, tmp_path / "m", "--threshold", "f1", code=2).stderr
+    assert "--threshold is not for training with --scheduler" in said
