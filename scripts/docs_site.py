@@ -1,7 +1,8 @@
 """Puts the pages of the site together in a folder and has mkdocs build them. ``scripts/docs`` runs it.
 
-The pages are those of docs/, README.md as the first, CONTRIBUTING.md, CHANGELOG.md, and two that are made here: every
-command with its options, from what ``--help`` prints, and every public class and function, from its docstring.
+The pages are those of docs/, README.md as the first, CONTRIBUTING.md, CHANGELOG.md, and those that are made here: every
+command with its options, from what ``--help`` prints; every public class and function, from its docstring; and the
+gallery, from the scripts of examples/.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ MKDOCS = Path(sys.prefix) / "docs" / "bin" / "mkdocs"
 
 def moved(text: str) -> str:
     """The text of a page of the repository's top folder or of docs/, its links as they are within the site."""
-    text = re.sub(r"\]\((?:\.\./|docs/)?(\w[\w/-]*\.(?:md|svg|png))\)", r"](\1)", text)
+    text = text.replace("](../examples/README.md)", "](examples.md)").replace("](examples/README.md)", "](examples.md)")
+    text = re.sub(r"\]\((?:\.\./|docs/)?(\w[\w/-]*\.(?:md|svg|png)(?:#[\w-]+)?)\)", r"](\1)", text)
     for name in ("CONTRIBUTING", "CHANGELOG", "SECURITY"):
         text = text.replace(f"]({name}.md)", f"]({name.lower()}.md)")
     return text.replace("](README.md)", "](index.md)")
@@ -133,10 +135,30 @@ def _docstring(text: str) -> Iterator[str]:
         yield from ("\n".join(rest).replace("``", "`"), "")
 
 
+def gallery_page() -> str:
+    """docs/gallery.md, its list leading to the scripts themselves, which follow as text and code."""
+    text = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    names = re.findall(r"\]\(\.\./examples/(\w+)\.py\)", text)
+    text = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](#\1)", text)
+    scripts = ((ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8") for name in names)
+    return "\n".join([text, *(line for n, s in zip(names, scripts, strict=True) for line in _cells(n, s))])
+
+
+def _cells(name: str, script: str) -> Iterator[str]:
+    """A script in cells as Markdown: its own text, and its code in fences."""
+    for cell in re.split(r"(?m)^# %%", script)[1:]:
+        kind, _, body = cell.partition("\n")
+        if "markdown" in kind:
+            words = re.sub(r"(?m)^# ?", "", body).strip()
+            yield re.sub(r"^# (.*)", rf"## \1 {{ #{name} }}\n\n`examples/{name}.py`", words) + "\n"
+        else:
+            yield f"```python\n{body.strip()}\n```\n"
+
+
 def assemble() -> None:
     shutil.rmtree(BUILD, ignore_errors=True)
     shutil.copytree(ROOT / "docs", BUILD)
-    for page in BUILD.rglob("*.md"):
+    for page in BUILD.glob("*.md"):  # those in folders link to each other as they will in the site
         page.write_text(moved(page.read_text(encoding="utf-8")), encoding="utf-8")
     for name, page in (
         ("README", "index"),
@@ -146,6 +168,12 @@ def assemble() -> None:
     ):
         text = (ROOT / f"{name}.md").read_text(encoding="utf-8")
         (BUILD / f"{page}.md").write_text(moved(text), encoding="utf-8")
+    examples = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    (BUILD / "examples.md").write_text(re.sub(r"\]\((\w+)\.py\)", r"](gallery.md#\1)", examples), encoding="utf-8")
+    for name in ("start", "compare"):  # two columns of code, and a wide table, need the room
+        page = BUILD / f"{name}.md"
+        page.write_text("---\nhide: [toc]\n---\n\n" + page.read_text(encoding="utf-8"), encoding="utf-8")
+    (BUILD / "gallery.md").write_text(moved(gallery_page()), encoding="utf-8")
     (BUILD / "commands.md").write_text(command_page(), encoding="utf-8")
     (BUILD / "classes.md").write_text(class_page(), encoding="utf-8")
 

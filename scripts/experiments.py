@@ -290,8 +290,13 @@ def formats(quick: bool) -> tuple[str, ...]:
 def arguments(description: str | None, default_output: str) -> argparse.ArgumentParser:
     """The options that the scripts share."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="+", metavar="DATA", help="svmlight files; every label is taken against the rest")
-    parser.add_argument("--output", type=Path, default=Path(default_output), help="folder for figures")
+    parser.add_argument(
+        "data",
+        nargs="*",
+        metavar="DATA",
+        help="svmlight files; every label is taken against the rest [default: scikit-learn's digits]",
+    )
+    parser.add_argument("--output", type=Path, default=Path(default_output), help="folder for tables and figures")
     parser.add_argument("--splits", type=int, default=3, help="ways to halve the rows [default: 3]")
     parser.add_argument(
         "--quick",

@@ -1,9 +1,10 @@
 """Tables 1, 2 and 3 and Figure 1 of Mohapatra, Jawahar and Kumar, "Efficient Optimization for Average Precision SVM"
 (NIPS 2014), on other data, the paper's figures beside ours.
 
-    python scripts/reproduce_ap_svm_2014.py DATA... [--output bench-output/ap-svm-2014] [--quick]
+    python scripts/reproduce_ap_svm_2014.py [DATA...] [--output bench-output/ap-svm-2014] [--quick]
 
-DATA: svmlight files, every class of them against the rest, half the rows to train on. As in the paper C is chosen for
+DATA: svmlight files, every class of them against the rest, half the rows to train on; without any, scikit-learn's
+digits. --output gets the tables, and with matplotlib the figures. As in the paper C is chosen for
 each class and loss by 5-fold cross-validation on the training rows, here by the folds' AP, and every method is trained
 by the plain cutting-plane method; "apsvm" is what the package does by default. The exact methods of the AP loss share
 their C, having the same optimum, as do the approximate ones that of k = 50.
@@ -14,6 +15,7 @@ methods", its third proposal is the approximation. Both readings are timed: sear
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,6 +43,7 @@ from experiments import (
     timed,
     verdicts,
 )
+from kept import data_files, draw, tables_kept
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -261,11 +264,19 @@ def verdict(results: Sequence[Result]) -> str:
 
 
 def main() -> None:
-    given = arguments(__doc__, "bench-output/ap-svm-2014").parse_args()
+    parser = arguments(__doc__, "bench-output/ap-svm-2014")
+    given = parser.parse_args()
+    given.data = data_files(parser, given.data, "digits", given.output)
+    with tables_kept(given.output):
+        results = measure(given)
+    draw(lambda: [print(path, file=sys.stderr) for path in figures_1(results, given.output, given.quick)])
+
+
+def measure(given: argparse.Namespace) -> list[Result]:
+    """All tables, printed."""
     multiples, repeats = (QUICK_MULTIPLES, 1) if given.quick else (MULTIPLES, 3)
     print(f"{machine()}\n")
     results = []
-    given.output.mkdir(parents=True, exist_ok=True)
     for problem in problems(given.data, splits=1 if given.quick else given.splits, quick=given.quick):
         results.append(run(problem, multiples, repeats))
         print(f"{problem.name}, split {problem.split} done", file=sys.stderr, flush=True)
@@ -289,8 +300,7 @@ def main() -> None:
         ("What of the paper is seen here?", verdict(results)),
     ]:  # fmt: skip
         print(f"\n{title}\n\n{found}")
-    for path in figures_1(results, given.output, given.quick):
-        print(path, file=sys.stderr)
+    return results
 
 
 if __name__ == "__main__":

@@ -257,6 +257,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small scenes and one C: to see that it runs")
     parser.add_argument("--voc", type=Path, metavar="FOLDER")
     given = parser.parse_args()
+    if given.voc is not None and not (given.voc / "VOC2007" / "Annotations").is_dir():
+        parser.error(f"{given.voc}: no VOC2007/Annotations in it; without --voc made scenes are taken")
     classes = None if given.classes is None else [int(one) for one in given.classes.split(",")]
     print(f"{machine()}\n")
     if given.voc is not None:

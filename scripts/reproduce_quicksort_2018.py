@@ -1,15 +1,17 @@
 """The accuracies, Tables 1 and 2 and Figures 2 and 3 of Mohapatra, Rolínek, Jawahar, Kolmogorov and Kumar, "Efficient
 Optimization for Rank-based Loss Functions" (CVPR 2018), on other data, the paper's figures beside ours.
 
-    python scripts/reproduce_quicksort_2018.py DATA... [--output bench-output/quicksort-2018] [--quick]
+    python scripts/reproduce_quicksort_2018.py [DATA...] [--output bench-output/quicksort-2018] [--quick]
 
-DATA: svmlight files, every class of them against the rest, half the rows to train on. As in the paper C is chosen for
+DATA: svmlight files, every class of them against the rest, half the rows to train on; without any, scikit-learn's
+digits. As in the paper C is chosen for
 each class and loss by 5-fold cross-validation on the training rows, here by the metric that is reported, and every loss
 is trained by the plain cutting-plane method.
 
 The figures vary the number of rows of one class, as the paper does with "phoning": 1 positive to 10 negatives; 227
 positives; 200 negatives. They are drawn twice: the oracle's time during a training on real rows, and, for sizes that
-no data here has, of one call on made scores (normal, the positives' shifted by 1). --output gets them as PNG and SVG.
+no data here has, of one call on made scores (normal, the positives' shifted by 1). --output gets the
+tables, and with matplotlib the figures as PNG and SVG.
 
 Section 4.3, networks trained a layer at a time, is repeated with small ones (``networks.py``); detection, section 4.2,
 by ``reproduce_latent_detection.py``.
@@ -17,6 +19,7 @@ by ``reproduce_latent_detection.py``.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +48,7 @@ from experiments import (
     timed,
     verdicts,
 )
+from kept import data_files, draw, tables_kept
 from networks import Networks, accuracies_of_networks, claims_of_networks, networks, times_of_networks
 from threadpoolctl import threadpool_limits
 
@@ -288,8 +292,16 @@ def verdict(results: Sequence[Result], of_networks: Sequence[Networks], made: Se
 
 
 def main() -> None:
-    given = arguments(__doc__, "bench-output/quicksort-2018").parse_args()
-    given.output.mkdir(parents=True, exist_ok=True)
+    parser = arguments(__doc__, "bench-output/quicksort-2018")
+    given = parser.parse_args()
+    given.data = data_files(parser, given.data, "digits", given.output)
+    with tables_kept(given.output):
+        drawn = measure(given)
+    draw(lambda: [print(path, file=sys.stderr) for curve in drawn for path in curve.save(given.output, given.quick)])
+
+
+def measure(given: argparse.Namespace) -> list[Curves]:
+    """All tables, printed, and what is to be drawn."""
     multiples, repeats = (QUICK_MULTIPLES, 1) if given.quick else (MULTIPLES, 3)
     points = 4 if given.quick else 8
     largest = 1000 if given.quick else 100_000
@@ -328,9 +340,7 @@ def main() -> None:
         ("What of the paper is seen here?", verdict(results, of_networks, made)),
     ]:  # fmt: skip
         print(f"\n{title}\n\n{found}")
-    for curve in (*real, *made):
-        for path in curve.save(given.output, given.quick):
-            print(path, file=sys.stderr)
+    return [*real, *made]
 
 
 if __name__ == "__main__":

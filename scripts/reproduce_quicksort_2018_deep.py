@@ -178,6 +178,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=360, help="digits to train on")
     parser.add_argument("--rate", type=float, default=0.003)
     asked = parser.parse_args()
+    if asked.cifar10 is not None and not (asked.cifar10 / "data_batch_1.bin").is_file():
+        parser.error(f"{asked.cifar10}: no data_batch_1.bin in it; without --cifar10 scikit-learn's digits are taken")
     torch.set_num_threads(1)
     data = "digits" if asked.cifar10 is None else "CIFAR-10"
     print(f"{data}, {asked.seeds} seeds, {asked.epochs} + {asked.epochs} epochs; the paper's figures are of CIFAR-10\n")

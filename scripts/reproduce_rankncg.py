@@ -1,8 +1,9 @@
 """RankNCG's tables 2 and 3 in shape: seconds of training and WMW on held-out rows, k-fold, for each data set.
 
-    python scripts/reproduce_rankncg.py DATA ... [--classes S] [--folds 5] [--lambda 0.001]
+    python scripts/reproduce_rankncg.py [DATA ...] [--classes S] [--folds 5] [--lambda 0.001]
 
-DATA: svmlight files whose labels are ordered classes, or with --classes S real targets, cut into S of equal frequency.
+DATA: svmlight files whose labels are ordered classes, or with --classes S real targets, cut into S of equal frequency;
+without any, scikit-learn's diabetes, cut into three. --output gets the tables.
 Features are standardised by the training rows'. Every method takes the same folds and one thread:
 
     direct      the paper's objective (erfc) by its nonlinear conjugate gradients, pair by pair
@@ -26,6 +27,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from kept import data_files, tables_kept
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
@@ -105,13 +107,23 @@ def wmw(scores: np.ndarray, of_row: np.ndarray) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="+", metavar="DATA")
+    parser.add_argument("data", nargs="*", metavar="DATA")
     parser.add_argument("--classes", type=int)
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--lambda", dest="regularisation", type=float, default=1e-3)
     parser.add_argument("--memory", type=float, default=2e9, help="bytes that the pairs of logreg may take")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=Path("bench-output/rankncg"), help="folder for tables")
     given = parser.parse_args()
+    if not given.data and given.classes is None:
+        given.classes = 3
+    given.data = data_files(parser, given.data, "diabetes", given.output)
+    with tables_kept(given.output):
+        measure(given)
+
+
+def measure(given: argparse.Namespace) -> None:
+    """Both tables, printed."""
     methods: dict[str, Method] = {
         "direct": rank_ncg(objective="erfc", summation="direct", optimizer="prcg", tolerance=1e-3),
         "fast": rank_ncg(objective="erfc", summation="fourier", optimizer="prcg"),

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import torch
 from experiments import machine, table
+from kept import draw, tables_kept
 from sklearn.datasets import load_diabetes, load_digits
 from sodeep_tasks import Results, Split, figure_6, halved, table_2, table_3, table_4
 from torch import Tensor
@@ -222,6 +223,9 @@ def arguments() -> argparse.Namespace:
     given.parts = given.parts.split(",")
     if set(given.parts) - set(PARTS):
         parser.error(f"parts are {', '.join(PARTS)}")
+    for path in (*given.regression, *filter(None, (given.coco, given.voc))):
+        if not Path(path).is_file():
+            parser.error(f"no such file: {path}; without --regression, --coco and --voc scikit-learn's sets are taken")
     if given.quick:
         given.seconds, given.lists, given.steps, given.seeds = 0.5, 50, 10, 2
     return given
@@ -250,13 +254,18 @@ def sorter_parts(given: argparse.Namespace) -> None:
 
 
 def save(given: argparse.Namespace, name: str, picture: Picture) -> None:
-    given.output.mkdir(parents=True, exist_ok=True)
-    for format in ("svg",) if given.quick else ("png", "svg"):
-        picture.save(given.output / f"{name}.{format}")
+    formats = ("svg",) if given.quick else ("png", "svg")
+    draw(lambda: [picture.save(given.output / f"{name}.{format}") for format in formats])
 
 
 def main() -> None:
     given = arguments()
+    with tables_kept(given.output):
+        measure(given)
+
+
+def measure(given: argparse.Namespace) -> None:
+    """All tables, printed, and what each part has to draw."""
     torch.set_num_threads(1)
     print(f"{machine()}, PyTorch {torch.__version__}")
     sorter_parts(given)

@@ -15,39 +15,27 @@ def best_of_bags(scores: NDArray[float64], offsets: NDArray[int64], rows: NDArra
 def top_of_bags(
     scores: NDArray[float64], offsets: NDArray[int64], counts: NDArray[int64], rows: NDArray[int64], threads: int
 ) -> None: ...
-def check_csr(indptr: _Index, indices: _Index, n_values: int, n_rows: int, n_columns: int) -> None: ...
+
+# The arrays of a CSR matrix, checked once, and kept: ValueError where they are none of this shape.
+class CsrMatrix:
+    def __init__(self, indptr: _Index, indices: _Index, values: _Values, n_rows: int, n_columns: int, /) -> None: ...
+    @property
+    def ascending(self) -> bool: ...  # the columns of each row, none of them twice
+
 def scores_csr(
-    indptr: _Index,
-    indices: _Index,
-    values: _Values,
-    rows: _Index | None,
-    W: NDArray[float64],
-    out: NDArray[float64],
-    threads: int,
+    X: CsrMatrix, rows: _Index | None, W: NDArray[float64], out: NDArray[float64], threads: int, /
 ) -> None: ...
 def combine_csr(
-    indptr: _Index,
-    indices: _Index,
-    values: _Values,
-    rows: _Index | None,
-    C: NDArray[float64],
-    out: NDArray[float64],
-    threads: int,
+    X: CsrMatrix, rows: _Index | None, C: NDArray[float64], out: NDArray[float64], threads: int, /
 ) -> None: ...
-def scores_dense(X: _Values, rows: _Index | None, W: NDArray[float64], out: NDArray[float64], threads: int) -> None: ...
+def scores_dense(
+    X: _Values, rows: _Index | None, W: NDArray[float64], out: NDArray[float64], threads: int, /
+) -> None: ...
 def combine_dense(
-    X: _Values, rows: _Index | None, C: NDArray[float64], out: NDArray[float64], threads: int
+    X: _Values, rows: _Index | None, C: NDArray[float64], out: NDArray[float64], threads: int, /
 ) -> None: ...
-def walk_csr(
-    indptr: _Index,
-    indices: _Index,
-    values: _Values,
-    n_columns: int,
-    scores: list[_Pass],
-    combinations: list[_Pass],
-    threads: int,
-) -> None: ...
-def walk_dense(X: _Values, scores: list[_Pass], combinations: list[_Pass], threads: int) -> None: ...
+def walk_csr(X: CsrMatrix, scores: list[_Pass], combinations: list[_Pass], threads: int, /) -> None: ...
+def walk_dense(X: _Values, scores: list[_Pass], combinations: list[_Pass], threads: int, /) -> None: ...
 def descending_order(scores: NDArray[float64]) -> NDArray[int64]: ...
 
 class ActiveSet:
@@ -405,9 +393,7 @@ class WarpRows:
         seed: int,
         threads: int,
     ) -> None: ...
-    def run_csr(
-        self, indptr: _Index, indices: _Index, values: _Values, order: NDArray[int64]
-    ) -> tuple[int, int, float]: ...
+    def run_csr(self, X: CsrMatrix, order: NDArray[int64]) -> tuple[int, int, float]: ...
     def run_dense(self, X: _Values, order: NDArray[int64]) -> tuple[int, int, float]: ...
     def settle(self) -> None: ...
     def random_states(self) -> NDArray[uint64]: ...

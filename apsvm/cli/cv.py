@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from apsvm.cli.bar import Bar
 from apsvm.cli.checkpoint import checkpoint_options, work_kept
 from apsvm.cli.completion import MetricName
 from apsvm.cli.config import config_option
@@ -218,13 +219,14 @@ class _Run:
             return inner
 
         done: list[OuterFold] = []
-        with bad_data(search.dataset.source):
+        with bad_data(search.dataset.source), Bar("outer folds", given["folds"]) as bar:
             folds = nested(
                 search.given, search.target, self.request.metrics, again,
                 folds=given["folds"], seed=given["seed"], jobs=given["jobs"], followers=self._followers,
             )  # fmt: skip
             for number, fold in enumerate(folds, 1):
                 done.append(fold)
+                bar.step()
                 if not given["quiet"]:
                     say(
                         f" outer fold {number}: {search.metric} {fold.values[search.metric]:.4f}, chosen: {fold.chosen}"
@@ -247,6 +249,7 @@ class _Run:
             def ended(entry: Entry, result: Candidate | str) -> None:
                 nonlocal screened
                 screened += 1
+                bar.step()
                 if given["quiet"]:
                     return
                 text = result if isinstance(result, str) else f"{whole.metric} {result.mean(whole.metric):.4f}"
@@ -254,7 +257,8 @@ class _Run:
 
             if not given["quiet"]:
                 say(f"nobody named what to try: {total} combinations of losses and features are screened")
-            whole.screen(given["jobs"], self._followers, ended)
+            with Bar("combinations screened", total) as bar:
+                whole.screen(given["jobs"], self._followers, ended)
             finalists = whole.finalists()
             if self.signals or not finalists:
                 raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, nothing was finished in every fold")
@@ -267,7 +271,8 @@ class _Run:
         from apsvm.selection.references import references
 
         if self.request.tries_all and not self.signals:
-            yield from references(search, self._followers, self.request.given["jobs"])
+            with Bar("training common models on the same folds"):
+                yield from references(search, self._followers, self.request.given["jobs"])
 
     def compare(self, search: SettingsSearch) -> None:
         """All paths in all folds, with a line as each ends."""
@@ -279,12 +284,14 @@ class _Run:
             say(f" the best {spelled(search.grids[number], name)} stands at the edge of its grid: {listed} as well")
 
         def ended(path: PathInFold, done: int, total: int) -> None:
+            bar.total = total
+            bar.reach(done)
             say(f" {done:>{len(str(total))}}/{total}  {progress_line(path, search.grids, search.metric)}")
 
         followers = self._followers
         if not self.request.given["quiet"]:
             followers = replace(followers, path=ended, widened=widened)
-        with bad_data(search.dataset.source):
+        with bad_data(search.dataset.source), Bar("comparing") as bar:
             search.run(self.request.given["jobs"], followers)
 
     def report(self, results: Results) -> None:
@@ -311,7 +318,7 @@ class _Run:
         from apsvm.trainers.summary import summary
 
         assert self.output is not None
-        with bad_data(search.dataset.source):
+        with bad_data(search.dataset.source), Bar("training the chosen model on all rows"):
             refit = search.refit(chosen, n_candidates, self.request.given["jobs"], self._followers)
             if refit is not None:
                 refit = decided_refit(

@@ -81,12 +81,14 @@ class TableRows:
     keys : (n,) str, what the rows are called, or None
     lines : (n,) int64, the lines of the rows in the text, from 1, or None where there are none
     remarks : what there is to say of how it was read, a sentence each
+    queries : what the queries are called, by their number in ``Dataset.groups``; () where that number is their name
     """
 
     columns: Columns
     keys: NDArray[np.object_] | None = None
     lines: NDArray[np.int64] | None = None
     remarks: tuple[str, ...] = ()
+    queries: tuple[str, ...] = ()
 
     def of(self, rows: NDArray[np.int64]) -> TableRows:
         """That of the rows ``rows`` (m,) int64, in that order."""
@@ -204,10 +206,14 @@ class Dataset:
         labels = self.classes()
         if positive_label is None:
             if not (np.isin(labels, (-1, 1)).all() or np.isin(labels, (0, 1)).all()):
+                words = self.table is not None and self.table.columns.label_words
+                may_be_grades = labels.size > 2 and labels[0] >= 0.0 and not words
+                hint = "; if they are grades, --loss ndcg (loss='ndcg') trains on them" if may_be_grades else ""
                 raise DataError(
                     f"{self.source}: expected the labels +1 and -1, or +1 and 0, found {self._listed(labels)}; "
                     "--positive-label (positive_label=) chooses the one that is positive, "
                     "--relevant-from (relevant_from=) the lowest of several, --one-vs-rest trains a ranker for each"
+                    f"{hint}"
                 )
             positive_label = 1.0
         elif not np.isin(positive_label, labels):

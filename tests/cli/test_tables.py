@@ -203,6 +203,18 @@ def test_the_best_rows_and_why(model, scores, run, tmp_path):
         run("predict", table, model, *options, code=2)
 
 
+def test_a_trec_run_calls_queries_as_the_table_does(run, tmp_path):
+    table, path, out = tmp_path / "a.csv", tmp_path / "m", tmp_path / "run.txt"
+    rows = [f"{query},d{n},{n % 2},{n}.5" for n, query in enumerate(["q7", "q7", "q3", "q3", "q3"])]
+    table.write_text("\n".join(["qid,name,label,x", *rows]))
+    run("train", "-q", "--bound", "hinge", table, path, "--id-column", "name")
+    run("predict", table, path, out, "--trec-run", "mine")
+    lines = [line.split() for line in out.read_text().splitlines()]
+    assert [(line[0], line[3]) for line in lines] == [("q7", "1"), ("q7", "2"), ("q3", "1"), ("q3", "2"), ("q3", "3")]
+    table.write_text("\n".join(["qid,name,label,x", *rows]).replace("q7", "q 7"))
+    assert "takes no query called 'q 7'" in run("predict", table, path, "--trec-run", "mine", code=65).stderr
+
+
 def test_a_trec_run(run, tmp_path):
     rng = np.random.default_rng(3)
     table = tmp_path / "runs.csv"

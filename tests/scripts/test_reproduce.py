@@ -60,7 +60,7 @@ def test_ap_svm_2014(digits, tmp_path):
     assert re.search(r"^seen +the exact oracles give the same parameters$", text, flags=re.MULTILINE)
     assert float(found["iteration"]["digits"]["1"]) == 0.0
     names = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert names == {"figure-1-digits.svg"}
+    assert names == {"figure-1-digits.svg", "tables.md"}
 
 
 def test_quicksort_2018(digits, tmp_path):
@@ -80,7 +80,8 @@ def test_quicksort_2018(digits, tmp_path):
     assert all(float(times["digits: calls"][name]) > 0 for name in ("0-1", "AP", "AP_QS", "NDCG", "NDCG_QS"))
     assert len(re.findall(r"^(?:seen|NOT seen) ", text, flags=re.MULTILINE)) == 12
     names = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert names == {
+    assert (tmp_path / "figures" / "tables.md").read_text() == text
+    assert names - {"tables.md"} == {
         f"figure-{figure}-{what}-{against}.svg"
         for figure in (2, 3)
         for what in ("training", "call")

@@ -2,7 +2,6 @@
 #include "module.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "../core/binned_ranks.hpp"
@@ -63,6 +62,7 @@ public:
 
     DoubleArray rank_open(In<std::uint16_t> names, In<double> scores) {
         expect_size(names.size(), scores.size(), "names of bins, as there are scores");
+        expect_finite(span_of(scores), "scores of the open bins");
         const std::size_t n = scores.size(), n_bins = bounds_.rank_of_bin.size();
         std::vector<std::int64_t> counts = counts_of(names, n_bins);
         std::size_t n_open = 0;

@@ -81,6 +81,7 @@ public:
         for (const Cell &cell : cells) total += cell.count;
         expect_size(scores.size(), static_cast<std::size_t>(total), "scores of the cells");
         expect_numerable(scores.size());
+        expect_finite(span_of(scores), "scores of the cells");
         std::vector<std::int32_t> ranks(scores.size());
         {
             nb::gil_scoped_release unlocked;

@@ -66,7 +66,7 @@ APSVM_CLONES void find_in_many_strips(const double *scores, std::size_t n, const
 }
 
 bool even_enough(const std::vector<double> &sample, double low, double high) {
-    if (!(high > low) || !std::isfinite(kCells / (high - low))) return false;
+    if (!(high > low) || !std::isfinite(high - low) || !std::isfinite(kCells / (high - low))) return false;
     std::size_t cells[kCells] = {};
     for (double score : sample) {
         const double place = (score - low) / (high - low) * kCells;

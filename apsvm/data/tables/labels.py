@@ -75,13 +75,23 @@ def _in_order(
 def numbered(cell: Cell, what: str) -> NDArray[np.int64]:
     """The queries or bags (n,) of cells of text: the integers that they are, or else numbered as they appear."""
     _refuse_missing(cell, f"has no {what}")
+    integers = _integers_of(cell)
+    return cell.word_numbers if integers is None else integers[cell.word_numbers]
+
+
+def names_of_numbered(cell: Cell) -> tuple[str, ...]:
+    """What ``numbered`` made numbers of, by number; () where they are integers themselves."""
+    return tuple(cell.words) if _integers_of(cell) is None else ()
+
+
+def _integers_of(cell: Cell) -> NDArray[np.int64] | None:
+    """The words of the cell as integers, or None where one of them is no integer."""
     try:
         values = [int(word) for word in cell.words]
-        if "_" not in "".join(cell.words) and all(-(2**63) <= value < 2**63 for value in values):
-            return np.array(values, dtype=np.int64)[cell.word_numbers]
     except ValueError:
-        pass
-    return cell.word_numbers
+        return None
+    fits = "_" not in "".join(cell.words) and all(-(2**63) <= value < 2**63 for value in values)
+    return np.array(values, dtype=np.int64) if fits else None
 
 
 def costs_of(cell: Cell) -> NDArray[np.float64]:

@@ -1,0 +1,70 @@
+"""What the scripts that repeat the papers have in common besides their experiments: the data that they take where none
+is named, tables that are kept as they are printed, and figures that are left out where matplotlib is not installed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import TextIO
+
+from sklearn.datasets import dump_svmlight_file, load_diabetes, load_digits
+
+from apsvm.pictures.style import MissingMatplotlibError
+
+#: What a script takes where no DATA is named: sets that scikit-learn brings, with their labels or targets.
+BUILT_IN = {"digits": load_digits, "diabetes": load_diabetes}
+
+
+def data_files(parser: argparse.ArgumentParser, named: Sequence[str], otherwise: str, folder: Path) -> list[str]:
+    """The files that are ``named``, of which each must be there, or else a set that scikit-learn brings, written into
+    ``folder`` as svmlight text."""
+    missing = [name for name in named if not Path(name).is_file()]
+    if missing:
+        instead = f"without any, scikit-learn's {otherwise} are taken"
+        parser.error(f"no such file: {', '.join(missing)}; DATA are svmlight files; {instead}")
+    if named:
+        return list(named)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{otherwise}.svm"
+    X, y = BUILT_IN[otherwise](return_X_y=True)
+    dump_svmlight_file(X, y, str(path), zero_based=False)
+    print(f"no DATA named: scikit-learn's {otherwise} ({path})", file=sys.stderr)
+    return [str(path)]
+
+
+class _Both:
+    """Writes go to two streams."""
+
+    def __init__(self, first: TextIO, second: TextIO) -> None:
+        self._streams = (first, second)
+
+    def write(self, text: str) -> int:
+        for stream in self._streams:
+            stream.write(text)
+            stream.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        for stream in self._streams:
+            stream.flush()
+
+
+@contextmanager
+def tables_kept(folder: Path) -> Iterator[None]:
+    """What is printed within also goes into tables.md of ``folder``, line by line: what was measured is not lost."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "tables.md"
+    with path.open("w", encoding="utf-8") as file, redirect_stdout(_Both(sys.stdout, file)):  # type: ignore[type-var]
+        yield
+    print(path, file=sys.stderr)
+
+
+def draw(save: Callable[[], object]) -> None:
+    """Figures come last; where there is no matplotlib they are left out, and that is said."""
+    try:
+        save()
+    except MissingMatplotlibError as error:
+        print(f"figures left out: {error}", file=sys.stderr)

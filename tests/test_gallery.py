@@ -1,0 +1,45 @@
+"""Every script of examples/ runs as it is, in a folder with its data."""
+
+from __future__ import annotations
+
+import runpy
+import shutil
+
+import pytest
+from pages import ROOT
+
+EXAMPLES = ROOT / "examples"
+SCRIPTS = sorted(EXAMPLES.glob("*.py"))
+#: What a script needs beside apsvm.
+NEEDED = {"fraud_pandas": ["pandas"], "certificate": ["pandas"], "torch_loss": ["pandas", "torch"]}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for file in EXAMPLES.iterdir():
+        if file.is_file():
+            shutil.copy(file, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_runs_and_says_something(script, folder, capsys):
+    for module in NEEDED.get(script.stem, []):
+        pytest.importorskip(module, reason=f"{script.name} needs {module}")
+    runpy.run_path(str(folder / script.name), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+def test_each_is_listed():
+    for page in (EXAMPLES / "README.md", ROOT / "docs" / "gallery.md"):
+        text = page.read_text(encoding="utf-8")
+        assert all(f"{script.name})" in text for script in SCRIPTS), page
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_it_is_short_and_in_cells(script):
+    text = script.read_text(encoding="utf-8")
+    assert text.startswith("# %% [markdown]\n# # ")
+    assert text.count("\n# %%\n") >= 2
+    assert len(text.splitlines()) <= 60
