@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 Matrix: TypeAlias = Any
 #: (n,) labels, query ids or weights, as scikit-learn takes them: an array, a list, a column of a data frame.
 Column: TypeAlias = Any
+#: What dask declares no types for: an array or data frame over parts, a list of delayed parts; and one such part.
+Collection: TypeAlias = Any
+Part: TypeAlias = Any
 #: A JSON object that has been read, or is to be written.
 JsonObject: TypeAlias = Mapping[str, Any]
 JsonDict: TypeAlias = dict[str, Any]

@@ -1,6 +1,7 @@
 """Training on a cluster: two workers against one process, growth with the rows, scores that stay open, many workers.
 
-    python scripts/bench_scale.py [--quick] [--json FILE] [--only two,growth,open,many]
+    python scripts/bench_scale.py [--quick] [--json FILE] [--repetitions N] [--largest ROWS]
+                                  [--only two,growth,open,many]
 
 Rows are made where they are needed (``apsvm.dask.sources.MadePart``): 20 standard normal features in float32, 1 % of
 the rows positive, or about 1,000 of them where the rows grow. Prints tables, and writes the figures as JSON. The
@@ -29,6 +30,8 @@ from apsvm.dask.long_list import ListRisk
 from apsvm.dask.sources import ArrayPart, MadePart
 from apsvm.data.labels import LabelOptions, threshold
 from apsvm.losses import make_loss
+from apsvm.oracles import make_oracle
+from apsvm.risk import make_risk
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions, Fit
@@ -44,7 +47,7 @@ COUNTED = 25
 POSITIVES = 1000
 
 
-def trainer(threads: int = 1, iterations: int = 10_000) -> StructuredSVMTrainer:
+def trainer(threads: int = 2, iterations: int = 10_000) -> StructuredSVMTrainer:
     return StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", threads=threads, max_iterations=iterations))
 
 
@@ -89,6 +92,19 @@ def train_on(client: Any, rows: int, share: float = 0.01, iterations: int = 10_0
     return Run(outcome, seconds, log.iterations)
 
 
+def risk_on(client: Any, rows: int, w: NDArray[np.float64]) -> float:
+    """Of the ranker w, as the shards find it."""
+    crew = ActorCrew(client, parts_of(rows, 2))
+    data = ShardedData.of(crew, "made rows")
+    data.tell(threshold(data.labels))
+    data.scale("none", None)
+    data.take_list()
+    risk = ListRisk(data.vectors, make_loss("ap"), data.n_pos, data.n_neg)
+    value = risk.tangent(risk.scores(w), data.vectors.empty()).value
+    crew.close()
+    return value
+
+
 def whole(rows: int, parts: int = 2) -> Fit:
     """The same rows in this process."""
     read = [part.read(1) for part in parts_of(rows, parts)]
@@ -97,7 +113,7 @@ def whole(rows: int, parts: int = 2) -> Fit:
         X=np.concatenate([part.X for part in read]),
         relevance=np.concatenate([part.relevance for part in read]),
     )
-    return Fit.of(dataset, trainer(threads=2), LabelOptions(), FeatureOptions())
+    return Fit.of(dataset, trainer(), LabelOptions(), FeatureOptions())
 
 
 def train_here(fit: Fit) -> Run:
@@ -114,6 +130,11 @@ def two_workers(rows: int, repetitions: int) -> dict[str, Any]:
         for _ in range(repetitions):
             there.append(train_on(client, rows))
             here.append(train_here(fit))
+        w = here[0].outcome.w
+        assert isinstance(w, np.ndarray)
+        there_at_w = risk_on(client, rows, w)
+    plain = make_risk(fit.rows(), fit.target.relevant, make_loss("ap"), make_oracle("auto", make_loss("ap")))
+    here_at_w = plain.tangent(plain.scores(w), np.empty(rows)).value
     one, two = (min(runs, key=lambda run: run.seconds) for runs in (here, there))
     primal = [run.outcome.certificate.primal for run in (one, two)]  # type: ignore[union-attr]
     result = {
@@ -123,6 +144,7 @@ def two_workers(rows: int, repetitions: int) -> dict[str, Any]:
         "ratio": two.seconds / one.seconds,
         "iterations": [one.outcome.iterations, two.outcome.iterations],
         "relative_difference_of_objectives": abs(primal[0] - primal[1]) / primal[0],
+        "relative_difference_of_risks_at_one_point": abs(there_at_w - here_at_w) / here_at_w,
         "rounds_per_iteration": two.each("rounds"),
         "waited_per_round_ms": 1e3 * two.each("cluster_seconds") / two.each("rounds"),
         "worked_per_round_ms": 1e3 * two.each("working_seconds") / two.each("rounds"),
@@ -274,16 +296,19 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true")
     options.add_argument("--json", metavar="FILE")
+    options.add_argument("--largest", type=int, default=20_000_000, help="rows of the growth at most")
+    options.add_argument("--repetitions", type=int, default=3, help="of two workers against one process")
     options.add_argument("--only", default="two,growth,open,many", help="some of: two, growth, open, many")
+    options.add_argument("--simulate", action="store_true", help="--only growth,many")
     given = options.parse_args()
-    wanted = given.only.split(",")
+    wanted = ["growth", "many"] if given.simulate else given.only.split(",")
     with written_to(given.json) as figures:
         if "two" in wanted:
-            figures["two_workers"] = two_workers(20_000 if given.quick else 4_000_000, 1 if given.quick else 3)
+            figures["two_workers"] = two_workers(20_000 if given.quick else 4_000_000, given.repetitions)
         grown: list[dict[str, Any]] = []
         if "growth" in wanted or "many" in wanted:
             sizes = [10_000, 20_000] if given.quick else [100_000, 300_000, 1_000_000, 4_000_000, 20_000_000]
-            figures["growth"] = grown = growth(sizes)
+            figures["growth"] = grown = growth([rows for rows in sizes if rows <= given.largest])
         if "open" in wanted:
             positives = [100] if given.quick else [1_000, 100_000]
             figures["open_scores"] = open_scores(50_000 if given.quick else 10_000_000, positives)

@@ -11,14 +11,34 @@ import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
-from apsvm.dask.crew import Answer, Call, ClusterError, Crew, Programme, ShardLostError
+from apsvm.dask.crew import Answer, Call, ClusterError, Crew, ShardLostError
+from apsvm.dask.messages import Arguments, Programme, Reply
 from apsvm.dask.shard import Shard
 from apsvm.dask.sources import ArrayPart, Source
+from apsvm.types import Part
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+P = TypeVar("P")
+
+#: Of an ``ArrayPart``: each a value, or a future of one.
+Columns: TypeAlias = tuple[Part, ...]
+
+
+class ActorFuture(Protocol):
+    """What a call of an actor returns at once."""
+
+    def result(self, timeout: float) -> tuple[Reply, float]: ...
+
+
+class Actor(Protocol):
+    """A ``ShardActor`` as dask hands it out here."""
+
+    def ask(self, programme: Programme, method: str, arguments: Arguments) -> ActorFuture: ...
+
 
 #: Seconds between looks at whether a worker that does not answer is still there.
 PATIENCE = 5.0
@@ -32,13 +52,13 @@ class ShardActor:
     """A ``Shard`` as dask makes it: ``parts`` are sources, or the columns of an ``ArrayPart``, which dask has put here
     by then."""
 
-    def __init__(self, parts: Sequence[Source | tuple[Any, ...]], threads: int) -> None:
+    def __init__(self, parts: Sequence[Source | Columns], threads: int) -> None:
         from distributed import get_worker
 
         sources = [ArrayPart(*part) if isinstance(part, tuple) else part for part in parts]
         self._shard = Shard(sources, threads, worker=get_worker().address)
 
-    def ask(self, programme: Programme, method: str, arguments: tuple[Any, ...]) -> tuple[Any, float]:
+    def ask(self, programme: Programme, method: str, arguments: Arguments) -> tuple[Reply, float]:
         return self._shard.call(programme, method, *arguments)
 
 
@@ -53,14 +73,14 @@ class ActorCrew(Crew):
     """
 
     def __init__(
-        self, client: Client, parts: Sequence[Source | tuple[Any, ...]], weights: Sequence[float] | None = None
+        self, client: Client, parts: Sequence[Source | Columns], weights: Sequence[float] | None = None
     ) -> None:
         super().__init__()
         self._client = client
         workers = self._workers()
         n = min(len(parts), len(workers))
         self._parts = list(_cut(list(parts), list(weights or [1.0] * len(parts)), n))
-        self._actors: list[Any] = [None] * n
+        self._actors: list[Actor | None] = [None] * n
         self._futures: list[Future | None] = [None] * n  # as long as somebody has these, the actors live
         self._addresses = [""] * n
         try:
@@ -134,11 +154,11 @@ class ActorCrew(Crew):
             raise min(troubles, key=lambda one: isinstance(one, ShardLostError))
         return answers
 
-    def _wait(self, shard: int, future: Any) -> tuple[Any, float]:
+    def _wait(self, shard: int, future: ActorFuture) -> tuple[Reply, float]:
         while True:
             try:
                 with lost_where_unreachable():
-                    answer: tuple[Any, float] = future.result(timeout=PATIENCE)
+                    answer: tuple[Reply, float] = future.result(timeout=PATIENCE)
                     return answer
             except TimeoutError:
                 if not self._alive(shard):
@@ -194,7 +214,7 @@ def lost_where_unreachable() -> Iterator[None]:
         raise ShardLostError(str(error)) from None
 
 
-def _cut(parts: list[Any], weights: list[float], n: int) -> Iterator[list[Any]]:
+def _cut(parts: list[P], weights: list[float], n: int) -> Iterator[list[P]]:
     """``n`` runs of neighbours, none empty, that weigh about the same."""
     total, begin, before = sum(weights), 0, 0.0
     for run in range(n):

@@ -20,6 +20,7 @@ from apsvm import sparse as sp
 from apsvm.dask.actors import lost_where_unreachable
 from apsvm.dask.crew import ClusterError, ShardLostError
 from apsvm.dask.data import Extent
+from apsvm.dask.messages import Reply
 from apsvm.dask.shard_rows import stacked, widened
 from apsvm.dask.sources import Source
 from apsvm.data.dataset import DataError, Dataset, one_or_several
@@ -237,7 +238,7 @@ class _Records:
     def __init__(self) -> None:
         self.records: list[tuple[str, JsonDict]] = []
 
-    def write(self, event: str, **fields: Any) -> None:
+    def write(self, event: str, **fields: object) -> None:
         self.records.append((event, fields))
 
 
@@ -329,7 +330,7 @@ def _is_ready(future: Future, should_stop: Callable[[], bool]) -> bool:
     return True
 
 
-def result_of(future: Future) -> Any:
+def result_of(future: Future) -> Reply:
     try:
         with lost_where_unreachable():
             return future.result()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from apsvm.data.dataset import DataError
-from apsvm.types import Matrix
+from apsvm.types import Collection, Matrix, Part
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -32,7 +33,7 @@ def client_of(client: Client | None) -> Client:
         ) from None
 
 
-def parts_of(name: str, values: Any) -> list[Any]:
+def parts_of(name: str, values: Collection) -> list[Part]:
     """The parts of rows of a collection, delayed, in order. Raises TypeError for what is none."""
     import dask.array as da
     from dask.delayed import Delayed
@@ -50,7 +51,7 @@ def parts_of(name: str, values: Any) -> list[Any]:
     )
 
 
-def columns_of_parts(X: Any, **columns: Any) -> tuple[list[Any], dict[str, list[Any] | None]]:
+def columns_of_parts(X: Collection, **columns: Collection) -> tuple[list[Part], dict[str, list[Part] | None]]:
     """The parts of X and of each column, which go together; those that are None stay so.
 
     Raises
@@ -60,7 +61,7 @@ def columns_of_parts(X: Any, **columns: Any) -> tuple[list[Any], dict[str, list[
     import dask.array as da
 
     rows = parts_of("X", X)
-    result: dict[str, list[Any] | None] = {}
+    result: dict[str, list[Part] | None] = {}
     for name, column in columns.items():
         if column is None:
             result[name] = None
@@ -74,14 +75,14 @@ def columns_of_parts(X: Any, **columns: Any) -> tuple[list[Any], dict[str, list[
     return rows, result
 
 
-def _can_be_cut_alike(X: Any, column: Any) -> bool:
+def _can_be_cut_alike(X: Collection, column: Collection) -> bool:
     known = not (np.isnan(X.chunks[0]).any() or np.isnan(column.chunks[0]).any())
     if known and X.shape[0] != column.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows, the columns beside it {column.shape[0]}")
     return known and X.chunks[0] != column.chunks[0]
 
 
-def computed(client: Client, *columns: Sequence[Any] | None) -> list[tuple[Any, ...]]:
+def computed(client: Client, *columns: Sequence[Part] | None) -> list[tuple[Part, ...]]:
     """Futures of the parts, each a tuple of what stands side by side and its number: the columns of ``ArrayPart``."""
     from distributed import wait
 
@@ -92,7 +93,7 @@ def computed(client: Client, *columns: Sequence[Any] | None) -> list[tuple[Any, 
     return [(*(None if column is None else column[part] for column in futures), None, part) for part in range(n)]
 
 
-def distinct(client: Client, parts: Sequence[Any]) -> AnyArray:
+def distinct(client: Client, parts: Sequence[Part]) -> AnyArray:
     """The distinct values of a column, ascending."""
     import dask
 
@@ -101,14 +102,14 @@ def distinct(client: Client, parts: Sequence[Any]) -> AnyArray:
     return np.unique(np.concatenate(found))
 
 
-def _unique(part: Any) -> AnyArray:
+def _unique(part: Part) -> AnyArray:
     values = np.asarray(part)
     if values.dtype.kind == "O":
         values = values.astype(str)
     return np.unique(values)
 
 
-def coded(parts: Sequence[Any], positive: object, negative: object) -> list[Any]:
+def coded(parts: Sequence[Part], positive: object, negative: object) -> list[Part]:
     """Each part with 1 for the positive value and 0 for the negative one. Another value is an error of the part."""
     import dask
 
@@ -116,7 +117,7 @@ def coded(parts: Sequence[Any], positive: object, negative: object) -> list[Any]
     return [code(part, positive, negative) for part in parts]
 
 
-def _coded(part: Any, positive: object, negative: object) -> AnyArray:
+def _coded(part: Part, positive: object, negative: object) -> AnyArray:
     values = np.asarray(part)
     if values.dtype.kind == "O":
         values = values.astype(str)
@@ -128,7 +129,9 @@ def _coded(part: Any, positive: object, negative: object) -> AnyArray:
     return is_positive.astype(np.float64)
 
 
-def mapped(X: Any, function: Any, *arguments: Any, dtype: Any = np.float64) -> Any:
+def mapped(
+    X: Collection, function: Callable[..., object], *arguments: object, dtype: DTypeLike = np.float64
+) -> Collection:
     """A column of X's rows: a dask array of a dask array, a series of a data frame, a list of a list."""
     import dask
     import dask.array as da
@@ -143,7 +146,7 @@ def mapped(X: Any, function: Any, *arguments: Any, dtype: Any = np.float64) -> A
     return [delayed(part, *arguments) for part in parts_of("X", X)]
 
 
-def _as_series(frame: Any, function: Any, *arguments: Any) -> Any:
+def _as_series(frame: Part, function: Callable[..., object], *arguments: object) -> Part:
     return frame.iloc[:, 0].astype(np.float64).set_axis(frame.index) * 0 + function(frame, *arguments)
 
 

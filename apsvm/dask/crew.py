@@ -10,14 +10,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from apsvm.dask.messages import size_of
+from apsvm.dask.messages import Arguments, Programme, Reply, size_of
 from apsvm.dask.shard import Shard
 from apsvm.dask.sources import Source
-
-#: What the vectors of a shard are told to do before it answers: names of operations and their arguments.
-Programme = Sequence[tuple[Any, ...]]
 
 
 class ShardLostError(RuntimeError):
@@ -57,7 +54,7 @@ class Traffic:
 class Answer(NamedTuple):
     """What a shard says, and the seconds that it worked."""
 
-    result: Any
+    result: Reply
     seconds: float
 
 
@@ -65,10 +62,10 @@ class Call(NamedTuple):
     """A method of all shards, with the arguments of all and those of each."""
 
     method: str
-    common: tuple[Any, ...]
-    each: Sequence[tuple[Any, ...]] | None
+    common: Arguments
+    each: Sequence[Arguments] | None
 
-    def arguments(self, shard: int) -> tuple[Any, ...]:
+    def arguments(self, shard: int) -> Arguments:
         return (*self.common, *(() if self.each is None else self.each[shard]))
 
 
@@ -113,10 +110,10 @@ class Crew(ABC):
     def ask(
         self,
         method: str,
-        *common: Any,
-        each: Sequence[tuple[Any, ...]] | None = None,
+        *common: object,
+        each: Sequence[Arguments] | None = None,
         programme: Programme = (),
-    ) -> list[Any]:
+    ) -> list[Reply]:
         """What each shard answers to this method, in their order; a round.
 
         Raises
@@ -133,15 +130,15 @@ class Crew(ABC):
         self._recoveries = 0
         return [answer.result for answer in answers]
 
-    def ask_surely(self, method: str, *common: Any) -> list[Any]:
+    def ask_surely(self, method: str, *common: object, each: Sequence[Arguments] | None = None) -> list[Reply]:
         """``ask``, for what needs no score vectors: again, where a shard was lost."""
         while True:
             try:
-                return self.ask(method, *common)
+                return self.ask(method, *common, each=each)
             except ShardLostError:
                 self.recover()
 
-    def set_up(self, method: str, *common: Any, each: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
+    def set_up(self, method: str, *common: object, each: Sequence[Arguments] | None = None) -> list[Reply]:
         """``ask``, for what changes a shard for good: one that is brought back is put through it again."""
         while True:
             try:

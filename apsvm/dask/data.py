@@ -18,6 +18,9 @@ from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
 from apsvm.data.labels import LabelOptions, Takes, Target, decide
 from apsvm.data.moments import CONSTANT, Moments
 
+#: Bytes of rows that may go through the driver, so that each query is on one worker.
+MOST_MOVED = 256_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Extent:
@@ -63,7 +66,7 @@ class ShardedData:
 
         Raises
         ------
-        DataError : parts that do not go together, a query whose rows are on two workers, no rows
+        DataError : parts that do not go together, too many rows of queries cut across workers, no rows
         """
         crew.set_up("read")
         about: list[About] = crew.set_up("about")
@@ -79,21 +82,37 @@ class ShardedData:
         counts = np.bincount(which, np.concatenate([one.label_counts for one in about]), labels.size)
         data = cls(crew, source, about, width, labels, counts.astype(np.int64), known == {True})
         if data.has_qid:
-            data._require_whole_queries()
+            data._bring_queries_together()
         crew.set_up("join_parts", width)
         return data
 
-    def _require_whole_queries(self) -> None:
-        of_shards = self.crew.ask_surely("queries")
-        ids, counts = np.unique(np.concatenate(of_shards), return_counts=True)
-        if not (counts > 1).any():
-            return
+    def _bring_queries_together(self) -> None:
+        """A query that is cut across workers goes to the first of them, whole; its rows stay in the order of the
+        parts."""
+        of_shards: list[NDArray[np.int64]] = self.crew.ask_surely("queries")
+        ids, first, counts = np.unique(np.concatenate(of_shards), return_index=True, return_counts=True)
+        ends = np.cumsum([of_shard.size for of_shard in of_shards])
+        owners = np.searchsorted(ends, first, side="right")[counts > 1]
         split = ids[counts > 1]
-        where = [name for name, of_shard in zip(self.crew.names(), of_shards, strict=True) if split[0] in of_shard]
-        raise DataError(
-            f"{self.source}: query {split[0]} has rows on several workers ({', '.join(where[:3])}), and {split.size} "
-            f"of {ids.size} queries have: write the rows of a query into one part"
-        )
+        if not split.size:
+            return
+        leaving = [np.intersect1d(of_shard, split[owners != shard]) for shard, of_shard in enumerate(of_shards)]
+        each = [(ids_of_shard,) for ids_of_shard in leaving]
+        moved = sum(self.crew.ask_surely("bytes_of_queries", each=each))
+        if moved > MOST_MOVED:
+            where = [name for name, of_shard in zip(self.crew.names(), of_shards, strict=True) if split[0] in of_shard]
+            raise DataError(
+                f"{self.source}: query {split[0]} has rows on several workers ({', '.join(where[:3])}), and "
+                f"{split.size} of {ids.size} queries have: {moved / 1e6:,.0f} MB would have to go through the driver, "
+                f"{MOST_MOVED / 1e6:,.0f} MB are the most. Write the rows of a query into one part"
+            )
+        rows: list[list[Dataset]] = self.crew.ask_surely("rows_of_queries", each=each)
+        owner = dict(zip(split.tolist(), owners.tolist(), strict=True))
+        arriving: list[list[Dataset]] = [[] for _ in of_shards]
+        for query in (query for of_shard in rows for query in of_shard):
+            assert query.groups is not None
+            arriving[owner[int(query.groups[0])]].append(query)
+        self.crew.set_up("exchange_queries", each=list(zip(leaving, arriving, strict=True)))
 
     @property
     def rows(self) -> int:

@@ -37,7 +37,7 @@ from apsvm.metrics.evaluate import parse_metrics
 from apsvm.model import LinearRanker
 from apsvm.trainers.base import AnyTrainer, Watch
 from apsvm.trainers.fitting import FeatureOptions
-from apsvm.types import Seed
+from apsvm.types import Collection, Part, Seed
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -60,7 +60,7 @@ class _OnCluster(LinearEstimator):
     warm_start = False
     random_state: Seed = None
 
-    def fit(self, X: Any, y: Any, qid: Any = None) -> Self:
+    def fit(self, X: Collection, y: Collection, qid: Collection = None) -> Self:
         """Train.
 
         Parameters
@@ -107,13 +107,13 @@ class _OnCluster(LinearEstimator):
             warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=2)
         return self
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Collection) -> Collection:
         """The scores of the rows of X: (n,) float64, lazily; a dask array of a dask array, a series of a data frame, a
         list of a list of delayed parts."""
         check_is_fitted(self)
         return mapped(X, scores_of_part, self.to_model(), self._of_decision())
 
-    def score(self, X: Any, y: Any, qid: Any = None) -> float:
+    def score(self, X: Collection, y: Collection, qid: Collection = None) -> float:
         """The metric trained for, exact, of the rows where they are; arguments as in ``fit``.
 
         Raises
@@ -138,7 +138,7 @@ class _OnCluster(LinearEstimator):
         finally:
             crew.close()
 
-    def _take_features(self, X: Any) -> None:
+    def _take_features(self, X: Collection) -> None:
         """Names of columns, where there are some."""
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -148,11 +148,11 @@ class _OnCluster(LinearEstimator):
 
     # What a kind of estimator says.
 
-    def _labels(self, client: Client, parts: list[Any], plan: AnyTrainer) -> tuple[list[Any], Target | None]:
+    def _labels(self, client: Client, parts: list[Part], plan: AnyTrainer) -> tuple[list[Part], Target | None]:
         """The parts of y as numbers, and what they mean where that is known already: a row each of 0 and 1."""
         return parts, None
 
-    def _labels_again(self, parts: list[Any]) -> tuple[list[Any], Target | None]:
+    def _labels_again(self, parts: list[Part]) -> tuple[list[Part], Target | None]:
         return parts, None
 
     def _meaning(self, data: ShardedData, plan: AnyTrainer) -> Target:
@@ -234,13 +234,13 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         self.time_limit = time_limit
         self.verbose = verbose
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Collection) -> Collection:
         """The class of each row of X (n, d), lazily, as ``decision_function``."""
         check_is_fitted(self)
         classes = self.classes_
         return mapped(X, classes_of_part, self.to_model(), self._sign, classes, dtype=classes.dtype)
 
-    def _labels(self, client: Client, parts: list[Any], plan: AnyTrainer) -> tuple[list[Any], Target | None]:
+    def _labels(self, client: Client, parts: list[Part], plan: AnyTrainer) -> tuple[list[Part], Target | None]:
         classes = distinct(client, parts)
         if classes.size != 2:
             what = "one class only" if classes.size == 1 else f"{classes.size} values"
@@ -248,7 +248,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         self.classes_, self.pos_label_ = classes, self._positive_of(classes.tolist())
         return self._labels_again(parts)
 
-    def _labels_again(self, parts: list[Any]) -> tuple[list[Any], Target | None]:
+    def _labels_again(self, parts: list[Part]) -> tuple[list[Part], Target | None]:
         negative, positive = self._negative_first.tolist()
         return coded(parts, positive, negative), of_two(self._negative_first, self._negative_first)
 
@@ -311,7 +311,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         self.time_limit = time_limit
         self.verbose = verbose
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Collection) -> Collection:
         """The scores of the rows, as ``decision_function``."""
         return self.decision_function(X)
 
@@ -360,7 +360,7 @@ class DaskRankNCG(_OnCluster, RankNCG):
         self.time_limit = time_limit
         self.verbose = verbose
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Collection) -> Collection:
         """The scores of the rows, as ``decision_function``."""
         return self.decision_function(X)
 

@@ -28,16 +28,22 @@ MOST_SCORES_KEPT = 10_000_000
 def plan_refusal(trainer: AnyTrainer, features: FeatureOptions) -> str | None:
     """Why a plan cannot be carried out on a cluster, in the words of the command line, or None if it can."""
     if features.features != LINEAR:
-        return f"--features {features.features} is learned from all rows at once: not {ON_A_CLUSTER}"
+        return (
+            f"--features {features.features} is learned from all rows at once, which is not done {ON_A_CLUSTER}: leave "
+            "it out, or train on one machine"
+        )
     if features.pool is not None:
-        return f"--pool is not for training {ON_A_CLUSTER}"
+        return f"--pool is not for training {ON_A_CLUSTER}: train on one machine"
     if isinstance(trainer, StructuredSVMTrainer):
         return refusal(trainer)
     if isinstance(trainer, RankNCGTrainer):
         from apsvm.dask.pairs import refusal as refusal_of_pairs
 
         return refusal_of_pairs(trainer)
-    return f"--loss {trainer.loss_name} ({trainer.family}) is not trained {ON_A_CLUSTER}: ap and its kin and wmw are"
+    return (
+        f"--loss {trainer.loss_name} is not trained {ON_A_CLUSTER}: train it on one machine, or choose a ranking loss "
+        "(ap, ndcg, auc …) or wmw"
+    )
 
 
 def checkpoint_refusal(trainer: AnyTrainer, rows: int) -> str | None:

@@ -29,7 +29,7 @@ from apsvm.dask.messages import Runs, narrow, runs_where
 from apsvm.dask.shard_list import Gathered, Pieces, Splits, Survey, Ties, bins_of
 from apsvm.dask.sharded_risk import NOT_FINITE, ShardedRisk
 from apsvm.dask.vectors import Handle, HandleVectors
-from apsvm.losses.base import RankingLoss
+from apsvm.losses.base import LossTables, RankingLoss
 from apsvm.ranking import descending_order
 from apsvm.risk.rankings import OracleCall
 from apsvm.score_space import Tangent
@@ -144,6 +144,8 @@ class ListRisk(ShardedRisk):
         if call.fresh:
             self._usually_open, self._bins_of = call.open_scores, call.sample
         self.effort.open_scores.append(call.open_scores)
+        if call.scores_repeat and call.untied > min(self._most_gathered, MOST_GATHERED):
+            call.split()  # most of it may be of cells that need no scores
         while call.untied > self._most_gathered:
             call.split()
         self.effort.levels.append(call.levels)
@@ -165,7 +167,7 @@ class ListRisk(ShardedRisk):
         return self._loss
 
     @property
-    def tables(self) -> Any:
+    def tables(self) -> LossTables:
         return self._tables
 
 
@@ -236,7 +238,7 @@ class _Call:
         is_cut = np.zeros(self._counts.size, dtype=bool)
         is_cut[cells.numbers] = True
         splits = Splits(
-            np.packbits(is_cut), cells.lower, cells.upper, narrow(asked), self.levels % 2 == 1, self._scores_repeat
+            np.packbits(is_cut), cells.lower, cells.upper, narrow(asked), self.levels % 2 == 1, self.scores_repeat
         )
         answers: list[Pieces] = self._ask("split", self._scores.number, splits)
         pieces, lowest = splits.cut()
@@ -270,7 +272,7 @@ class _Call:
         self.levels += 1
 
     @property
-    def _scores_repeat(self) -> bool:
+    def scores_repeat(self) -> bool:
         """Whether it pays to look for cells of one repeated score."""
         return self.levels > 0 or np.unique(self.sample).size < self.sample.size
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from apsvm.types import AnyArray
+
+#: What a method of a shard is called with, and what it returns: its signature says what these are.
+Arguments: TypeAlias = tuple[object, ...]
+Reply: TypeAlias = Any
+#: What the vectors of a shard are told to do before it answers: names of operations and their arguments.
+Programme: TypeAlias = Sequence[Arguments]
 
 #: What a number, a name or the frame of a message takes, about.
 FRAME = 8

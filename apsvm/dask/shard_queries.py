@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +90,7 @@ class QueriesShard(ShardRows):
         """What all shards weigh together."""
         self._bind(total)
 
-    def tangent(self, scores: int, slopes: int, foreseen: int | None) -> tuple[bool, Any, float]:
+    def tangent(self, scores: int, slopes: int, foreseen: int | None) -> tuple[bool, tuple[float, ...] | None, float]:
         """Of queries or rows: whether the scores are finite, the oracle's sums, and slopes·foreseen."""
         values, to = self._vector(scores), self._vector(slopes)
         if not np.isfinite(values).all():

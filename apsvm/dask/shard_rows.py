@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from apsvm.data.moments import Moments, largest_magnitudes
 from apsvm.data.rows import Rows
 
 if TYPE_CHECKING:
+    from apsvm.dask.messages import Programme, Reply
     from apsvm.dask.sources import Source
     from apsvm.types import AnyArray, Matrix
 
@@ -72,7 +73,7 @@ class ShardRows:
         self._vectors: dict[int, NDArray[np.float64]] = {}
         self._n_pos = 0
 
-    def call(self, programme: Sequence[tuple[Any, ...]], method: str, *arguments: Any) -> tuple[Any, float]:
+    def call(self, programme: Programme, method: str, *arguments: object) -> tuple[Reply, float]:
         """What ``method`` returns, once the operations of the programme are done, and the seconds that took."""
         began = time.perf_counter()
         with np.errstate(over="ignore", invalid="ignore"):
@@ -137,6 +138,32 @@ class ShardRows:
         """The ids of its queries, ascending."""
         return np.unique(self._joined([part.groups for part in self._parts if part.groups is not None], np.int64))
 
+    def bytes_of_queries(self, ids: NDArray[np.int64]) -> int:
+        """About how many bytes their rows take."""
+        return sum(
+            int(np.isin(part.groups, ids).sum()) * (24 + 12 * part.n_values // max(part.X.shape[0], 1))
+            for part in self._parts
+            if part.groups is not None
+        )
+
+    def rows_of_queries(self, ids: NDArray[np.int64]) -> list[Dataset]:
+        """The rows of each of the queries, perhaps of several parts one behind the other; as they were read."""
+        found = [
+            part.select(np.flatnonzero(part.groups == query))
+            for query in ids.tolist()
+            for part in self._parts
+            if part.groups is not None and (part.groups == query).any()
+        ]
+        return [replace(rows, X=rows.X if sp.issparse(rows.X) else np.array(rows.X)) for rows in found]
+
+    def exchange_queries(self, leaving: NDArray[np.int64], arriving: Sequence[Dataset]) -> None:
+        """Lets the rows of some queries go, and takes in those of others, behind its own."""
+        for number, part in enumerate(self._parts):
+            stays = np.ones(part.X.shape[0], dtype=bool) if part.groups is None else ~np.isin(part.groups, leaving)
+            if not stays.all():
+                self._parts[number] = part.select(np.flatnonzero(stays))
+        self._parts += arriving
+
     def join_parts(self, width: int) -> None:
         """One matrix of all parts, ``width`` columns wide; the parts are let go. A second time, after another shard was
         lost, there is nothing to do."""
@@ -145,13 +172,13 @@ class ShardRows:
         matrices = [widened(part.X, width, part.source) for part in self._parts]
         self._X = stacked(matrices, width)
         self._labels = self._joined([part.relevance for part in self._parts])
-        groups = [part.groups for part in self._parts if part.groups is not None]
+        groups = [part.groups for part in self._parts if part.groups is not None and part.groups.size]
         self._groups = self._joined(groups, np.int64) if groups else None
         costs = [np.ones(part.X.shape[0]) if part.costs is None else part.costs for part in self._parts]
         self._costs = self._joined(costs) if any(part.costs is not None for part in self._parts) else None
         self._parts = []
 
-    def _joined(self, columns: Sequence[AnyArray], dtype: Any = np.float64) -> AnyArray:
+    def _joined(self, columns: Sequence[AnyArray], dtype: type[np.generic] = np.float64) -> AnyArray:
         return np.concatenate([np.empty(0, dtype=dtype), *columns]).astype(dtype, copy=False)
 
     def queries_joined(self) -> NDArray[np.int64]:

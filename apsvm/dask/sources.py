@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.read_options import ReadOptions
-from apsvm.types import Matrix
+from apsvm.types import Column, Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
 
 
 class Source(Protocol):
@@ -84,10 +86,10 @@ class ArrayPart:
     number : of the part, from 0
     """
 
-    X: Any
-    y: Any = None
-    qid: Any = None
-    weights: Any = None
+    X: Matrix
+    y: Column = None
+    qid: Column = None
+    weights: Column = None
     number: int = 0
 
     @property
@@ -192,7 +194,7 @@ def as_matrix(X: Matrix, name: str) -> Matrix:
     return matrix
 
 
-def _column(values: Any, what: str, n: int, name: str) -> NDArray[Any]:
+def _column(values: Column, what: str, n: int, name: str) -> AnyArray:
     column = np.asarray(values)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]

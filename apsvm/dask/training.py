@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from apsvm.dask.long_list import ListRisk
 from apsvm.dask.recovery import Recovering, repeated
 from apsvm.dask.summed import SummedRisk
 from apsvm.losses.base import Loss, is_of_two_arrays
+from apsvm.machine import thread_count
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.state import State
@@ -88,7 +89,7 @@ class LogOfTraffic:
     def __init__(self, log: Log, crew: Crew) -> None:
         self._log, self._crew = log, crew
 
-    def write(self, event: str, **fields: Any) -> None:
+    def write(self, event: str, **fields: object) -> None:
         if event in ("iteration", "evaluation"):
             traffic = self._crew.take_traffic()
             fields |= {
@@ -119,7 +120,7 @@ def risk_on(
         if not (data.n_pos and data.n_neg):
             raise NothingToRankError("no query has both a positive and a negative row")
         data.take_list()
-        return ListRisk(data.vectors, loss, data.n_pos, data.n_neg)
+        return ListRisk(data.vectors, loss, data.n_pos, data.n_neg, threads=thread_count(settings.threads))
     queries, skipped = data.take_queries(loss, settings.oracle, weights)
     name = make_oracle(settings.oracle, loss).name
     if not loss.by_query:
@@ -175,28 +176,35 @@ def train_on_shards(
         start=start,
         around=lambda cutter: Recovering(cutter, data.vectors, watch.remark, risk.account),
     )
-    of_labels = TrainingSet(rows=_NoRows(), target=target)  # type: ignore[arg-type]
     seconds_used = 0.0
     for asked, C, name in zip(settings.C, values, trainer.names, strict=True):
         report = stage.run(C, seconds_used=seconds_used)
         seconds_used += report.solution.seconds
         trained = Trained(report.solution.w, [report], True, risk.queries, risk.queries_skipped)
         trained = replace(trained, share_of_nothing=_share_of_nothing(data, risk, trained, C))
-        outcome = trainer.outcome(of_labels, replace(settings, C=(asked,)), C, name, trained)
-        cautions = cautions_of(trained, "hinge", None, of_bags=False)
-        ranks = tells_apart(data, trained.w)
-        if not ranks:
-            cautions = [RANKS_NOTHING if outcome.as_asked else RANKS_NOTHING_YET]
-        yield replace(
-            outcome,
-            settings=replace(trainer.settings, C=(asked,)),
-            positives=data.n_pos,
-            ranks=ranks,
-            cautions=cautions,
-            details={**outcome.details, "shards": len(data.crew)},
-        )
+        yield _outcome(trainer.with_settings(C=(asked,)), data, target, C, name, trained)
         if trained.state is State.INTERRUPTED:
             return
+
+
+def _outcome(
+    trainer: StructuredSVMTrainer, data: ShardedData, target: Target, C: float, name: str, trained: Trained
+) -> Outcome:
+    """What became of the one value of C that ``trainer`` has, ``C`` as a number."""
+    of_labels = TrainingSet(rows=_NoRows(), target=target)  # type: ignore[arg-type]
+    outcome = trainer.outcome(of_labels, replace(trainer.settings, bound="hinge"), C, name, trained)
+    ranks = tells_apart(data, trained.w)
+    cautions = cautions_of(trained, "hinge", None, of_bags=False)
+    if not ranks:
+        cautions = [RANKS_NOTHING if outcome.as_asked else RANKS_NOTHING_YET]
+    return replace(
+        outcome,
+        settings=trainer.settings,
+        positives=data.n_pos,
+        ranks=ranks,
+        cautions=cautions,
+        details={**outcome.details, "shards": len(data.crew)},
+    )
 
 
 class _NoRows:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.dask.crew import Crew
+from apsvm.dask.messages import Arguments, Reply
 
 
 class Handle:
@@ -32,7 +32,7 @@ class HandleVectors:
     def __init__(self, crew: Crew) -> None:
         self.crew = crew
         self._next = 0
-        self._programme: list[tuple[Any, ...]] = []
+        self._programme: list[Arguments] = []
         self._dropped: list[int] = []
         self._products: dict[tuple[int, int], float] = {}
         self._partner: weakref.ref[Handle] | None = None
@@ -87,7 +87,7 @@ class HandleVectors:
         """x·y is known."""
         self._products[x.number, y.number] = product
 
-    def later(self, out: Handle, operation: str, *arguments: Any) -> None:
+    def later(self, out: Handle, operation: str, *arguments: object) -> None:
         """An operation that overwrites ``out``, to be done before the next round's question."""
         self.overwritten(out)
         self._programme.append((operation, *arguments))
@@ -98,7 +98,7 @@ class HandleVectors:
         for pair in stale:
             del self._products[pair]
 
-    def ask(self, method: str, *common: Any, each: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
+    def ask(self, method: str, *common: object, each: Sequence[Arguments] | None = None) -> list[Reply]:
         """``Crew.ask``, once the operations that are due are done."""
         programme, self._programme = self._programme, []
         dropped, self._dropped[:] = list(self._dropped), []

@@ -67,7 +67,7 @@ def test_the_next_driver_comes_to_the_same_bits(rng, tmp_path, monkeypatch, solv
     monkeypatch.setattr(apsvm.dask.recovery, "FRESH_AFTER", fresh_after)
     X, y = rows(rng)
     columns = {"qid": np.arange(y.size) // 50} if queries else {}
-    trainer = StructuredSVMTrainer("ap", StructuredSettings(C=(1.0, 50.0), solver=solver, epsilon=1e-5))
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(C=(1.0, 50.0), solver=solver, epsilon=1e-4))
 
     def crew():
         return crew_of(X, y, (100, 150), **columns)
@@ -75,7 +75,7 @@ def test_the_next_driver_comes_to_the_same_bits(rng, tmp_path, monkeypatch, solv
     plain, iterations = trained(crew(), trainer, Strand())
     assert iterations > 12
     path = tmp_path / "kept"
-    for die_at in {2, iterations // 3, 2 * iterations // 3, iterations}:
+    for die_at in {2, iterations // 2, iterations}:
         with pytest.raises(DiedError):
             trained(crew(), trainer, Checkpoint(path, seconds=0.0).strand, die_at)
         resumed, left = trained(crew(), trainer, Checkpoint(path, seconds=0.0).strand)

@@ -163,6 +163,33 @@ def test_parts_of_other_kinds(apsvm, parts, tmp_path):
     np.testing.assert_allclose(load_model(tmp_path / "there").coef, load_model(tmp_path / "here").coef, atol=1e-9)
 
 
+def test_a_query_that_is_cut_across_workers(apsvm, parts, tmp_path):
+    """Its rows are brought together, in the order of the parts; what is measured is so, too."""
+    lines = parts.with_queries.read_text().splitlines(keepends=True)
+    for number, (begin, end) in enumerate(((0, 310), (310, 311), (311, 905), (905, None))):
+        (tmp_path / f"cut-{number}.svm").write_text("".join(lines[begin:end]))
+    coefs, values = [], []
+    for data in (tmp_path / "cut-*.svm", parts.queries):
+        code, _, said = apsvm("train", data, "m", "--scheduler", "@", "-C", "10", "-e", "1e-6")
+        assert code == 0, said
+        coefs.append(load_model(tmp_path / "m").coef)
+        code, said, _ = apsvm("eval", data, "--model", "m", "--scheduler", "@", "-m", "AP")
+        assert code == 0
+        values.append(said.split("\n")[1:])
+    np.testing.assert_allclose(*coefs, rtol=1e-3, atol=1e-6)
+    assert values[0] == values[1]
+
+
+def test_rows_that_are_too_many_to_move(apsvm, parts, tmp_path, monkeypatch):
+    monkeypatch.setattr("apsvm.dask.data.MOST_MOVED", 100)
+    for part, text in enumerate(["1 qid:1 1:1\n-1 qid:1 1:2\n", "1 qid:1 1:1\n-1 qid:1 1:3\n"] * 2):
+        (tmp_path / f"p-{part}.svm").write_text(text)
+    code, _, said = apsvm("train", tmp_path / "p-*.svm", "m", "--scheduler", "@", "-C", "1")
+    assert code == 65
+    assert "query 1 has rows on several workers" in said
+    assert "Write the rows of a query into one part" in said
+
+
 def test_parquet(apsvm, parts, tmp_path):
     arrow = pytest.importorskip("pyarrow", reason="Parquet is read with pyarrow")
     import pyarrow.parquet as parquet
@@ -195,7 +222,6 @@ def test_a_part_that_cannot_be_read_names_file_line_and_worker(apsvm, parts, tmp
         (["# nothing\n", "1 1:1\n"], "expected at least one row"),
         (["1 1:1\n", "1 1:2\n"], "there are no negative rows"),
         (["1 qid:1 1:1\n-1 qid:1 1:2\n", "1 1:1\n"], "qid"),
-        (["1 qid:1 1:1\n-1 qid:1 1:2\n", "1 qid:1 1:1\n"], "query 1 has rows on several workers"),
         (["1 1:1\n-1 1:2\n", "3 1:1\n"], "expected the labels +1 and -1"),
         (["1,2 1:1\n", "1 1:2\n"], "p-0.svm"),
         (["1 1:1e308 2:1e308\n-1 1:-1e308\n", "1 1:1\n"], "too large"),
