@@ -206,8 +206,9 @@ class Dataset:
         labels = self.classes()
         if positive_label is None:
             if not (np.isin(labels, (-1, 1)).all() or np.isin(labels, (0, 1)).all()):
+                graded = "--loss ndcg (loss='ndcg') takes them as grades, " if self.groups is not None else ""
                 raise DataError(
-                    f"{self.source}: expected the labels +1 and -1, or +1 and 0, found {self._listed(labels)}; "
+                    f"{self.source}: expected the labels +1 and -1, or +1 and 0, found {self._listed(labels)}; {graded}"
                     "--positive-label (positive_label=) chooses the one that is positive, "
                     "--relevant-from (relevant_from=) the lowest of several, --one-vs-rest trains a ranker for each"
                 )
