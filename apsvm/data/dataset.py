@@ -207,7 +207,7 @@ class Dataset:
         if positive_label is None:
             if not (np.isin(labels, (-1, 1)).all() or np.isin(labels, (0, 1)).all()):
                 words = self.table is not None and self.table.columns.label_words
-                may_be_grades = labels.size > 2 and labels[0] >= 0.0 and not words
+                may_be_grades = (labels.size > 2 or self.groups is not None) and labels[0] >= 0.0 and not words
                 hint = "; if they are grades, --loss ndcg (loss='ndcg') trains on them" if may_be_grades else ""
                 raise DataError(
                     f"{self.source}: expected the labels +1 and -1, or +1 and 0, found {self._listed(labels)}; "
