@@ -199,3 +199,9 @@ def test_words_of_a_column_that_is_there():
     assert parser.words(0) == []
     with pytest.raises(ValueError, match="a column that is kept"):
         parser.words(1)
+
+
+@pytest.mark.parametrize("first_line", [-1, 2**63 - 1])
+def test_lines_are_counted_without_an_overflow(first_line):
+    with pytest.raises(ValueError, match="a first line of a file"):
+        _kernels.CsvParser(columns="c", first_line=first_line)

@@ -10,7 +10,8 @@ namespace nb = nanobind;
 namespace {
 
 // Chosen by the same resolver as the kernels' clones.
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_THREAD__)
 constexpr bool has_clones = true;
 __attribute__((target("avx512f"))) const char *clone() { return "avx512f"; }
 __attribute__((target("avx2"))) const char *clone() { return "avx2"; }

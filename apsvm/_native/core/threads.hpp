@@ -56,8 +56,10 @@ void in_runs(std::size_t n, std::size_t threads, Body body) {
 }  // namespace apsvm
 
 // One source, compiled for several instruction sets, chosen when the module is loaded. Fused multiply-adds are off
-// (CMakeLists.txt), so every clone gives the same bits.
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
+// (CMakeLists.txt), so every clone gives the same bits. ThreadSanitizer would instrument what chooses among them, which
+// runs before it does.
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_THREAD__)
 #define APSVM_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define APSVM_CLONES
