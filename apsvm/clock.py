@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 _cpu_time_ns: Callable[[], int] = int
@@ -56,11 +55,24 @@ class Spans:
 
     parts: dict[str, Span] = field(default_factory=dict)
 
-    @contextmanager
-    def time(self, part: str) -> Iterator[None]:
-        wall, cpu = wall_time_ns(), _cpu_time_ns()
-        try:
-            yield
-        finally:
-            span = Span(wall_time_ns() - wall, _cpu_time_ns() - cpu)
-            self.parts[part] = self.parts.get(part, Span()) + span
+    def time(self, part: str) -> Timing:
+        """Times what is done while the result is entered (``with``)."""
+        return Timing(self.parts, part)
+
+
+class Timing:
+    """A context that adds the time spent in it to a part. A class of its own: of a hundred rows, a generator's context
+    manager takes as long as what is timed."""
+
+    __slots__ = ("_cpu", "_part", "_parts", "_wall")
+
+    def __init__(self, parts: dict[str, Span], part: str) -> None:
+        self._parts, self._part = parts, part
+
+    def __enter__(self) -> None:
+        self._wall, self._cpu = wall_time_ns(), _cpu_time_ns()
+
+    def __exit__(self, *error: object) -> None:
+        span = Span(wall_time_ns() - self._wall, _cpu_time_ns() - self._cpu)
+        before = self._parts.get(self._part)
+        self._parts[self._part] = span if before is None else before + span

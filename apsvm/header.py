@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
 
 from apsvm import header_json
 from apsvm.header_columns import MISSING_RULES, Columns, label_number
+from apsvm.header_decision import CALIBRATIONS
+from apsvm.header_decision import Calibration as Calibration
+from apsvm.header_decision import Threshold as Threshold
 from apsvm.header_json import HeaderError as HeaderError
 from apsvm.header_json import Json as Json
 
@@ -208,6 +212,7 @@ class Header:
     C : the weight of the risk, where there is one
     certificate, gradient, epochs : the evidence, of which a family has at most one
     details : what else the family says, by name
+    threshold, calibration : where rows begin to be called positive, and how likely they are; None: nothing is known
     latent : it was trained on bags, each by its best row, and ranks bags by theirs
     cautions : sentences on what the ranker is not good for
     selection : how its settings were chosen (``apsvm cv``), if they were
@@ -229,6 +234,8 @@ class Header:
     gradient: Gradient | None = None
     epochs: Epochs | None = None
     details: Mapping[str, Json] = field(default_factory=dict)
+    threshold: Threshold | None = None
+    calibration: Calibration | None = None
     latent: bool = False
     cautions: tuple[str, ...] = ()
     data: Data = Data()
@@ -247,6 +254,8 @@ class Header:
         if columns is not None and columns.missing not in MISSING_RULES:
             expected = ", ".join(MISSING_RULES)
             raise HeaderError(f"expected one of {expected} in 'features.columns.missing', found {columns.missing!r}")
+        if self.calibration is not None:
+            _check_calibration(self.calibration)
         if columns is not None and self.features.names != columns.feature_names():
             raise HeaderError("expected the names that the columns' features have in 'features.names'")
 
@@ -292,6 +301,23 @@ class Header:
     def from_difference(cls, value: Mapping[str, object], whole: Header) -> Header:
         """What ``difference`` wrote. Raises HeaderError."""
         return header_json.decoded(cls, header_json.completed(value, whole))
+
+
+def _check_calibration(calibration: Calibration) -> None:
+    """Raises HeaderError for one that gives no probabilities."""
+    method, scores, values = calibration.method, calibration.scores, calibration.probabilities
+    if method not in CALIBRATIONS:
+        raise HeaderError(f"expected one of {', '.join(CALIBRATIONS)} in 'calibration.method', found {method!r}")
+    if method == "platt" and (calibration.slope is None or calibration.offset is None):
+        raise HeaderError("expected 'calibration.slope' and 'calibration.offset', which Platt's method has")
+    if method == "isotonic" and not (0 < len(scores) == len(values)):
+        raise HeaderError("expected as many 'calibration.scores' as 'calibration.probabilities', and one at least")
+    if not (_ascends(scores) and _ascends((0.0, *values, 1.0))):
+        raise HeaderError("expected 'calibration.scores' and 'calibration.probabilities' that do not fall, in [0, 1]")
+
+
+def _ascends(values: tuple[float, ...]) -> bool:
+    return all(before <= after for before, after in pairwise(values))
 
 
 def parse_pool(text: str) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ rank of every negative, r_j = 1 + the number of positives above it, in 1..P+1 (P
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,7 +31,7 @@ def check_scores(scores: NDArray[np.float64]) -> None:
     """Raises FloatingPointError where ``scores`` (n,) float64 are not finite, or too far apart for the sums of their
     differences to be. NaN has no place in an order: the sorting kernels rely on this."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(scores @ scores):  # then none is beyond 1e155
+        if math.isfinite(scores @ scores):  # then none is beyond 1e155
             return
     if not np.isfinite(scores).all():
         raise FloatingPointError("scores are not finite: the feature values (or bias) are too large, scale them down")

@@ -273,6 +273,7 @@ SLOW = frozenset(
         "torch/test_hinge.py::test_every_ranking_of_short_lists",
         "torch/test_hinge.py::test_subgradients",
         "torch/test_hinge.py::test_the_engines_agree_with_the_oracles",
+        "torch/test_net_checkpoint.py::test_killed_after_any_epoch_it_goes_on_to_the_same_bytes",
         "torch/test_reproduce_sodeep.py::test_figure_6_and_unknown_parts",
         "torch/test_reproduce_sodeep.py::test_sorters",
         "torch/test_reproduce_sodeep.py::test_tasks",
@@ -311,5 +312,7 @@ SLOW = frozenset(
         "trainers/test_top_losses.py::test_the_default_C_is_where_the_ramp_has_fallen_by_a_tenth",
         "trainers/test_top_losses.py::test_the_descent_begins_at_the_start",
         "trainers/test_warp_steps.py::TestEstimators::test_the_logarithm_is_unbiased",
+        "verification/test_certificates.py::test_of_every_kind_of_model",
+        "verification/test_certificates.py::test_of_every_loss_trained_by_default",
     }
 )

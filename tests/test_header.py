@@ -23,6 +23,7 @@ from apsvm.header import (
     SCALES,
     SCHEMA,
     Bounds,
+    Calibration,
     Data,
     Epochs,
     Features,
@@ -31,6 +32,7 @@ from apsvm.header import (
     HeaderError,
     Labels,
     SkippedClass,
+    Threshold,
     Validation,
 )
 from apsvm.header_columns import MISSING_RULES, Column, Columns
@@ -79,7 +81,22 @@ def headers_of(kind: type) -> st.SearchStrategy[typing.Any]:
         return st.builds(kind, **fields).map(_named)
     if kind is Columns:
         fields["missing"] = st.sampled_from(MISSING_RULES)
+    if kind is Calibration:
+        return st.builds(kind, **{**fields, **_PLATT}) | st.builds(kind, **{**fields, **_ISOTONIC})
     return st.builds(kind, **fields)
+
+
+_PLATT = {
+    "method": st.just("platt"),
+    "slope": finite,
+    "offset": finite,
+    **dict.fromkeys(("scores", "probabilities"), st.just(())),
+}
+_ISOTONIC = {
+    "method": st.just("isotonic"),
+    "scores": st.tuples(finite, finite).map(sorted).map(tuple),
+    "probabilities": st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)).map(sorted).map(tuple),
+}
 
 
 def _named(features: Features) -> Features:
@@ -123,6 +140,8 @@ FULL = Header(
         estimated_loss=0.1,
         validation=Validation(file="v", sha256="0", metric="AP", value=0.5),
     ),
+    threshold=Threshold(value=0.5, rule="f1", held_out="5 folds", precision=0.5, recall=1.0, called=0.1),
+    calibration=Calibration(method="isotonic", scores=(0.0, 1.0), probabilities=(0.25, 0.5), rows=9, positives=3),
     data=Data(positives=1, queries=1, queries_skipped=0, counts={"pairs": 3}),
     selection={"folds": 3},
     classes_skipped=(SkippedClass(label=3.0, reason="why"),),
@@ -167,7 +186,7 @@ def shown(path: tuple[str, ...]) -> str:
 
 def test_the_places_are_all_of_them():
     assert len(PLACES) == sum(len(dataclasses.fields(kind)) for kind in (
-        Header, Labels, Features, Bounds, Gradient, Epochs, Validation, Data, SkippedClass
+        Header, Labels, Features, Bounds, Gradient, Epochs, Validation, Threshold, Calibration, Data, SkippedClass
     ))  # fmt: skip
     assert Header.from_json(FULL.to_json()) == FULL
 
@@ -177,7 +196,7 @@ def test_a_field_of_another_type(path, hint):
     refused = 0
     for kind, value in OF_EVERY_TYPE.items():
         content = replaced(FULL.to_json(), path, value)
-        if kind in admitted(hint) and path[-1] != "scale":
+        if kind in admitted(hint) and path[-1] not in ("scale", "method"):
             Header.from_json(content)
             continue
         refused += 1
@@ -208,9 +227,14 @@ NEEDED = [
     "gradient.gradient_norm",
     *(f"epochs.{name}" for name in ("count", "best", "estimated_loss")),
     *(f"epochs.validation.{name}" for name in ("file", "sha256", "metric", "value")),
+    "threshold.value",
+    "threshold.rule",
+    "calibration.method",
     "classes_skipped[0].label",
     "classes_skipped[0].reason",
 ]
+#: Of isotonic regression, which is nothing without.
+CORNERS = ("calibration.scores", "calibration.probabilities")
 
 
 @pytest.mark.parametrize("path", [path for path, _ in PLACES], ids=shown)
@@ -224,6 +248,9 @@ def test_a_missing_field(path):
     if shown(path) in NEEDED:
         with pytest.raises(HeaderError, match=re.escape(f"it lacks '{shown(path)}'")):
             Header.from_json(content)
+    elif shown(path) in CORNERS:
+        with pytest.raises(HeaderError, match=r"expected as many 'calibration.scores' as 'calibration.probabilities'"):
+            Header.from_json(content)
     else:
         back = Header.from_json(content).to_json()
         for step in path[:-1]:
@@ -235,7 +262,7 @@ def test_a_missing_field(path):
 def test_an_unknown_field():
     content = FULL.to_json()
     parts = {path[:-1] for path, _ in PLACES}
-    assert len(parts) == 9
+    assert len(parts) == 11
     for part in parts:
         inner = content
         for step in part:
@@ -271,6 +298,15 @@ def test_what_cannot_be_written():
         Header(loss="ap", features=Features(names=("b",), columns=columns))
     with pytest.raises(HeaderError, match=r"expected one of median, .* in 'features.columns.missing', found 'mean'"):
         Header(loss="ap", features=Features(names=("a",), columns=replace(columns, missing="mean")))
+    for wrong, message in (
+        (Calibration(method="magic"), "expected one of isotonic, platt in 'calibration.method', found 'magic'"),
+        (Calibration(method="platt", slope=1.0), "expected 'calibration.slope' and 'calibration.offset'"),
+        (Calibration(method="isotonic", scores=(1.0,)), "expected as many 'calibration.scores' as"),
+        (Calibration(method="isotonic", scores=(1.0, 0.0), probabilities=(0.1, 0.2)), "do not fall"),
+        (Calibration(method="isotonic", scores=(0.0, 1.0), probabilities=(0.1, 1.5)), "do not fall, in \\[0, 1\\]"),
+    ):
+        with pytest.raises(HeaderError, match=message):
+            Header(loss="ap", calibration=wrong)
 
 
 # ------------------------------------------------------------------------------------- schema 1

@@ -27,6 +27,7 @@ LEAVES = {"_native", "work", "registry", "clock", "files", "installed", "machine
 ONE_PART = {
     "header_1": "header",
     "header_columns": "header",
+    "header_decision": "header",
     "header_json": "header",
     "places": "files",
     "temporary": "files",
@@ -48,6 +49,7 @@ MAY_IMPORT = {
     "checkpoint": {"model"},
     "detection": {"data", "metrics"},
     "pictures": {"metrics"},
+    "verification": {"data", "header", "model"},
     "report": {"data", "header", "metrics", "model", "pictures", "records", "trainers"},
     "benchmarks": None,
     "cli": None,  # everything; nothing imports it
@@ -142,7 +144,7 @@ def test_a_small_training_loads_what_it_needs(tmp_path):
         *("scipy", "sklearn", "cvxpy", "joblib", "matplotlib", "importlib.metadata", "email", "logging"),
         *("apsvm.cli.cv", "apsvm.cli.bench", "apsvm.trainers.latent", "apsvm.trainers.components"),
     }
-    run_and_look(["train", str(tmp_path / "rows"), "-q", "--threads", "1"], unwanted)
+    run_and_look(["train", str(tmp_path / "rows"), str(tmp_path / "model"), "-q", "--threads", "1"], unwanted)
 
 
 @pytest.mark.parametrize("package", ["apsvm", "numpy", "scipy", "scikit-learn", "Scikit_Learn", "threadpoolctl"])

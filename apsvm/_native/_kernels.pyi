@@ -9,6 +9,8 @@ _Values: TypeAlias = NDArray[float32] | NDArray[float64]
 _Pass: TypeAlias = tuple[_Index | None, NDArray[float64], NDArray[float64]]
 
 def build_info() -> dict[str, str | int]: ...
+def guard_mapping(bytes: NDArray[uint8], words: bytes, exit_code: int) -> int: ...
+def forget_mapping(number: int) -> None: ...
 def best_of_bags(scores: NDArray[float64], offsets: NDArray[int64], rows: NDArray[int64], threads: int) -> None: ...
 def top_of_bags(
     scores: NDArray[float64], offsets: NDArray[int64], counts: NDArray[int64], rows: NDArray[int64], threads: int
@@ -74,9 +76,7 @@ class LevelSteps:
 
 class RankingOracle:
     def __init__(self, algorithm: str, unimodal: bool, threads: int) -> None: ...
-    def add_tables(
-        self, n_neg: int, weights: NDArray[float64], discount: NDArray[float64], drops: NDArray[float64]
-    ) -> None: ...
+    def add_tables(self, n_neg: int, weights: NDArray[float64], discount: NDArray[float64]) -> None: ...
     def add_tasks(self, first: NDArray[int64], tables: NDArray[int64], coefficients: NDArray[float64]) -> None: ...
     def __call__(self, scores: NDArray[float64], weights: NDArray[float64], /) -> tuple[float, float, int, int]: ...
     def one(
@@ -97,9 +97,7 @@ class RankingOracle:
     ) -> tuple[float, float, int, int]: ...
 
 class MeasureOracle:
-    def __init__(
-        self, measure: str, parameter: float, discount: NDArray[float64], drops: NDArray[float64], threads: int
-    ) -> None: ...
+    def __init__(self, measure: str, parameter: float, discount: NDArray[float64], threads: int) -> None: ...
     def add_tasks(
         self,
         first: NDArray[int64],
@@ -145,7 +143,6 @@ class BinnedRanks:
         positives: NDArray[float64],
         weights: NDArray[float64],
         discount: NDArray[float64],
-        drops: NDArray[float64],
         *,
         unimodal: bool,
         threads: int = 1,
@@ -169,7 +166,7 @@ def assign_part(
 # overwritten.
 class RankSearch:
     def __init__(
-        self, positives: NDArray[float64], weights: NDArray[float64], drops: NDArray[float64], *, unimodal: bool
+        self, positives: NDArray[float64], weights: NDArray[float64], discount: NDArray[float64], *, unimodal: bool
     ) -> None: ...
     def bound(
         self,
@@ -243,7 +240,7 @@ def kernel_sum(
 
 # The oracles over the lists of a batch: rows list after list, classes mixed. List l has the rows starts[l] to
 # starts[l + 1]; ``valid`` is empty where all rows count. Loss of list l: u_k at weights[weights_begin[l] + k − 1], D(p)
-# and D(p) − D(p+1) at discount_begin[l] + p − 1. Writes (l,) values and losses and the (n,) row weights.
+# at discount[discount_begin[l] + p − 1]. Writes (l,) values and losses and the (n,) row weights.
 def solve_lists(
     algorithm: str,
     unimodal: bool,
@@ -256,7 +253,6 @@ def solve_lists(
     weights: NDArray[float64],
     discount_begin: NDArray[int64],
     discount: NDArray[float64],
-    drops: NDArray[float64],
     values: NDArray[float64],
     losses: NDArray[float64],
     row_weights: _Values,

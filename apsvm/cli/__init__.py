@@ -1,9 +1,9 @@
 """The command line: one file a command, imported when it is called. Heavy imports wait inside the commands, so that
 ``--help`` is instant.
 
-Exit codes: 0 done (train: converged), 1 internal error, 2 usage, 3 stopped early with the model written, 65 bad data,
-66 no such input, 69 an optional package is missing, 74 cannot write, 130 after SIGINT, 143 after SIGTERM or SIGHUP, 141
-when the reader of standard output went away.
+Exit codes: 0 done (train: converged), 1 internal error, 2 usage, 3 stopped early with the model written (verify:
+undecided), 4 a certificate that does not hold, 65 bad data, 66 no such input, 69 an optional package is missing, 74
+cannot write, 130 after SIGINT, 143 after SIGTERM or SIGHUP, 141 when the reader of standard output went away.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ _COMMANDS = {
     "eval": "apsvm.cli.evaluate:evaluate",
     "eval-detections": "apsvm.cli.eval_detections:eval_detections",
     "info": "apsvm.cli.info:info",
+    "verify": "apsvm.cli.verify:verify",
     "export": "apsvm.cli.export:export",
     "convert": "apsvm.cli.convert:convert",
     "plot": "apsvm.cli.plot:plot",

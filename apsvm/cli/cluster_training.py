@@ -16,7 +16,7 @@ from apsvm.cli.on_cluster import check_reading, cluster, evaluated, file_part, n
 from apsvm.cli.progress import Display
 from apsvm.cli.reading import one_ranker, read_any_model
 from apsvm.cli.run_folder import make_folder, run_record
-from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say
+from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, refuse_if_given, say
 from apsvm.cli.training import check_data, signals_caught
 from apsvm.cli.training_log import open_log
 from apsvm.cli.written_models import TrainedModel, write_models
@@ -64,9 +64,10 @@ class Run(Protocol):
 
 def check_run(run: Run) -> None:
     """Ends the command for what is not trained on a cluster, before anything is done."""
-    from apsvm.dask.fitting import checkpoint_refusal, plan_refusal
+    from apsvm.dask.fitting import plan_refusal
 
     given = run.given
+    refuse_if_given(("threshold", "calibrate"), "is not for training with --scheduler: leave one of them out")
     if given["one_vs_rest"]:
         check_classes(run)
         return
@@ -74,8 +75,6 @@ def check_run(run: Run) -> None:
         raise click.UsageError("--validation is not for training with --scheduler: leave one of them out")
     check_reading(run.read_options)
     refusal = plan_refusal(run.trainer, run.features)
-    if refusal is None and given["checkpoint"] is not None:
-        refusal = checkpoint_refusal(run.trainer)
     if refusal is not None:
         raise click.UsageError(refusal)
 
@@ -103,9 +102,13 @@ def train_on_cluster(run: Run) -> int:
 
 
 def _fit(run: Run, data: ShardedData) -> ShardedFit:
-    from apsvm.dask.fitting import ShardedFit
+    from apsvm.dask.fitting import ShardedFit, checkpoint_refusal
     from apsvm.data.query_weights import read_query_weights
 
+    if run.given["checkpoint"] is not None:
+        refusal = checkpoint_refusal(run.trainer, data.rows)
+        if refusal is not None:
+            raise click.UsageError(refusal)
     weights, path = None, run.given["query_weights"]
     if path is not None:
         if not data.has_qid:

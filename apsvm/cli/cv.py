@@ -13,6 +13,7 @@ from apsvm.cli.checkpoint import checkpoint_options, work_kept
 from apsvm.cli.completion import MetricName
 from apsvm.cli.config import config_option
 from apsvm.cli.cv_request import CvRequest
+from apsvm.cli.decision import decided_refit, decision_options, say_decision
 from apsvm.cli.parameters import Several
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -91,6 +92,7 @@ class CvCommand(click.Command):
 )  # fmt: skip
 @checkpoint_options
 @pool_option(multiple=True)
+@decision_options("f1 for a model of two classes and one ranking")
 @training_options
 @config_option
 def cv(data: str, read: ReadOptions, **given: object) -> int:
@@ -281,6 +283,10 @@ class _Run:
         assert self.output is not None
         with bad_data(search.dataset.source):
             refit = search.refit(chosen, n_candidates, self.request.given["jobs"], self._followers)
+            if refit is not None:
+                refit = decided_refit(
+                    refit, self.request.given, self.request.given["jobs"], self._followers.should_stop
+                )
         if refit is None:
             raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, no model written")
         with writing(self.output):
@@ -291,5 +297,6 @@ class _Run:
             say(f"chosen of {n_candidates} settings, by the {search.rule} of {search.metric}; trained on all rows:")
             for line in (*summary(refit.outcome), *training_metric(refit.fit, refit.model)):
                 say(line)
+            say_decision(refit.model)
             say(f"model written to {'standard output' if self.output == '-' else self.output}")
         return refit.outcome.as_asked and refit.outcome.ranks

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.checkpoint import identity
-from apsvm.cli.shared import BAD_DATA, Failure, all_given, bad_data, given_by_user, reading, say
+from apsvm.cli.shared import (
+    BAD_DATA,
+    Failure,
+    all_given,
+    bad_data,
+    given_by_user,
+    reading,
+    refuse_if_given,
+    say,
+)
 from apsvm.cli.trainer_options import (
     ChosenLoss,
     as_asked_for,
@@ -111,6 +120,8 @@ class CvRequest:
             families.add(trainer.family)
         if given["checkpoint"] == "-":
             raise click.UsageError("--checkpoint is read again: name a file")
+        if self.output is None:
+            refuse_if_given(("threshold", "calibrate"), "is for the model that -o writes")
         outputs = [path for path in (self.output, given["json"], given["checkpoint"]) if path is not None]
         for path in outputs:
             check_output(path, data=self.data, **inputs)

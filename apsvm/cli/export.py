@@ -1,68 +1,62 @@
-"""``apsvm export``: the model as text: what LIBLINEAR's and SVM-light's own predictors read, or all of it as JSON."""
+"""``apsvm export``: the model for LIBLINEAR's and SVM-light's own predictors, or all of it as JSON or for ONNX."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from apsvm.cli.export_json import LAYOUT
 from apsvm.cli.parameters import LabelValue
 from apsvm.cli.reading import one_linear_ranker, one_ranker, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
-from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
-    from apsvm.model import LinearRanker, Model, RankerSet, WeightedRanker
+    from apsvm.model import LinearRanker, Model, RankerSet
 
 
-@click.command()
+#: What ``apsvm export --help`` says.
+_HELP = f"""Write MODEL to OUT (default: stdout) for other programs.
+
+A model of three classes or more is one multi-class model of LIBLINEAR; of any such model, --positive-label exports one
+class's ranker.
+
+LIBLINEAR's and SVM-light's models call a row positive above 0: where MODEL has a threshold (train --threshold), their
+constant is less by it, and so are their scores.
+
+ONNX takes X, rows of float64 with MODEL's features, and gives score, label (1 above the threshold; of several classes
+the number, from 0, of the one that predict --classify names) and probability, as far as MODEL has them. It needs
+apsvm[onnx].
+
+{LAYOUT}
+
+The text formats but JSON know no features but linear.
+"""
+
+
+@click.command(help=_HELP)
 @click.argument("model", metavar="MODEL")
 @click.argument("out", metavar="[OUT]", default="-")
 @click.option(
     "--format",
     "layout",
-    type=click.Choice(["liblinear", "svmlight", "json"]),
+    type=click.Choice(["liblinear", "svmlight", "json", "onnx"]),
     required=True,
-    help="liblinear: a model file of LIBLINEAR's predict; svmlight: of svm_classify; json: all that scoring takes.",
+    help="liblinear: a model file of LIBLINEAR's predict; svmlight: of svm_classify; json: all that scoring takes; "
+    "onnx: a graph for onnxruntime.",
 )
 @click.option("--positive-label", type=LabelValue(), help="Of a model of several classes: the one to export.")
 def export(model: str, out: str, layout: str, positive_label: float | str | None) -> None:
-    """Write MODEL as text to OUT (default: stdout).
-
-    A model of three classes or more is one multi-class model of LIBLINEAR; of any such model, --positive-label exports
-    one class's ranker.
-
-    JSON has for each ranker "coef" and "intercept" ("rankers", with the "label" of each class), of features that count
-    from "first_feature", and score = coef·φ(x) + intercept, φ(x) divided by its length, unless that is 0, if
-    "unit_rows". "features" names φ and has its arrays:
-
-    \b
-    linear     φ(x) = x
-    piecewise  x, then of feature j = 0, 1 … for each q of knots[starts[j]:starts[j+1]]
-               max(0, x_j − q) if q ≥ 0, else min(0, x_j − q)
-    spline     of each feature its cubic B-splines on such knots, three more on either
-               side at the outermost distance, straight lines beyond; x_j if it has none
-    products   z = (x − centre) / deviation, then z_i·z_j for i = 0, 1 … and j = i, i+1 …
-    nystroem   normalisation·k, k_i = exp(−gamma·‖z − landmarks[i]‖²)
-
-    A ranker of several components (--components) has a list "components" of such "coef" and "intercept", and the
-    highest of their scores.
-
-    "ranges", where they are, are for pictures: each feature's lowest value in training, its mean, and its highest.
-
-    Of a model of bags (train --pool) the features are those of a bag: "pool" says of what, and their names which.
-
-    The other formats know no features but linear.
-    """
     from apsvm.files import write_whole
     from apsvm.model import ComponentRanker, ComponentRankerSet, RankerSet
 
     refuse_same_file(out, model=model)
     stored = read_any_model(model)
-    if layout == "json":
-        text = _json(stored, positive_label, model)
+    if layout in ("json", "onnx"):
+        content = _whole(stored, positive_label, model, layout)
         with writing(out):
-            write_whole(out, text.encode())
+            write_whole(out, content)
         return
     if stored.header.features.map != "linear":
         raise Failure(
@@ -80,10 +74,27 @@ def export(model: str, out: str, layout: str, positive_label: float | str | None
     if isinstance(stored, RankerSet) and whole and stored.classes.size > 2:
         text = _liblinear_classes(stored, model)
     else:
-        ranker = one_linear_ranker(stored, positive_label, model)
+        ranker = _decided(one_linear_ranker(stored, positive_label, model))
         text = _liblinear(ranker) if layout == "liblinear" else _svmlight(ranker)
     with writing(out):
         write_whole(out, text.encode())
+
+
+def _whole(stored: Model, positive_label: float | str | None, name: str, layout: str) -> bytes:
+    """The content of a format that holds any model."""
+    if layout == "json":
+        from apsvm.cli.export_json import json_text
+
+        return json_text(stored, positive_label, name).encode()
+    from apsvm.cli.export_onnx import onnx_bytes
+
+    return onnx_bytes(stored if positive_label is None else one_ranker(stored, positive_label, name), name)
+
+
+def _decided(ranker: LinearRanker) -> LinearRanker:
+    """The ranker whose scores are above 0 where the model's are above its threshold."""
+    threshold = ranker.header.threshold
+    return ranker if threshold is None else replace(ranker, intercept=ranker.intercept - threshold.value)
 
 
 def _warn_of_rows(stored: Model) -> None:
@@ -94,43 +105,6 @@ def _warn_of_rows(stored: Model) -> None:
         say("warning: the model divides each row by its length (--scale l2); give the exported one such rows")
     if stored.header.features.pool is not None:
         say("warning: the model ranks bags; give the exported one a row of each, as --pool makes them")
-
-
-def _json(stored: Model, positive_label: float | str | None, name: str) -> str:
-    """One JSON object, see ``export``."""
-    import json
-
-    from apsvm.model import AnyRankerSet
-
-    if isinstance(stored, AnyRankerSet) and positive_label is None:
-        rankers = [stored.ranker(label) for label in stored.classes.tolist()]
-    else:
-        rankers = [one_ranker(stored, positive_label, name)]
-    first = rankers[0]
-    arrays = {} if first.feature_map is None else first.feature_map.arrays()
-    content = {
-        "format": "apsvm",
-        "version": 1,
-        "width": first.width,
-        "first_feature": 0 if first.zero_based else 1,
-        "unit_rows": first.unit_rows,
-        "features": {"name": first.header.features.map, **{key: array.tolist() for key, array in arrays.items()}},
-        **({} if first.header.features.pool is None else {"pool": list(first.header.features.pool)}),
-        "columns": first.columns(),
-        "rankers": [{"label": ranker.header.labels.positive, **_weights(ranker)} for ranker in rankers],
-        "header": stored.header.to_json(),
-    }
-    return json.dumps(content, allow_nan=False, indent=1, ensure_ascii=False) + "\n"
-
-
-def _weights(ranker: WeightedRanker) -> JsonDict:
-    """What the columns are weighed by."""
-    from apsvm.model import ComponentRanker
-
-    if not isinstance(ranker, ComponentRanker):
-        return {"intercept": ranker.intercept, "coef": ranker.coef.tolist()}
-    parts = zip(ranker.intercepts.tolist(), ranker.coef.tolist(), strict=True)
-    return {"components": [{"intercept": intercept, "coef": coef} for intercept, coef in parts]}
 
 
 def _liblinear(ranker: LinearRanker) -> str:
@@ -150,7 +124,7 @@ def _liblinear_classes(rankers: RankerSet, name: str) -> str:
     odd = [label for label in labels if not (label.is_integer() and abs(label) < 2**31)]
     if odd:
         raise Failure(BAD_DATA, f"{name}: LIBLINEAR's labels are integers of 32 bits, and {odd[0]!r} is none")
-    return _liblinear_text([int(label) for label in labels], [rankers.ranker(label) for label in labels])
+    return _liblinear_text([int(label) for label in labels], [_decided(rankers.ranker(label)) for label in labels])
 
 
 def _liblinear_text(labels: list[int], rankers: list[LinearRanker]) -> str:

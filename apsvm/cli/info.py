@@ -83,6 +83,7 @@ def _weights(*arrays: NDArray[np.floating]) -> JsonDict:
 def _described(model: Model) -> Iterator[tuple[str, str]]:
     """Names and texts, grouped: what it is, what it was trained for, how that ended, of what."""
     from apsvm.model import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, NetRanker
+    from apsvm.report.decisions import probabilities_in_words, threshold_in_words
     from apsvm.report.words import certificate, meaning
 
     header = model.header
@@ -106,6 +107,8 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
             yield f"component {h}", _weights_in_words(coef, constant)
     yield from _settings(header)
     yield "bound", _choice_of_bound(header)
+    yield "positive", "" if header.threshold is None else threshold_in_words(header.threshold)
+    yield "probability", "" if header.calibration is None else probabilities_in_words(header.calibration)
     if isinstance(model, AnyRankerSet):
         yield "ended", "every class as asked" if header.as_asked else f"not every class as asked ({header.state})"
     else:
@@ -235,6 +238,7 @@ def _put_classes(model: AnyRankerSet) -> None:
                 "C": "" if header.C is None else f"{header.C:.6g}",
                 "gap / C": "" if bounds is None or header.C is None else f"{bounds.gap / header.C:.2g}",
                 "positives": "" if data.positives is None else str(data.positives),
+                "threshold": "" if header.threshold is None else f"{header.threshold.value:.6g}",
                 "not zero": str(weights["nonzero"]),
                 "norm": f"{weights['norm']:.6g}",
             }

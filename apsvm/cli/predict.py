@@ -12,6 +12,7 @@ import click
 from apsvm.cli.items import TOP, best_items
 from apsvm.cli.on_cluster import predict_on_cluster, scheduler_option
 from apsvm.cli.predict_bags import BagOutput, lines_of_rows, write_detections
+from apsvm.cli.predict_decided import CLASSIFY, PROBABILITY, answers
 from apsvm.cli.predict_top import run_lines, top_lines
 from apsvm.cli.reading import how_to_read, read_any_model, score_rows
 from apsvm.cli.shared import BAD_DATA, Failure, printable, refuse_if_given, refuse_same_file, writing
@@ -50,6 +51,8 @@ piecewise or spline), or its weight times its value (linear), divided by the row
 all features add up to the score but for a constant. Of a model of several components (--components) they are those
 of the component that gave the score, and component=h stands before them.
 
+With --classify a line is the row's label, with --probability the probability that it is positive, with both the two.
+
 With --top and --explain a line says in words what raised the score, above what the column's median gives where
 MODEL was trained on a table: payment-7 <tab> 3.2 <tab> amount=812.5 (+1.9) <tab> country=XX (+0.4).
 
@@ -81,6 +84,8 @@ as item:score, best first.
     help="Behind each score, what the K features that count the most gave to it, as name=value.  "
     f"[default of K: {MOST_EXPLAINED}]",
 )  # fmt: skip
+@CLASSIFY
+@PROBABILITY
 @click.option("--instances", is_flag=True, help="Of a model of bags (train --latent): a line a row, not a bag.")
 @click.option(
     "--which", is_flag=True,
@@ -111,6 +116,8 @@ def predict(
     top: int | None,
     trec_run: str | None,
     explain: int | None,
+    classify: bool,
+    probability: bool,
     instances: bool,
     which: bool,
     boxes: str | None,
@@ -125,8 +132,8 @@ def predict(
     if data == "-" and model == "-":
         raise click.UsageError("DATA and MODEL cannot both be standard input")
     if scheduler is not None:
-        others = ("header", "top", "explain", "instances", "which", "boxes", "detections", "nms")
-        refuse_if_given(others, "does not go with --scheduler")
+        answered = ("header", "top", "trec_run", "explain", "classify", "probability", "instances", "which")
+        refuse_if_given((*answered, "boxes", "detections", "nms"), "does not go with --scheduler")
         predict_on_cluster(data, model, out, scheduler, read, ignore_unknown=ignore_unknown)
         return
     refuse_same_file(out, data=data, model=model)
@@ -135,8 +142,11 @@ def predict(
     ranker = read_any_model(model)
     _require_kinds(ranker, model, header=header, top=top, trec_run=trec_run, explain=explain)
     _refuse_together(top=top, trec_run=trec_run, explain=explain, which=which, instances=instances, boxes=boxes)
+    if classify or probability:
+        refuse_if_given(("trec_run", "instances", "boxes"), "takes scores: leave out --classify and --probability")
     output = BagOutput(instances=instances, which=which, boxes=boxes, detections=detections, nms=nms)
     if isinstance(ranker, ItemRanker):
+        refuse_if_given(("classify", "probability"), "is for rows, and the model ranks items")
         lines = list(best_items(ranker, data, read, top or TOP, ignore_unknown=ignore_unknown))
     else:
         output.check(ranker, model)
@@ -146,7 +156,10 @@ def predict(
         if instances:
             lines = lines_of_rows(ranker, data, read, output, ignore_unknown=ignore_unknown)
         else:
-            asked = _Asked(header=header, top=top, trec_run=trec_run, explain=explain, which=which)
+            asked = _Asked(
+                header=header, top=top, trec_run=trec_run, explain=explain, which=which, classify=classify,
+                probability=probability,
+            )  # fmt: skip
             lines = _lines(ranker, data, model, read, asked, ignore_unknown=ignore_unknown)
     with writing(out):
         write_whole(out, "".join(f"{line}\n" for line in lines).encode())
@@ -189,6 +202,8 @@ class _Asked:
     trec_run: str | None
     explain: int | None
     which: bool
+    classify: bool
+    probability: bool
 
 
 def _lines(
@@ -198,14 +213,15 @@ def _lines(
     from apsvm.model import AnyRankerSet, WeightedRanker
 
     rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
-    if isinstance(ranker, AnyRankerSet):
-        named = ["\t".join(map(ranker.header.shown_label, ranker.classes.tolist()))] if asked.header else []
-        return [*named, *("\t".join(map(repr, row)) for row in scores.tolist())]
     if asked.trec_run is not None:
         return list(run_lines(rows, scores, asked.trec_run))
+    lines = answers(ranker, scores, model, classify=asked.classify, probability=asked.probability)
+    if isinstance(ranker, AnyRankerSet):
+        label = ["label"] if asked.classify else []
+        scored = ranker.classes.tolist() if asked.probability or not asked.classify else []
+        return ["\t".join([*label, *map(ranker.header.shown_label, scored)]), *lines] if asked.header else lines
     if asked.top is not None:
-        return list(top_lines(ranker, rows, scores, asked.top, asked.explain, model))
-    lines = [repr(score) for score in scores.tolist()]
+        return list(top_lines(ranker, rows, scores, lines, asked.top, asked.explain, model))
     if asked.which and rows.deciding is not None:
         lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]
     if asked.explain is not None:

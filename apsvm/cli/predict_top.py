@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from apsvm.cli.shared import BAD_DATA, Failure, printable
@@ -19,10 +19,16 @@ _DIGITS = 4
 
 
 def top_lines(
-    ranker: Ranker, rows: Dataset, scores: NDArray[np.float64], top: int, explain: int | None, model: str
+    ranker: Ranker,
+    rows: Dataset,
+    scores: NDArray[np.float64],
+    answers: Sequence[str],
+    top: int,
+    explain: int | None,
+    model: str,
 ) -> Iterator[str]:
-    """The best rows, best first, those of equal score as they stand: their names, or their numbers from 1, their
-    scores, and the features that put them there. ``model``: its file's name."""
+    """The best rows, best first, those of equal score as they stand: their names, or their numbers from 1, what stands
+    for their scores in ``answers``, and the features that put them there. ``model``: its file's name."""
     import numpy as np
 
     from apsvm.model import WeightedRanker
@@ -37,7 +43,7 @@ def top_lines(
         except ValueError as error:
             raise Failure(BAD_DATA, f"{model}: nobody can say what each feature gave: {error}") from None
     for row, why in zip(best.tolist(), reasons, strict=True):
-        yield "\t".join([names[row], repr(float(scores[row])), *why])
+        yield "\t".join([names[row], answers[row], *why])
 
 
 def _reasons(ranker: WeightedRanker, rows: Dataset, most: int) -> Iterator[list[str]]:

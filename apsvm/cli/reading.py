@@ -131,10 +131,12 @@ def read_rows(
     """
     import numpy as np
 
+    from apsvm.data.mapped_files import end_with_words
     from apsvm.data.reading import read_data
     from apsvm.data.tables.scratch import Scratch
     from apsvm.machine import thread_count
 
+    end_with_words(lambda file: f"apsvm: error: {printable(file)}: cut off while it was read", BAD_DATA)
     place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)
     base = read.zero_based if zero_based is None else zero_based
     with reading(place):

@@ -15,6 +15,7 @@ import click
 from apsvm.cli.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.cluster_training import train_on_cluster
 from apsvm.cli.config import config_option
+from apsvm.cli.decision import Decisions, check_decision_options, decision_options, say_decision
 from apsvm.cli.on_cluster import scheduler_option
 from apsvm.cli.progress import Display
 from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @checkpoint_options
 @pool_option(multiple=False)
+@decision_options("f1 on what --bound auto holds out")
 @scheduler_option
 @training_options
 @config_option
@@ -213,6 +215,7 @@ class _Run:
             fit = self._fit(dataset, validation)
             rows = fit.training_set()
             check_data(self.trainer, rows, quiet=given["quiet"])
+        check_decision_options(fit, given)
         if given["verbose"] and not given["quiet"]:
             say(described(fit.dataset, fit.target))
         read_seconds += time.perf_counter() - began
@@ -297,9 +300,10 @@ class _Run:
                 raise Failure(BAD_DATA, f"{self.given['warm_start']}: {error}") from None
             display = Display(verbose=self.given["verbose"], quiet=self.given["quiet"], one_line=self._of_classes)
             watch = Watch(log, display.show, self._remark, lambda: bool(signals), strand)
+            decisions = Decisions(self.given, watch.should_stop)
             for outcome in fit.outcomes(watch, start, rows if prepared is raw else None):
                 display.finish()
-                yield outcome, fit.model(outcome)
+                yield decisions.made(raw, outcome, fit.model(outcome))
 
     @property
     def _of_classes(self) -> bool:
@@ -353,6 +357,7 @@ def _say_what_became(fit: Fit, outcome: Outcome, model: Model, name: str, second
 
     for line in (*summary(outcome), *training_metric(fit, model)):
         say(line)
+    say_decision(model)
     parts = ", ".join(f"{part} {taken:.2f}" for part, taken in seconds.items())
     say(f"{math.fsum(seconds.values()):.2f} s: {parts}")
     say(f"model written to {'standard output' if name == '-' else name}")

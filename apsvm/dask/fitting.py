@@ -21,6 +21,9 @@ from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions, Fit, LogOfData
 from apsvm.trainers.settings import SettingsError
 
+#: Scores that go through the driver into a checkpoint, at most: 80 MB.
+MOST_SCORES_KEPT = 10_000_000
+
 
 def plan_refusal(trainer: AnyTrainer, features: FeatureOptions) -> str | None:
     """Why a plan cannot be carried out on a cluster, in the words of the command line, or None if it can."""
@@ -37,11 +40,15 @@ def plan_refusal(trainer: AnyTrainer, features: FeatureOptions) -> str | None:
     return f"--loss {trainer.loss_name} ({trainer.family}) is not trained {ON_A_CLUSTER}: ap and its kin and wmw are"
 
 
-def checkpoint_refusal(trainer: AnyTrainer) -> str | None:
-    """Why a training of this plan cannot be taken up by another driver, in the words of the command line, or None."""
-    if isinstance(trainer, StructuredSVMTrainer):
+def checkpoint_refusal(trainer: AnyTrainer, rows: int) -> str | None:
+    """Why a training of this plan on so many rows cannot be taken up by another driver, in the words of the command
+    line, or None if it can."""
+    if isinstance(trainer, StructuredSVMTrainer) or rows <= MOST_SCORES_KEPT:
         return None
-    return f"--loss {trainer.loss_name} keeps a score of each row between its steps: no --checkpoint {ON_A_CLUSTER}"
+    return (
+        f"--loss {trainer.loss_name} keeps a score of each row between its steps, which are too many for a file: no "
+        f"--checkpoint {ON_A_CLUSTER} of more than {MOST_SCORES_KEPT:,} rows"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

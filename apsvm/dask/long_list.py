@@ -11,7 +11,7 @@
 
 Exact, ties included, and independent of how rows are cut into shards but for the rounding of sums, which are added in
 the shards' order. A round moves O(B + open cells + P) numbers, whatever the number of negatives. On the driver stand
-the P positives' scores and the loss's two tables, 16 bytes a row.
+the P positives' scores and the loss's table of discounts, 8 bytes a row.
 """
 
 from __future__ import annotations
@@ -200,8 +200,8 @@ class _Call:
         self.sample = np.concatenate([survey.sample for survey in surveys])
         self._lowest = min(survey.lowest for survey in surveys)
         self._highest = max(survey.highest for survey in surveys)
-        weights, _, drops = self._risk.tables
-        self._search = _kernels.RankSearch(self._descending, weights, drops, unimodal=self._risk.loss.unimodal)
+        weights, discount = self._risk.tables
+        self._search = _kernels.RankSearch(self._descending, weights, discount, unimodal=self._risk.loss.unimodal)
         self._bins, self._counts = bins, None
         if bins is not None:
             self._counts = _added([survey.counts for survey in surveys if survey.counts is not None])

@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from apsvm import sparse as sp
 from apsvm.data.bags import ids_of_offsets
 from apsvm.data.dataset import DataError, Dataset, LabelSets, one_or_several
+from apsvm.data.mapped_files import mapped_npy
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
@@ -97,13 +98,13 @@ def _parsing(name: str, what: str) -> Iterator[None]:
         raise DataError(f"{name}: not {what} that is read here ({type(error).__name__}: {error})") from None
 
 
-def _load_npy(name: str, mmap_mode: Literal["r"] | None = None) -> AnyArray:
+def _load_npy(name: str, *, map_it: bool = False) -> AnyArray:
     with _parsing(name, "a .npy file"):
-        return np.asarray(np.load(name, mmap_mode=mmap_mode, allow_pickle=False))
+        return mapped_npy(name) if map_it else np.asarray(np.load(name, allow_pickle=False))
 
 
 def _dense(name: str) -> AnyArray:
-    X = _load_npy(name, "r")
+    X = _load_npy(name, map_it=True)
     if X.ndim != 2:
         raise DataError(f"{name}: expected a matrix of two dimensions, found the shape {X.shape}")
     X = np.ascontiguousarray(_real(X, name))
@@ -159,7 +160,7 @@ def _labels(name: str, n: int, data: str, multilabel: bool) -> tuple[NDArray[np.
     double = np.dtype(np.float64)
     is_array = _starts_with(name, NPY_MAGIC)
     if is_array:
-        array = _load_npy(name, "r")
+        array = _load_npy(name, map_it=True)
         # A vector saved as one column is a mistake, and no matrix of one label.
         if array.ndim == 2 and array.shape[1] != 1:
             return np.zeros(n), _label_matrix(array, name, n, data)

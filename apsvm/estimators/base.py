@@ -138,6 +138,14 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """What the estimator itself has to say in its model's header."""
         return header
 
+    def _check_decision(self, fit: Fit) -> None:
+        """Raises ValueError where ``_decided`` would."""
+
+    def _decided(self, fit: Fit, outcome: Outcome, model: WeightedRanker) -> WeightedRanker:
+        """The model with the threshold and the probabilities that the parameters ask for, if they do; ``fit``: its
+        training, the features still to be learned."""
+        return model
+
     def _recall(self, header: Header) -> None:
         """Sets the attributes that a header tells."""
 
@@ -194,14 +202,16 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         fit = self._training(X, target, counted, plan, ids)
         self._require_both(fit.target.of(fit.selection))
         with training(self.verbose), in_words_of_python(self._trainer.Settings, plan.loss_name):
-            fit = fit.prepared()
+            raw, fit = fit, fit.prepared()
+            self._check_decision(raw)
             data, start = fit.training_set(), self._start(plan, fit)
             self._announce(data.target)
             for remark in plan.check(data):
                 text = in_python(remark, self._trainer.Settings, plan.loss_name)
                 logger.warning("%s: %s", type(self).__name__, text)
             *_, outcome = fit.outcomes(Watch(progress=tell, remark=logger.info), start, data)
-        self._keep(self._model_of(fit, data, outcome, counted))
+            model = self._decided(raw, outcome, self._model_of(fit, data, outcome, counted))
+        self._keep(model)
         if not outcome.as_asked:
             self._warn(outcome)
         for caution in outcome.cautions:

@@ -15,21 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from apsvm.data.labels import Target, again, of_numbers, of_two
 from apsvm.estimators.base import FEATURES, LinearEstimator
+from apsvm.estimators.decisions import check, decided, decision_rule
 from apsvm.estimators.following import logger
 from apsvm.estimators.parameters import check_number
-from apsvm.header import Header, Json
-from apsvm.model import Ranker
-from apsvm.trainers.base import AnyTrainer, TrainingSet
+from apsvm.header import Header, Json, Threshold
+from apsvm.model import Ranker, WeightedRanker
+from apsvm.selection.decision import DecisionRule
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
+from apsvm.trainers.fitting import Fit
 from apsvm.trainers.settings import Range
 from apsvm.types import Column, JsonDict, Matrix
 
 if TYPE_CHECKING:
     from apsvm.types import AnyArray
+
+
+def _has_probabilities(estimator: TwoClasses) -> bool:
+    header: Header | None = getattr(estimator, "_header", None)
+    return estimator.calibrate is not None if header is None else header.calibration is not None
 
 
 class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
@@ -39,8 +48,11 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     takes them so: it turns their sign where a metric names the first. The model (``to_model``) scores the positive one.
     """
 
-    #: A parameter where the estimator has it.
+    #: Parameters where the estimator has them.
     pos_label: object = None
+    fit_intercept: bool = True
+    threshold: str | None = None
+    calibrate: str | None = None
 
     classes_: AnyArray
     pos_label_: object
@@ -59,9 +71,23 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         return scores if self._sign > 0.0 else -scores
 
     def predict(self, X: Matrix) -> AnyArray:
-        """The class of each row of X (n, d): (n,); the second of ``classes_`` where the score is above 0."""
-        positive = self.decision_function(X) > 0.0
-        return self.classes_[positive.astype(np.intp)]
+        """The class of each row of X (n, d): (n,); the second of ``classes_`` where the score is above 0, or of a model
+        of the command line above its threshold."""
+        scores = self.decision_function(X)
+        threshold = self._header.threshold
+        line = 0.0 if threshold is None else self._sign * threshold.value
+        return self.classes_[(scores > line).astype(np.intp)]
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Matrix) -> NDArray[np.float64]:
+        """The probabilities of the two ``classes_``: (n, 2) float64, the rows of X (n, n_features_in_); with
+        ``calibrate``, or of a model that has them."""
+        scores = self.decision_function(X)
+        calibration = self._header.calibration
+        assert calibration is not None
+        positive = calibration.probability(self._sign * scores)
+        columns = (1.0 - positive, positive) if self._sign > 0.0 else (positive, 1.0 - positive)
+        return np.stack(columns, axis=1)
 
     def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
         X, y = validate_data(self, X, y, **FEATURES)
@@ -148,7 +174,23 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         classes: list[Json] = [
             name if isinstance(name, bool | int | float) else str(name) for name in self._negative_first.tolist()
         ]
-        return super()._described(replace(header, details={**header.details, "classes": classes}))
+        details = {**header.details, "classes": classes}
+        return super()._described(replace(header, details=details, threshold=self._break_even(header.threshold)))
+
+    def _break_even(self, threshold: Threshold | None) -> Threshold | None:
+        """What the constant makes of the threshold of a training."""
+        if threshold is not None and threshold.rule == "loss":
+            return threshold
+        return Threshold(value=0.0, rule="break-even") if self.fit_intercept else None
+
+    def _rule(self) -> DecisionRule:
+        return decision_rule(self.threshold, self.calibrate, fit_intercept=self.fit_intercept)
+
+    def _check_decision(self, fit: Fit) -> None:
+        check(fit, self._rule())
+
+    def _decided(self, fit: Fit, outcome: Outcome, model: WeightedRanker) -> WeightedRanker:
+        return decided(fit, outcome, model, self._rule())
 
     def _recall(self, header: Header) -> None:
         super()._recall(header)
@@ -158,7 +200,12 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     @classmethod
     def _parameters(cls, model: Ranker) -> JsonDict:
         negative, positive = _classes_of(model.header).tolist()
-        named = {"pos_label": positive} if positive < negative else {}
+        named: JsonDict = {"pos_label": positive} if positive < negative else {}
+        threshold, calibration = model.header.threshold, model.header.calibration
+        if threshold is not None and threshold.held_out is not None and threshold.rule != "probability":
+            named["threshold"] = threshold.rule
+        if calibration is not None:
+            named["calibrate"] = calibration.method
         return {**super()._parameters(model), **named}
 
 

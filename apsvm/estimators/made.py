@@ -42,6 +42,8 @@ _OF_RANKERS: Mapping[str, tuple[object, str]] = {
 _OF_CLASSIFIERS: Mapping[str, tuple[object, str]] = {
     "pos_label": (None, "the value of y that is positive; None: the second in sorted order"),
     "fit_intercept": (True, "whether there is a constant: as many training rows score above 0 as are positive"),
+    "threshold": (None, "where ``predict`` draws the line instead, as of ``APSVMClassifier``"),
+    "calibrate": (None, "how ``predict_proba`` is fitted, as of ``APSVMClassifier``"),
 }
 
 

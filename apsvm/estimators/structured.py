@@ -45,6 +45,8 @@ class _Structured(WeightedBags, TakesLoss):
         keep_easy: float = 50.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
+        threshold: str | None = None,
+        calibrate: str | None = None,
         solver: str = "line-search",
         qp: str = "auto",
         bound: str = "auto",
@@ -61,7 +63,8 @@ class _Structured(WeightedBags, TakesLoss):
         verbose: int = 0,
     ) -> None:
         self.loss = loss
-        self.pos_label = pos_label  # of classifiers: the ranker's own signature has none
+        # Of classifiers: the ranker's own signature has none.
+        self.pos_label, self.threshold, self.calibrate = pos_label, threshold, calibrate
         self.C = C
         self.epsilon = epsilon
         self.oracle = oracle
@@ -145,6 +148,10 @@ class APSVMClassifier(_Structured, TwoClasses):
     fit_intercept, intercept_scaling : whether there is a constant. No ranking depends on it, so that a loss over
         rankings leaves its choice free, and the classifier chooses it: as many training rows score above 0 as are
         positive. Other losses ("zero-one", "f1" …) train it, as the weight of a feature of value intercept_scaling.
+    threshold : where ``predict`` draws the line instead, chosen on rows held out by five more trainings: "f1",
+        "fpr=0.01", "precision=0.9", "recall=0.9" or "top=100" (``apsvm.metrics.thresholds``); it becomes the constant
+    calibrate : "isotonic", "platt" or "auto": ``predict_proba`` gives probabilities, fitted to the same rows held out,
+        as ``CalibratedClassifierCV(ensemble=False)`` does; without ``threshold`` ``predict`` is then the likelier class
     solver : where planes are taken, "line-search" or, as in the papers, "cutting-plane"
     qp : solver of the working-set QP: "auto", "active-set" or "cvxpy"
     bound : what bounds the loss from above: the convex "hinge" of the papers, or the "tight" ramp, from the hinge's

@@ -80,6 +80,9 @@ class LossOverLabellings(Loss):
         """Δ of a labelling with these counts, of the labellings admitted."""
 
 
+#: Positions of a discount that are looked at while they are in the cache.
+_BLOCK = 1 << 15
+
 #: Sizes (n_pos, n_neg) at which a loss is tried when it is made.
 PROBES = ((1, 1), (3, 5), (2, 5000), (300, 20), (30, 100))
 
@@ -87,13 +90,17 @@ PROBES = ((1, 1), (3, 5), (2, 5000), (300, 20), (30, 100))
 class LossTables(NamedTuple):
     """A ranking loss written out for given sizes.
 
-    ``weights`` (n_pos,): u_k. ``discount`` (n_pos + n_neg,): D(p). ``drops`` (n_pos + n_neg − 1,): D(p) − D(p+1).
-    All float64; position p is at index p − 1.
+    ``weights`` (n_pos,): u_k. ``discount`` (n_pos + n_neg,): D(p). Both float64; position p is at index p − 1.
     """
 
     weights: NDArray[np.float64]
     discount: NDArray[np.float64]
-    drops: NDArray[np.float64]
+
+    @property
+    def drops(self) -> NDArray[np.float64]:
+        """D(p) − D(p+1), (n_pos + n_neg − 1,) float64: whoever is at work on many rows takes them as they come, as a
+        table of theirs is as large as the scores."""
+        return self.discount[:-1] - self.discount[1:]
 
     def loss(self, negatives_above: NDArray[np.int64]) -> float:
         """Δ of the ranking with n_k = ``negatives_above[k − 1]``."""
@@ -127,7 +134,7 @@ class RankingLoss(LossOverRankings):
         ------
         LossError : a shape, sign or convexity that breaks the contract; names the first offending position.
         """
-        return LossTables(self.weights_of(n_pos, n_neg), *self.discount_of(n_pos + n_neg))
+        return LossTables(self.weights_of(n_pos, n_neg), self.discount_of(n_pos + n_neg))
 
     def weights_of(self, n_pos: int, n_neg: int) -> NDArray[np.float64]:
         """u for a query of these sizes: (n_pos,) float64; raises LossError as ``tables`` does."""
@@ -137,20 +144,20 @@ class RankingLoss(LossOverRankings):
             raise LossError(f"loss {self.name!r}: the weight of the {k}-th positive is negative ({weights[k - 1]})")
         return weights
 
-    def discount_of(self, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """D (n,) and its drops (n − 1,), float64; raises LossError as ``tables`` does."""
+    def discount_of(self, n: int) -> NDArray[np.float64]:
+        """D (n,) float64; raises LossError as ``tables`` does."""
         discount = self._array("discount", n)
-        drops = discount[:-1] - discount[1:]
         # Differences of rounded numbers: allow what rounding alone can do.
-        slack = 4 * np.finfo(np.float64).eps * float(np.abs(discount).max(initial=0.0))
-        for bad, what in ((drops < -slack, "increasing"), (np.diff(drops) > slack, "not convex")):
-            if bad.any():
-                p = int(np.argmax(bad)) + 1
+        largest = max(float(discount.max(initial=0.0)), -float(discount.min(initial=0.0)))
+        slack = 4 * np.finfo(np.float64).eps * largest
+        for differences, what in ((1, "increasing"), (2, "not convex")):
+            p = _first_rise(discount, differences, slack)
+            if p is not None:
                 raise LossError(
                     f"loss {self.name!r}: the discount is {what} at position {p}; the exact oracles need it convex "
                     "and non-increasing"
                 )
-        return discount, drops
+        return discount
 
     def check(self) -> None:
         """Tries the loss at a few sizes, before there is data: raises LossError where it breaks its contract, with the
@@ -179,6 +186,18 @@ class RankingLoss(LossOverRankings):
         if not np.isfinite(array).all():
             raise LossError(f"loss {self.name!r}: {which}({n}) must be finite")
         return array
+
+
+def _first_rise(discount: NDArray[np.float64], differences: int, slack: float) -> int | None:
+    """The first position where the discount (1), or what it falls by (2), rises by more than ``slack``."""
+    for start in range(0, discount.size - differences, _BLOCK):
+        rise = np.diff(discount[start : start + _BLOCK + differences])
+        if differences == 2:
+            rise = np.diff(-rise)
+        rises = rise > slack
+        if rises.any():
+            return start + int(np.argmax(rises)) + 1
+    return None
 
 
 def is_over_rankings(loss: Loss) -> TypeGuard[LossOverRankings]:

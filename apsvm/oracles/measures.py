@@ -45,4 +45,4 @@ class MeasureOracle(Oracle[LossT]):
 
     def _kernel(self, loss: LossT, n: int, threads: int) -> _kernels.MeasureOracle:
         form, parameter, discount = self.measure(loss, n)
-        return _kernels.MeasureOracle(form, parameter, discount, discount[:-1] - discount[1:], threads)
+        return _kernels.MeasureOracle(form, parameter, discount, threads)

@@ -17,6 +17,7 @@ from apsvm.pictures.convergence import Convergence, loss_of_epochs
 from apsvm.pictures.heatmap import Heatmap
 from apsvm.records import Record
 from apsvm.report import words
+from apsvm.report.decisions import probabilities_in_words, threshold_in_words
 from apsvm.report.page import Drawn, Markup, bar, element, facts, folded, joined, pictures, section, table
 from apsvm.report.run import JudgedRanker, Run
 from apsvm.report.settings import Fact, settings_of, settings_of_start, shown
@@ -67,6 +68,10 @@ def _facts_of(header: Header) -> Iterator[tuple[str, str]]:
     if features.bias is not None:
         yield "constant feature", shown(features.bias)
     yield "labels", words.meaning(header.labels)
+    if header.threshold is not None:
+        yield "positive", threshold_in_words(header.threshold)
+    if header.calibration is not None:
+        yield "probabilities", probabilities_in_words(header.calibration)
     if header.seed is not None:
         yield "seed", str(header.seed)
 

@@ -51,7 +51,6 @@ def infer_native(
         written.weights,
         written.discount_begin,
         written.discount,
-        written.drops,
         values,
         losses,
         row_weights.numpy().reshape(-1),

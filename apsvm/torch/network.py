@@ -6,7 +6,8 @@ h_1 = W_1 x + b_1,     h_l = W_l max(0, h_{l−1}) + b_l,     the score is the l
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 
 from apsvm.data.features.scaling import Scaling
 from apsvm.model_net import Layer, Net
+from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.stochastic import not_finite
 
 #: Rows that are scored at once.
@@ -38,6 +40,11 @@ class Network:
             drawn = reach * (2.0 * torch.rand(outputs, inputs, generator=generator) - 1.0)
             self.weights.append(drawn.to(device).requires_grad_())
             self.biases.append(torch.zeros(outputs, device=device, requires_grad=True))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.weights[0].device
 
     @property
     def parameters(self) -> list[Tensor]:
@@ -87,23 +94,56 @@ class Adam:
     Parameters
     ----------
     parameters : what is moved; rate : α, how far
+
+    Attributes
+    ----------
+    steps : taken so far
+    means, squares : of the slopes and of their squares, m and v, as the parameters
     """
 
     BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
     def __init__(self, parameters: Sequence[Tensor], rate: float) -> None:
-        self._parameters, self._rate, self._steps = parameters, rate, 0
-        self._means = [torch.zeros_like(one) for one in parameters]
-        self._squares = [torch.zeros_like(one) for one in parameters]
+        self._parameters, self._rate, self.steps = parameters, rate, 0
+        self.means = [torch.zeros_like(one) for one in parameters]
+        self.squares = [torch.zeros_like(one) for one in parameters]
 
     def step(self, value: Tensor) -> None:
         """A step down ``value``, a number with its graph."""
         slopes = torch.autograd.grad(value, self._parameters)
-        self._steps += 1
-        rate = self._rate / (1.0 - self.BETA_1**self._steps)
-        unbiased = 1.0 / math.sqrt(1.0 - self.BETA_2**self._steps)
+        self.steps += 1
+        rate = self._rate / (1.0 - self.BETA_1**self.steps)
+        unbiased = 1.0 / math.sqrt(1.0 - self.BETA_2**self.steps)
         with torch.no_grad():
-            for one, slope, mean, square in zip(self._parameters, slopes, self._means, self._squares, strict=True):
+            for one, slope, mean, square in zip(self._parameters, slopes, self.means, self.squares, strict=True):
                 mean.lerp_(slope, 1.0 - self.BETA_1)
                 square.mul_(self.BETA_2).addcmul_(slope, slope, value=1.0 - self.BETA_2)
                 one.addcdiv_(mean, square.sqrt().mul_(unbiased).add_(self.EPSILON), value=-rate)
+
+    def restore(self, steps: int, means: Sequence[Tensor], squares: Sequence[Tensor]) -> None:
+        """Goes on from there."""
+        self.steps = steps
+        with torch.no_grad():
+            for mine, other in zip([*self.means, *self.squares], [*means, *squares], strict=True):
+                mine.copy_(other)
+
+
+def device_of(name: str) -> torch.device:
+    """The device called so. Raises SettingsError where there is none."""
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise SettingsError(f"--device {name}: {str(error).splitlines()[0]}") from None
+    return device
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """The networks are small, and the order in which threads add up would show in the last bits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -48,8 +48,8 @@ class Tables:
         self._kept = 0
         self._discount = np.empty(0), np.empty(0)
         self._ideals: dict[int, float] = {}
-        longest = loss.discount_of(LENGTHS[-1])[0]
-        self._one_discount = all(np.array_equal(loss.discount_of(n)[0], longest[:n]) for n in LENGTHS)
+        longest = loss.discount_of(LENGTHS[-1])
+        self._one_discount = all(np.array_equal(loss.discount_of(n), longest[:n]) for n in LENGTHS)
 
     def __reduce__(self) -> tuple[type[Tables], tuple[RankingLoss]]:
         return Tables, (self.loss,)
@@ -108,8 +108,8 @@ class Tables:
         return begins, discount, drops
 
     def _padded(self, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        discount, drops = self.loss.discount_of(n)
-        return discount, np.append(drops, 0.0)
+        discount = self.loss.discount_of(n)
+        return discount, np.append(discount[:-1] - discount[1:], 0.0)
 
 
 def _distinct(n_pos: NDArray[np.int64], n_neg: NDArray[np.int64]) -> tuple[list[tuple[int, int]], NDArray[np.int64]]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,17 +22,26 @@ from apsvm.data.features.scaling import Scaling, learn_scaling
 from apsvm.data.rows import Rows, RowsInMemory
 from apsvm.model_net import Net
 from apsvm.risk import NothingToRankError
-from apsvm.solvers.sgd import Ending, Epoch, Pass, descend
+from apsvm.solvers.sgd import Ending, Epoch, Pass, SavedEpochs, descend
 from apsvm.torch.blackbox import BlackboxAPLoss
 from apsvm.torch.data import StratifiedBatchSampler
 from apsvm.torch.hinge import DirectLoss, RankingHingeLoss, RankingRampLoss
-from apsvm.torch.network import Adam, Network
+from apsvm.torch.net_work import (
+    arrays_of,
+    check_version,
+    epochs_of,
+    restored_stage,
+    saved_epochs,
+    saved_stage,
+    tensors_of,
+)
+from apsvm.torch.network import Adam, Network, device_of, one_thread
 from apsvm.torch.smooth import SmoothAPLoss
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.families.epochs import validator_of_scores
 from apsvm.trainers.families.net import NetLoss, NetTrainer
-from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.stochastic import follow, not_finite
+from apsvm.work import Piece, Saved
 
 #: An epoch of few rows goes through them again until there were so many steps.
 LEAST_STEPS = 10
@@ -174,23 +182,61 @@ class _Training:
             self._stage(loss, trainer.settings.net_epochs - trainer.bce_epochs, validate)
 
     def _stage(self, loss: NetLoss, epochs: int, validate: Callable[[], float] | None) -> None:
+        """A piece of the watch's strand, to be taken up between two epochs."""
+        piece = self._watch.strand.piece(f"the epochs of {loss.name}")
+        if piece.result is not None:
+            self._take(piece.result)
+            return
+        before = len(self.epochs)
+        self._descend(loss, epochs, validate, piece)
+        if self.ending is Ending.INTERRUPTED:
+            piece.broken_off()
+        piece.done(
+            {
+                "torch": torch.__version__,
+                "epochs": saved_epochs(self.epochs[before:]),
+                "best_epoch": self.best_epoch,
+                "ending": str(self.ending),
+                "trouble": self.trouble,
+                "parameters": arrays_of(self._network.parameters),
+                "generator": self._generator.get_state().numpy(),
+            }
+        )
+
+    def _take(self, result: Saved) -> None:
+        """A stage that was finished before."""
+        check_version(result)
+        self.epochs += epochs_of(result["epochs"])
+        self.best_epoch, self.trouble = result["best_epoch"], result["trouble"]
+        self.ending = Ending(result["ending"])
+        self._network.restore(tensors_of(result["parameters"]))
+        self._generator.set_state(torch.from_numpy(result["generator"].copy()))
+        self._began -= self.epochs[-1].seconds_in_all
+
+    def _descend(self, loss: NetLoss, epochs: int, validate: Callable[[], float] | None, piece: Piece) -> None:
         asked, before, network = self._trainer.settings, len(self.epochs), self._network
         seconds_before = time.perf_counter() - self._began
         left = None if asked.time_limit is None else max(0.0, asked.time_limit - seconds_before)
         best_before = self._best_value
 
-        def on_epoch(epoch: Epoch) -> None:
-            epoch = replace(
+        def of_all_stages(epoch: Epoch) -> Epoch:
+            return replace(
                 epoch, number=before + epoch.number, seconds_in_all=seconds_before + epoch.seconds_in_all,
                 best=epoch.best and (epoch.validation is None or epoch.validation > best_before),
             )  # fmt: skip
-            self.epochs.append(epoch)
-            follow(self._watch, lambda one: self._trainer.show(one, loss.name), epoch)
 
-        start = network.snapshot()
+        def on_epoch(epoch: Epoch) -> None:
+            self.epochs.append(of_all_stages(epoch))
+            follow(self._watch, lambda one: self._trainer.show(one, loss.name), self.epochs[-1])
+
+        start, optimiser = network.snapshot(), Adam(network.parameters, asked.rate)
+        saved: SavedEpochs[list[Tensor]] | None = None
+        if piece.state is not None:
+            saved = restored_stage(piece.state, network, optimiser, self._generator)
+            self.epochs += map(of_all_stages, saved.done)
         try:
             result = descend(
-                self._passes(loss),
+                self._passes(loss, optimiser),
                 network.snapshot,
                 epochs=epochs,
                 validate=validate,
@@ -198,6 +244,11 @@ class _Training:
                 time_limit=left,
                 on_epoch=on_epoch,
                 should_stop=self._watch.should_stop,
+                saved=saved,
+                # The next pass moves the parameters.
+                reached=lambda state: piece.reached(
+                    lambda: saved_stage(network, optimiser, self._generator, state), is_last_chance=True
+                ),
             )
         except FloatingPointError as error:
             if not before:
@@ -219,11 +270,10 @@ class _Training:
         value = self.epochs[self.best_epoch - 1].validation if self.best_epoch else None
         return -math.inf if value is None else value
 
-    def _passes(self, loss: NetLoss) -> Callable[[Callable[[], bool]], Pass]:
-        """An epoch of a stage, with the optimiser that the stage begins anew."""
+    def _passes(self, loss: NetLoss, optimiser: Adam) -> Callable[[Callable[[], bool]], Pass]:
+        """An epoch of a stage."""
         asked, network, examples = self._trainer.settings, self._network, self._examples
         criterion = criterion_of(loss)
-        optimiser = Adam(network.parameters, asked.rate)
 
         def one_pass(break_off: Callable[[], bool]) -> Pass:
             steps, rows, total = 0, 0, 0.0
@@ -348,24 +398,3 @@ def standardised(data: TrainingSet, scaling: Scaling, device: torch.device) -> T
 def _in_memory(data: TrainingSet) -> RowsInMemory:
     assert isinstance(data.rows, Rows)  # checked
     return data.rows.in_memory()
-
-
-def device_of(name: str) -> torch.device:
-    """The device called so. Raises SettingsError where there is none."""
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise SettingsError(f"--device {name}: {str(error).splitlines()[0]}") from None
-    return device
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """The networks are small, and the order in which threads add up would show in the last bits."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

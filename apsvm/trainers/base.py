@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from apsvm.records import Log, NoLog
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from apsvm.data.labels import LabelOptions, Takes, Target
     from apsvm.data.row_operator import RowOperator
     from apsvm.header import Bounds, Epochs, Gradient, Json, Labels
+    from apsvm.header_decision import Threshold
     from apsvm.model import ItemFactors, Net
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
@@ -147,7 +148,7 @@ class Outcome:
     cautions : sentences on what the ranker is not good for, which are said whether or not anybody asks
     settings : it was trained with: of a path of values, with its own
     name : what tells it from the others of a path, in file names; empty if there is one only
-    iterations, C, certificate, gradient, epochs, details : see ``apsvm.header.Header``
+    iterations, C, certificate, gradient, epochs, details, threshold : see ``apsvm.header.Header``
     metric, labels : what to judge it by, and what labels mean, where the training itself found out
     positives, queries, queries_skipped, counts : see ``apsvm.header.Data``
     notes : sentences for people, of what the fields do not say
@@ -171,6 +172,7 @@ class Outcome:
     gradient: Gradient | None = None
     epochs: Epochs | None = None
     details: Mapping[str, Json] = field(default_factory=dict)
+    threshold: Threshold | None = None
     metric: str | None = None
     labels: Labels | None = None
     positives: int | None = None
@@ -243,6 +245,11 @@ class Trainer(ABC, Generic[SettingsT]):
         other = copy(self)
         other.settings = replace(self.settings, **changes)
         return other
+
+    def settled(self, outcome: Outcome) -> Self:
+        """The plan of this one of its outcomes, with what its training found out, for trainings on some of the same
+        rows."""
+        return self.with_settings(**{one.name: getattr(outcome.settings, one.name) for one in fields(outcome.settings)})
 
     # What a plan says of itself.
 

@@ -5,9 +5,8 @@ the tight bound does not. Which of the two a data set wants shows in a second: c
 rows, loosely, and judged by Δ itself (``risk.by_order``) on the rest: each bound at some multiples of its default C,
 and further ones where the best stands at the upper edge.
 
-How many rows that takes is decided by what a pass over them costs, so that small data have five folds, twice, and large
-ones a single split whose training part is small enough for all candidates to take about as long as the training itself.
-Folds are drawn with the settings' seed; the choice does not depend on the number of threads.
+Which rows those are is decided by what a pass over them costs (``held_out``); all candidates together take about 140
+oracle calls on each training part. The choice does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -15,19 +14,21 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.labels import Target
 from apsvm.losses.base import Loss
 from apsvm.machine import thread_count
+from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.risk import NothingToRankError, loss_by_order
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings, shown_C
+from apsvm.trainers.held_out import Split, held_out
+from apsvm.trainers.score_scale import STANDARD, Scale
 from apsvm.trainers.settings import Multiple, amount, resolved, saved_value, value_of_saved
 from apsvm.trainers.structured_svm import PathOfWeights, rough_path
 from apsvm.work import Piece, Saved
@@ -45,14 +46,6 @@ MULTIPLES_OF_COMPONENTS = {"tight": MULTIPLES["tight"]}
 WIDENINGS = 2
 #: The gap asked for, at the least: a ranking hardly changes below.
 EPSILON = 1e-2
-#: Fewer positives, negatives or queries than these cannot be held out.
-FEWEST = 6
-#: Positives that a training part should have.
-ENOUGH_POSITIVES = 500
-#: Queries that a split is judged by, at most: each is ranked by itself.
-MOST_JUDGED = 1000
-#: What an oracle call costs, in nanoseconds: for a value of the features, and for a row.
-NS_VALUE, NS_ROW = 2.0, 40.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +69,8 @@ class Choice:
     how : what was held out, or why nothing was
     seconds : that it took
     w : (dimension,) float64, the best candidate's weights on the first split: a start for the tight bound
+    threshold : of the highest F1 of the best candidate on the rows held out, on scores whose training rows' have mean 0
+        and deviation 1; None of grades, several queries or several C
     """
 
     bound: str
@@ -84,6 +79,7 @@ class Choice:
     how: str
     seconds: float
     w: NDArray[np.float64] | None = None
+    threshold: ChosenThreshold | None = None
 
     def to_saved(self) -> Saved:
         """For ``of_saved``."""
@@ -94,6 +90,7 @@ class Choice:
             "how": self.how,
             "seconds": self.seconds,
             "w": self.w,
+            "threshold": None if self.threshold is None else asdict(self.threshold),
         }
 
     @classmethod
@@ -101,7 +98,8 @@ class Choice:
         """The choice that was saved."""
         candidates = [BoundCandidate(bound, value_of_saved(C), loss) for bound, C, loss in saved["candidates"]]
         C = tuple(map(value_of_saved, saved["C"]))
-        return cls(saved["bound"], C, candidates, saved["how"], saved["seconds"], saved["w"])
+        threshold = None if saved["threshold"] is None else ChosenThreshold(**saved["threshold"])
+        return cls(saved["bound"], C, candidates, saved["how"], saved["seconds"], saved["w"], threshold)
 
     def __str__(self) -> str:
         if not self.candidates:
@@ -113,13 +111,6 @@ class Choice:
             f"--bound auto: {best.bound}, C = {shown_C(best.C)}: loss {best.loss:.4g} on rows held out ({self.how})"
             f"{against}"
         )
-
-
-class Split(NamedTuple):
-    """Rows to train on and rows to judge by: ascending int64."""
-
-    training: NDArray[np.int64]
-    test: NDArray[np.int64]
 
 
 class _Task(NamedTuple):
@@ -169,7 +160,7 @@ def _compared(
     data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: Watch, piece: Piece | None = None
 ) -> Choice:
     began = time.perf_counter()
-    splits, how = _splits(data, settings.seed)
+    splits, how = held_out(data, settings.seed)
     if not splits:
         return Choice("hinge" if data.components == 1 else "tight", settings.C, (), how, time.perf_counter() - began)
     comparison = _Comparison(data, loss, settings, watch, splits, began, piece)
@@ -188,12 +179,14 @@ def _compared(
             _Task(at, top.bound, (higher,), comparison.end(at, top.bound, top.C)) for at in range(len(splits))
         )
     candidates = comparison.candidates()
-    seconds = time.perf_counter() - began
     if not candidates:
+        seconds = time.perf_counter() - began
         return Choice("hinge" if data.components == 1 else "tight", settings.C, (), comparison.why_nothing, seconds)
     top = candidates[0]
     C = (top.C,) if free else settings.C
-    return Choice(top.bound, C, candidates, how, seconds, comparison.end(0, top.bound, top.C))
+    threshold = comparison.threshold(top) if C == (top.C,) else None
+    seconds = time.perf_counter() - began
+    return Choice(top.bound, C, candidates, how, seconds, comparison.end(0, top.bound, top.C), threshold)
 
 
 class _Comparison:
@@ -305,6 +298,19 @@ class _Comparison:
         """The weights of a candidate on a split."""
         return next(one.w for one in self._measured if (one.task.split, one.task.bound, one.C) == (split, bound, C))
 
+    def threshold(self, candidate: BoundCandidate) -> ChosenThreshold | None:
+        """See ``Choice``."""
+        data = self._data
+        if data.target.grades is not None or (data.queries is not None and np.unique(data.queries).size > 1):
+            return None
+        scores, relevant = [], []
+        for at, split in enumerate(self._splits):
+            w = self.end(at, candidate.bound, candidate.C)
+            training, test = map(data.select, split)
+            scores.append(Scale.of(training.scores(w)).brought_to(STANDARD, test.scores(w)))
+            relevant.append(test.target.relevant)
+        return choose_threshold(np.concatenate(scores), np.concatenate(relevant), ThresholdRule("f1"))
+
 
 def _multiples(data: TrainingSet) -> Mapping[str, tuple[float, ...]]:
     if data.components > 1:
@@ -322,75 +328,3 @@ def _path_of(data: TrainingSet) -> PathOfWeights:
     from apsvm.trainers.latent import rough_path_of_bags
 
     return rough_path_of_bags
-
-
-def _splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
-    """The splits, and what they are in words; none where there is too little to hold anything out."""
-    rng = np.random.default_rng(seed)
-    n, kind = data.n, "rows" if data.bags is None else "bags"
-    call = 1e-6 * (NS_VALUE * data.rows.n_values + NS_ROW * len(data.rows))  # milliseconds
-    queries = data.queries
-    if queries is not None and np.unique(queries).size > 1:
-        units, of_unit = np.unique(queries, return_inverse=True)
-        ranked = _ranked(data.target, of_unit, units.size)
-        strata = [np.flatnonzero(ranked), np.flatnonzero(~ranked)]
-        smallest = strata[0].size
-        if smallest < FEWEST:
-            return [], f"{smallest} queries with something to rank are too few to hold any out"
-        kind = "queries"
-    else:
-        of_unit = np.arange(n)
-        relevant = data.target.relevant
-        strata = [np.flatnonzero(relevant), np.flatnonzero(~relevant)]
-        smallest = min(stratum.size for stratum in strata)
-        if smallest < FEWEST:
-            return [], f"{smallest} {kind} of one class are too few to hold any out"
-    if call <= 3.0:
-        repeats, folds = (2, 5) if call <= 0.3 else (1, 5) if call <= 1.0 else (1, 3)
-        folds = min(folds, smallest // 2)
-        splits = [split for _ in range(repeats) for split in _folds(strata, folds, of_unit, rng)]
-        if kind == "queries":
-            splits = [_judged_by_few(split, of_unit, strata[0], rng) for split in splits]
-        return splits, f"{folds} folds of {kind}" + (", twice" if repeats == 2 else "")
-    share = min(2.0 / 3.0, max(0.15, 4.0 / call))
-    training = np.zeros(int(of_unit.max()) + 1, dtype=bool)
-    for at, stratum in enumerate(strata):
-        # Rare positives are what the ranking is about: more of them, where the share would leave few.
-        mine = share if at > 0 else min(2.0 / 3.0, max(share, ENOUGH_POSITIVES / stratum.size))
-        training[rng.permutation(stratum)[: max(1, round(mine * stratum.size))]] = True
-    chosen = training[of_unit]
-    split = Split(np.flatnonzero(chosen), np.flatnonzero(~chosen))
-    if kind == "queries":
-        split = _judged_by_few(split, of_unit, strata[0], rng)
-    return [split], f"{1.0 - share:.0%} of the {kind}"
-
-
-def _judged_by_few(
-    split: Split, of_row: NDArray[np.int64], ranked: NDArray[np.int64], rng: np.random.Generator
-) -> Split:
-    """The split with at most so many of its test queries that have something to rank."""
-    queries = np.intersect1d(of_row[split.test], ranked)
-    if queries.size <= MOST_JUDGED:
-        return split
-    kept = rng.permutation(queries)[:MOST_JUDGED]
-    return split._replace(test=split.test[np.isin(of_row[split.test], kept)])
-
-
-def _ranked(target: Target, of_row: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    """(count,): which queries have rows of different relevance; of_row : (n,) the row's query, 0..count − 1."""
-    values = target.relevant.astype(np.float64) if target.grades is None else np.maximum(target.grades, 0.0)
-    lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(lowest, of_row, values)
-    np.maximum.at(highest, of_row, values)
-    return highest > lowest
-
-
-def _folds(
-    strata: Sequence[NDArray[np.int64]], count: int, of_unit: NDArray[np.int64], rng: np.random.Generator
-) -> Iterator[Split]:
-    fold = np.empty(sum(stratum.size for stratum in strata), dtype=np.int64)
-    for stratum in strata:
-        fold[rng.permutation(stratum)] = np.arange(stratum.size) % count
-    of_row = fold[of_unit]
-    for at in range(count):
-        yield Split(np.flatnonzero(of_row != at), np.flatnonzero(of_row == at))

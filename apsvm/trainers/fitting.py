@@ -326,6 +326,7 @@ class Fit:
             gradient=outcome.gradient,
             epochs=outcome.epochs,
             details=outcome.details,
+            threshold=outcome.threshold,
             latent=trainer.takes_bags,
             cautions=tuple(outcome.cautions),
             data=Data(

@@ -10,7 +10,9 @@ from apsvm.trainers.settings import Multiple
 
 if TYPE_CHECKING:
     from apsvm.header import Json
-    from apsvm.trainers.base import Outcome
+    from apsvm.header_decision import Threshold
+    from apsvm.losses.base import Loss
+    from apsvm.trainers.base import Outcome, TrainingSet
     from apsvm.trainers.bound_choice import Choice
     from apsvm.trainers.decided import Decided
     from apsvm.trainers.stage import Trained
@@ -40,6 +42,20 @@ def _apart_from_parts(decided: Decided) -> float:
     stages = [] if start is None or start.trained is None else start.trained.stages
     parts = sum(span.wall_ns for stage in stages for span in stage.spans.values())
     return max(0.0, decided.seconds - parts / 1e9)
+
+
+def threshold_of(data: TrainingSet, loss: Loss, choice: Choice | None, trained: Trained) -> Threshold | None:
+    """Where the loss itself puts the line between the classes; else that of the highest F1 on the rows which were held
+    out to choose the bound, where they were. None of grades or several queries."""
+    from apsvm.header_decision import Threshold
+
+    if loss.depends_on_level and loss.starts_from is None:
+        return Threshold(value=0.0, rule="loss")
+    if choice is None or choice.threshold is None or loss.starts_from is not None:
+        return None
+    from apsvm.trainers.score_scale import Scale, placed
+
+    return placed(choice.threshold, Scale.of(data.scores(trained.w)), rule="f1", held_out=choice.how)
 
 
 def cautions_of(trained: Trained, bound: str, choice: Choice | None, *, of_bags: bool) -> list[str]:

@@ -157,7 +157,7 @@ def test_several_trainers_side_by_side(hard, here, tmp_path):
         "loss", "C", "lambda", "learning-rate", "perturbation", "AP", "seconds"
     ]  # fmt: skip
     # A path of C, and everything else on its own, in each fold.
-    assert sum("fold" in line for line in done.stderr.splitlines()) == 2 * (1 + 2 + 2 + 2)
+    assert sum("fold " in line for line in done.stderr.splitlines()) == 2 * (1 + 2 + 2 + 2)
     assert "wmw lambda = 0.1 in" in done.stderr
     chosen = next(one for one in results["settings"] if one["chosen"])
     header = load_model(tmp_path / "m").header

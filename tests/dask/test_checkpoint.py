@@ -12,12 +12,14 @@ from shards import crew_of
 from sklearn.datasets import dump_svmlight_file
 
 import apsvm.checkpoint
+import apsvm.dask.fitting
 import apsvm.dask.recovery
 from apsvm.checkpoint import Checkpoint
 from apsvm.dask.data import ShardedData
 from apsvm.dask.fitting import ShardedFit
 from apsvm.data.labels import LabelOptions
 from apsvm.trainers.base import Watch
+from apsvm.trainers.families.rank_ncg import RankNCGSettings, RankNCGTrainer
 from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.work import Strand
@@ -145,7 +147,31 @@ def test_the_command_goes_on_and_refuses_what_is_another_training(command, tmp_p
     assert "the data's SHA-256 was" in said
 
 
-def test_what_keeps_scores_takes_none(command):
+def test_what_keeps_scores_of_too_many_rows_takes_none(command, monkeypatch):
+    monkeypatch.setattr(apsvm.dask.fitting, "MOST_SCORES_KEPT", 299)
     code, said = command("--loss", "wmw")
     assert code == 2
     assert "--loss wmw keeps a score of each row" in said
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", "prcg"])
+@pytest.mark.parametrize("queries", [False, True])
+def test_pairs_go_on_to_the_same_bits(rng, tmp_path, queries, optimizer):
+    X, y = rows(rng)
+    columns = {"qid": np.arange(y.size) // 50} if queries else {}
+    trainer = RankNCGTrainer("wmw", RankNCGSettings(optimizer=optimizer, tolerance=1e-8))
+
+    def crew():
+        return crew_of(X, y, (100, 150), **columns)
+
+    (plain,), iterations = trained(crew(), trainer, Strand())
+    assert iterations > 6
+    path = tmp_path / "kept"
+    for die_at in {2, iterations // 2, iterations}:
+        with pytest.raises(DiedError):
+            trained(crew(), trainer, Checkpoint(path, seconds=0.0).strand, die_at)
+        (resumed,), left = trained(crew(), trainer, Checkpoint(path, seconds=0.0).strand)
+        assert left < iterations
+        assert resumed.w.tobytes() == plain.w.tobytes()
+        assert (resumed.gradient, resumed.iterations) == (plain.gradient, plain.iterations)
+        path.unlink()

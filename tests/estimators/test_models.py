@@ -110,7 +110,7 @@ def test_classes_of_the_command_s_models(labels, options, classes, tmp_path, dat
     theirs = train(tmp_path, data, np.where(data.relevant, labels[1], labels[0]), *options)
     model = APSVMClassifier.from_model(theirs)
     assert model.classes_.tolist() == classes
-    above = theirs.score(data.X) > 0
+    above = theirs.score(data.X) > theirs.header.threshold.value
     np.testing.assert_array_equal(model.predict(data.X) == labels[1], above)
 
 

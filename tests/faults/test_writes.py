@@ -37,6 +37,8 @@ class Faulty:
 
     def __init__(self, shim: Path) -> None:
         environment = {"LD_PRELOAD": str(shim), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
+        # What a child is the first to import would be compiled and renamed, and Python goes on where that fails.
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
         self._process = subprocess.Popen(
             [sys.executable, HERE / "driver.py"],
             stdin=subprocess.PIPE,

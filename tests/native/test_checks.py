@@ -166,7 +166,7 @@ class TestOracles:
 
     def measure(self) -> _kernels.MeasureOracle:
         discount = LOSSES["ndcg-chakrabarti"]().discount(5)
-        return _kernels.MeasureOracle("ndcg-chakrabarti", 0.0, discount, discount[:-1] - discount[1:], 1)
+        return _kernels.MeasureOracle("ndcg-chakrabarti", 0.0, discount, 1)
 
     def both(self) -> list[tuple[Any, Callable[..., None]]]:
         ranking, measure = self.ranking(), self.measure()
@@ -212,14 +212,13 @@ class TestOracles:
                 oracle.mixed(zeros(5), np.zeros(5, dtype=bool), zeros(5), np.zeros(5, dtype=np.int32))
 
     def test_tables(self):
-        weights, discount, drops = self.TABLES
+        weights, discount = self.TABLES
         oracle = self.ranking()
         for n_neg, *arrays in (
-            (4, weights, discount, drops),
-            (3, weights, discount[1:], drops),
-            (3, weights, discount, drops[1:]),
-            (3, zeros(0), discount, drops),
-            (0, weights, discount, drops),
+            (4, weights, discount),
+            (3, weights, discount[1:]),
+            (3, zeros(0), discount),
+            (0, weights, discount),
         ):
             with pytest.raises(ValueError, match="expected"):
                 oracle.add_tables(n_neg, *arrays)
@@ -240,21 +239,19 @@ class TestOracles:
 
     def test_a_measure_needs_its_discounts(self):
         discount = LOSSES["ndcg-chakrabarti"]().discount(4)
-        oracle = _kernels.MeasureOracle("ndcg-chakrabarti", 0.0, discount, discount[:-1] - discount[1:], 1)
+        oracle = _kernels.MeasureOracle("ndcg-chakrabarti", 0.0, discount, 1)
         with pytest.raises(ValueError, match="a discount for each position"):
             oracle.add_tasks(ints(0), ints(2), ints(3), zeros(1))
         with pytest.raises(ValueError, match="at least one positive and one negative"):
             oracle.add_tasks(ints(0), ints(2), ints(-2), zeros(1))
         with pytest.raises(ValueError, match="k of at least 1"):
-            _kernels.MeasureOracle("p@k", 0.0, zeros(0), zeros(0), 1)
-        with pytest.raises(ValueError, match="a drop of the discount"):
-            _kernels.MeasureOracle("ndcg@k", 4.0, discount, zeros(1), 1)
+            _kernels.MeasureOracle("p@k", 0.0, zeros(0), 1)
 
     def test_names(self):
         with pytest.raises(ValueError, match="unknown algorithm"):
             _kernels.RankingOracle("bubble", True, 1)
         with pytest.raises(ValueError, match="unknown measure"):
-            _kernels.MeasureOracle("bubble", 1.0, zeros(0), zeros(0), 1)
+            _kernels.MeasureOracle("bubble", 1.0, zeros(0), 1)
 
 
 class TestQp:

@@ -76,7 +76,7 @@ def test_measures(form, rng):
     scores = rng.normal(size=12 * 3020)
 
     def call(threads: int) -> tuple[np.ndarray, ...]:
-        oracle = _kernels.MeasureOracle(form, 5.0, discount, discount[:-1] - discount[1:], threads)
+        oracle = _kernels.MeasureOracle(form, 5.0, discount, threads)
         oracle.add_tasks(ints(*np.arange(12) * 3020), ints(*[20] * 12), ints(*[3000] * 12), np.ones(12))
         weights = np.empty(scores.size)
         return np.array(oracle(scores, weights)), weights
@@ -117,21 +117,20 @@ def test_lists_and_decaying_sums(rng):
     n = int(starts[-1])
     positive = (rng.random(n) < 0.3).astype(np.uint8)
     none = np.empty(0, np.uint8)
-    loss, weights, discounts, drops, begins = make_loss("ap"), [], [], [], ([], [])
+    loss, weights, discounts, begins = make_loss("ap"), [], [], ([], [])
     for n_pos, n_neg in zip(*_kernels.count_classes(starts, positive, none), strict=True):
         tables = loss.tables(int(n_pos), int(n_neg))
         begins[0].append(sum(map(len, weights)))
         begins[1].append(sum(map(len, discounts)))
         weights.append(tables.weights)
         discounts.append(tables.discount)
-        drops.append(np.r_[tables.drops, 0.0])
     tables = [ints(*begins[0]), np.concatenate(weights), ints(*begins[1]), np.concatenate(discounts)]
     scores, decay = rng.normal(size=n), rng.random(n - 1)
 
     def call(threads: int) -> tuple[np.ndarray, ...]:
         values, losses, row_weights, sums = np.empty(400), np.empty(400), np.empty(n), np.empty(4 * n)
         _kernels.solve_lists(
-            "bucket", True, "ramp", scores, starts, positive, none, *tables, np.concatenate(drops), values, losses,
+            "bucket", True, "ramp", scores, starts, positive, none, *tables, values, losses,
             row_weights, threads,
         )  # fmt: skip
         _kernels.decaying_sums(decay, np.tile(scores, 4), sums, 4, 1, True, threads)
@@ -198,7 +197,7 @@ def test_calls_from_several_threads(rng):
         row_weights = np.empty(scores.size)
         _kernels.solve_lists(
             "bucket", True, "hinge", scores, starts, positive, none, ints(0), tables.weights, ints(0), tables.discount,
-            np.r_[tables.drops, 0.0], np.empty(1), np.empty(1), row_weights, 2,
+            np.empty(1), np.empty(1), row_weights, 2,
         )  # fmt: skip
         answers.append(row_weights.tobytes())
 

@@ -259,7 +259,7 @@ def test_tasks_may_share_rows(rng):
     levels = loss.levels(grades)
     n_pos = np.array([(grades >= level.threshold).sum() for level in levels])
     discount = loss.discount(60)
-    kernel = _kernels.MeasureOracle("ndcg@k", 5.0, discount, discount[:-1] - discount[1:], 1)
+    kernel = _kernels.MeasureOracle("ndcg@k", 5.0, discount, 1)
     kernel.add_tasks(np.zeros_like(n_pos), n_pos, 60 - n_pos, np.array([level.weight for level in levels]))
     weights = np.full(60, np.nan)
     value, lost, _, _ = kernel(scores, weights)

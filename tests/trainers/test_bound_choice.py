@@ -64,8 +64,8 @@ class Recorded:
     [
         (300, 10, "5 folds of rows, twice"),
         (10_000, 5, "5 folds of rows"),
-        (40_000, 3, "3 folds of rows"),
-        (100_000, 1, "of the rows"),
+        (40_000, 1, "17,272 rows, trained on 22,728 others"),
+        (100_000, 1, "45,454 rows, trained on 22,727 others"),
     ],
 )
 def test_each_row_is_held_out_or_trained_on(n, folds, how, rng, monkeypatch):
@@ -82,15 +82,14 @@ def test_each_row_is_held_out_or_trained_on(n, folds, how, rng, monkeypatch):
     positives = set(np.flatnonzero(relevant).tolist())
     for training, test in splits:
         assert not training & test
-        assert training | test == set(range(n))
+        assert (training | test == set(range(n))) == (n < 100_000)
         held_out = len(test & positives)
         if folds > 1:
-            of_all = {10: 5, 5: 5, 3: 3}[folds]
-            assert abs(held_out - len(positives) / of_all) < 1
-            assert abs(len(test) - held_out - (n - len(positives)) / of_all) < 1
-        else:
-            assert len(training & positives) == pytest.approx(max(500, 0.6 * len(positives)), rel=0.4)
-            assert held_out > 100
+            assert abs(held_out - len(positives) / 5) < 1
+            assert abs(len(test) - held_out - (n - len(positives)) / 5) < 1
+        else:  # as many of each class
+            assert len(training & positives) == pytest.approx(0.1 * len(training), rel=0.1)
+            assert held_out == pytest.approx(0.1 * len(test), rel=0.1)
     repeats = 2 if folds == 10 else 1
     if folds > 1:
         assert set(Counter(row for _, test in splits for row in test).values()) == {repeats}
@@ -104,7 +103,26 @@ def test_rare_positives_are_trained_on_rather_than_held_out(rng, monkeypatch):
     positives = set(np.flatnonzero(relevant).tolist())
     assert len(training & positives) == 400
     assert len(test & positives) == 200
-    assert len(training) == pytest.approx(0.15 * 7e5, rel=0.01)
+    assert len(training) == pytest.approx(2 / 3 / 4 * 7e5, rel=0.01)  # four times more of them than there are
+    assert len(test) == pytest.approx(1 / 3 / 4 * 7e5, rel=0.01)
+
+
+def test_of_few_positives_each_is_held_out(rng, monkeypatch):
+    relevant = rng.permutation(np.arange(40_000) < 400)
+    recorded = Recorded(monkeypatch)
+    assert choose(numbered(relevant), AP, ONE_THREAD, Watch()).how == "3 folds of rows"
+    assert set().union(*(test for _, test in recorded.splits)) == set(range(40_000))
+    for training, test in recorded.splits:
+        assert not training & test
+        assert len(test & set(np.flatnonzero(relevant).tolist())) in (133, 134)
+
+
+def test_wide_rows_are_trained_on_in_as_many_as_they_hold_values(rng, monkeypatch):
+    relevant = rng.random(6000) < 0.2
+    recorded = Recorded(monkeypatch)
+    choose(numbered(relevant, d=300), AP, ONE_THREAD, Watch())
+    ((training, _),) = recorded.splits
+    assert len(training) == pytest.approx(10 * 300, rel=0.01)
 
 
 def test_the_seed_draws_the_folds(rng, monkeypatch):

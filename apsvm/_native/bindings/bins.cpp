@@ -73,11 +73,11 @@ private:
 class BinnedRanks {
 public:
     BinnedRanks(const ScoreBins &bins, In<std::int64_t> counts, In<double> positives, In<double> weights,
-                In<double> discount, In<double> drops, bool unimodal, std::size_t threads)
-        : tables_(checked_total(bins, counts), span_of(weights), span_of(discount), span_of(drops)),
+                In<double> discount, bool unimodal, std::size_t threads)
+        : tables_(checked_total(bins, counts), span_of(weights), span_of(discount)),
           positives_(positives.data(), positives.data() + positives.size()),
-          problem_{positives_.data(),    tables_.n_pos, tables_.weights.data(),
-                   tables_.drops.data(), tables_.scale, unimodal},
+          problem_{positives_.data(),       tables_.n_pos, tables_.weights.data(),
+                   tables_.discount.data(), tables_.scale, unimodal},
           rank_counts_(positives.size() + 2, 0),
           threads_(threads) {
         expect_threads(threads);
@@ -116,15 +116,16 @@ public:
         expect_size(n, n_open, "scores of the open bins");
         std::vector<double> row_weights(n);
         std::vector<double> open(n);
-        std::vector<std::int32_t> open_ranks(n), ranks(n);
+        std::vector<std::int32_t> ranks(n);
         {
             nb::gil_scoped_release unlocked;
             place_open(bounds_, counts.data(), 1);
             const Part part{names.data(), nullptr, n, counts.data()};
-            assign_ranks(bounds_, part, scores.data(), ranks.data(), open.data());
-            evaluated_ += apsvm::rank_open(problem_, bounds_, open.data(), open_ranks.data(), rank_counts_.data(),
-                                           threads_, threads_);
-            assign_open(bounds_, part, open_ranks.data(), ranks.data());
+            gather_open(bounds_, part, scores.data(), open.data());
+            const OpenRanks answer =
+                apsvm::rank_open(problem_, bounds_, open.data(), rank_counts_.data(), threads_, threads_);
+            evaluated_ += answer.evaluated;
+            assign_ranks(bounds_, part, answer.ranks, ranks.data());
             for (std::size_t i = 0; i < n; ++i) row_weights[i] = weight_of(ranks[i]);
         }
         return to_numpy(std::move(row_weights));
@@ -185,10 +186,9 @@ void bind_bins(nb::module_ &m) {
         .def("count", &ScoreBins::count, nb::arg("scores"));
 
     nb::class_<BinnedRanks>(m, "BinnedRanks")
-        .def(nb::init<const ScoreBins &, In<std::int64_t>, In<double>, In<double>, In<double>, In<double>, bool,
-                      std::size_t>(),
+        .def(nb::init<const ScoreBins &, In<std::int64_t>, In<double>, In<double>, In<double>, bool, std::size_t>(),
              nb::arg("bins"), nb::arg("counts"), nb::arg("positives"), nb::arg("weights"), nb::arg("discount"),
-             nb::arg("drops"), nb::kw_only(), nb::arg("unimodal"), nb::arg("threads") = 1)
+             nb::kw_only(), nb::arg("unimodal"), nb::arg("threads") = 1)
         .def_prop_ro("weight_of_bin", &BinnedRanks::weight_of_bin, nb::rv_policy::move)
         .def_prop_ro("rank_counts", &BinnedRanks::rank_counts, nb::rv_policy::move)
         .def_prop_ro("evaluated", &BinnedRanks::evaluated)

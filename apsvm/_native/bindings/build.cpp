@@ -5,13 +5,14 @@
 
 #include <nanobind/stl/string.h>
 
+#include "../core/threads.hpp"
+
 namespace nb = nanobind;
 
 namespace {
 
 // Chosen by the same resolver as the kernels' clones.
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_THREAD__)
+#ifdef APSVM_HAS_CLONES
 constexpr bool has_clones = true;
 __attribute__((target("avx512f"))) const char *clone() { return "avx512f"; }
 __attribute__((target("avx2"))) const char *clone() { return "avx2"; }

@@ -67,7 +67,7 @@ void expect_losses(const ListRows &rows, const ListLosses &losses, std::size_t n
 template <class Score>
 void solve(const std::string &algorithm, bool unimodal, const std::string &form, In<Score> scores,
            In<std::int64_t> starts, In<std::uint8_t> positive, In<std::uint8_t> valid, In<std::int64_t> weights_begin, In<double> weights,
-           In<std::int64_t> discount_begin, In<double> discount, In<double> drops, Out<double> values, Out<double> losses, Out<Score> row_weights,
+           In<std::int64_t> discount_begin, In<double> discount, Out<double> values, Out<double> losses, Out<Score> row_weights,
            std::size_t threads) {
     if (form != "hinge" && form != "ramp") throw std::invalid_argument("unknown form " + form);
     expect_threads(threads);
@@ -76,9 +76,7 @@ void solve(const std::string &algorithm, bool unimodal, const std::string &form,
     expect_size(row_weights.size(), positive.size(), "row weights, as there are rows");
     expect_size(values.size(), starts.size() - 1, "values, as there are lists");
     expect_size(losses.size(), starts.size() - 1, "losses, as there are lists");
-    expect_size(drops.size(), discount.size(), "drops, as there are discounts");
-    const ListLosses arrays{span_of(weights_begin), weights.data(), span_of(discount_begin), discount.data(),
-                            drops.data()};
+    const ListLosses arrays{span_of(weights_begin), weights.data(), span_of(discount_begin), discount.data()};
     expect_losses(rows, arrays, weights.size(), discount.size());
     const Algorithm named = algorithm_named(algorithm);
     nb::gil_scoped_release unlocked;

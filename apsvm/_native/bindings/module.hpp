@@ -6,6 +6,7 @@
 void bind_bags(nanobind::module_ &m);
 void bind_bins(nanobind::module_ &m);
 void bind_build(nanobind::module_ &m);
+void bind_cut_files(nanobind::module_ &m);
 void bind_lists(nanobind::module_ &m);
 void bind_oracles(nanobind::module_ &m);
 void bind_pair_sums(nanobind::module_ &m);

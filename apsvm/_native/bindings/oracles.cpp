@@ -45,14 +45,18 @@ void expect_classes(const MeasureOracle &oracle, std::size_t n_pos, std::size_t 
 }
 
 Answer solve_one(RankingOracle &oracle, const double *positives, std::size_t, const double *negatives, std::size_t,
-                 double *weights_pos, double *weights_neg) {
-    return oracle.solve_one(positives, negatives, weights_pos, weights_neg);
+                 double *weights_pos, double *weights_neg, std::int32_t *ranks = nullptr) {
+    return oracle.solve_one(positives, negatives, weights_pos, weights_neg, ranks);
 }
 
 Answer solve_one(MeasureOracle &oracle, const double *positives, std::size_t n_pos, const double *negatives,
-                 std::size_t n_neg, double *weights_pos, double *weights_neg) {
-    return oracle.solve_one({positives, static_cast<std::int32_t>(n_pos), negatives, static_cast<std::int32_t>(n_neg),
-                             weights_pos, weights_neg, oracle.threads()});
+                 std::size_t n_neg, double *weights_pos, double *weights_neg, std::int32_t *ranks = nullptr) {
+    const Answer answer =
+        oracle.solve_one({positives, static_cast<std::int32_t>(n_pos), negatives, static_cast<std::int32_t>(n_neg),
+                          weights_pos, weights_neg, oracle.threads()});
+    const std::span<const std::int32_t> of_ranking = oracle.ranks_of_one();  // none of a measure over labellings
+    if (ranks != nullptr) std::copy_n(of_ranking.data(), std::min(of_ranking.size(), n_neg), ranks);
+    return answer;
 }
 
 // The same for one query whose classes stand apart.
@@ -93,11 +97,8 @@ nb::tuple call_mixed(Oracle &oracle, In<double> scores, In<bool> relevant, Out<d
         MixedRows &rows = oracle.mixed_rows();
         rows.take_apart(span_of(scores), relevant.data(), n_pos, n_neg);
         answer = solve_one(oracle, rows.positives.data(), n_pos, rows.negatives.data(), n_neg,
-                           rows.weights_pos.data(), rows.weights_neg.data());
+                           rows.weights_pos.data(), rows.weights_neg.data(), ranks.data());
         rows.put_together(relevant.data(), {weights.data(), weights.size()});
-        if (oracle.ranks_of_one().size() < n_neg)
-            throw std::invalid_argument("expected a loss over rankings: labellings have no ranks");
-        std::copy_n(oracle.ranks_of_one().data(), n_neg, ranks.data());
     }
     return as_tuple(answer);
 }
@@ -125,8 +126,8 @@ void bind_oracles(nb::module_ &m) {
                  new (self) RankingOracle(algorithm_named(algorithm), unimodal, threads);
              })
         .def("add_tables",
-             [](RankingOracle &self, std::size_t n_neg, In<double> weights, In<double> discount, In<double> drops) {
-                 self.add_tables(LossTables(n_neg, span_of(weights), span_of(discount), span_of(drops)));
+             [](RankingOracle &self, std::size_t n_neg, In<double> weights, In<double> discount) {
+                 self.add_tables(LossTables(n_neg, span_of(weights), span_of(discount)));
              })
         .def("add_tasks",
              [](RankingOracle &self, In<std::int64_t> first, In<std::int64_t> tables, In<double> coefficients) {
@@ -138,11 +139,10 @@ void bind_oracles(nb::module_ &m) {
 
     nb::class_<MeasureOracle>(m, "MeasureOracle")
         .def("__init__",
-             [](MeasureOracle *self, const std::string &form, double parameter, In<double> discount, In<double> drops,
+             [](MeasureOracle *self, const std::string &form, double parameter, In<double> discount,
                 std::size_t threads) {
                  expect_threads(threads);
-                 new (self) MeasureOracle(
-                     MeasureSolver(measure_named(form), parameter, span_of(discount), span_of(drops)), threads);
+                 new (self) MeasureOracle(MeasureSolver(measure_named(form), parameter, span_of(discount)), threads);
              })
         .def("add_tasks",
              [](MeasureOracle &self, In<std::int64_t> first, In<std::int64_t> n_pos, In<std::int64_t> n_neg,

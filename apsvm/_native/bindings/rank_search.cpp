@@ -15,17 +15,17 @@ using namespace apsvm;
 
 class RankSearch {
 public:
-    RankSearch(In<double> positives, In<double> weights, In<double> drops, bool unimodal)
-        : positives_(positives), weights_(weights), drops_(drops) {
+    RankSearch(In<double> positives, In<double> weights, In<double> discount, bool unimodal)
+        : positives_(positives), weights_(weights), discount_(discount) {
         expect_size(positives.size(), weights.size(), "scores of positives, as there are weights");
-        const std::size_t n_pos = positives.size(), rows = drops.size() + 1;
+        const std::size_t n_pos = positives.size(), rows = discount.size();
         if (n_pos == 0 || n_pos > std::numeric_limits<std::int32_t>::max() / 2 || rows <= n_pos)
             throw std::invalid_argument("expected at least one positive and one negative, fewer than 2^30 positives");
         for (std::size_t k = 1; k < n_pos; ++k)
             if (!(positives.data()[k - 1] >= positives.data()[k]))
                 throw std::invalid_argument("expected the scores of the positives in descending order");
         n_neg_ = static_cast<std::int64_t>(rows - n_pos);
-        problem_ = {positives_.data(), static_cast<std::int32_t>(n_pos), weights_.data(), drops_.data(),
+        problem_ = {positives_.data(), static_cast<std::int32_t>(n_pos), weights_.data(), discount_.data(),
                     2.0 / (static_cast<double>(n_pos) * static_cast<double>(n_neg_)), unimodal};
     }
 
@@ -108,7 +108,7 @@ private:
         return cells;
     }
 
-    In<double> positives_, weights_, drops_;  // kept alive: the tables of a long list are not copied
+    In<double> positives_, weights_, discount_;  // kept alive: the tables of a long list are not copied
     std::int64_t n_neg_;
     Problem problem_;
 };
@@ -141,7 +141,7 @@ nb::tuple refined(In<double> scores, Out<std::int32_t> cells, In<std::int64_t> l
 void bind_rank_search(nb::module_ &m) {
     nb::class_<RankSearch>(m, "RankSearch")
         .def(nb::init<In<double>, In<double>, In<double>, bool>(), nb::arg("positives"), nb::arg("weights"),
-             nb::arg("drops"), nb::kw_only(), nb::arg("unimodal"))
+             nb::arg("discount"), nb::kw_only(), nb::arg("unimodal"))
         .def("bound", &RankSearch::bound, nb::arg("first"), nb::arg("count"), nb::arg("upper"), nb::arg("lower"),
              nb::arg("low"), nb::arg("high"))
         .def("rank", &RankSearch::rank, nb::arg("first"), nb::arg("count"), nb::arg("scores"), nb::arg("low"),

@@ -1,6 +1,8 @@
 #include "binned_ranks.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -108,7 +110,7 @@ std::size_t place_open(const Bounds &bounds, std::int64_t *counts, std::size_t p
     return static_cast<std::size_t>(place);
 }
 
-void assign_ranks(const Bounds &bounds, const Part &part, const double *scores, std::int32_t *ranks, double *open) {
+void gather_open(const Bounds &bounds, const Part &part, const double *scores, double *open) {
     std::vector<std::int64_t> next(part.places, part.places + bounds.rank_of_bin.size());
     std::int64_t *const places = next.data();
     const std::int32_t *const rank_of_bin = bounds.rank_of_bin.data();
@@ -117,10 +119,8 @@ void assign_ranks(const Bounds &bounds, const Part &part, const double *scores, 
         const std::size_t stop = std::min(at + kBlock, part.n);
         std::size_t n_open = 0;
         for (std::size_t i = at; i < stop; ++i) {  // without a branch: whether a bin is open is hard to foretell
-            const std::int32_t rank = rank_of_bin[part.names[i]];
-            ranks[part.row(i)] = rank;
             rows[n_open] = static_cast<std::int32_t>(i);
-            n_open += rank == Bounds::kOpen;
+            n_open += rank_of_bin[part.names[i]] == Bounds::kOpen;
         }
         for (std::size_t k = 0; k < n_open; ++k) {
             const std::int32_t i = rows[k];
@@ -131,39 +131,52 @@ void assign_ranks(const Bounds &bounds, const Part &part, const double *scores, 
     }
 }
 
-std::int64_t rank_open(const Problem &problem, const Bounds &bounds, const double *open, std::int32_t *open_ranks,
-                       std::int64_t *rank_counts, std::size_t tasks, std::size_t threads) {
+OpenRanks rank_open(const Problem &problem, const Bounds &bounds, double *open, std::int64_t *rank_counts,
+                    std::size_t tasks, std::size_t threads) {
     std::vector<std::size_t> begins{0};  // of each open bin
     for (const FilledBin &bin : bounds.open) begins.push_back(begins.back() + static_cast<std::size_t>(bin.count));
     const std::size_t n_open = begins.back(), n_ranks = static_cast<std::size_t>(problem.n_pos) + 2;
     std::vector<std::int64_t> counts((tasks - 1) * n_ranks, 0), evaluated(tasks, 0);
+    std::vector<std::size_t> first(tasks + 1, bounds.open.size());  // open bin of each task
+    for (std::size_t t = 0; t < tasks; ++t)
+        first[t] = static_cast<std::size_t>(std::lower_bound(begins.begin(), begins.end() - 1, n_open * t / tasks) -
+                                            begins.begin());
     in_threads(tasks, threads, [&](std::size_t t) {
         RunWorkspace workspace;
         std::int64_t *const counts_of_task = t == 0 ? rank_counts : counts.data() + (t - 1) * n_ranks;
-        for (std::size_t b = 0; b < bounds.open.size(); ++b) {
+        // A bin's scores are in the workspace before its ranks are written, which reach no score of a later bin.
+        const std::size_t from = begins[first[t]];
+        auto *const ranks = reinterpret_cast<std::int32_t *>(open + from);
+        for (std::size_t b = first[t]; b < first[t + 1]; ++b) {
             const FilledBin &bin = bounds.open[b];
-            const std::size_t begin = begins[b];
-            if (begin < n_open * t / tasks || begin >= n_open * (t + 1) / tasks) continue;
-            Scored *const items = sort_run(open + begin, static_cast<std::size_t>(bin.count), workspace);
-            const Sink sink{open_ranks + begin, counts_of_task};
+            Scored *const items = sort_run(open + begins[b], static_cast<std::size_t>(bin.count), workspace);
+            const Sink sink{ranks + (begins[b] - from), counts_of_task};
             evaluated[t] +=
                 rank_by_quicksort(problem, sink, bin.first, items, items + bin.count, bin.low, bin.high, true);
         }
     });
+    auto *const ranks = reinterpret_cast<std::int32_t *>(open);
+    for (std::size_t t = 1; t < tasks; ++t) {
+        const std::size_t from = begins[first[t]], n = begins[first[t + 1]] - from;
+        std::memmove(ranks + from, open + from, n * sizeof *ranks);
+    }
     for (std::size_t i = 0; i < counts.size(); ++i) rank_counts[i % n_ranks] += counts[i];
-    return std::accumulate(evaluated.begin(), evaluated.end(), std::int64_t{0});
+    return {ranks, std::accumulate(evaluated.begin(), evaluated.end(), std::int64_t{0})};
 }
 
-void assign_open(const Bounds &bounds, const Part &part, const std::int32_t *open_ranks, std::int32_t *ranks) {
+void assign_ranks(const Bounds &bounds, const Part &part, const std::int32_t *open_ranks, std::int32_t *ranks) {
     std::vector<std::int64_t> next(part.places, part.places + bounds.rank_of_bin.size());
     std::int64_t *const places = next.data();
+    const std::int32_t *const rank_of_bin = bounds.rank_of_bin.data();
     std::int32_t rows[kBlock];
     for (std::size_t at = 0; at < part.n; at += kBlock) {
         const std::size_t stop = std::min(at + kBlock, part.n);
         std::size_t n_open = 0;
         for (std::size_t i = at; i < stop; ++i) {
+            const std::int32_t rank = rank_of_bin[part.names[i]];
+            ranks[part.row(i)] = rank;
             rows[n_open] = static_cast<std::int32_t>(i);
-            n_open += ranks[part.row(i)] == Bounds::kOpen;
+            n_open += rank == Bounds::kOpen;
         }
         for (std::size_t k = 0; k < n_open; ++k) {
             const auto i = static_cast<std::size_t>(rows[k]);

@@ -16,11 +16,11 @@
 //     bound_ranks    one place        the bins; the sums of all parts' counts;       Bounds, of which the parts
 //                                     the positives and the loss, but no score       need rank_of_bin only
 //                                     of a negative
-//     assign_ranks   each part        Bounds::rank_of_bin; its scores, names, counts the ranks of its solved bins;
-//                                                                                    its scores in open ones
-//     rank_open      one place        Bounds; the positives and the loss;            the ranks of these
+//     gather_open    each part        Bounds::rank_of_bin; its scores, names, counts its scores in open bins
+//     rank_open      one place        Bounds; the positives and the loss;            the ranks of these, in their place
 //                                     the scores in open bins of all parts
-//     assign_open    each part        its names, counts and ranks in open bins       all its ranks
+//     assign_ranks   each part        Bounds::rank_of_bin; its names and counts,     all its ranks
+//                                     and its ranks in open bins
 //
 // All of them read and write memory in order, in as many streams as there are bins at most.
 //
@@ -78,16 +78,20 @@ struct Part {
     std::size_t row(std::size_t i) const { return index ? static_cast<std::size_t>(index[i]) : i; }
 };
 
-// Writes the ranks of the part's solved bins to ranks[index], kOpen for the rows of open ones, and copies the scores of
-// these to open[…].
-void assign_ranks(const Bounds &bounds, const Part &part, const double *scores, std::int32_t *ranks, double *open);
+// Copies the scores of the part's open rows to where they stand in `open`.
+void gather_open(const Bounds &bounds, const Part &part, const double *scores, double *open);
+
+struct OpenRanks {
+    const std::int32_t *ranks;  // in the order of the open rows
+    std::int64_t evaluated;
+};
 
 // Ranks the open rows of all parts, in at most `tasks` runs of about equally many, and counts the ranks into
-// rank_counts. Returns how many ranks were evaluated.
-std::int64_t rank_open(const Problem &problem, const Bounds &bounds, const double *open, std::int32_t *open_ranks,
-                       std::int64_t *rank_counts, std::size_t tasks, std::size_t threads);
+// rank_counts. The ranks take the place of the scores, in the first half of their memory.
+OpenRanks rank_open(const Problem &problem, const Bounds &bounds, double *open, std::int64_t *rank_counts,
+                    std::size_t tasks, std::size_t threads);
 
-// Copies the ranks of the part's open rows to where they belong.
-void assign_open(const Bounds &bounds, const Part &part, const std::int32_t *open_ranks, std::int32_t *ranks);
+// Writes the part's ranks to ranks[index].
+void assign_ranks(const Bounds &bounds, const Part &part, const std::int32_t *open_ranks, std::int32_t *ranks);
 
 }  // namespace apsvm

@@ -5,7 +5,6 @@
 #include "bucket.hpp"
 
 #include <cmath>
-#include <tuple>
 
 #include "quicksort.hpp"
 #include "sampling.hpp"
@@ -62,7 +61,7 @@ bool sort_is_faster(const Problem &problem, std::size_t n) {
 }  // namespace
 
 std::int64_t Bucket::rank(const Problem &problem, const Sink &sink, const double *scores, std::size_t n_neg,
-                          std::int64_t &violating, std::size_t threads) {
+                          double *spare, std::int64_t &violating, std::size_t threads) {
     n_neg_ = n_neg;
     threads_ = threads;
     violating_ = violating;
@@ -73,8 +72,8 @@ std::int64_t Bucket::rank(const Problem &problem, const Sink &sink, const double
         sample(scores, n_neg_);
         if (all_equal(sample_.data(), sample_.size()) && all_equal(scores, n_neg_))
             evaluated_ += rank_equals(problem, sink, scores[0], 0, n_neg_, 1, problem.n_pos + 1);
-        else if (!few_violated() || !rank_survivors(problem, sink, scores))
-            rank_all(problem, sink, scores, nullptr, n_neg_);
+        else if (!few_violated() || !rank_survivors(problem, sink, scores, spare))
+            rank_all(problem, sink, scores, nullptr, n_neg_, spare);
     }
     violating = static_cast<std::int64_t>(n_neg_) - sink.counts[problem.n_pos + 1];
     return evaluated_;
@@ -90,7 +89,8 @@ void Bucket::sample(const double *scores, std::size_t n) {
     for (std::size_t i = 0; i < size; ++i) sample_[i] = scores[sampled_place(i, size, n)];
 }
 
-bool Bucket::rank_survivors(const Problem &problem, const Sink &sink, const double *scores) {
+// The first half of `spare` holds the survivors' scores, and then those of them that are in open bins.
+bool Bucket::rank_survivors(const Problem &problem, const Sink &sink, const double *scores, double *spare) {
     const auto n = static_cast<double>(n_neg_);
     const double share = static_cast<double>(violating_) / n;
     // Three standard deviations of the sample's count, and a tenth for what the scores have moved.
@@ -98,14 +98,13 @@ bool Bucket::rank_survivors(const Problem &problem, const Sink &sink, const doub
     const double guess = 1.1 * share * size + 3.0 * std::sqrt(1.1 * share * size) + 3.0;
     const double threshold = sample_quantile(sample_, sample_.size() - static_cast<std::size_t>(guess));
     const std::size_t n_survivors = count_from(scores, n_neg_, threshold);
-    if (survivors_.size() <= n_survivors) {  // one more: the loop writes each before it knows whether it survives
-        survivors_.resize(n_survivors + 1);
-        survivor_scores_.resize(n_survivors + 1);
-    }
+    if (n_survivors >= n_neg_ / 4) return false;
+    // One more: the loop writes each before it knows whether it survives.
+    if (survivors_.size() <= n_survivors) survivors_ = std::vector<std::int32_t>(n_survivors + 1);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < n_neg_; ++i) {
         survivors_[kept] = static_cast<std::int32_t>(i);
-        survivor_scores_[kept] = scores[i];
+        spare[kept] = scores[i];
         kept += scores[i] >= threshold;
     }
     if (kept < n_neg_) {
@@ -116,10 +115,10 @@ bool Bucket::rank_survivors(const Problem &problem, const Sink &sink, const doub
     std::fill(sink.ranks, sink.ranks + n_neg_, problem.n_pos + 1);
     sink.counts[problem.n_pos + 1] += static_cast<std::int64_t>(n_neg_ - kept);
     if (kept < kFew)
-        rank_whole(problem, sink, survivor_scores_.data(), survivors_.data(), kept);
+        rank_whole(problem, sink, spare, survivors_.data(), kept);
     else {
-        sample(survivor_scores_.data(), kept);
-        rank_all(problem, sink, survivor_scores_.data(), survivors_.data(), kept);
+        sample(spare, kept);
+        rank_all(problem, sink, spare, survivors_.data(), kept, spare + kept);
     }
     return true;
 }
@@ -139,22 +138,22 @@ void Bucket::rank_whole(const Problem &problem, const Sink &sink, const double *
 }
 
 void Bucket::rank_all(const Problem &problem, const Sink &sink, const double *scores, const std::int32_t *index,
-                      std::size_t n) {
+                      std::size_t n, double *spare) {
     const Spread spread = sample_spread(sample_);
     const auto n_pos = static_cast<std::size_t>(problem.n_pos);
     // Where bins would be crowded, or nearly each of them hold a change of rank, a radix sort is the faster way.
     if (sort_is_faster(problem, n) || (!spread.even && n <= kSortable))
         rank_whole(problem, sink, scores, index, n);
     else if (n_pos > kManyPositives || n < kPerPositive * n_pos)
-        rank_binned(problem, sink, scores, index, n, make_coarse_bins(spread, sample_, n));
+        rank_binned(problem, sink, scores, index, n, make_coarse_bins(spread, sample_, n), spare);
     else
-        rank_binned(problem, sink, scores, index, n, make_bins(spread, sample_, n, n_pos));
+        rank_binned(problem, sink, scores, index, n, make_bins(spread, sample_, n, n_pos), spare);
 }
 
 // The kernels of binned_ranks.hpp, the scores cut into parts for the threads.
 void Bucket::rank_binned(const Problem &problem, const Sink &sink, const double *scores, const std::int32_t *index,
-                         std::size_t n, const Bins &bins) {
-    if (names_.size() < n) names_.resize(n);
+                         std::size_t n, const Bins &bins, double *spare) {
+    if (names_.size() < n) names_ = std::vector<std::uint16_t>(n);
     const std::size_t n_bins = count_of(bins), parts = std::clamp<std::size_t>(n / kPerThread, 1, threads_);
     counts_.assign(parts * n_bins, 0);
     in_threads(parts, threads_, [&](std::size_t part) {
@@ -162,27 +161,19 @@ void Bucket::rank_binned(const Problem &problem, const Sink &sink, const double 
         count_scores(bins, scores + begin, end - begin, names_.data() + begin, counts_.data() + part * n_bins);
     });
     bound_ranks(problem, bins, counts_.data(), parts, sink.counts, threads_, bounds_);
-    const std::size_t n_open = place_open(bounds_, counts_.data(), parts);
-    if (open_.size() < n_open) {
-        open_.resize(n_open);
-        open_ranks_.resize(n_open);
-    }
-    // The part's rows, their scores and, where they have no index, their ranks.
+    place_open(bounds_, counts_.data(), parts);
     const auto part_of = [&](std::size_t part) {
         const std::size_t begin = n * part / parts, end = n * (part + 1) / parts;
-        const Part rows{names_.data() + begin, index ? index + begin : nullptr, end - begin,
-                        counts_.data() + part * n_bins};
-        return std::tuple{rows, scores + begin, index ? sink.ranks : sink.ranks + begin};
+        return Part{names_.data() + begin, index ? index + begin : nullptr, end - begin,
+                    counts_.data() + part * n_bins};
     };
-    in_threads(parts, threads_, [&](std::size_t t) {
-        const auto [part, of_part, ranks] = part_of(t);
-        assign_ranks(bounds_, part, of_part, ranks, open_.data());
+    in_threads(parts, threads_, [&](std::size_t part) {
+        gather_open(bounds_, part_of(part), scores + n * part / parts, spare);
     });
-    evaluated_ += bounds_.evaluated +
-                  rank_open(problem, bounds_, open_.data(), open_ranks_.data(), sink.counts, parts, threads_);
-    in_threads(parts, threads_, [&](std::size_t t) {
-        const auto [part, of_part, ranks] = part_of(t);
-        assign_open(bounds_, part, open_ranks_.data(), ranks);
+    const OpenRanks open = rank_open(problem, bounds_, spare, sink.counts, parts, threads_);
+    evaluated_ += bounds_.evaluated + open.evaluated;
+    in_threads(parts, threads_, [&](std::size_t part) {
+        assign_ranks(bounds_, part_of(part), open.ranks, index ? sink.ranks : sink.ranks + n * part / parts);
     });
 }
 

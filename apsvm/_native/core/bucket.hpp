@@ -12,18 +12,19 @@ namespace apsvm {
 // Memory kept from call to call; the ranks do not depend on what it holds, nor on the number of threads.
 class Bucket {
 public:
-    // Ranks the negatives. `violating`: those with r ≤ P in this query's last call, or −1; becomes that of this call.
-    // Returns how many ranks were evaluated.
-    std::int64_t rank(const Problem &problem, const Sink &sink, const double *scores, std::size_t n_neg,
+    // Ranks the negatives. `spare` (n_neg,) is overwritten; the ranks may be ranks_within(spare, n_neg). `violating`:
+    // the negatives with r ≤ P in this query's last call, or −1; becomes that of this call. Returns how many ranks were
+    // evaluated.
+    std::int64_t rank(const Problem &problem, const Sink &sink, const double *scores, std::size_t n_neg, double *spare,
                       std::int64_t &violating, std::size_t threads);
 
 private:
     bool few_violated() const;  // in the last call
-    bool rank_survivors(const Problem &problem, const Sink &sink, const double *scores);
+    bool rank_survivors(const Problem &problem, const Sink &sink, const double *scores, double *spare);
     void rank_all(const Problem &problem, const Sink &sink, const double *scores, const std::int32_t *index,
-                  std::size_t n);
+                  std::size_t n, double *spare);
     void rank_binned(const Problem &problem, const Sink &sink, const double *scores, const std::int32_t *index,
-                     std::size_t n, const Bins &bins);
+                     std::size_t n, const Bins &bins, double *spare);
     void rank_whole(const Problem &problem, const Sink &sink, const double *scores, const std::int32_t *index,
                     std::size_t n);
     void sample(const double *scores, std::size_t n);
@@ -36,11 +37,8 @@ private:
     std::vector<std::uint16_t> names_;  // of each score's bin
     std::vector<std::int64_t> counts_;  // part by part, of each bin
     Bounds bounds_;
-    std::vector<double> open_;  // scores in open bins
-    std::vector<std::int32_t> open_ranks_;
     std::vector<Scored> items_;
     SortWorkspace sort_;
-    std::vector<double> survivor_scores_;
     std::vector<std::int32_t> survivors_;
 };
 

@@ -1,5 +1,6 @@
 #include "inference.hpp"
 
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -9,18 +10,25 @@ namespace apsvm {
 
 namespace {
 
+// Ranks are read some at a time, before any weight is written that may overwrite them.
 APSVM_CLONES double weigh_block(const std::int32_t *ranks, const double *scores, std::size_t n, std::int32_t n_pos,
                                 double scale, double top, double *weights) {
+    constexpr std::size_t some = 512;
+    std::int32_t steps[some];
     double sum[4] = {0, 0, 0, 0};
-    std::size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (int lane = 0; lane < 4; ++lane) {
-            weights[i + lane] = scale * static_cast<double>(n_pos + 1 - ranks[i + lane]);
-            sum[lane] += weights[i + lane] * (scores[i + lane] - top);
+    for (std::size_t at = 0; at < n; at += some, weights += some, scores += some) {
+        const std::size_t here = std::min(some, n - at);
+        std::memcpy(steps, ranks + at, here * sizeof *ranks);
+        std::size_t i = 0;
+        for (; i + 4 <= here; i += 4)
+            for (int lane = 0; lane < 4; ++lane) {
+                weights[i + lane] = scale * static_cast<double>(n_pos + 1 - steps[i + lane]);
+                sum[lane] += weights[i + lane] * (scores[i + lane] - top);
+            }
+        for (; i < here; ++i) {
+            weights[i] = scale * static_cast<double>(n_pos + 1 - steps[i]);
+            sum[0] += weights[i] * (scores[i] - top);
         }
-    for (; i < n; ++i) {
-        weights[i] = scale * static_cast<double>(n_pos + 1 - ranks[i]);
-        sum[0] += weights[i] * (scores[i] - top);
     }
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
@@ -28,8 +36,8 @@ APSVM_CLONES double weigh_block(const std::int32_t *ranks, const double *scores,
 constexpr std::int32_t kRun = 32;
 
 // Where all gains of a run have one sign, its sum says whether its lowest rank is the best yet.
-APSVM_CLONES std::int32_t try_ranks(const double *weights, const double *drops, const double *positives, double scale,
-                                    double score, std::int32_t low, std::int32_t high) {
+APSVM_CLONES std::int32_t try_ranks(const double *weights, const double *discount, const double *positives,
+                                    double scale, double score, std::int32_t low, std::int32_t high) {
     double gains[kRun];
     double value = 0.0, best = 0.0;
     std::int32_t rank = high, end = high;
@@ -39,7 +47,8 @@ APSVM_CLONES std::int32_t try_ranks(const double *weights, const double *drops, 
             double sums[8] = {};
             std::int32_t n_gains = 0;
             for (std::int32_t i = 0; i < kRun; ++i) {
-                gains[i] = weights[begin + i] * drops[begin + i] - scale * (positives[begin + i] - score);
+                gains[i] = weights[begin + i] * (discount[begin + i] - discount[begin + i + 1]) -
+                           scale * (positives[begin + i] - score);
                 n_gains += gains[i] > 0.0;
             }
             for (std::int32_t i = 0; i < kRun; i += 8)
@@ -55,7 +64,7 @@ APSVM_CLONES std::int32_t try_ranks(const double *weights, const double *drops, 
             }
         }
         for (std::int32_t k = end; k-- > begin;) {
-            value += weights[k] * drops[k] - scale * (positives[k] - score);
+            value += weights[k] * (discount[k] - discount[k + 1]) - scale * (positives[k] - score);
             if (value > best) {
                 best = value;
                 rank = k;
@@ -69,7 +78,7 @@ APSVM_CLONES std::int32_t try_ranks(const double *weights, const double *drops, 
 }  // namespace
 
 std::int32_t Problem::rank_of_many(std::int64_t j, double score, std::int32_t low, std::int32_t high) const {
-    return 1 + try_ranks(weights, drops + (j - 1), positives, scale, score, low - 1, high - 1);
+    return 1 + try_ranks(weights, discount + (j - 1), positives, scale, score, low - 1, high - 1);
 }
 
 // In blocks whose number depends on n alone: the sum does not depend on the number of threads.
@@ -78,11 +87,17 @@ double weigh_ranks(const std::int32_t *ranks, const double *scores, std::size_t 
     constexpr std::size_t block = 1u << 17;
     if (n <= block) return weigh_block(ranks, scores, n, n_pos, scale, top, weights);
     std::vector<double> sums((n + block - 1) / block);
-    in_threads(sums.size(), threads, [&](std::size_t t) {
-        const std::size_t begin = t * block;
-        sums[t] = weigh_block(ranks + begin, scores + begin, std::min(n - begin, block), n_pos, scale, top,
-                              weights + begin);
-    });
+    // The weights of the rows up to `end` overwrite the ranks of those before 2·end − n, which must have been read.
+    const bool overlap = ranks == ranks_within(weights, n);
+    for (std::size_t done = 0; done < sums.size();) {
+        const std::size_t end = overlap ? std::max((n + done * block) / (2 * block), done + 1) : sums.size();
+        in_threads(end - done, threads, [&](std::size_t t) {
+            const std::size_t begin = (done + t) * block;
+            sums[done + t] = weigh_block(ranks + begin, scores + begin, std::min(n - begin, block), n_pos, scale, top,
+                                         weights + begin);
+        });
+        done = end;
+    }
     return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 

@@ -35,12 +35,13 @@ struct Problem {
     const double *positives;  // descending
     std::int32_t n_pos;
     const double *weights;  // u_k at [k - 1]
-    const double *drops;    // D(p) − D(p+1) at [p - 1]
+    const double *discount;  // D(p) at [p - 1]
     double scale;           // 2 / (n_pos n_neg)
     bool bisect = false;    // g_j is non-decreasing on 1..min(P, j), and best_rank may rely on it
 
     double gain(std::int64_t j, std::int32_t k, double score) const {
-        return weights[k - 1] * drops[k + j - 2] - scale * (positives[k - 1] - score);
+        const double *const here = discount + (k + j - 2);
+        return weights[k - 1] * (here[0] - here[1]) - scale * (positives[k - 1] - score);
     }
 
     // The largest maximiser of f_j over [low, high]: by trying them all, or where g_j is known to be non-decreasing, by
@@ -96,7 +97,13 @@ struct Sink {
     }
 };
 
-// The row weights scale (P + 1 − r) of n negatives, and the sum of weight · (score − top).
+// Where the ranks of n rows may stand in the memory of their weights: in its second half.
+inline std::int32_t *ranks_within(double *weights, std::size_t n) {
+    return reinterpret_cast<std::int32_t *>(weights) + n;
+}
+
+// The row weights scale (P + 1 − r) of n negatives, and the sum of weight · (score − top). The ranks may be
+// ranks_within(weights, n).
 double weigh_ranks(const std::int32_t *ranks, const double *scores, std::size_t n, std::int32_t n_pos, double scale,
                    double top, double *weights, std::size_t threads);
 

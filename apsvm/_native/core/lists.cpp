@@ -239,8 +239,7 @@ void solve_list(const RankingSolver &solver, bool against_loss, ListForm form, s
                         static_cast<std::size_t>(n_neg),
                         scale,
                         losses.weights + losses.weights_begin[list],
-                        losses.discount + losses.discount_begin[list],
-                        losses.drops + losses.discount_begin[list]};
+                        losses.discount + losses.discount_begin[list]};
     std::int64_t violating = -1;
     const Answer answer = solver.solve(loss, violating, work.positives.data(), work.negatives.data(),
                                        work.weights_pos.data(), work.weights_neg.data(), work.solver, threads);

@@ -20,12 +20,12 @@ struct ListRows {
 // The numbers of rows of both classes of each list.
 void count_classes(const ListRows &rows, std::int64_t *n_pos, std::int64_t *n_neg);
 
-// The loss of list l: u_k at [weights_begin[l] + k − 1], D(p) and D(p) − D(p+1) at [discount_begin[l] + p − 1].
+// The loss of list l: u_k at [weights_begin[l] + k − 1], D(p) at [discount_begin[l] + p − 1].
 struct ListLosses {
     std::span<const std::int64_t> weights_begin;
     const double *weights;
     std::span<const std::int64_t> discount_begin;
-    const double *discount, *drops;
+    const double *discount;
 };
 
 // Where the answers go: of list l, h or its kin and Δ; of row i its weight.

@@ -20,16 +20,11 @@ Measure measure_named(std::string_view form) {
     throw std::invalid_argument("unknown measure " + std::string(form));
 }
 
-MeasureSolver::MeasureSolver(Measure measure, double parameter, std::span<const double> discount,
-                             std::span<const double> drops)
-    : measure_(measure),
-      parameter_(parameter),
-      discount_(discount.begin(), discount.end()),
-      drops_(drops.begin(), drops.end()) {
+MeasureSolver::MeasureSolver(Measure measure, double parameter, std::span<const double> discount)
+    : measure_(measure), parameter_(parameter), discount_(discount.begin(), discount.end()) {
     const bool has_k = measure == Measure::ndcg_at || measure == Measure::precision_at ||
                        measure == Measure::set_precision_at || measure == Measure::set_recall_at;
     require(!has_k || parameter >= 1.0, "expected a k of at least 1");
-    require(drops.size() + 1 >= discount.size(), "expected a drop of the discount behind each position but the last");
 }
 
 void MeasureSolver::check_sizes(std::int64_t n_pos, std::int64_t n_neg) const {
@@ -46,8 +41,8 @@ void MeasureSolver::check_sizes(std::int64_t n_pos, std::int64_t n_neg) const {
 Answer MeasureSolver::solve(const MeasureQuery &query, Workspace &workspace) const {
     const auto n_pos = static_cast<double>(query.n_pos);
     switch (measure_) {
-        case Measure::ndcg_first_two: return ndcg_first_two(query, discount_.data(), drops_.data(), workspace);
-        case Measure::ndcg_at: return ndcg_at(query, parameter_, discount_.data(), drops_.data(), workspace);
+        case Measure::ndcg_first_two: return ndcg_first_two(query, discount_.data(), workspace);
+        case Measure::ndcg_at: return ndcg_at(query, parameter_, discount_.data(), workspace);
         case Measure::precision_at: return precision_at(query, parameter_, workspace);
         case Measure::f_measure: return f_measure(query, parameter_, workspace);
         case Measure::set_precision_at: return labelled_at(query, parameter_, parameter_, workspace);

@@ -27,8 +27,8 @@ public:
     using Workspace = MeasureWorkspace;
     static constexpr bool kSharesTask = true;
 
-    // `parameter`: k, β or nothing; discount and drops as the measure wants them, for the largest query.
-    MeasureSolver(Measure measure, double parameter, std::span<const double> discount, std::span<const double> drops);
+    // `parameter`: k, β or nothing; `discount` as the measure wants it, for the largest query.
+    MeasureSolver(Measure measure, double parameter, std::span<const double> discount);
 
     // Positives first in `scores` and `weights`.
     Answer solve(const Task &task, const double *scores, double *weights, Workspace &workspace,
@@ -44,7 +44,7 @@ public:
 private:
     Measure measure_;
     double parameter_;
-    std::vector<double> discount_, drops_;
+    std::vector<double> discount_;
 };
 
 class MeasureOracle {

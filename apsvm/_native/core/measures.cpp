@@ -63,7 +63,7 @@ Sink rank_by_score(const MeasureQuery &query, std::int32_t n_sorted, MeasureWork
     const auto n_neg = static_cast<std::size_t>(query.n_neg);
     if (work.n_ranked != n_neg) work.violating = -1;
     work.n_ranked = n_neg;
-    work.bucket.rank(problem, sink, query.negatives, n_neg, work.violating, query.threads);
+    work.bucket.rank(problem, sink, query.negatives, n_neg, query.weights_neg, work.violating, query.threads);
     return sink;
 }
 
@@ -121,13 +121,13 @@ Answer answer_of_ranks(const MeasureQuery &query, const Sink &sink, double scale
 // The first drop, the one that breaks convexity, belongs to j = k = 1 alone. Where r_1 ≥ 2 all ranks are (they are
 // monotone), and no gain at k = 1 counts; where r_1 = 1 the other negatives have only drops from the second on: both
 // restricted problems are of the family. The better of the two is taken.
-Answer ndcg_first_two(const MeasureQuery &query, const double *discount, const double *drops, MeasureWorkspace &work) {
+Answer ndcg_first_two(const MeasureQuery &query, const double *discount, MeasureWorkspace &work) {
     sort_positives(query, work);
     sort_scores(query.negatives, nullptr, query.n_neg, work.negatives, work.sort);
     const double scale = scale_of(query), unit = 1.0 / sum(discount, query.n_pos);
     const auto lost = [&](std::int64_t k, std::int64_t p) { return unit * (discount[k - 1] - discount[p - 1]); };
     work.weights.assign(query.n_pos, unit);
-    const Problem problem{work.scores_pos.data(), query.n_pos, work.weights.data(), drops, scale};
+    const Problem problem{work.scores_pos.data(), query.n_pos, work.weights.data(), discount, scale};
     Scored *const begin = work.negatives.data(), *const end = begin + query.n_neg;
 
     Sink sink = empty_sink(query, work);
@@ -152,8 +152,7 @@ Answer ndcg_first_two(const MeasureQuery &query, const double *discount, const d
 // by place: a positive gains D, a negative put before a positive of higher score (or the other way) loses their
 // difference; what follows the k-th place is in the order of the scores. The best path's value is a recurrence; its end
 // (a, b) known, the order of its first k is a problem of the family again, on a positives and b negatives.
-Answer ndcg_at(const MeasureQuery &query, double k, const double *discount, const double *drops,
-               MeasureWorkspace &work) {
+Answer ndcg_at(const MeasureQuery &query, double k, const double *discount, MeasureWorkspace &work) {
     const double scale = scale_of(query);
     const std::int64_t depth = cutoff(query, k);
     const std::int32_t n_sorted = sort_to(query, depth, work);
@@ -202,7 +201,7 @@ Answer ndcg_at(const MeasureQuery &query, double k, const double *discount, cons
     }
     const auto b_best = static_cast<std::int32_t>(depth - a_best);
     work.weights.assign(query.n_pos, unit);
-    const Problem problem{work.scores_pos.data(), query.n_pos, work.weights.data(), drops, scale};
+    const Problem problem{work.scores_pos.data(), query.n_pos, work.weights.data(), discount, scale};
     Scored *const begin = work.negatives.data();
     lower_ranks(sink, a_best, query.n_neg);
     take_back(sink, begin, b_best);

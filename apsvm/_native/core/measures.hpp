@@ -39,13 +39,12 @@ struct MeasureWorkspace {
     std::int64_t violating = -1;  // … and how many of them beat a positive
 };
 
-// NDCG with D(1) = D(2): discount[p - 1] = D(p) and drops[p - 1] = D(p) − D(p+1) for p up to n_pos + n_neg, convex but
-// for the first drop. O(n log n), n = n_pos + n_neg.
-Answer ndcg_first_two(const MeasureQuery &query, const double *discount, const double *drops, MeasureWorkspace &work);
+// NDCG with D(1) = D(2): discount[p - 1] = D(p) for p up to n_pos + n_neg, convex but for the first drop. O(n log n),
+// n = n_pos + n_neg.
+Answer ndcg_first_two(const MeasureQuery &query, const double *discount, MeasureWorkspace &work);
 
-// NDCG@k: `discount` and `drops` as above, convex, for p up to min(k, n_pos + n_neg). O(n log n + k²).
-Answer ndcg_at(const MeasureQuery &query, double k, const double *discount, const double *drops,
-               MeasureWorkspace &work);
+// NDCG@k: `discount` as above, convex, for p up to min(k, n_pos + n_neg). O(n log n + k²).
+Answer ndcg_at(const MeasureQuery &query, double k, const double *discount, MeasureWorkspace &work);
 
 // P@k over rankings. O(n log n).
 Answer precision_at(const MeasureQuery &query, double k, MeasureWorkspace &work);

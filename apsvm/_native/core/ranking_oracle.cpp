@@ -39,27 +39,24 @@ Algorithm algorithm_named(std::string_view name) {
     throw std::invalid_argument("unknown algorithm " + std::string(name));
 }
 
-LossTables::LossTables(std::size_t n_neg, std::span<const double> weights, std::span<const double> discount,
-                       std::span<const double> drops)
+LossTables::LossTables(std::size_t n_neg, std::span<const double> weights, std::span<const double> discount)
     : n_pos(static_cast<std::int32_t>(weights.size())),
       n_neg(n_neg),
       scale(2.0 / (static_cast<double>(n_pos) * static_cast<double>(n_neg))),
       weights(copied(weights)),
-      discount(copied(discount)),
-      drops(copied(drops)) {
+      discount(copied(discount)) {
     constexpr std::size_t most = std::numeric_limits<std::int32_t>::max() / 2;
     require(0 < weights.size() && weights.size() <= most && 0 < n_neg && n_neg <= most,
             "expected at least one positive and one negative, and fewer than 2^30 of each");
     require(discount.size() == rows(), "expected a discount for each position");
-    require(drops.size() == rows() - 1, "expected a drop of the discount behind each position but the last");
 }
 
 std::int64_t RankingSolver::rank_negatives(const Problem &problem, const LossView &loss, const Sink &sink,
-                                           const double *negatives, std::int64_t &violating, Workspace &workspace,
-                                           std::size_t threads) const {
+                                           const double *negatives, double *spare, std::int64_t &violating,
+                                           Workspace &workspace, std::size_t threads) const {
     const std::size_t n_neg = loss.n_neg;
     if (algorithm_ == Algorithm::bucket)
-        return workspace.bucket.rank(problem, sink, negatives, n_neg, violating, threads);
+        return workspace.bucket.rank(problem, sink, negatives, n_neg, spare, violating, threads);
     if (algorithm_ == Algorithm::against_loss) {
         sort_scores(negatives, nullptr, n_neg, workspace.items, workspace.sort);
         return rank_against_loss(problem, loss.discount, sink, workspace.items.data(), n_neg,
@@ -79,7 +76,7 @@ std::int64_t RankingSolver::rank_negatives(const Problem &problem, const LossVie
 
 Answer RankingSolver::solve(const LossView &loss, std::int64_t &violating, const double *positives,
                             const double *negatives, double *weights_pos, double *weights_neg, Workspace &workspace,
-                            std::size_t threads) const {
+                            std::size_t threads, std::int32_t *ranks) const {
     const std::int32_t n_pos = loss.n_pos;
     auto &order = workspace.positives;
     auto &sorted = workspace.sorted;
@@ -87,12 +84,11 @@ Answer RankingSolver::solve(const LossView &loss, std::int64_t &violating, const
     sort_scores(positives, nullptr, static_cast<std::size_t>(n_pos), order, workspace.sort);
     if (sorted.size() < static_cast<std::size_t>(n_pos)) sorted.resize(n_pos);
     for (std::int32_t k = 0; k < n_pos; ++k) sorted[k] = order[k].score;
-    const Problem problem{sorted.data(), n_pos, loss.weights, loss.drops, loss.scale, bisect_};
+    const Problem problem{sorted.data(), n_pos, loss.weights, loss.discount, loss.scale, bisect_};
     counts.assign(n_pos + 2, 0);
-    if (workspace.ranks.size() < loss.n_neg) workspace.ranks.resize(loss.n_neg);
-    const Sink sink{workspace.ranks.data(), counts.data()};
+    const Sink sink{ranks != nullptr ? ranks : ranks_within(weights_neg, loss.n_neg), counts.data()};
     Answer answer;
-    answer.evaluated = rank_negatives(problem, loss, sink, negatives, violating, workspace, threads);
+    answer.evaluated = rank_negatives(problem, loss, sink, negatives, weights_neg, violating, workspace, threads);
     answer.violating = static_cast<std::int64_t>(loss.n_neg) - counts[n_pos + 1];
     std::int64_t above = 0;
     for (std::int32_t k = 1; k <= n_pos; ++k) {

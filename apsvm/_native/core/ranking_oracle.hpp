@@ -26,22 +26,21 @@ struct LossView {
     std::int32_t n_pos;
     std::size_t n_neg;
     double scale;                               // 2 / (P N)
-    const double *weights, *discount, *drops;   // u_k at [k − 1], D(p) and D(p) − D(p+1) at [p − 1]
+    const double *weights, *discount;  // u_k at [k − 1], D(p) at [p − 1]
 };
 
 // The same with its own arrays.
 struct LossTables {
-    LossTables(std::size_t n_neg, std::span<const double> weights, std::span<const double> discount,
-               std::span<const double> drops);
+    LossTables(std::size_t n_neg, std::span<const double> weights, std::span<const double> discount);
 
     std::int32_t n_pos;
     std::size_t n_neg;
     double scale;  // 2 / (P N)
-    std::vector<double> weights, discount, drops;
+    std::vector<double> weights, discount;
 
     std::size_t rows() const { return static_cast<std::size_t>(n_pos) + n_neg; }
     LossView view() const {
-        return {n_pos, n_neg, scale, weights.data(), discount.data(), drops.data()};
+        return {n_pos, n_neg, scale, weights.data(), discount.data()};
     }
 };
 
@@ -56,7 +55,6 @@ public:
         std::vector<Scored> positives, items;
         SortWorkspace sort;
         std::vector<double> sorted;  // the positives' scores
-        std::vector<std::int32_t> ranks;
         std::vector<std::int64_t> counts;
         Bucket bucket;
         AgainstLossWorkspace against_loss;
@@ -82,13 +80,16 @@ public:
                      workspace, threads);
     }
 
-    // The same of any loss. `violating`: the task's, or −1. Leaves the positives in order in the workspace.
+    // The same of any loss. `violating`: the task's, or −1. `ranks`: room for the negatives' ranks, for whoever wants
+    // them. Leaves the positives in order in the workspace.
     Answer solve(const LossView &loss, std::int64_t &violating, const double *positives, const double *negatives,
-                 double *weights_pos, double *weights_neg, Workspace &workspace, std::size_t threads) const;
+                 double *weights_pos, double *weights_neg, Workspace &workspace, std::size_t threads,
+                 std::int32_t *ranks = nullptr) const;
 
 private:
+    // `spare`: room for as many numbers as there are negatives, of which the ranks may take the second half.
     std::int64_t rank_negatives(const Problem &problem, const LossView &loss, const Sink &sink,
-                                const double *negatives, std::int64_t &violating, Workspace &workspace,
+                                const double *negatives, double *spare, std::int64_t &violating, Workspace &workspace,
                                 std::size_t threads) const;
 
     Algorithm algorithm_;
@@ -116,11 +117,12 @@ public:
 
     // The sizes of the query that solve_one() takes: those of the first tables.
     const LossTables &tables_of_one() const;
-    Answer solve_one(const double *positives, const double *negatives, double *weights_pos, double *weights_neg) {
-        return solver_.solve(one_, positives, negatives, weights_pos, weights_neg, workspace_, threads_);
+    // `ranks`: the negatives', where they are wanted.
+    Answer solve_one(const double *positives, const double *negatives, double *weights_pos, double *weights_neg,
+                     std::int32_t *ranks = nullptr) {
+        return solver_.solve(tables_of_one().view(), one_.violating, positives, negatives, weights_pos, weights_neg,
+                             workspace_, threads_, ranks);
     }
-    // The negatives' ranks in the last answer of solve_one().
-    std::span<const std::int32_t> ranks_of_one() const { return workspace_.ranks; }
     // Room for the rows of a query for solve_one().
     MixedRows &mixed_rows() { return mixed_rows_; }
 

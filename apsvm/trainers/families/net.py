@@ -253,7 +253,11 @@ class NetTrainer(Trainer[NetSettings]):
 
     @property
     def checkpoint_refusal(self) -> str | None:
-        return "a network is trained in one go"
+        return (
+            "a loss that is a module of your own may remember what no file holds"
+            if self.net_loss.kind == "module"
+            else None
+        )
 
     @property
     def scaling_refusal(self) -> str | None:

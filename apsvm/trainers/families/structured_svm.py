@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from apsvm.losses import LOSSES
 from apsvm.oracles import ORACLES
@@ -198,6 +198,14 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     def serves(cls, loss: str) -> bool:
         return (":" in loss and not loss.endswith(")")) or spelled(loss, LOSSES) is not None
 
+    def settled(self, outcome: Outcome) -> Self:
+        """Of the bound and the C that it came to, unless the loss has a way of its own to them."""
+        plan = super().settled(outcome)
+        own_way = self._hidden or self.loss.starts_from is not None or self.loss.ranks_like is not None
+        if own_way or outcome.C is None or outcome.certificate is None:
+            return plan
+        return plan.with_settings(C=(outcome.C,), bound=outcome.certificate.bound)
+
     @property
     def takes(self) -> Takes:
         """Grades for a graded loss; the two-stage approximation looks at none."""
@@ -291,7 +299,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
         from apsvm.trainers.decided import decide
-        from apsvm.trainers.structured_remarks import cautions_of, choice_fields
+        from apsvm.trainers.structured_remarks import cautions_of, choice_fields, threshold_of
 
         if self._hidden:
             yield from networks(self, data, watch)
@@ -313,6 +321,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
                 outcome,
                 settings=replace(self.settings, C=(asked,)),
                 cautions=cautions_of(trained, settings.bound, decided.choice, of_bags=data.bags is not None),
+                threshold=threshold_of(data, self.loss, decided.choice, trained),
                 **choice_fields(decided, outcome),
             )
 

@@ -1,0 +1,109 @@
+"""``apsvm predict --classify --probability``: what rows are called, and how likely they are positive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from apsvm.cli.shared import BAD_DATA, Failure, printable
+from apsvm.header import LabelKind
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from apsvm.header import Header
+    from apsvm.model import AnyRankerSet, Ranker
+
+CLASSIFY = click.option(
+    "--classify",
+    is_flag=True,
+    help="In the place of the score the row's label, by the model's threshold (train --threshold); of a model of "
+    "several classes the label whose score is the highest above its threshold, or of rows of several labels all that "
+    "are above theirs.",
+)
+PROBABILITY = click.option(
+    "--probability",
+    is_flag=True,
+    help="In the place of the score the probability that the row is positive (train --calibrate); with --classify "
+    "behind the label.",
+)
+
+
+def answers(
+    ranker: Ranker | AnyRankerSet, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool
+) -> list[str]:
+    """What stands for each row's scores (n,), or (n, k) of k classes; ``name``: the model's file. Ends the command
+    where the model has no threshold, or no probabilities."""
+    if scores.ndim == 2:
+        return _of_classes(ranker, scores, name, classify=classify, probability=probability)  # type: ignore[arg-type]
+    columns = []
+    if classify:
+        columns.append(_labels(ranker.header, scores, name))
+    if probability:
+        columns.append(list(map(repr, probabilities(ranker.header, scores, name).tolist())))
+    return ["\t".join(row) for row in zip(*columns, strict=True)] if columns else list(map(repr, scores.tolist()))
+
+
+def probabilities(header: Header, scores: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    """(n,) float64 of scores (n,). Ends the command where the model has none."""
+    if header.calibration is None:
+        raise Failure(BAD_DATA, f"{name}: it has no probabilities: apsvm train --calibrate auto makes such a model")
+    return header.calibration.probability(scores)
+
+
+def names_of_two(header: Header) -> tuple[str, str]:
+    """What the negative and the positive rows are called, as their file had it."""
+    labels = header.labels
+    if labels.names is not None:
+        negative, positive = map(printable, labels.names)
+        return negative, positive
+    if labels.kind not in (LabelKind.BINARY, LabelKind.ONE_LABEL) or labels.positive is None:
+        return "0", "1"
+    positive = printable(header.shown_label(labels.positive))
+    if len(labels.negative) == 1:
+        return printable(header.shown_label(labels.negative[0])), positive
+    return f"not {positive}", positive
+
+
+def thresholds(headers: Sequence[Header]) -> NDArray[np.float64]:
+    """(k,) of k classes; 0 where there is none."""
+    import numpy as np
+
+    return np.array([0.0 if one.threshold is None else one.threshold.value for one in headers])
+
+
+def _labels(header: Header, scores: NDArray[np.float64], name: str) -> list[str]:
+    negative, positive = names_of_two(header)
+    return [positive if is_above else negative for is_above in _above(header, scores, name).tolist()]
+
+
+def _above(header: Header, scores: NDArray[np.float64], name: str) -> NDArray[np.bool_]:
+    if header.threshold is None:
+        raise Failure(BAD_DATA, f"{name}: it has no threshold: apsvm train --threshold f1 makes such a model")
+    above: NDArray[np.bool_] = scores > header.threshold.value
+    return above
+
+
+def _of_classes(
+    model: AnyRankerSet, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool
+) -> list[str]:
+    """Of k classes: the label whose score is the highest above its threshold, or all above theirs, with commas; a
+    probability each."""
+    import numpy as np
+
+    shown = [printable(model.header.shown_label(label)) for label in model.classes.tolist()]
+    columns: list[list[str]] = []
+    if classify and model.header.labels.several:
+        above = np.stack([_above(header, scores[:, j], name) for j, header in enumerate(model.headers)], axis=1)
+        columns.append([",".join(shown[j] for j in np.flatnonzero(row).tolist()) for row in above])
+    elif classify:
+        columns.append([shown[j] for j in np.argmax(scores - thresholds(model.headers), axis=1).tolist()])
+    if probability:
+        each = [probabilities(header, scores[:, j], name) for j, header in enumerate(model.headers)]
+        columns += [list(map(repr, values.tolist())) for values in each]
+    elif not classify:
+        columns += [list(map(repr, column)) for column in scores.T.tolist()]
+    return ["\t".join(row) for row in zip(*columns, strict=True)]

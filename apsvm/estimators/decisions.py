@@ -1,0 +1,90 @@
+"""``threshold`` and ``calibrate`` of the classifiers: where ``predict`` draws the line, and ``predict_proba``.
+
+scikit-learn takes ``predict`` for ``decision_function(X) > 0``, so that a threshold becomes the constant: the scores
+move until it is 0. With probabilities and no threshold ``predict`` is the likelier class, as everywhere there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from apsvm.estimators.levels import at_level, level_of
+from apsvm.header import Calibration, Threshold
+from apsvm.metrics.thresholds import ThresholdRule
+from apsvm.model import WeightedRanker
+from apsvm.selection.calibration import METHODS
+from apsvm.selection.decision import Decision, DecisionRule, check_decision, decide
+from apsvm.selection.held_out import HeldOutError
+from apsvm.trainers.base import Outcome
+from apsvm.trainers.fitting import Fit
+
+
+def decision_rule(threshold: object, calibrate: object, *, fit_intercept: bool) -> DecisionRule:
+    """What two parameters ask for, checked. Raises ValueError, TypeError."""
+    if not isinstance(threshold, str | None):
+        raise TypeError(f"threshold is a rule such as 'f1' or 'fpr=0.01', or None, found {threshold!r}")
+    if calibrate is not None and calibrate not in METHODS:
+        raise ValueError(f"calibrate is one of {', '.join(METHODS)}, or None, found {calibrate!r}")
+    if (threshold is not None or calibrate is not None) and not fit_intercept:
+        raise ValueError("threshold and calibrate choose the constant: fit_intercept=False leaves none")
+    return DecisionRule(None if threshold is None else ThresholdRule.parse(threshold), calibrate)
+
+
+def check(fit: Fit, rule: DecisionRule) -> None:
+    """Raises ValueError for rows of which none can be held out."""
+    if not rule.asks:
+        return
+    try:
+        check_decision(fit)
+    except HeldOutError as error:
+        raise ValueError(f"{_asked(rule)}: {error}") from None
+
+
+def decided(fit: Fit, outcome: Outcome, model: WeightedRanker, rule: DecisionRule) -> WeightedRanker:
+    """The model with what the rule asks for, its threshold at 0. Raises ValueError."""
+    if not rule.asks:
+        return model
+    try:
+        decision = decide(fit, outcome, rule)
+    except HeldOutError as error:
+        raise ValueError(f"{_asked(rule)}: {error}") from None
+    assert decision is not None  # nobody stops it
+    trained = fit.prepared().model(outcome)
+    assert isinstance(trained, WeightedRanker)
+    line = _line(decision, rule)
+    moved = at_level(trained, level_of(trained) - line)
+    calibration = None if decision.calibration is None else decision.calibration.moved(-line)
+    header = replace(decision, threshold=_threshold(decision, rule), calibration=calibration).header(model.header)
+    return replace(moved, header=header)
+
+
+def _asked(rule: DecisionRule) -> str:
+    return "calibrate" if rule.threshold is None else "threshold"
+
+
+def _line(decision: Decision, rule: DecisionRule) -> float:
+    if rule.threshold is not None or decision.calibration is None:
+        return decision.threshold.value
+    return last_of_half(decision.calibration)
+
+
+def _threshold(decision: Decision, rule: DecisionRule) -> Threshold:
+    if rule.threshold is not None:
+        return replace(decision.threshold, value=0.0)
+    return Threshold(value=0.0, rule="probability", held_out=decision.threshold.held_out)
+
+
+def last_of_half(calibration: Calibration) -> float:
+    """The score above which rows are more likely positive than not; the highest known where none is."""
+    if calibration.method == "platt":
+        assert calibration.slope is not None
+        assert calibration.offset is not None
+        return -calibration.offset / calibration.slope if calibration.slope else 0.0
+    scores, values = calibration.scores, calibration.probabilities
+    above = next((at for at, value in enumerate(values) if value > 0.5), len(values))
+    if above == 0:
+        return scores[0]
+    if above == len(values):
+        return scores[-1]
+    share = (0.5 - values[above - 1]) / (values[above] - values[above - 1])
+    return scores[above - 1] + share * (scores[above] - scores[above - 1])

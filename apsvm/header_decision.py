@@ -1,0 +1,85 @@
+"""What a model says of the decisions that its scores are made for: a threshold, and probabilities.
+
+Both are chosen on rows held out (``apsvm.selection.held_out``), and in the scale of the model's own scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: How scores become probabilities (``Calibration.method``).
+CALIBRATIONS = ("isotonic", "platt")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """Rows of a score above ``value`` are called positive.
+
+    Attributes
+    ----------
+    value : in the scale of the model's scores, its constant included
+    rule : "f1", "fpr=0.01" … (``apsvm.metrics.thresholds``); "loss" where the loss itself is about scores above 0;
+        "break-even" where as many training rows are above as are positive; "probability" where one half is
+    held_out : what it was chosen on, in words ("5 folds of rows"); None: the training rows
+    precision, recall, false_positive_rate : on the rows that it was chosen on; None where that is not known
+    called : the share of those rows that is called positive
+    """
+
+    value: float
+    rule: str
+    held_out: str | None = None
+    precision: float | None = None
+    recall: float | None = None
+    false_positive_rate: float | None = None
+    called: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """The probability that a row of a score is positive, non-decreasing in the score.
+
+    Attributes
+    ----------
+    method : one of ``CALIBRATIONS``
+    slope, offset : of Platt's, p = 1 / (1 + exp(−(slope·score + offset)))
+    scores, probabilities : of isotonic regression, corners between which p is a straight line; constant beyond them
+    held_out : what it was fitted to, in words
+    rows, positives : how many rows that were
+    """
+
+    method: str
+    slope: float | None = None
+    offset: float | None = None
+    scores: tuple[float, ...] = ()
+    probabilities: tuple[float, ...] = ()
+    held_out: str = ""
+    rows: int = 0
+    positives: int = 0
+
+    def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n,) float64 in [0, 1], of scores (n,) float64."""
+        import numpy as np
+
+        if self.method == "isotonic":
+            return np.interp(scores, self.scores, self.probabilities)
+        from scipy.special import expit
+
+        assert self.slope is not None
+        assert self.offset is not None
+        result: NDArray[np.float64] = expit(self.slope * scores + self.offset)
+        return result
+
+    def moved(self, by: float) -> Calibration:
+        """Of scores that are higher by ``by``."""
+        from dataclasses import replace
+
+        if self.method == "isotonic":
+            return replace(self, scores=tuple(score + by for score in self.scores))
+        assert self.slope is not None
+        assert self.offset is not None
+        return replace(self, offset=self.offset - self.slope * by)

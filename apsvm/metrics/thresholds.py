@@ -1,0 +1,146 @@
+"""The score above which a row is called positive, by a rule: what LIBLINEAR leaves to the constant that it trained.
+
+Between two neighbouring scores every threshold calls the same rows positive, so that n + 1 of them are compared, those
+halfway; rows of equal score fall on the same side. O(n log n).
+
+    f1             the highest F1, 2·precision·recall / (precision + recall)
+    fpr=A          the highest recall whose share of the negatives called positive is at most A
+    precision=A    the highest recall whose precision is at least A
+    recall=A       the fewest rows called positive whose recall is at least A
+    top=K          K rows called positive, fewer where scores are equal
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: What rules are called, in messages.
+FORMS = "f1, fpr=A, precision=A, recall=A or top=K"
+_SHARES = ("fpr", "precision", "recall")
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdRule:
+    """A rule; ``amount`` is its share or its count, 0 of f1."""
+
+    name: str
+    amount: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str) -> ThresholdRule:
+        """The rule that ``fpr=.01`` names. Raises ValueError for what is none."""
+        name, equals, number = (part.strip().lower() for part in text.partition("="))
+        if name == "f1" and not equals:
+            return cls(name)
+        try:
+            amount = float(number) if number.isascii() and "_" not in number else math.nan
+        except ValueError:
+            amount = math.nan
+        if name == "top" and amount >= 1.0 and amount.is_integer() and amount < 2.0**53:
+            return cls(name, amount)
+        # Of these, 0 means something to a rate of errors only.
+        if name in _SHARES and 0.0 <= amount <= 1.0 and (amount > 0.0 or name == "fpr"):
+            return cls(name, amount)
+        raise ValueError(f"expected {FORMS}, with A a share such as 0.01 and K a count, found {text!r}")
+
+    def __str__(self) -> str:
+        return self.name if self.name == "f1" else f"{self.name}={self.amount:.12g}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenThreshold:
+    """A threshold, and what it does to the rows that it was chosen on.
+
+    Attributes
+    ----------
+    value : rows of a higher score are called positive
+    called, hits, positives, rows : how many rows are called positive, how many of them rightly, and how many there are
+    meets_rule : whether it is what the rule asks for; no threshold may have the precision
+    """
+
+    value: float
+    called: int
+    hits: int
+    positives: int
+    rows: int
+    meets_rule: bool = True
+
+    @property
+    def precision(self) -> float | None:
+        """None where no row is called positive."""
+        return self.hits / self.called if self.called else None
+
+    @property
+    def recall(self) -> float:
+        return self.hits / self.positives
+
+    @property
+    def false_positive_rate(self) -> float:
+        return (self.called - self.hits) / (self.rows - self.positives)
+
+
+def choose_threshold(scores: NDArray[np.float64], relevant: NDArray[np.bool_], rule: ThresholdRule) -> ChosenThreshold:
+    """The threshold that ``rule`` asks for; of several that serve it alike the highest.
+
+    Parameters
+    ----------
+    scores : (n,) float64, finite
+    relevant : (n,) bool, of both classes
+
+    Raises
+    ------
+    ValueError : all rows are relevant, or none is
+
+    Examples
+    --------
+    >>> chosen = choose_threshold(np.array([4.0, 3.0, 2.0, 1.0]), np.array([1, 0, 1, 0], bool), ThresholdRule("f1"))
+    >>> chosen.value, chosen.recall
+    (1.5, 1.0)
+    """
+    positives, n = int(relevant.sum()), scores.size
+    if not 0 < positives < n:
+        raise ValueError("a threshold tells rows of two classes apart, and all rows are of one")
+    order = np.argsort(-scores, kind="stable")
+    descending = scores[order]
+    # Candidate k calls the rows before ends[k] positive; the first one calls none.
+    ends = np.concatenate([[0], np.flatnonzero(descending[1:] != descending[:-1]) + 1, [n]])
+    hits = np.concatenate([[0], np.cumsum(relevant[order])])[ends]
+    at, meets_rule = _place(ends, hits, positives, n, rule)
+    called = int(ends[at])
+    return ChosenThreshold(_between(descending, called), called, int(hits[at]), positives, n, meets_rule)
+
+
+def _place(
+    called: NDArray[np.int64], hits: NDArray[np.int64], positives: int, n: int, rule: ThresholdRule
+) -> tuple[int, bool]:
+    """The candidate, and whether it is as asked for."""
+    if rule.name == "f1":
+        return int(np.argmax(2.0 * hits / (called + positives))), True
+    if rule.name == "top":
+        return int(np.flatnonzero(called <= rule.amount)[-1]), True
+    if rule.name == "recall":
+        return int(np.argmax(hits >= rule.amount * positives)), True
+    if rule.name == "fpr":
+        serves = (called - hits) <= rule.amount * (n - positives)
+    else:
+        serves = (hits >= rule.amount * called) & (called > 0)
+        if not serves.any():
+            precision = np.divide(hits, called, out=np.zeros(called.size), where=called > 0)
+            return int(np.flatnonzero(precision == precision.max())[-1]), False
+    # argmax gives the first of the highest: no more rows than that many hits take.
+    return int(np.argmax(np.where(serves, hits, -1))), True
+
+
+def _between(descending: NDArray[np.float64], called: int) -> float:
+    """A threshold below the first ``called`` scores and no others."""
+    if called == 0:
+        return float(descending[0])
+    if called == descending.size:
+        return float(np.nextafter(descending[-1], -np.inf))
+    upper, lower = float(descending[called - 1]), float(descending[called])
+    middle = lower / 2.0 + upper / 2.0
+    return middle if lower <= middle < upper else lower

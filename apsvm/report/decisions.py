@@ -1,0 +1,44 @@
+"""A model's threshold and its probabilities in words. ``apsvm train`` says them too: this imports nothing heavy."""
+
+from __future__ import annotations
+
+from apsvm.header import Calibration, Threshold
+
+_RULES = {
+    "loss": "which is where the loss that it was trained on puts the line",
+    "probability": "from which on it is more likely than not",
+    "break-even": "by which as many training rows are positive as truly are",
+}
+
+
+def threshold_in_words(threshold: Threshold) -> str:
+    """``a score above 0.35 (f1, on 5 folds of rows held out: precision 91 %, …)``"""
+    text = f"a score above {threshold.value:.6g}"
+    if threshold.rule in _RULES:
+        return f"{text}, {_RULES[threshold.rule]}"
+    figures = [
+        f"{name} {_percent(value)}"
+        for name, value in (
+            ("precision", threshold.precision),
+            ("recall", threshold.recall),
+            ("false positives", threshold.false_positive_rate),
+            ("called positive", threshold.called),
+        )
+        if value is not None
+    ]
+    on = "" if threshold.held_out is None else f" on rows held out, {threshold.held_out}"
+    return f"{text} ({threshold.rule}{on}): {', '.join(figures)}"
+
+
+def probabilities_in_words(calibration: Calibration) -> str:
+    """``isotonic regression of 31 corners, on …``"""
+    if calibration.method == "isotonic":
+        low, high = calibration.probabilities[0], calibration.probabilities[-1]
+        how = f"isotonic regression of {len(calibration.scores):,} corners, from {_percent(low)} to {_percent(high)}"
+    else:
+        how = f"Platt's sigmoid, 1 / (1 + exp(−({calibration.slope:.6g}·score + {calibration.offset:.6g})))"
+    return f"{how}, fitted to {calibration.rows:,} rows held out ({calibration.held_out})"
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.3g} %"

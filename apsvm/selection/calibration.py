@@ -1,0 +1,109 @@
+"""Scores as probabilities, fitted to rows held out (``selection.held_out``).
+
+Isotonic regression is the non-decreasing function nearest in squares, with straight lines between its corners as
+scikit-learn's ``IsotonicRegression`` has them; it follows any curve and needs many positives for it. Platt's has two
+numbers, p = 1 / (1 + exp(−(a·s + b))), fitted by maximum likelihood to the targets (P + 1)/(P + 2) and 1/(N + 2), which
+P positives and N negatives leave of 1 and 0: J. Platt, "Probabilistic outputs for support vector machines", 1999.
+O(n log n) and O(n).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.header import Calibration
+
+#: What ``--calibrate`` takes.
+METHODS = ("auto", "isotonic", "platt")
+#: From so many positives and negatives on ``auto`` is isotonic: below, its steps are those of single rows.
+ENOUGH_FOR_ISOTONIC = 200
+
+#: Newton steps of Platt's fit, which is convex in two variables; a dozen do.
+_MOST_STEPS = 100
+
+
+def calibrated(
+    scores: NDArray[np.float64], relevant: NDArray[np.bool_], method: str, *, held_out: str = ""
+) -> Calibration:
+    """The probabilities of rows of these scores.
+
+    Parameters
+    ----------
+    scores : (n,) float64, finite; relevant : (n,) bool, of both classes
+    method : one of ``METHODS``
+    held_out : what these rows are, in words
+    """
+    positives = int(relevant.sum())
+    fewer = min(positives, relevant.size - positives)
+    if method == "auto":
+        method = "isotonic" if fewer >= ENOUGH_FOR_ISOTONIC else "platt"
+    fitted = Calibration(method=method, held_out=held_out, rows=int(relevant.size), positives=positives)
+    if method == "platt":
+        slope, offset = platt(scores, relevant)
+        return replace(fitted, slope=slope, offset=offset)
+    corners, values = isotonic(scores, relevant)
+    return replace(fitted, scores=tuple(corners.tolist()), probabilities=tuple(values.tolist()))
+
+
+def isotonic(
+    scores: NDArray[np.float64], relevant: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The non-decreasing function of the scores (n,) that is nearest to ``relevant`` (n,) in squares: the places of its
+    corners (k,), increasing, and its values there (k,), both float64; it is constant outside of them."""
+    from scipy.optimize import isotonic_regression
+
+    places, of_row = np.unique(scores, return_inverse=True)
+    count = np.bincount(of_row)
+    values = isotonic_regression(np.bincount(of_row, weights=relevant) / count, weights=count).x
+    # Of a run of equal values the first and the last place are corners.
+    changes = np.flatnonzero(np.diff(values))
+    kept = np.union1d(np.append(changes + 1, 0), np.append(changes, places.size - 1))
+    return places[kept], np.clip(values[kept], 0.0, 1.0)
+
+
+def platt(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[float, float]:
+    """The slope a and the offset b of the most likely p = 1 / (1 + exp(−(a·s + b))) (see the module): Newton's method
+    with halved steps on scores brought to mean 0 and deviation 1.
+
+    Raises
+    ------
+    ValueError : all rows are relevant, or none is
+    """
+    from scipy.special import expit
+
+    n_pos = int(relevant.sum())
+    n_neg = relevant.size - n_pos
+    if not n_pos or not n_neg:
+        raise ValueError("probabilities need rows of both classes")
+    target = np.where(relevant, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
+    mean, deviation = float(scores.mean()), float(scores.std()) or 1.0
+    z = (scores - mean) / deviation
+
+    def cost(a: float, b: float) -> float:
+        """−log likelihood: log(1 + e^u) − target·u."""
+        u = a * z + b
+        return float((np.logaddexp(0.0, u) - target * u).sum())
+
+    a, b = 0.0, float(np.log((n_pos + 1.0) / (n_neg + 1.0)))
+    value = cost(a, b)
+    for _ in range(_MOST_STEPS):
+        p = expit(a * z + b)
+        gradient = np.array([float(((p - target) * z).sum()), float((p - target).sum())])
+        if np.abs(gradient).max() <= 1e-10 * relevant.size:
+            break
+        weight = p * (1.0 - p)
+        cross = float((weight * z).sum())
+        # 1e-12: all scores may be alike.
+        hessian = np.array([[float((weight * z * z).sum()) + 1e-12, cross], [cross, float(weight.sum()) + 1e-12]])
+        step = np.linalg.solve(hessian, gradient)
+        length = 1.0
+        while (new := cost(a - length * step[0], b - length * step[1])) > value and length > 1e-10:
+            length /= 2.0
+        if new >= value:
+            break
+        a, b, value = a - length * step[0], b - length * step[1], new
+    slope = a / deviation
+    return float(slope), float(b - slope * mean)

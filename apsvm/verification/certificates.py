@@ -1,0 +1,292 @@
+"""Whether the certificate of a model holds for a data set, told without the code that trained it.
+
+Of the convex hinge the certificate says that no w has an objective more than ``gap`` below the model's; of the tight
+bound, of bags and of components, which are not convex, that no w lowers the convex function that lies above the
+objective and touches it at the model's w by more than ``gap``. Both are proved anew here, from the rows: the objective
+by the definition (``plain``), the lower bound by planes of this package's own (``bound``). Only the model's weights are
+believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from apsvm.data.bags import Bags
+from apsvm.data.dataset import Dataset
+from apsvm.data.labels import LabelOptions, Target, recall, two_classes
+from apsvm.header import Bounds, LabelKind
+from apsvm.model import AnyRankerSet, ComponentRanker, LinearRanker, Model
+from apsvm.verification.bound import Convex, Limits, prove
+from apsvm.verification.plain import Array, Definition, LabellingDefinition, ZeroOneDefinition, definition_of
+from apsvm.verification.plain import UnknownLossError as UnknownLossError
+from apsvm.verification.risk import PlainRisk, Plane, Task, Units, tasks_of
+from apsvm.verification.rows import PlainRows, constant_of_scaling, rows_as_trained, weights_as_trained
+
+#: What rounding may do to an objective, as a share of its terms: other orders of summation, weights scaled back.
+ROUNDING = 1e-9
+#: What the proof may leave open of the gap asked for, beyond the gap that the certificate has.
+SHARE_LEFT_OPEN = 0.01
+
+
+class NothingToVerifyError(ValueError):
+    """A model without a certificate, or one that nothing here can prove; the message says why."""
+
+
+class Outcome(StrEnum):
+    """How a verification ends."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What was claimed, and what was found.
+
+    Attributes
+    ----------
+    label : of the class, where the model is of several
+    loss, C : whose problem it is
+    stationary : whether the claim is that of a stationary point, and not of an optimum
+    claimed : what the model says
+    objective : float, recomputed at the model's weights
+    proved : float, the best lower bound
+    lowest : float, the lowest value met of what the bound is of
+    iterations, planes : int, of the proof
+    outcome : see ``Outcome``
+    reasons : why it does not hold
+    """
+
+    label: float | None
+    loss: str
+    C: float
+    stationary: bool
+    claimed: Bounds
+    objective: float
+    proved: float
+    lowest: float
+    iterations: int
+    planes: int
+    outcome: Outcome
+    reasons: tuple[str, ...]
+
+    @property
+    def gap(self) -> float:
+        """What is proved to lie between the model's objective and the lower bound, ≥ 0."""
+        return max(self.objective - self.proved, 0.0)
+
+
+def verify(
+    model: Model,
+    dataset: Dataset,
+    *,
+    query_weights: Mapping[int, float] | None = None,
+    limits: Limits = Limits(),  # noqa: B008  # frozen
+) -> Iterator[Verdict]:
+    """The verdict on a model's certificate; of a set of rankers one for each class.
+
+    Parameters
+    ----------
+    dataset : the rows that it was trained on, read and pooled as the model says
+    query_weights : the weights of the queries, where training had any
+    limits : of each proof
+
+    Raises
+    ------
+    NothingToVerifyError : see there
+    DataError : the labels do not fit the model
+    """
+    if isinstance(model, AnyRankerSet):
+        rows = None
+        for label in model.classes.tolist():
+            ranker = model.ranker(label)
+            target = two_classes(dataset, LabelOptions(positive_label=label))
+            rows = rows or rows_as_trained(dataset.X, ranker)
+            yield _verify_one(ranker, dataset, target, rows, query_weights, limits, label)
+        return
+    if not isinstance(model, LinearRanker | ComponentRanker):
+        raise NothingToVerifyError(f"{model.what} has no certificate that can be verified")
+    if model.header.certificate is None:
+        raise NothingToVerifyError(_without_certificate(model.header.family))
+    target = recall(dataset, model.header.labels)
+    yield _verify_one(model, dataset, target, rows_as_trained(dataset.X, model), query_weights, limits, None)
+
+
+def _without_certificate(family: str) -> str:
+    of_family = f" of {family}" if family else ""
+    return f"the model{of_family} has no certificate: only a structured SVM ends with bounds of the optimum"
+
+
+def _verify_one(
+    ranker: LinearRanker | ComponentRanker,
+    dataset: Dataset,
+    target: Target,
+    rows: PlainRows,
+    query_weights: Mapping[int, float] | None,
+    limits: Limits,
+    label: float | None,
+) -> Verdict:
+    header = ranker.header
+    claimed, C = header.certificate, header.C
+    if claimed is None or C is None or not (np.isfinite(C) and C > 0.0):
+        raise NothingToVerifyError(_without_certificate(header.family))
+    if not claimed.exact:
+        raise NothingToVerifyError("the bounds are those of an approximation (--oracle appx), which certifies nothing")
+    name = claimed.loss or header.loss
+    try:
+        definition = definition_of(name)
+    except UnknownLossError as error:
+        raise NothingToVerifyError(str(error)) from None
+    units = _units(dataset, latent=header.latent, components=rows.components)
+    tasks = _tasks(definition, dataset, target, latent=header.latent, query_weights=query_weights)
+    if not tasks:
+        raise NothingToVerifyError("no query of the data has both a positive and a negative row")
+    touching = _touching(PlainRisk(definition, tasks, units), rows, weights_as_trained(rows, ranker), C, claimed)
+    reasons = [*_inconsistent(ranker), *_constant(definition, rows, ranker)]
+    return _judged(touching, claimed, limits, reasons, label=label, loss=name, C=C)
+
+
+def _units(dataset: Dataset, *, latent: bool, components: int) -> Units:
+    n = int(dataset.X.shape[0])
+    if components > 1:
+        return Units(n * components, np.arange(n * components), np.arange(0, n * components, components))
+    if not latent:
+        return Units(n)
+    bags = _bags(dataset)
+    return Units(n, np.arange(n) if bags.order is None else bags.order, bags.offsets[:-1])
+
+
+def _bags(dataset: Dataset) -> Bags:
+    if dataset.bags is None:
+        raise NothingToVerifyError("the model was trained on bags, and these rows are in none: bag:INT or --bags FILE")
+    return Bags.of_rows(dataset.bags, dataset.relevance, dataset.groups)
+
+
+def _tasks(
+    definition: Definition,
+    dataset: Dataset,
+    target: Target,
+    *,
+    latent: bool,
+    query_weights: Mapping[int, float] | None,
+) -> list[Task]:
+    """Of rows, or of bags, of each of which the first row says all that its rows share."""
+    at = slice(None)
+    first = _bags(dataset).first if latent else at
+    graded = target.labels.kind is LabelKind.GRADES and target.grades is not None
+    return tasks_of(
+        definition,
+        target.relevant[first],
+        grades=target.grades[first] if graded and target.grades is not None else None,
+        queries=None if dataset.groups is None else dataset.groups[first],
+        costs=None if dataset.costs is None else dataset.costs[first],
+        query_weights=query_weights,
+    )
+
+
+@dataclass(frozen=True)
+class _Touching:
+    """The convex function whose minimum is bounded; it touches the objective at ``w``, where it is ``value``.
+
+    size : float, of the terms of the objective there, by which rounding is measured
+    """
+
+    convex: Convex
+    w: Array
+    value: float
+    size: float
+
+
+def _touching(risk: PlainRisk, rows: PlainRows, w: Array, C: float, claimed: Bounds) -> _Touching:
+    """The hinge h, whose plane of the true ranking is 0. With the tight bound h − g stands in its place, and g gives
+    way to its plane c·s at w. Units of several rows are held, as positives, at those where they stand."""
+    scores = rows.scores(w)
+    held = risk.best(scores) if claimed.stationary else None
+    tight = claimed.bound == "tight"
+    hinge = risk.hinge(scores, held)
+    by_score = risk.by_score(scores, held) if tight else Plane(0.0, 0.0, np.zeros_like(scores))
+
+    def convex(at: Array) -> Plane:
+        value, offset, slopes = risk.hinge(at, held)
+        return Plane(value - float(by_score.slopes @ at), offset, slopes - by_score.slopes)
+
+    length = 0.5 * float(w @ w)
+    return _Touching(
+        Convex(rows, convex, Plane(0.0, 0.0, -by_score.slopes), C),
+        w,
+        length + C * (hinge.value - by_score.value),
+        length + C * (hinge.value + by_score.value),
+    )
+
+
+def _judged(
+    touching: _Touching,
+    claimed: Bounds,
+    limits: Limits,
+    reasons: list[str],
+    *,
+    label: float | None,
+    loss: str,
+    C: float,
+) -> Verdict:
+    """Proves the bound, and compares."""
+    slack = ROUNDING * touching.size
+    left_open = max(slack, SHARE_LEFT_OPEN * max(claimed.tolerance, 0.0))
+    if abs(touching.value - claimed.primal) > slack:
+        reasons.append("the objective is not what the model says")
+    wanted = touching.value - max(claimed.gap, 0.0) - left_open
+    refuting = claimed.dual - slack
+    if reasons:
+        # What is false already needs no proof of the rest: one bound from one plane.
+        limits = Limits(seconds=limits.seconds, iterations=0)
+    found = prove(touching.convex, touching.w, wanted, refuting, limits)
+    if found.lowest < refuting:
+        reasons.append("a point was found below the lower bound")
+    outcome = Outcome.FAILS if reasons else Outcome.HOLDS if found.lower >= wanted else Outcome.UNDECIDED
+    return Verdict(
+        label=label,
+        loss=loss,
+        C=C,
+        stationary=claimed.stationary,
+        claimed=claimed,
+        objective=touching.value,
+        proved=found.lower,
+        lowest=found.lowest,
+        iterations=found.iterations,
+        planes=found.planes,
+        outcome=outcome,
+        reasons=tuple(reasons),
+    )
+
+
+def _inconsistent(ranker: LinearRanker | ComponentRanker) -> Iterator[str]:
+    """What the header's own numbers contradict."""
+    header, claimed = ranker.header, ranker.header.certificate
+    assert claimed is not None
+    assert header.C is not None
+    figures = (claimed.primal, claimed.dual, claimed.gap, claimed.tolerance)
+    if not np.isfinite(figures).all():
+        yield "its bounds are not finite"
+        return
+    if not np.isclose(
+        claimed.gap, max(claimed.primal - claimed.dual, 0.0), rtol=1e-9, atol=1e-12 * abs(claimed.primal)
+    ):
+        yield "its gap is not the difference of its bounds"
+    epsilon = header.settings.get("epsilon")
+    if isinstance(epsilon, float) and not np.isclose(claimed.tolerance, epsilon * header.C, rtol=1e-9):
+        yield "the gap asked for is not epsilon·C"
+
+
+def _constant(definition: Definition, rows: PlainRows, ranker: LinearRanker | ComponentRanker) -> Iterator[str]:
+    """A constant that is no weight of the training moves the scores that the loss was of."""
+    if rows.bias is not None or not isinstance(definition, LabellingDefinition | ZeroOneDefinition):
+        return
+    assert isinstance(ranker, LinearRanker)
+    expected = constant_of_scaling(rows, ranker)
+    if abs(ranker.intercept - expected) > ROUNDING * (1.0 + abs(expected)):
+        yield "its constant is none that the training gives"

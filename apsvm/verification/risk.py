@@ -1,0 +1,166 @@
+"""The risk of rows or bags as a function of the rows' scores: the mean over the queries of their structured hinges
+(``apsvm.verification.plain``), with its plane. In NumPy alone.
+
+A bag stands where its best row does. ``held``, where it is said, is the row at which each bag stands as a positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.verification.plain import (
+    Array,
+    Definition,
+    Hinge,
+    RankingDefinition,
+    ZeroOneDefinition,
+    levels,
+    ranking_by_score,
+)
+
+Integers = NDArray[np.int64]
+
+
+class Task(NamedTuple):
+    """A query, or one level of a query's grades.
+
+    Attributes
+    ----------
+    weight : float, how much it counts in the risk
+    positives, negatives : the units, rows or bags, (P,) and (N,) int64
+    costs : of both, where units have costs
+    """
+
+    weight: float
+    positives: Integers
+    negatives: Integers
+    costs: tuple[Array, Array] | None
+
+
+class Plane(NamedTuple):
+    """slopes·s' + offset ≤ the risk at every s' (n,), equal to ``value`` where it was taken."""
+
+    value: float
+    offset: float
+    slopes: Array
+
+
+@dataclass(frozen=True)
+class Units:
+    """What is ranked: n rows, each for itself, or in bags.
+
+    Attributes
+    ----------
+    rows : int, n
+    order : (n,) int64, the rows bag by bag; None: each row is a unit
+    starts : (bags,) int64, where each bag begins in ``order``
+    """
+
+    rows: int
+    order: Integers | None = None
+    starts: Integers | None = None
+
+    def best(self, scores: Array) -> Integers:
+        """(units,) int64: the row at which each stands."""
+        if self.order is None or self.starts is None:
+            return np.arange(self.rows)
+        values = scores[self.order]
+        maxima = np.maximum.reduceat(values, self.starts)
+        sizes = np.diff(self.starts, append=self.rows)
+        at_maximum = np.flatnonzero(values == np.repeat(maxima, sizes))
+        return self.order[at_maximum[np.searchsorted(at_maximum, self.starts)]]
+
+
+class PlainRisk:
+    """See the module.
+
+    Parameters
+    ----------
+    definition : of the loss
+    tasks : what is summed
+    units : what is ranked
+    """
+
+    def __init__(self, definition: Definition, tasks: list[Task], units: Units) -> None:
+        self._definition, self._tasks, self._units = definition, tasks, units
+
+    def hinge(self, scores: Array, held: Integers | None = None) -> Plane:
+        """The structured hinge at ``scores`` (n,)."""
+        return self._sum(scores, held, by_score=False)
+
+    def by_score(self, scores: Array, held: Integers | None = None) -> Plane:
+        """What the margins of the ranking by score come to, by which the tight bound is lower than the hinge."""
+        return self._sum(scores, held, by_score=True)
+
+    def best(self, scores: Array) -> Integers:
+        """(units,) int64: the rows at which units stand."""
+        return self._units.best(scores)
+
+    def _sum(self, scores: Array, held: Integers | None, *, by_score: bool) -> Plane:
+        at = self.best(scores)
+        at_positive = at if held is None else held
+        slopes = np.zeros(scores.size)
+        value = offset = 0.0
+        for weight, positives, negatives, costs in self._tasks:
+            rows_pos, rows_neg = at_positive[positives], at[negatives]
+            s_pos, s_neg = scores[rows_pos], scores[rows_neg]
+            result: Hinge = ranking_by_score(s_pos, s_neg) if by_score else self._definition.hinge(s_pos, s_neg, costs)
+            value += weight * result.value
+            offset += weight * result.loss
+            slopes[rows_pos] += weight * result.positives
+            slopes[rows_neg] += weight * result.negatives
+        return Plane(value, offset, slopes)
+
+
+def tasks_of(
+    definition: Definition,
+    relevant: NDArray[np.bool_],
+    *,
+    grades: Array | None = None,
+    queries: Integers | None = None,
+    costs: Array | None = None,
+    query_weights: Mapping[int, float] | None = None,
+) -> list[Task]:
+    """What the risk of these units sums.
+
+    Parameters
+    ----------
+    relevant : (n,) bool
+    grades : (n,) float64, where they are graded; losses to which grades mean nothing do not look at them
+    queries : (n,) int64; None: one query
+    costs : (n,) float64, for losses over rows
+    query_weights : weight of each query in the mean, 1 where not named
+    """
+    everything = np.arange(relevant.size)
+    if queries is None or not definition.by_query:
+        members = [(1.0, everything)]
+    else:
+        by_query = np.argsort(queries, kind="stable")
+        names, starts = np.unique(queries[by_query], return_index=True)
+        weights = [(query_weights or {}).get(name, 1.0) for name in names.tolist()]
+        members = list(zip(weights, np.split(by_query, starts[1:]), strict=True))
+    graded = grades is not None and isinstance(definition, RankingDefinition) and definition.gain is not None
+    parts: list[tuple[float, list[Task]]] = []
+    for weight, rows in members:
+        if graded:
+            assert grades is not None
+            assert isinstance(definition, RankingDefinition)
+            levelled = levels(grades[rows], definition)
+            tasks = [_task(share, rows, np.maximum(grades[rows], 0.0) >= level) for level, share in levelled]
+        else:
+            tasks = [_task(1.0, rows, relevant[rows], costs if isinstance(definition, ZeroOneDefinition) else None)]
+            tasks = [task for task in tasks if task.positives.size and task.negatives.size]
+        if tasks and weight > 0.0:
+            parts.append((weight, tasks))
+    total = sum(weight for weight, _ in parts)
+    return [task._replace(weight=task.weight * weight / total) for weight, tasks in parts for task in tasks]
+
+
+def _task(weight: float, rows: Integers, positive: NDArray[np.bool_], costs: Array | None = None) -> Task:
+    positives, negatives = rows[positive], rows[~positive]
+    return Task(weight, positives, negatives, None if costs is None else (costs[positives], costs[negatives]))

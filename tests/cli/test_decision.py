@@ -1,0 +1,227 @@
+"""``train --threshold --calibrate``, ``predict --classify --probability``, and what others make of it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from apsvm import load_any_model
+from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
+from apsvm.report.training import _facts_of
+
+
+def lines(text):
+    return text.splitlines()
+
+
+@pytest.fixture(scope="module")
+def decided(cancer, trained):
+    return trained(cancer, "--threshold", "fpr=.02", "--calibrate", "auto")
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        (("--threshold", "fpr=.02"), "fpr=0.02"),
+        (("--threshold", "top=100", "--loss", "wmw", "--lambda", "0.1"), "top=100"),
+        (("--threshold", "Recall=0.95", "--loss", "warp", "--epochs", "3"), "recall=0.95"),
+        (("--threshold", "f1", "--features", "piecewise:3", "--scale", "standard"), "f1"),
+        (("--calibrate", "platt"), "f1"),
+        (("--loss", "zero-one"), "loss"),
+        (("--loss", "zero-one", "--threshold", "precision=.9"), "precision=0.9"),
+    ],
+    ids=lambda options: " ".join(options) if isinstance(options, tuple) else "",
+)
+def test_the_rule_is_kept_and_the_scores_are_what_they_were(options, rule, cancer, trained):
+    header = load_any_model(trained(cancer, *options)).header
+    assert header.threshold.rule == rule
+    assert header.threshold.held_out == (None if rule == "loss" else "5 folds of rows")
+    assert (header.calibration is not None) == ("--calibrate" in options)
+    without = [*options[2:]] if options[0] in ("--threshold", "--calibrate") else [*options[:2]]
+    plain = load_any_model(trained(cancer, *without))
+    assert plain.header.calibration is None
+    np.testing.assert_array_equal(plain.score(cancer.X), load_any_model(trained(cancer, *options)).score(cancer.X))
+
+
+def test_what_bound_auto_holds_out_gives_a_threshold(run, tmp_path, rng):
+    X = rng.normal(size=(80, 2))
+    labels = np.where(X[:, 0] + 0.4 * rng.normal(size=80) > 0.7, 1, -1)
+    rows = [f"{label} 1:{x[0]!r} 2:{x[1]!r}" for label, x in zip(labels, X.tolist(), strict=True)]
+    (tmp_path / "data").write_text("\n".join(rows) + "\n")
+    said = run("train", tmp_path / "data", tmp_path / "m").stderr
+    header = load_any_model(tmp_path / "m").header
+    assert (header.threshold.rule, header.threshold.held_out) == ("f1", header.details["choice"]["held_out"])
+    assert 0.5 < header.threshold.precision <= 1.0
+    assert 0.5 < header.threshold.recall <= 1.0
+    assert f"apsvm: positive is a score above {header.threshold.value:.6g} (f1 on rows held out, " in said
+    run("train", "-q", tmp_path / "data", tmp_path / "none", "--threshold", "none")
+    assert load_any_model(tmp_path / "none").header.threshold is None
+
+
+def test_classify_and_probability(cancer, decided, run, scored):
+    model = load_any_model(decided)
+    scores = model.score(cancer.X)
+    labels = lines(run("predict", cancer.path, decided, "--classify").stdout)
+    assert labels == np.where(scores > model.header.threshold.value, "1", "-1").tolist()
+    assert set(labels) == {"1", "-1"}
+    probability = scored(run("predict", cancer.path, decided, "--probability").stdout)
+    np.testing.assert_array_equal(probability, model.header.calibration.probability(scores))
+    both = [
+        line.split("\t") for line in lines(run("predict", cancer.path, decided, "--classify", "--probability").stdout)
+    ]
+    assert both == [[label, repr(p)] for label, p in zip(labels, probability.tolist(), strict=True)]
+    best = lines(run("predict", cancer.path, decided, "--top", "3", "--probability").stdout)
+    order = np.argsort(-scores, kind="stable")[:3]
+    assert best == [f"{row + 1}\t{float(probability[row])!r}" for row in order.tolist()]
+
+
+def test_info_and_report_say_it(decided, run):
+    threshold = load_any_model(decided).header.threshold
+    text = " ".join(run("info", decided).stdout.split())
+    assert (
+        f"positive a score above {threshold.value:.6g} (fpr=0.02 on rows held out, 5 folds of rows): precision" in text
+    )
+    assert "probability isotonic regression of " in text
+    assert json.loads(run("info", decided, "--json").stdout)["threshold"]["value"] == threshold.value
+    facts = dict(_facts_of(load_any_model(decided).header))
+    assert facts["positive"].startswith(f"a score above {threshold.value:.6g} (fpr=0.02 on rows held out, ")
+    assert "corners, from 0 % to 100 %, fitted to 569 rows held out" in facts["probabilities"]
+
+
+@pytest.mark.parametrize("layout", ["liblinear", "svmlight"])
+def test_exported_constants_hold_the_threshold(layout, cancer, decided, run, tmp_path):
+    model = load_any_model(decided)
+    text = lines(run("export", decided, "--format", layout).stdout)
+    if layout == "liblinear":
+        assert text[4] == "bias 1"
+        constant = float(text[-1])
+    else:
+        constant = -float(text[10].split()[0])
+    assert constant == model.intercept - model.header.threshold.value
+    above = cancer.X @ model.coef + constant > 0.0
+    assert 0.99 < np.mean(above == (model.score(cancer.X) > model.header.threshold.value)) <= 1.0
+    whole = json.loads(run("export", decided, "--format", "json").stdout)["rankers"][0]
+    assert (whole["threshold"], whole["intercept"]) == (model.header.threshold.value, model.intercept)
+    assert whole["probability"]["method"] == "isotonic"
+
+
+def test_labels_of_words(run, tmp_path, rng):
+    values = rng.normal(size=80)
+    rows = ["amount,outcome", *(f"{value!r},{'fraud' if value > 0.8 else 'ok'}" for value in values.tolist())]
+    (tmp_path / "p.csv").write_text("\n".join(rows) + "\n")
+    run("train", "-q", tmp_path / "p.csv", tmp_path / "m", "--bound", "hinge", "--threshold", "f1")
+    labels = lines(run("predict", tmp_path / "p.csv", tmp_path / "m", "--classify").stdout)
+    assert np.mean((np.array(labels) == "fraud") == (values > 0.8)) > 0.95
+    assert set(labels) == {"fraud", "ok"}
+
+
+def test_each_class_has_its_own(run, tmp_path, rng):
+    """One class has too few rows, and none."""
+    X = np.concatenate([rng.normal(size=(120, 3)), [[-9.0, -9.0, -9.0]]])
+    labels = np.append(np.argmax(X[:-1], axis=1), 7)
+    rows = [
+        f"{label} " + " ".join(f"{j}:{v!r}" for j, v in enumerate(x, 1))
+        for label, x in zip(labels, X.tolist(), strict=True)
+    ]
+    (tmp_path / "d").write_text("\n".join(rows) + "\n")
+    asked = ("--one-vs-rest", "--bound", "hinge", "--threshold", "f1", "--calibrate", "platt")
+    said = run("train", tmp_path / "d", tmp_path / "m", *asked).stderr
+    assert "class 7 has no threshold: 2 folds need at least 2 positive rows, found 1" in said
+    model = load_any_model(tmp_path / "m")
+    assert [header.threshold is not None for header in model.headers] == [True, True, True, False]
+    assert len({header.threshold.value for header in model.headers[:3]}) == 3
+    found = lines(run("predict", tmp_path / "d", tmp_path / "m", "--classify", "--header").stdout)
+    assert found[0] == "label"
+    assert np.mean(np.array(found[1:]) == labels.astype(str)) > 0.8
+    assert "it has no probabilities" in run("predict", tmp_path / "d", tmp_path / "m", "--probability", code=65).stderr
+
+
+def test_rows_of_several_labels(run, tmp_path, rng):
+    X = rng.normal(size=(150, 2))
+    shown = [",".join(str(j) for j in range(2) if x[j] > 0.5) for x in X]
+    rows = [f"{label} 1:{x[0]!r} 2:{x[1]!r}" for label, x in zip(shown, X.tolist(), strict=True)]
+    (tmp_path / "d").write_text("\n".join(rows) + "\n")
+    run(
+        "train",
+        "-q",
+        tmp_path / "d",
+        tmp_path / "m",
+        "--one-vs-rest",
+        "--multilabel",
+        "--bound",
+        "hinge",
+        "--threshold",
+        "f1",
+    )
+    found = lines(run("predict", tmp_path / "d", tmp_path / "m", "--classify").stdout)
+    assert np.mean([one == label for one, label in zip(found, shown, strict=True)]) > 0.9
+    assert {"", "0", "1", "0,1"} == set(found)
+
+
+REFUSED = [
+    (("--threshold", "f2"), 2, "expected f1, fpr=A, precision=A, recall=A or top=K"),
+    (("--threshold", "fpr=2"), 2, "found 'fpr=2'"),
+    (("--calibrate", "magic"), 2, "'magic' is not one of"),
+]
+
+
+@pytest.mark.parametrize(("options", "code", "message"), REFUSED)
+def test_refused(options, code, message, cancer, run, tmp_path):
+    assert message in run("train", cancer.path, tmp_path / "m", *options, code=code).stderr
+
+
+def test_too_few_rows_are_said_before_the_training(run, tmp_path):
+    (tmp_path / "d").write_text("1 1:1\n-1 1:2\n-1 1:3\n-1 1:4\n")
+    for option, value in (("--threshold", "f1"), ("--calibrate", "auto")):
+        said = run("train", tmp_path / "d", tmp_path / "m", option, value, code=65).stderr
+        assert f"{option}: 2 folds need at least 2 positive rows, found 1" in said
+        assert not (tmp_path / "m").exists()
+    (tmp_path / "g").write_text("".join(f"{row % 3} 1:{row}\n" for row in range(30)))
+    said = run("train", tmp_path / "g", tmp_path / "m", "--loss", "ndcg", "--threshold", "f1", code=65).stderr
+    assert "these labels are grades: --relevant-from says which" in said
+
+
+def test_a_model_without(cancer, trained, run):
+    model = trained(cancer)
+    assert load_any_model(model).header.threshold is None
+    for option, what in (
+        ("--classify", "no threshold: apsvm train --threshold f1"),
+        ("--probability", "no probabilities"),
+    ):
+        assert f"{model}: it has {what}" in run("predict", cancer.path, model, option, code=65).stderr
+    said = run("predict", cancer.path, model, "--classify", "--trec-run", "x", code=2).stderr
+    assert "--trec-run takes scores" in said
+
+
+def test_the_threshold_is_of_the_rows_held_out(cancer, decided):
+    """By training scores it would be another, and better than it is."""
+    model = load_any_model(decided)
+    by_training = choose_threshold(model.score(cancer.X), cancer.positive, ThresholdRule("fpr", 0.02))
+    threshold = model.header.threshold
+    assert threshold.value != by_training.value
+    assert threshold.recall < by_training.recall
+    assert threshold.false_positive_rate <= 0.02
+
+
+def test_cv_chooses_one_for_the_model_that_it_writes(cancer, run, tmp_path):
+    asked = ("--loss", "ap", "--bound", "hinge", "-C", "0.1x,1x", "--folds", "2")
+    said = run("cv", cancer.path, *asked, "-o", tmp_path / "m").stderr
+    header = load_any_model(tmp_path / "m").header
+    assert (header.threshold.rule, header.threshold.held_out, header.calibration) == ("f1", "5 folds of rows", None)
+    assert f"positive is a score above {header.threshold.value:.6g} (f1 on rows held out" in said
+    decided = ("--threshold", "top=50", "--calibrate", "platt")
+    run("cv", "-q", cancer.path, *asked, "-o", tmp_path / "m", *decided)
+    header = load_any_model(tmp_path / "m").header
+    assert (header.threshold.rule, header.calibration.method) == ("top=50", "platt")
+    run("cv", "-q", cancer.path, *asked, "-o", tmp_path / "m", "--threshold", "none")
+    assert load_any_model(tmp_path / "m").header.threshold is None
+    said = run("cv", cancer.path, *asked, "--threshold", "f1", code=2).stderr
+    assert "--threshold is for the model that -o writes" in said
+
+
+def test_of_a_cluster_none(run, cancer, tmp_path):
+    pytest.importorskip("distributed")
+    said = run("train", "--scheduler", "local:1", cancer.path, tmp_path / "m", "--threshold", "f1", code=2).stderr
+    assert "--threshold is not for training with --scheduler" in said

@@ -1,0 +1,119 @@
+"""``apsvm export --format onnx``: onnxruntime gives the model's scores, labels and probabilities."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from apsvm import load_any_model
+
+ASKED = ("--threshold", "f1", "--calibrate")
+OPTIONS = [
+    ("--bound", "hinge", "--features", "piecewise:3", *ASKED, "isotonic"),
+    ("--bound", "hinge", "--features", "piecewise:3", "--scale", "l2"),
+    ("--bound", "hinge", "--scale", "standard", *ASKED, "platt"),
+    ("--loss", "wmw", "--lambda", "0.01", "--features", "products", "--scale", "standard"),
+    ("--bound", "hinge", "--features", "nystroem:20"),
+    ("--bound", "tight", "--components", "2", "-C", "1", *ASKED, "platt"),
+    ("--loss", "zero-one", "--bias", "1"),
+]
+
+
+@pytest.fixture(scope="module")
+def onnxruntime():
+    pytest.importorskip("onnx")
+    return pytest.importorskip("onnxruntime")
+
+
+@pytest.fixture
+def exported(run, onnxruntime, tmp_path):
+    """A session of a model's file."""
+
+    def session(model, *options):
+        out = tmp_path / "ranker.onnx"
+        assert run("export", model, out, "--format", "onnx", *options).stderr == ""
+        return onnxruntime.InferenceSession(out.read_bytes(), providers=["CPUExecutionProvider"])
+
+    return session
+
+
+def answers(session, X):
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, {"X": X}), strict=True))
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options))
+def test_onnxruntime_answers_as_we_do(options, cancer, trained, exported, run):
+    path = trained(cancer, *options)
+    model, X = load_any_model(path), cancer.X.toarray()
+    X = np.concatenate([X, np.zeros((1, X.shape[1])), 3.0 * X[:5]])
+    found = answers(exported(path), X)
+    scores = model.score(X)
+    np.testing.assert_allclose(found["score"], scores, rtol=1e-9, atol=1e-9 * np.abs(scores).max())
+    threshold, calibration = model.header.threshold, model.header.calibration
+    assert ("label" in found) == (threshold is not None)
+    assert ("probability" in found) == (calibration is not None) == ("--calibrate" in options)
+    if threshold is not None:
+        assert set(found["label"].tolist()) == {0, 1}
+        np.testing.assert_array_equal(found["label"], scores > threshold.value)
+    if calibration is not None:
+        np.testing.assert_allclose(found["probability"], calibration.probability(scores), atol=1e-9)
+        assert 0.0 <= found["probability"].min() < found["probability"].max() <= 1.0
+
+
+def test_several_classes(digits, run, exported, tmp_path):
+    path = tmp_path / "digits.model"
+    run("train", "-q", "--one-vs-rest", "--loss", "zero-one", "-C", "100", "-e", "0.01", digits.path, path)
+    model, X = load_any_model(path), digits.X.toarray()
+    session = exported(path)
+    found = answers(session, X)
+    np.testing.assert_allclose(found["score"], model.score(X), rtol=1e-9, atol=1e-9)
+    classes = json.loads(session.get_modelmeta().custom_metadata_map["classes"])
+    assert classes == [str(digit) for digit in range(10)]
+    assert np.mean(np.array(classes)[found["label"]].astype(float) == digits.labels) > 0.9
+    alone = answers(exported(path, "--positive-label", "8"), X)
+    np.testing.assert_array_equal(alone["score"], found["score"][:, 8])
+
+
+def test_a_network(exported, tmp_path, rng):
+    from apsvm.header import Header, Threshold
+    from apsvm.model import Net, NetRanker
+    from apsvm.model_net import Layer
+
+    net = Net(tuple(Layer(rng.normal(size=shape), rng.normal(size=shape[0])) for shape in ((5, 3), (4, 5), (1, 4))))
+    model = NetRanker(net, Header(loss="ap", threshold=Threshold(value=0.25, rule="f1")))
+    model.save(tmp_path / "net.model")
+    X = rng.normal(size=(50, 3))
+    found = answers(exported(tmp_path / "net.model"), X)
+    np.testing.assert_allclose(found["score"], model.score(X), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(found["label"], model.score(X) > 0.25)
+
+
+def test_what_a_table_s_columns_become(run, exported, tmp_path, rng):
+    rows = [
+        "amount,country,fraud",
+        *(f"{value!r},{'DK' if value > 0 else 'SE'},{int(value > 0.3)}" for value in rng.normal(size=60).tolist()),
+    ]
+    (tmp_path / "p.csv").write_text("\n".join(rows) + "\n")
+    run("train", "-q", tmp_path / "p.csv", tmp_path / "m", "--label-column", "fraud", "--bound", "hinge")
+    told = exported(tmp_path / "m").get_modelmeta().custom_metadata_map
+    assert json.loads(told["features"]) == ["amount", "country=DK", "country=SE"]
+    assert [column["kind"] for column in json.loads(told["table"])] == ["number", "category"]
+    assert json.loads(told["classes"]) == ["0", "1"]
+
+
+def test_what_has_no_graph(run, cancer, trained, tmp_path):
+    pytest.importorskip("onnx")
+    model = trained(cancer, "--bound", "hinge", "--features", "spline:4")
+    done = run("export", model, tmp_path / "x", "--format", "onnx", code=65)
+    assert "--features spline:4 has no graph here" in done.stderr
+    assert "--format json" in done.stderr
+
+
+def test_without_the_package(run, cancer, trained, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    done = run("export", trained(cancer), tmp_path / "x", "--format", "onnx", code=69)
+    assert done.stderr == "apsvm: error: --format onnx needs the package onnx: pip install 'apsvm[onnx]'\n"

@@ -1,0 +1,109 @@
+"""``threshold`` and ``calibrate`` of the classifiers: ``predict`` is the sign of the scores, whoever draws the line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.metrics import brier_score_loss
+from sklearn.model_selection import StratifiedKFold
+
+from apsvm import APSVMClassifier
+from apsvm.estimators import estimator_for
+
+X = np.random.default_rng(0).normal(size=(700, 5))
+Y = X[:, 0] + X[:, 1] + np.random.default_rng(1).normal(size=700) > 1.5
+NEW, OF_NEW = X[300:], Y[300:]
+X, Y = X[:300], Y[:300]
+
+
+def classifier(**more):
+    return APSVMClassifier(C=10, bound="hinge", **more)
+
+
+@pytest.mark.parametrize("pos_label", [True, False])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"threshold": "fpr=.05"},
+        {"threshold": "recall=.9", "calibrate": "isotonic"},
+        {"calibrate": "platt"},
+        {"loss": "zero-one", "threshold": "top=60"},
+        {"bound": "tight", "components": 2, "threshold": "f1", "calibrate": "platt"},
+    ],
+    ids=str,
+)
+def test_predict_is_the_sign_and_models_agree(parameters, pos_label):
+    model = APSVMClassifier(**{"C": 10, "bound": "hinge", **parameters}, pos_label=pos_label).fit(X, Y)
+    scores, predicted = model.decision_function(NEW), model.predict(NEW)
+    np.testing.assert_array_equal(predicted, scores > 0.0)
+    assert 0.0 < predicted.mean() < 1.0
+    header = model.to_model().header
+    assert (header.threshold.value, header.threshold.held_out) == (0.0, "5 folds of rows")
+    again = APSVMClassifier.from_model(model.to_model())
+    np.testing.assert_array_equal(again.predict(NEW), predicted)
+    assert again.threshold == (header.threshold.rule if "threshold" in parameters else None)
+    assert hasattr(model, "predict_proba") == hasattr(again, "predict_proba") == ("calibrate" in parameters)
+    if "calibrate" in parameters:
+        probability = model.predict_proba(NEW)
+        np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+        np.testing.assert_array_equal(again.predict_proba(NEW), probability)
+        assert brier_score_loss(OF_NEW, probability[:, 1]) < 0.12 < OF_NEW.mean() * (1 - OF_NEW.mean())
+    if parameters.get("calibrate") and "threshold" not in parameters:
+        np.testing.assert_array_equal(predicted, model.classes_[probability.argmax(axis=1)])
+    assert model.coef_.tobytes() == clone(model).set_params(threshold=None, calibrate=None).fit(X, Y).coef_.tobytes()
+
+
+def test_probabilities_are_nearly_scikit_learn_s():
+    ours = classifier(calibrate="platt").fit(X, Y).predict_proba(NEW)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    theirs = (
+        CalibratedClassifierCV(classifier(fit_intercept=False), cv=folds, ensemble=False).fit(X, Y).predict_proba(NEW)
+    )
+    assert np.abs(ours - theirs).max() < 0.1
+    assert abs(brier_score_loss(OF_NEW, ours[:, 1]) - brier_score_loss(OF_NEW, theirs[:, 1])) < 0.01
+
+
+def test_copies_of_a_row_stay_together():
+    """A row of weight 2 is the row twice: in one fold, or it would be judged by itself."""
+    weights = np.ones(300)
+    weights[:50] = 2.0
+    model = classifier(threshold="top=30").fit(X, Y, sample_weight=weights)
+    threshold = model.to_model().header.threshold
+    assert threshold.called == pytest.approx(30 / 350, abs=1 / 350)
+
+
+def test_made_classifiers_have_it():
+    model = estimator_for("direct(auc)")(epochs=3, threshold="f1", calibrate="platt", random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(NEW), model.decision_function(NEW) > 0)
+    assert model.predict_proba(NEW).shape == (400, 2)
+
+
+def test_the_default_is_the_break_even():
+    model = classifier().fit(X, Y)
+    assert model.predict(X).sum() == Y.sum()
+    assert (model.to_model().header.threshold.rule, model.to_model().header.threshold.value) == ("break-even", 0.0)
+    assert not hasattr(model, "predict_proba")
+    assert hasattr(classifier(calibrate="auto"), "predict_proba")
+    assert classifier(fit_intercept=False).fit(X, Y).to_model().header.threshold is None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"threshold": "f2"}, ValueError, "expected f1, fpr=A"),
+        ({"threshold": 0.5}, TypeError, "threshold is a rule"),
+        ({"calibrate": "magic"}, ValueError, "calibrate is one of auto, isotonic, platt"),
+        ({"threshold": "f1", "fit_intercept": False}, ValueError, "fit_intercept=False leaves none"),
+    ],
+)
+def test_refused(parameters, error, message):
+    with pytest.raises(error, match=message):
+        classifier(**parameters).fit(X, Y)
+
+
+def test_too_few_rows():
+    few = np.arange(300) < 1
+    with pytest.raises(ValueError, match="calibrate: 2 folds need at least 2 positive rows, found 1"):
+        classifier(calibrate="auto").fit(X, few)

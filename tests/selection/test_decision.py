@@ -1,0 +1,181 @@
+"""Thresholds and probabilities on rows held out: nobody has seen what he judges, and the fits are scikit-learn's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.calibration import _sigmoid_calibration
+from sklearn.isotonic import IsotonicRegression
+
+from apsvm.data.dataset import Dataset
+from apsvm.data.labels import LabelOptions
+from apsvm.header import Calibration
+from apsvm.metrics.thresholds import ThresholdRule
+from apsvm.selection import held_out
+from apsvm.selection.calibration import calibrated, isotonic, platt
+from apsvm.selection.decision import DecisionRule, check_decision, decide
+from apsvm.selection.held_out import HeldOutError, held_out_scores, training_scores
+from apsvm.trainers.base import Watch
+from apsvm.trainers.families import trainer_of
+from apsvm.trainers.fitting import FeatureOptions, Fit
+
+NEVER = bool  # bool() is False
+
+
+def rows(rng, n=200, *, groups=None, bags=None, labels=None):
+    X = rng.normal(size=(n, 4))
+    relevant = X[:, 0] + rng.normal(size=n) > 0.7 if labels is None else labels
+    return Dataset(
+        X=X, relevance=np.where(relevant, 1.0, -1.0), groups=groups, costs=None, zero_based=False, source="rows",
+        fingerprint="", unknown_features=0, bags=bags,
+    )  # fmt: skip
+
+
+def fit_of(dataset, loss="ap", **settings):
+    trainer = trainer_of(loss)
+    if trainer.family == "structured-svm":
+        settings = {"bound": "hinge", **settings}
+    return Fit.of(dataset, trainer(loss, trainer.Settings(threads=1, **settings)), LabelOptions(), FeatureOptions())
+
+
+def trained(fit):
+    *_, outcome = fit.prepared().outcomes(Watch())
+    return outcome
+
+
+@pytest.mark.parametrize("n", [5, 60, 400])
+def test_platt_is_scikit_learn_s(n, rng):
+    for _ in range(10):
+        scores = 10.0 ** rng.integers(-3, 4) * rng.normal(size=n) + rng.normal()
+        relevant = scores + np.std(scores) * rng.normal(size=n) > np.mean(scores)
+        relevant[:2] = True, False
+        slope, offset = platt(scores, relevant)
+        theirs = _sigmoid_calibration(scores, relevant)
+        ours = Calibration(method="platt", slope=slope, offset=offset).probability(scores)
+        np.testing.assert_allclose(ours, 1 / (1 + np.exp(theirs[0] * scores + theirs[1])), atol=2e-3)
+        # Where the derivatives of the likelihood are 0 it is the most likely one.
+        n_pos, n_neg = relevant.sum(), (~relevant).sum()
+        target = np.where(relevant, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
+        z = (scores - scores.mean()) / scores.std()
+        assert max(abs((ours - target).sum()), abs(((ours - target) * z).sum())) <= 1e-7 * n
+
+
+def test_platt_of_scores_that_are_alike_is_the_share():
+    slope, offset = platt(np.full(10, 3.0), np.arange(10) < 4)
+    probability = Calibration(method="platt", slope=slope, offset=offset).probability(np.array([3.0]))
+    assert probability == pytest.approx([(4 * (5 / 6) + 6 * (1 / 8)) / 10], abs=1e-6)
+
+
+def test_isotonic_is_scikit_learn_s(rng):
+    for _ in range(20):
+        scores = rng.integers(-20, 20, size=100) / 8.0
+        relevant = scores + rng.normal(size=100) > 0.5
+        calibration = calibrated(scores, relevant, "isotonic")
+        theirs = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, relevant)
+        new = np.linspace(-4.0, 4.0, 301)
+        np.testing.assert_allclose(calibration.probability(new), theirs.predict(new), atol=1e-12)
+        assert (np.diff(isotonic(scores, relevant)[0]) > 0).all()
+
+
+@pytest.mark.parametrize("method", ["isotonic", "platt"])
+def test_moved_scores_have_the_same_probabilities(method, rng):
+    scores = rng.normal(size=300)
+    calibration = calibrated(scores, scores + rng.normal(size=300) > 0.0, method)
+    np.testing.assert_allclose(
+        calibration.moved(2.5).probability(scores + 2.5), calibration.probability(scores), atol=1e-12
+    )
+
+
+def test_auto_is_isotonic_where_there_are_enough(rng):
+    scores = rng.normal(size=1000)
+    assert calibrated(scores, scores > np.sort(scores)[-200], "auto").method == "platt"
+    assert calibrated(scores, scores > np.sort(scores)[-201], "auto").method == "isotonic"
+
+
+@pytest.mark.parametrize("loss", ["ap", "zero-one", "wmw"])
+def test_each_row_is_scored_by_a_ranker_that_has_not_seen_it(loss, rng, monkeypatch):
+    """Labels that are noise: seen rows score right, and rows held out do not."""
+    noise = rng.random(60) < 0.5
+    dataset = replace(rows(rng, 60, labels=noise), X=rng.normal(size=(60, 100)))
+    fit = fit_of(dataset, loss, **({"regularisation": 1e-6} if loss == "wmw" else {"C": (1e4,)}))
+    outcome = trained(fit)
+    seen = training_scores(outcome, fit.training_set())
+    unseen = held_out_scores(fit, seen, outcome, NEVER)
+    assert unseen.how == "5 folds of rows"
+    auc = [(s[r][:, None] > s[~r]).mean() for s, r in ((seen, noise), (unseen.scores, unseen.relevant))]
+    assert auc[0] > 0.99
+    assert 0.2 < auc[1] < 0.8
+
+
+def test_folds_have_the_model_s_scale(rng, monkeypatch):
+    """Scores that a fold multiplies by 5 and adds 3 to are as if it had not."""
+    fit = fit_of(rows(rng))
+    outcome = trained(fit)
+    seen = training_scores(outcome, fit.training_set())
+    expected = held_out_scores(fit, seen, outcome, NEVER)
+    plain = held_out.training_scores
+    monkeypatch.setattr(held_out, "training_scores", lambda *arguments: 5.0 * plain(*arguments) + 3.0)
+    found = held_out_scores(fit, seen, outcome, NEVER)
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-9, atol=1e-9)
+    assert abs(expected.scores.std() / seen.std() - 1.0) < 0.2
+
+
+@pytest.mark.parametrize("what", ["queries", "bags", "copies"])
+def test_what_belongs_together_is_held_out_together(what, rng, monkeypatch):
+    ids = np.repeat(np.arange(40), 5)
+    if what == "queries":
+        fit = fit_of(rows(rng, groups=ids))
+        units = ids
+    elif what == "bags":
+        labels = np.repeat(rng.random(40) < 0.4, 5)
+        fit = fit_of(rows(rng, labels=labels, bags=ids), latent=True, start="bag-means")
+        units = ids
+    else:
+        fit = replace(fit_of(rows(rng)), selection=np.repeat(np.arange(0, 200, 2), 2))
+        units = np.arange(200)
+    folds, how = held_out._folds(fit)
+    assert how == f"5 folds of {'rows' if what == 'copies' else what}"
+    tested = np.concatenate([fold.test for fold in folds])
+    assert sorted(tested.tolist()) == (list(range(200)) if fit.selection is None else fit.selection.tolist())
+    for fold in folds:
+        assert not set(units[fold.test]) & set(units[fold.training])
+
+
+def test_the_threshold_holds_on_new_rows(rng):
+    fit = fit_of(rows(rng, 1000))
+    outcome = trained(fit)
+    decision = decide(fit, outcome, DecisionRule(ThresholdRule("fpr", 0.1), "platt"))
+    new = rows(rng, 4000)
+    scores = fit.prepared().model(outcome).score(new.X)
+    positive = new.relevance > 0
+    above = scores > decision.threshold.value
+    assert decision.threshold.false_positive_rate <= 0.1
+    assert (above & ~positive).sum() / (~positive).sum() == pytest.approx(0.1, abs=0.03)
+    probability = decision.calibration.probability(scores)
+    for low in (0.1, 0.3, 0.5, 0.7):
+        among = (low <= probability) & (probability < low + 0.2)
+        assert positive[among].mean() == pytest.approx(probability[among].mean(), abs=0.06)
+
+
+def test_a_precision_that_nobody_reaches_is_said(rng):
+    noise = rng.random(200) < 0.3
+    fit = fit_of(rows(rng, labels=noise))
+    outcome = trained(fit)
+    scores = held_out_scores(fit, training_scores(outcome, fit.training_set()), outcome, NEVER)
+    top = scores.relevant[np.argmax(scores.scores)]
+    decision = decide(fit, outcome, DecisionRule(ThresholdRule("precision", 1.0), "isotonic"))
+    said = " ".join(decision.cautions)
+    assert top or "no threshold has precision=1 on the rows held out" in said
+    assert "isotonic probabilities of" in said
+
+
+def test_what_cannot_be_held_out(rng):
+    few = np.arange(200) < 1
+    with pytest.raises(HeldOutError, match="2 folds need at least 2 positive rows, found 1"):
+        check_decision(fit_of(rows(rng, labels=few)))
+    graded = replace(rows(rng), relevance=rng.integers(0, 3, size=200).astype(float))
+    with pytest.raises(HeldOutError, match="these labels are grades: --relevant-from says which"):
+        check_decision(fit_of(graded, "ndcg"))
+    assert decide(fit_of(rows(rng)), trained(fit_of(rows(rng))), DecisionRule(), lambda: True) is None

@@ -1,0 +1,210 @@
+"""``apsvm verify``: certificates that hold, and models, certificates and data that somebody has changed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from apsvm import load_any_model, load_model
+from apsvm.cli import run
+from apsvm.losses import LOSSES
+from apsvm.model import LinearRanker
+
+N = 80
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows of two classes, with queries, with grades, in bags."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(N, 4)) * [1.0, 2.0, 0.5, 1.0]
+    y = np.where(X[:, 0] + 0.5 * X[:, 2] + rng.normal(size=N) > 0.8, 1, -1)
+    queries = np.repeat(np.arange(8), N // 8)
+    grades = np.clip(np.round(X[:, 0] + rng.normal(size=N)), 0, 2)
+    dump_svmlight_file(X, y, str(folder / "two.svm"), zero_based=False)
+    dump_svmlight_file(X, y, str(folder / "queries.svm"), zero_based=False, query_id=queries)
+    dump_svmlight_file(X, grades, str(folder / "grades.svm"), zero_based=False, query_id=queries)
+    with open(folder / "bags.svm", "w") as stream:
+        for row, (x, label) in enumerate(zip(X, np.repeat(y[::4], 4), strict=True)):
+            stream.write(f"{label} bag:{row // 4} " + " ".join(f"{j}:{v:.6f}" for j, v in enumerate(x, 1)) + "\n")
+    (folder / "weights.txt").write_text("0 2\n3 0\n5 0.5\n")
+    return folder
+
+
+def trained(data: Path, tmp_path: Path, arguments: str) -> str:
+    """The model of a training, which may end before it is asked to."""
+    model = str(tmp_path / "model")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(data)
+        assert run(["train", "-q", *arguments.split(), model]) in (0, 3)
+    return model
+
+
+def verdict(model: str, data: str, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, list[dict]]:
+    capsys.readouterr()
+    code = run(["verify", "--json", model, data, *options])
+    return code, json.loads(capsys.readouterr().out)["certificates"]
+
+
+@pytest.mark.parametrize("name", [LOSSES[form]().name for form in LOSSES])
+def test_of_every_loss_trained_by_default(name, data, tmp_path, capsys):
+    model = trained(data, tmp_path, f"--loss {name} two.svm")
+    code, [result] = verdict(model, f"{data}/two.svm", capsys)
+    assert code == 0
+    assert result["outcome"] == "holds"
+    assert result["objective"] == pytest.approx(result["claimed"]["primal"], rel=1e-9)
+    assert result["gap"] <= result["claimed"]["gap"] + 0.011 * result["asked"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--bound hinge -C 3 queries.svm",
+        "--bound tight -C 3 --loss ndcg queries.svm",
+        "--bound hinge --loss ndcg grades.svm",
+        "--bound tight --loss ndcg@3 -C 100 grades.svm",
+        "--bound tight -B 1 --scale standard two.svm",
+        "--bound hinge --scale maxabs --features piecewise:3 two.svm",
+        "--bound hinge --scale l2 --features nystroem:10 -B 2 two.svm",
+        "--bound hinge --loss f1 --scale standard two.svm",
+        "--bound hinge --loss zero-one -B 1 --dtype float32 two.svm",
+        "--bound hinge -e 1e-7 two.svm",
+        "--bound tight -C 1e7 two.svm",
+        "--bound hinge --max-iterations 2 -C 1000 two.svm",
+        "--components 2 -C 10 two.svm",
+        "--components 2 --bound hinge -B 3 --scale standard -C 10 two.svm",
+        "--latent --start bag-means -C 10 --bound hinge bags.svm",
+        "--latent --start bag-means -C 10 --bound tight --loss auc bags.svm",
+        "--latent --start bag-means -C 10 --loss zero-one bags.svm",
+        "--pool min,mean --bound hinge bags.svm",
+        "--one-vs-rest --bound hinge grades.svm",
+        "--one-vs-rest --components 2 -C 10 --bound tight grades.svm",
+    ],
+)
+def test_of_every_kind_of_model(arguments, data, tmp_path, capsys):
+    model, source = trained(data, tmp_path, arguments), f"{data}/{arguments.split()[-1]}"
+    options = ["--dtype", "float32"] if "float32" in arguments else []
+    code, results = verdict(model, source, capsys, *options)
+    assert code == 0, results
+    assert len(results) == (3 if "one-vs-rest" in arguments else 1)
+    assert run(["verify", model, source, *options]) == 0
+    said = capsys.readouterr().out
+    assert "certificate  holds" in said
+    assert "the file that the model was trained on" in said
+
+
+def test_weights_of_queries(data, tmp_path, capsys):
+    weights = f"{data}/weights.txt"
+    model = trained(data, tmp_path, f"--bound hinge -C 3 --query-weights {weights} queries.svm")
+    assert verdict(model, f"{data}/queries.svm", capsys, "--query-weights", weights)[0] == 0
+    assert verdict(model, f"{data}/queries.svm", capsys)[0] == 4
+
+
+@pytest.fixture(params=["--bound hinge -C 30 two.svm", "--bound tight -C 300 two.svm"])
+def ranker(request, data, tmp_path) -> LinearRanker:
+    return load_model(trained(data, tmp_path, request.param))
+
+
+def forged(ranker: LinearRanker, tmp_path: Path, **changes: float) -> str:
+    """The model with another certificate."""
+    assert ranker.header.certificate is not None
+    header = replace(ranker.header, certificate=replace(ranker.header.certificate, **changes))
+    replace(ranker, header=header).save(tmp_path / "forged")
+    return str(tmp_path / "forged")
+
+
+def test_weights_that_somebody_changed(ranker, data, tmp_path, capsys):
+    rng = np.random.default_rng(4)
+    for changed in (ranker.coef * (1.0 + 1e-3 * rng.normal(size=ranker.coef.size)), ranker.coef * 1.001):
+        replace(ranker, coef=changed).save(tmp_path / "changed")
+        code, [result] = verdict(str(tmp_path / "changed"), f"{data}/two.svm", capsys)
+        assert code == 4
+        assert result["reasons"] == ["the objective is not what the model says"]
+
+
+def test_labels_that_somebody_changed(ranker, data, tmp_path, capsys):
+    lines = (data / "two.svm").read_text().splitlines()
+    lines[7] = lines[7].removeprefix("-") if lines[7].startswith("-") else f"-{lines[7]}"
+    (tmp_path / "flipped.svm").write_text("\n".join(lines) + "\n")
+    ranker.save(tmp_path / "model")
+    assert verdict(str(tmp_path / "model"), f"{tmp_path}/flipped.svm", capsys)[0] == 4
+    assert run(["verify", str(tmp_path / "model"), f"{tmp_path}/flipped.svm"]) == 4
+    assert "not the file that the model was trained on" in capsys.readouterr().out
+
+
+def test_certificates_that_somebody_changed(ranker, data, tmp_path, capsys):
+    source, bounds = f"{data}/two.svm", ranker.header.certificate
+    for changes, reason in (
+        ({"primal": 0.999 * bounds.primal, "gap": 0.0}, "the objective is not what the model says"),
+        ({"gap": 0.5 * bounds.gap}, "its gap is not the difference of its bounds"),
+        ({"tolerance": 0.1 * bounds.tolerance}, "the gap asked for is not epsilon·C"),
+        ({"dual": 1.001 * bounds.primal, "gap": 0.0}, "a point was found below the lower bound"),
+    ):
+        code, [result] = verdict(forged(ranker, tmp_path, **changes), source, capsys)
+        assert (code, result["outcome"]) == (4, "does not hold")
+        assert reason in result["reasons"]
+
+
+def test_a_gap_that_is_too_good(data, tmp_path, capsys):
+    """All numbers agree with each other, and the objective with the weights."""
+    ranker = load_model(trained(data, tmp_path, "--bound hinge -C 30 -e 0.1 two.svm"))
+    bounds = ranker.header.certificate
+    changed = forged(ranker, tmp_path, dual=bounds.primal, gap=0.0)
+    code, [result] = verdict(changed, f"{data}/two.svm", capsys)
+    assert (code, result["reasons"]) == (4, ["a point was found below the lower bound"])
+    assert result["iterations"] > 0
+
+
+def test_what_limits_leave_undecided(ranker, data, tmp_path, capsys):
+    """Of the one plane at the model's weights nothing follows, for a gap or against it."""
+    ranker.save(tmp_path / "model")
+    code, [result] = verdict(str(tmp_path / "model"), f"{data}/two.svm", capsys, "--max-iterations", "0")
+    assert (code, result["outcome"], result["iterations"]) == (3, "undecided", 0)
+    assert run(["verify", str(tmp_path / "model"), f"{data}/two.svm", "--max-iterations", "0"]) == 3
+    assert "undecided" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("--loss warp two.svm", "has no certificate"),
+        ("--loss wmw two.svm", "has no certificate"),
+        ("--oracle appx two.svm", "approximation"),
+    ],
+)
+def test_what_cannot_be_verified(arguments, reason, data, tmp_path, capsys):
+    model = trained(data, tmp_path, arguments)
+    capsys.readouterr()
+    assert run(["verify", model, f"{data}/two.svm"]) == 65
+    assert reason in capsys.readouterr().err
+
+
+def test_a_loss_that_is_only_a_name(ranker, data, tmp_path, capsys):
+    """Nothing is imported for it."""
+    replace(ranker, header=replace(ranker.header, loss="antigravity:Loss")).save(tmp_path / "own")
+    assert run(["verify", f"{tmp_path}/own", f"{data}/two.svm"]) == 65
+    assert "'antigravity:Loss' is not defined" in capsys.readouterr().err
+
+
+def test_a_chosen_model(data, tmp_path, capsys):
+    model = str(tmp_path / "model")
+    assert run(["cv", "-q", "--bound", "hinge", "-C", "1,10", "--folds", "2", f"{data}/two.svm", "-o", model]) == 0
+    assert verdict(model, f"{data}/two.svm", capsys)[0] == 0
+
+
+def test_of_several_files_one_may_be_standard_input(capsys):
+    assert run(["verify", "-", "-"]) == 2
+    assert "standard input" in capsys.readouterr().err
+
+
+def test_bags_are_asked_for(data, tmp_path, capsys):
+    model = trained(data, tmp_path, "--latent --start bag-means -C 10 --bound hinge bags.svm")
+    assert load_any_model(model).header.latent
+    assert run(["verify", model, f"{data}/two.svm"]) == 65
+    assert "rows are in none" in capsys.readouterr().err
