@@ -205,7 +205,7 @@ def measure(h: Hostile) -> None:
     form, n = h.chance.choice(forms), max(n_pos + n_neg for n_pos, n_neg in sizes)
     discount = make_loss("ndcg-chakrabarti" if form == "ndcg-chakrabarti" else "ndcg").discount(n)
     parameter = h.chance.choice((1.0, 2.0, 5.0, 1e9, 0.5))
-    oracle = _kernels.MeasureOracle(h(form), h(parameter), h(discount), h(discount[:-1] - discount[1:]), h(h.threads()))
+    oracle = _kernels.MeasureOracle(h(form), h(parameter), h(discount), h(h.threads()))
     first = np.r_[0, np.cumsum([n_pos + n_neg for n_pos, n_neg in sizes])]
     n_pos, n_neg = (ints(part) for part in zip(*sizes, strict=True))
     oracle.add_tasks(h(ints(first[:-1])), h(n_pos), h(n_neg), h(np.ones(3)))
@@ -235,7 +235,7 @@ def search(h: Hostile) -> None:
     n_pos, n_neg = h.size(1, 5), h.size(1, 40)
     tables = make_loss("ap").tables(n_pos, n_neg)
     positives = np.sort(h.scores(n_pos))[::-1].copy()
-    found = _kernels.RankSearch(h(positives), h(tables.weights), h(tables.drops), unimodal=h(True))
+    found = _kernels.RankSearch(h(positives), h(tables.weights), h(tables.discount), unimodal=h(True))
     cells = h.chance.randint(1, min(5, n_neg))
     cuts = np.sort(h.rng.choice(np.arange(1, n_neg), size=cells - 1, replace=False)) if n_neg > 1 else np.empty(0)
     first = ints(np.r_[0, cuts]) + 1
@@ -280,22 +280,22 @@ def lists(h: Hostile) -> None:
     positive = (h.rng.random(n) < 0.4).astype(np.uint8)
     valid = (h.rng.random(n) < 0.8).astype(np.uint8) if h.chance.random() < 0.5 else np.empty(0, np.uint8)
     found = _kernels.count_classes(h(starts), h(positive), h(valid))
-    loss, begins, arrays = make_loss("ap"), ([], []), ([], [], [])
+    loss, begins, arrays = make_loss("ap"), ([], []), ([], [])
     for n_pos, n_neg in zip(*found, strict=True):
         begins[0].append(sum(map(len, arrays[0])))
         begins[1].append(sum(map(len, arrays[1])))
         if n_pos and n_neg:
             tables = loss.tables(int(n_pos), int(n_neg))
-            for array, part in zip(arrays, (tables.weights, tables.discount, np.r_[tables.drops, 0.0]), strict=True):
+            for array, part in zip(arrays, tables, strict=True):
                 array.append(part)
-    weights, discount, drops = (np.concatenate([*array, []]) for array in arrays)
+    weights, discount = (np.concatenate([*array, []]) for array in arrays)
     dtype = h.chance.choice((np.float32, np.float64))
     with np.errstate(over="ignore"):
         scores = h.scores(n).astype(dtype)
     _kernels.solve_lists(
         h(h.chance.choice(("bucket", "qs", "greedy", "against-loss"))), h(True), h(h.chance.choice(("hinge", "ramp"))),
         h(scores), h(starts), h(positive), h(valid), h(ints(begins[0])), h(weights), h(ints(begins[1])),
-        h(discount), h(drops), h(np.zeros(starts.size - 1)), h(np.zeros(starts.size - 1)), h(np.zeros(n, dtype)),
+        h(discount), h(np.zeros(starts.size - 1)), h(np.zeros(starts.size - 1)), h(np.zeros(n, dtype)),
         h(h.threads()),
     )  # fmt: skip
 
@@ -394,11 +394,18 @@ def warp_items(h: Hostile) -> None:
     loop.settle()
 
 
+def cut_files(h: Hostile) -> None:
+    """Of memory that is no file's: it is guarded for as long as this takes."""
+    number = _kernels.guard_mapping(h(np.zeros(h.size(0, 20), np.uint8)), h(b"cut off"), h(65))
+    _kernels.forget_mapping(number)
+    _kernels.forget_mapping(h.chance.choice((-1, 2**31 - 1)))
+
+
 ENTRIES: dict[str, Callable[[Hostile], None]] = {
     entry.__name__: entry
     for entry in (
         bags, rows, order, qp, ranking, measure, bins, search, pairs, lists, decays, svmlight, csv, warp_rows,
-        warp_items,
+        warp_items, cut_files,
     )
 }  # fmt: skip
 

@@ -1,5 +1,7 @@
 """Which rows of a data set are positive."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -115,3 +117,12 @@ def test_what_may_be_grades_is_met_with_the_loss_that_takes_them(labels, hint):
     with pytest.raises(DataError, match="expected the labels") as error:
         dataset(labels).positives()
     assert ("if they are grades, --loss ndcg (loss='ndcg') trains on them" in str(error.value)) == hint
+
+
+def test_selected_rows_keep_what_is_theirs() -> None:
+    costs, groups, bags = np.array([1.0, 2.0, 3.0]), np.array([7, 8, 9]), np.array([0, 0, 1])
+    whole = replace(dataset([1, -1, 1]), costs=costs, groups=groups, bags=bags)
+    selected = whole.select(np.array([2, 0]))
+    for name, expected in (("relevance", [1, 1]), ("costs", [3, 1]), ("groups", [9, 7]), ("bags", [1, 0])):
+        assert getattr(selected, name).tolist() == expected
+        assert getattr(dataset([1, -1]).select(np.array([1])), name) is None or name == "relevance"

@@ -95,7 +95,7 @@ class TestScoresWithoutAnOrder:
 
     def test_of_cells(self):
         tables = make_loss("ap").tables(1, 3)
-        search = _kernels.RankSearch(zeros(1), tables.weights, tables.drops, unimodal=True)
+        search = _kernels.RankSearch(zeros(1), tables.weights, tables.discount, unimodal=True)
         low, high = np.ones(1, np.int32), np.full(1, 2, np.int32)
         assert search.rank(ints(1), ints(3), zeros(3), low, high).shape == (3,)
         with pytest.raises(ValueError, match="expected finite scores"):
@@ -133,10 +133,10 @@ class TestBoolsThatAreNone:
 
 
 def test_labellings_have_no_ranks():
-    oracle = _kernels.MeasureOracle("f(beta)", 1.0, zeros(0), zeros(0), 1)
-    relevant = np.array([True, False, False])
-    with pytest.raises(ValueError, match="labellings have no ranks"):
-        oracle.mixed(zeros(3), relevant, zeros(3), np.zeros(2, np.int32))
+    oracle = _kernels.MeasureOracle("f(beta)", 1.0, zeros(0), 1)
+    ranks = np.full(2, 7, np.int32)
+    oracle.mixed(zeros(3), np.array([True, False, False]), zeros(3), ranks)
+    assert ranks.tolist() == [7, 7]
 
 
 class TestPlanes:
@@ -168,7 +168,7 @@ def test_scores_too_far_apart_for_a_table_of_cells():
     row_weights = zeros(4)
     _kernels.solve_lists(
         "bucket", True, "ramp", np.array([-1e308, 1e308, 1e308, -1e308]), ints(0, 4), np.array([1, 1, 0, 0], np.uint8),
-        np.empty(0, np.uint8), ints(0), tables.weights, ints(0), tables.discount, np.r_[tables.drops, 0.0], zeros(1),
+        np.empty(0, np.uint8), ints(0), tables.weights, ints(0), tables.discount, zeros(1),
         zeros(1), row_weights, 1,
     )  # fmt: skip
     assert np.isfinite(row_weights).all()
@@ -199,3 +199,9 @@ def test_words_of_a_column_that_is_there():
     assert parser.words(0) == []
     with pytest.raises(ValueError, match="a column that is kept"):
         parser.words(1)
+
+
+@pytest.mark.parametrize("first_line", [-1, 2**63 - 1])
+def test_lines_are_counted_without_an_overflow(first_line):
+    with pytest.raises(ValueError, match="a first line of a file"):
+        _kernels.CsvParser(columns="c", first_line=first_line)

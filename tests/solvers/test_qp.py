@@ -178,3 +178,16 @@ def test_beyond_floating_point(scale, C, rng):
             solution = BACKENDS[name]().solve(problem, np.zeros(3), 1e-6 * C)
             assert (solution.alpha >= 0).all(), name
             assert not np.isnan(solution.gap), name
+
+
+@pytest.mark.parametrize("seed", [9, 18])
+def test_what_cvxpy_thinks_of_an_answer_is_not_heard(seed):
+    """It warns that it may be inaccurate; the gap says how much."""
+    rng = np.random.default_rng(seed)
+    n = rng.integers(2, 12)
+    A = rng.normal(size=(n, rng.integers(1, 5))) * 10.0 ** rng.integers(-8, 8, size=(n, 1))
+    offsets = rng.normal(size=n) * 10.0 ** rng.integers(-4, 4)
+    C, soft = 10.0 ** rng.integers(-6, 9), rng.random(n) < 0.8
+    problem = Problem(gram=A @ A.T, offsets=offsets, C=C, soft=soft)
+    solution = Cvxpy().solve(problem, np.zeros(n), 1e-9)
+    assert solution.gap == problem.gap(solution.alpha)

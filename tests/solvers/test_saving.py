@@ -81,3 +81,14 @@ def test_another_problem_is_refused(rng):
         solver.restore(solver.state())
         with pytest.raises(ValueError, match="run that was saved, C = 2"):
             solver.minimise(**wrong)
+
+
+def test_the_time_of_a_resumed_run_counts_from_its_beginning(rng):
+    target = rng.normal(size=(200, 8)) + 0.5
+    solver = Solver(CUTTERS["plain"](Hinge(target)), 8, BACKENDS["auto"]())
+    solver.minimise(100.0, epsilon=1e-7, max_iterations=2)
+    state = solver.state()
+    (seconds,) = (key for key in state if key.endswith("seconds"))
+    state[seconds] = 1e6
+    solver.restore(state)
+    assert solver.minimise(100.0, epsilon=1e-7, time_limit=1e5).state is State.TIME_LIMIT

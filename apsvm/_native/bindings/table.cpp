@@ -100,6 +100,8 @@ void bind_table(nb::module_ &m) {
                std::size_t most_words, std::size_t longest_row) {
                 if (separator == '.' || separator == '"' || separator == ' ' || separator == '\n' || separator == '\r')
                     throw std::invalid_argument("expected a separator that is no point, quote, blank or line end");
+                if (first_line < 0 || first_line > std::int64_t{1} << 62)
+                    throw std::invalid_argument("expected a first line of a file");
                 if (decimal != '.' && decimal != ',') throw std::invalid_argument("expected a decimal of . or ,");
                 new (self) CsvParser({separator, decimal, columns_of(columns), first_line, most_words, longest_row});
             },

@@ -56,8 +56,9 @@ void in_runs(std::size_t n, std::size_t threads, Body body) {
 }  // namespace apsvm
 
 // One source, compiled for several instruction sets, chosen when the module is loaded. Fused multiply-adds are off
-// (CMakeLists.txt), so every clone gives the same bits. It takes a loader that runs resolvers: glibc's, not musl's.
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__has_attribute)
+// (CMakeLists.txt), so every clone gives the same bits. It takes a loader that runs resolvers: glibc's, not musl's; and
+// none that ThreadSanitizer would instrument, as they run before it does.
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__has_attribute) && !defined(__SANITIZE_THREAD__)
 #if __has_attribute(target_clones)
 #define APSVM_HAS_CLONES 1
 #endif
