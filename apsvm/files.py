@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
+from apsvm import places
 from apsvm.places import Place, place_of
 from apsvm.temporary import remove_abandoned, temporary_name
 
@@ -28,6 +29,9 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
         stream = standard_output()
         stream.write(content)
         stream.flush()
+        return
+    if not places.HAS_FOLDER_DESCRIPTORS:
+        _replace_by_path(os.path.realpath(path), content)
         return
     with _errors_named(path), place_of(path) as place:
         mode = _mode(place)
@@ -64,6 +68,40 @@ def _replace(place: Place, content: bytes, mode: int | None) -> None:
         os.close(opened)
 
 
+def _replace_by_path(path: str, content: bytes) -> None:
+    """Where folders have no descriptors: a temporary file beside it, renamed; a device is written to in place."""
+    with _errors_named(path):
+        if os.path.isdir(path):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb") as device:
+                device.write(content)
+            return
+        temporary = os.path.join(os.path.dirname(path), temporary_name())
+        try:
+            with open(temporary, "xb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+
+def _check_by_path(path: str) -> None:
+    """``check_writable`` where folders have no descriptors."""
+    with _errors_named(path):
+        if os.path.isdir(path):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        folder = os.path.dirname(path)
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(errno.ENOENT, "No such directory", path)
+        if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+
 def _write_in_place(place: Place, content: bytes) -> None:
     with os.fdopen(os.open(place.name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=place.folder), "wb") as stream:
         stream.write(content)
@@ -97,6 +135,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """Raises the OSError that writing ``path`` would raise, before the work is done that it would lose."""
     if os.fspath(path) == "-":
         standard_output()
+        return
+    if not places.HAS_FOLDER_DESCRIPTORS:
+        _check_by_path(os.path.realpath(path))
         return
     with _errors_named(path), place_of(path) as place:
         mode = _mode(place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any, NamedTuple
 
 
 def thread_count(asked: int) -> int:
@@ -19,4 +20,38 @@ def cores() -> int:
 
 def memory() -> int:
     """Bytes of memory that this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if hasattr(os, "sysconf"):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return _memory_of_windows().total
+
+
+def available_memory() -> int | None:
+    """Bytes of memory that are free or can be freed; None where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as stream:
+            fields = dict(line.split(":", 1) for line in stream)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        if not hasattr(os, "sysconf"):
+            return _memory_of_windows().available
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    except (OSError, ValueError):  # macOS has no such number
+        return None
+
+
+class _Memory(NamedTuple):
+    total: int
+    available: int
+
+
+def _memory_of_windows() -> _Memory:
+    """By GlobalMemoryStatusEx, whose answer is a structure of two 32-bit and seven 64-bit numbers."""
+    import ctypes
+    import struct
+
+    answer = ctypes.create_string_buffer(struct.pack("<II7Q", 64, *[0] * 8), 64)
+    library: Any = vars(ctypes)["windll"]  # of Windows alone, as the types say too
+    library.kernel32.GlobalMemoryStatusEx(answer)
+    _, _, total, available, *_ = struct.unpack("<II7Q", answer.raw)
+    return _Memory(total, available)

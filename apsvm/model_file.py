@@ -11,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
+import re
 import zipfile
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
 MAGIC = b"PK\x03\x04"
 
 _HEADER = "header.npy"
+_NPY_MAGIC = b"\x93NUMPY\x01\x00"
+_NPY_HEADER = re.compile(
+    rb"\{'descr': '(?P<dtype>[<|][bifu][1248])', 'fortran_order': (?P<fortran>True|False), "
+    rb"'shape': \((?P<shape>|[0-9]{1,18},|[0-9]{1,18}(?:, [0-9]{1,18}){1,30})\), \} *\n"
+)
 _DIGEST_LENGTH = 64
 
 
@@ -66,9 +73,7 @@ def unsealed(content: bytes) -> tuple[Any, dict[str, AnyArray]]:
             names = [info.filename for info in infos]
             if names[:1] != [_HEADER]:
                 raise ModelError(f"expected the members {_HEADER} and the model's arrays, found {', '.join(names)}")
-            text, *arrays = (
-                np.lib.format.read_array(io.BytesIO(archive.read(info)), allow_pickle=False) for info in infos
-            )
+            text, *arrays = (_array(archive.read(info)) for info in infos)
         if text.dtype != np.uint8 or text.ndim != 1:
             raise ModelError("its header is not text")
         header = json.loads(text.tobytes(), parse_constant=_no_constant)
@@ -80,6 +85,22 @@ def unsealed(content: bytes) -> tuple[Any, dict[str, AnyArray]]:
     if member_names(stems) != names or len(set(stems)) < len(stems):
         raise ModelError(f"expected the members {_HEADER} and the model's arrays, found {', '.join(names)}")
     return header, dict(zip(stems, arrays, strict=True))
+
+
+def _array(content: bytes) -> AnyArray:
+    """The array of a member that ``sealed`` might have written. ValueError for any other: numpy's own reader raises
+    what it likes of a header that nobody wrote, warns of some, and believes in their sizes."""
+    start = len(_NPY_MAGIC) + 2
+    end = start + int.from_bytes(content[len(_NPY_MAGIC) : start], "little")
+    match = _NPY_HEADER.fullmatch(content[start:end])
+    if not content.startswith(_NPY_MAGIC) or match is None:
+        raise ValueError("a member is no array")
+    dtype, is_fortran = np.dtype(match["dtype"].decode()), match["fortran"] == b"True"
+    shape = tuple(int(side) for side in match["shape"].split(b",") if side.strip())
+    if math.prod(shape) * dtype.itemsize != len(content) - end:
+        raise ValueError(f"a member has {len(content) - end} bytes, expected {math.prod(shape)} of {dtype}")
+    array = np.frombuffer(content, dtype, offset=end).copy()
+    return array.reshape(shape, order="F" if is_fortran else "C")
 
 
 def check_field(header: JsonObject, key: str, kinds: type | tuple[type, ...]) -> None:

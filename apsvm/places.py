@@ -20,7 +20,10 @@ from typing import NamedTuple
 #: As many links as Linux follows.
 _MOST_LINKS = 40
 #: A folder that may be searched need not be readable.
-_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
+_FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_PATH", os.O_RDONLY)
+#: Whether names can be looked up in an open folder. On Windows they cannot; there nobody but an administrator makes
+#: links, and a path is taken as it stands.
+HAS_FOLDER_DESCRIPTORS = os.open in os.supports_dir_fd
 
 
 class Place(NamedTuple):
@@ -58,6 +61,8 @@ def place_of(path: str | os.PathLike[str]) -> Iterator[Place]:
 
 def settled(path: str | os.PathLike[str]) -> Path:
     """``path`` without links, as ``place_of`` follows them; it need not exist. Raises as ``place_of``."""
+    if not HAS_FOLDER_DESCRIPTORS:
+        return Path(os.path.realpath(path))
     with place_of(path) as place:
         return place.path
 

@@ -35,12 +35,17 @@ def check_scores(scores: NDArray[np.float64]) -> None:
             return
     if not np.isfinite(scores).all():
         raise FloatingPointError("scores are not finite: the feature values (or bias) are too large, scale them down")
+    trouble = too_far_apart(scores)
+    if trouble is not None:
+        raise FloatingPointError(f"{trouble}: the feature values (or bias) are too large, scale them down")
+
+
+def too_far_apart(scores: NDArray[np.float64]) -> str | None:
+    """What is wrong with finite ``scores`` (n,) whose differences do not add up in float64, in words; None: nothing."""
     low, high = float(scores.min()), float(scores.max())
-    if high * 0.5 - low * 0.5 > _FARTHEST * 0.5:
-        raise FloatingPointError(
-            f"scores from {low:g} to {high:g} are too far apart for float64: the feature values (or bias) are too "
-            "large, scale them down"
-        )
+    if high * 0.5 - low * 0.5 <= _FARTHEST * 0.5:
+        return None
+    return f"scores from {low:g} to {high:g} are too far apart for float64"
 
 
 def ranks(weights_neg: NDArray[np.float64], n_pos: int) -> NDArray[np.int32]:

@@ -94,4 +94,5 @@ def _machine() -> str:
         space = str(os.stat("/proc/self/ns/pid").st_ino)
     except OSError:
         space = ""
-    return hashlib.sha256(f"{os.uname().nodename} {space}".encode()).hexdigest()[:8]
+    node = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+    return hashlib.sha256(f"{node} {space}".encode()).hexdigest()[:8]

@@ -23,8 +23,9 @@ def lowest_versions(pyproject: str) -> dict[str, str]:
     table = tomllib.loads(pyproject)
     extras = table["project"]["optional-dependencies"].values()
     groups = [table["build-system"]["requires"], table["project"]["dependencies"], *extras]
+    itself = table["project"]["name"] + "["  # an extra of extras
     versions: dict[str, str] = {}
-    for requirement in (requirement for group in groups for requirement in group):
+    for requirement in (one for group in groups for one in group if not one.startswith(itself)):
         match = REQUIREMENT.fullmatch(requirement.strip())
         if match is None:
             raise ValueError(f"expected name>=version, found {requirement!r}")

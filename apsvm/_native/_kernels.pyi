@@ -15,39 +15,27 @@ def best_of_bags(scores: NDArray[float64], offsets: NDArray[int64], rows: NDArra
 def top_of_bags(
     scores: NDArray[float64], offsets: NDArray[int64], counts: NDArray[int64], rows: NDArray[int64], threads: int
 ) -> None: ...
-def check_csr(indptr: _Index, indices: _Index, n_values: int, n_rows: int, n_columns: int) -> None: ...
+
+# The arrays of a CSR matrix, checked once, and kept: ValueError where they are none of this shape.
+class CsrMatrix:
+    def __init__(self, indptr: _Index, indices: _Index, values: _Values, n_rows: int, n_columns: int, /) -> None: ...
+    @property
+    def ascending(self) -> bool: ...  # the columns of each row, none of them twice
+
 def scores_csr(
-    indptr: _Index,
-    indices: _Index,
-    values: _Values,
-    rows: _Index | None,
-    W: NDArray[float64],
-    out: NDArray[float64],
-    threads: int,
+    X: CsrMatrix, rows: _Index | None, W: NDArray[float64], out: NDArray[float64], threads: int, /
 ) -> None: ...
 def combine_csr(
-    indptr: _Index,
-    indices: _Index,
-    values: _Values,
-    rows: _Index | None,
-    C: NDArray[float64],
-    out: NDArray[float64],
-    threads: int,
+    X: CsrMatrix, rows: _Index | None, C: NDArray[float64], out: NDArray[float64], threads: int, /
 ) -> None: ...
-def scores_dense(X: _Values, rows: _Index | None, W: NDArray[float64], out: NDArray[float64], threads: int) -> None: ...
+def scores_dense(
+    X: _Values, rows: _Index | None, W: NDArray[float64], out: NDArray[float64], threads: int, /
+) -> None: ...
 def combine_dense(
-    X: _Values, rows: _Index | None, C: NDArray[float64], out: NDArray[float64], threads: int
+    X: _Values, rows: _Index | None, C: NDArray[float64], out: NDArray[float64], threads: int, /
 ) -> None: ...
-def walk_csr(
-    indptr: _Index,
-    indices: _Index,
-    values: _Values,
-    n_columns: int,
-    scores: list[_Pass],
-    combinations: list[_Pass],
-    threads: int,
-) -> None: ...
-def walk_dense(X: _Values, scores: list[_Pass], combinations: list[_Pass], threads: int) -> None: ...
+def walk_csr(X: CsrMatrix, scores: list[_Pass], combinations: list[_Pass], threads: int, /) -> None: ...
+def walk_dense(X: _Values, scores: list[_Pass], combinations: list[_Pass], threads: int, /) -> None: ...
 def descending_order(scores: NDArray[float64]) -> NDArray[int64]: ...
 
 class ActiveSet:
@@ -141,11 +129,12 @@ class MeasureOracle:
 # open, ascending; BinnedRanks.rank_open takes their names and scores, of all parts, in the order of the negatives, and
 # returns their row weights. rank_counts (P,), the negatives of the ranks 1..P, and evaluated are complete then.
 class ScoreBins:
-    def __init__(self, sample: NDArray[float64], n_neg: int, n_pos: int) -> None: ...
+    def __init__(self, sample: NDArray[float64], n_neg: int, n_pos: int, most: int = 65_536) -> None: ...
     @property
     def size(self) -> int: ...
     def edges(self) -> tuple[NDArray[float64], NDArray[float64]]: ...  # lower, upper; infinite at the ends
     def count(self, scores: NDArray[float64]) -> tuple[NDArray[uint16], NDArray[int64]]: ...
+    def number(self, scores: NDArray[float64], cells: NDArray[int32]) -> NDArray[int64]: ...  # counts; writes the cells
 
 class BinnedRanks:
     def __init__(
@@ -172,10 +161,11 @@ def assign_part(
 ) -> NDArray[int64]: ...
 
 # Ranks of negatives whose scores are somewhere else. Cells stand in descending order of score, positions count from 1;
-# edges may be infinite. rank takes the scores cell by cell, in the order of the negatives; rank_tied those of cells of
-# one score, and returns runs of equal ranks: those of cell i are starts[i] to starts[i + 1] − 1. refine_cells cuts
-# cells into parts by score, counts them, and returns (counts, lowest, highest score of each cell); cells is
-# overwritten.
+# edges may be infinite. bound_bins returns the ranks of all bins, ascending, 0 where one is open, and of the open ones,
+# descending, name, first, count, low and high. rank takes the scores cell by cell, in the order of the negatives;
+# rank_tied those of cells of one score, and returns runs of equal ranks: those of cell i are starts[i] to
+# starts[i + 1] − 1. cut_evenly returns how many pieces each cell is cut into, and the lowest score of each but its
+# cell's first.
 class RankSearch:
     def __init__(
         self, positives: NDArray[float64], weights: NDArray[float64], discount: NDArray[float64], *, unimodal: bool
@@ -189,6 +179,9 @@ class RankSearch:
         low: NDArray[int32],
         high: NDArray[int32],
     ) -> tuple[NDArray[int32], NDArray[int32]]: ...
+    def bound_bins(
+        self, bins: ScoreBins, counts: NDArray[int64], threads: int = 1
+    ) -> tuple[NDArray[int32], NDArray[int32], NDArray[int64], NDArray[int64], NDArray[int32], NDArray[int32]]: ...
     def rank(
         self,
         first: NDArray[int64],
@@ -206,13 +199,35 @@ class RankSearch:
         high: NDArray[int32],
     ) -> tuple[NDArray[int64], NDArray[int32], NDArray[int64]]: ...
 
-def refine_cells(
+def cut_evenly(
+    lower: NDArray[float64], upper: NDArray[float64], pieces: NDArray[int64], by_key: bool
+) -> tuple[NDArray[int64], NDArray[float64]]: ...
+
+# A shard's negatives in cells that ascend with the score. split_cells cuts cell c at its thresholds, those from
+# starts[c] to starts[c + 1] − 1, overwrites the cells and returns the counts; collect_scores returns the scores in the
+# wanted cells, cell after cell; weigh_cells writes the row weights scale · (P + 1 − rank), of the next open rank where
+# a cell's is 0, and returns Σ weight · (score − top) and Σ weight · other.
+def split_cells(
+    scores: NDArray[float64], cells: NDArray[int32], starts: NDArray[int32], thresholds: NDArray[float64]
+) -> NDArray[int64]: ...
+def collect_scores(
+    scores: NDArray[float64], cells: NDArray[int32], counts: NDArray[int64], wanted: NDArray[uint8]
+) -> NDArray[float64]: ...
+def cell_extremes(
+    scores: NDArray[float64], cells: NDArray[int32], n_cells: int
+) -> tuple[NDArray[float64], NDArray[float64]]: ...
+def weigh_cells(
     scores: NDArray[float64],
     cells: NDArray[int32],
-    lowest_keys: NDArray[int64],
-    shifts: NDArray[uint8],
-    parts: int,
-) -> tuple[NDArray[int64], NDArray[float64], NDArray[float64]]: ...
+    counts: NDArray[int64],
+    ranks: NDArray[int32],
+    open_ranks: NDArray[int32],
+    n_pos: int,
+    scale: float,
+    top: float,
+    other: NDArray[float64] | None,
+    row_weights: NDArray[float64],
+) -> tuple[float, float]: ...
 
 class PairSums:
     def __init__(
@@ -378,9 +393,7 @@ class WarpRows:
         seed: int,
         threads: int,
     ) -> None: ...
-    def run_csr(
-        self, indptr: _Index, indices: _Index, values: _Values, order: NDArray[int64]
-    ) -> tuple[int, int, float]: ...
+    def run_csr(self, X: CsrMatrix, order: NDArray[int64]) -> tuple[int, int, float]: ...
     def run_dense(self, X: _Values, order: NDArray[int64]) -> tuple[int, int, float]: ...
     def settle(self) -> None: ...
     def random_states(self) -> NDArray[uint64]: ...

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import click
 
+from apsvm.cli.bar import Bar
 from apsvm.cli.parameters import LabelValue, Number
 from apsvm.cli.reading import how_to_read, read_model, read_rows, score_rows
 from apsvm.cli.shared import put, reading, writing
@@ -15,8 +16,9 @@ from apsvm.types import JsonDict
 
 
 def _print(lines: Iterable[str]) -> None:
-    for line in lines:
-        put(line)
+    with Bar("timing"):
+        for line in lines:
+            put(line)
 
 
 @click.group()
@@ -71,8 +73,9 @@ def oracle(
         dataset, scores = score_rows(ranker, data, read)
         with reading(dataset.source):
             relevant = recall(dataset, ranker.header.labels).relevant
-        for line in oracle_table([(scores[relevant], scores[~relevant])], threads=threads, timings=timings):
-            show(line)
+        with Bar("timing"):
+            for line in oracle_table([(scores[relevant], scores[~relevant])], threads=threads, timings=timings):
+                show(line)
         _write_timings(json, timings)
         return
     for distance in shift:
@@ -80,8 +83,9 @@ def oracle(
         rng = np.random.default_rng(seed)
         made = [normal_scores(rng, n_pos, n_neg, distance) for n_pos in positives for n_neg in negatives]
         of_shift: list[JsonDict] = []
-        for line in oracle_table(made, threads=threads, timings=of_shift):
-            show(line)
+        with Bar("timing"):
+            for line in oracle_table(made, threads=threads, timings=of_shift):
+                show(line)
         timings += [{**timing, "shift": distance} for timing in of_shift]
     _write_timings(json, timings)
 

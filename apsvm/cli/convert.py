@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.reading import features_wanted, how_to_read_anew, read_any_model, read_rows
-from apsvm.cli.shared import reading, refuse_same_file, say, writing
+from apsvm.cli.bar import Bar
+from apsvm.cli.reading import features_wanted, how_to_read_anew, read_any_model, read_rows, say_remarks
+from apsvm.cli.shared import reading, refuse_if_given, refuse_same_file, say, writing
 from apsvm.data.read_options import UNSAID, ReadOptions
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.tables.reading import ForModel
+    from apsvm.data.tables.recognising import Kind
 
 
 @click.command()
@@ -45,9 +47,9 @@ def convert(
 ) -> None:
     """Write DATA as the folder OUT, which may stand for DATA in every command and is not parsed but mapped into memory.
 
-    Text may be larger than memory, and several files, one behind the other; the rows of a table (CSV, Parquet, Arrow)
-    are kept beside OUT meanwhile. A data folder that is already there is replaced in one step; anything else is
-    refused.
+    Text may be larger than memory, and several files, one behind the other. So may tables (CSV, Parquet, Arrow), whose
+    rows are kept beside OUT meanwhile; parts of one have the same columns. A data folder that is already there is
+    replaced in one step; anything else is refused.
     """
     from apsvm.data.folder import check_replaceable, write_folder
 
@@ -62,7 +64,7 @@ def convert(
     with writing(out):
         check_replaceable(out)
     wanted = None if model is None else features_wanted(read_any_model(model))
-    with _rows(sources, read, out, wanted) as dataset:
+    with Bar(f"converting {', '.join(sources)}") as bar, _rows(sources, read, out, wanted, bar) as dataset:
         if dataset.ignores_bags:
             dataset = replace(dataset, bags=None)
         with writing(out):
@@ -77,32 +79,61 @@ def _check(paths: tuple[str, ...], *, quiet: bool) -> None:
 
     if len(paths) > 1:
         raise click.UsageError("--check writes nothing: name the folder only")
-    with reading(paths[0]):
+    with reading(paths[0]), Bar(f"checking {paths[0]}"):
         dataset = open_folder(paths[0], verify=True)
     if not quiet:
         say(f"{paths[0]}: undamaged: {dataset.X.shape[0]} rows, {dataset.X.shape[1]} features")
 
 
 @contextmanager
-def _rows(sources: list[str], read: ReadOptions, out: str, model: ForModel | None) -> Iterator[Dataset]:
+def _rows(sources: list[str], read: ReadOptions, out: str, model: ForModel | None, bar: Bar) -> Iterator[Dataset]:
     """The rows of all sources; text of files block by block, so that it is never in memory as a whole."""
     from apsvm.data.tables.recognising import Kind, recognised
 
-    text = True
+    scratch = os.path.dirname(os.path.abspath(out))
+    kinds = []
     for source in sources:
         with reading(source):
-            text = source != "-" and recognised(source)[0] is Kind.SVMLIGHT
-        if not text and len(sources) > 1:
-            raise click.UsageError(f"several files are read as one where they are svmlight text, and {source} is none")
-    if text and read.groups is None and read.labels is None and read.table == UNSAID and model is None:
-        with _rows_of_text(sources, read, out) as dataset:
+            kinds.append(None if source == "-" else recognised(source)[0])
+    text = set(kinds) == {Kind.SVMLIGHT}
+    if len(sources) > 1 and not text:
+        yield _rows_of_tables(sources, kinds, read, model, scratch)
+    elif text and read.groups is None and read.labels is None and read.table == UNSAID and model is None:
+        with _rows_of_text(sources, read, out, bar) as dataset:
             yield dataset
     else:
-        yield read_rows(sources[0], read, model=model, scratch=os.path.dirname(os.path.abspath(out)))
+        yield read_rows(sources[0], read, model=model, scratch=scratch)
+
+
+def _rows_of_tables(
+    sources: list[str], kinds: list[Kind | None], read: ReadOptions, model: ForModel | None, scratch: str
+) -> Dataset:
+    """The rows of several tables; else the command ends."""
+    import numpy as np
+
+    from apsvm.data.reading import in_bags
+    from apsvm.data.tables.reading import read_tables
+    from apsvm.data.tables.scratch import Scratch
+
+    tables = [(source, kind) for source, kind in zip(sources, kinds, strict=True) if kind is not None and kind.is_table]
+    if len(tables) < len(sources):
+        read_alone = next(source for source in sources if source not in dict(tables))
+        raise click.UsageError(
+            f"several files are read as one where all are svmlight text, or all are tables, and {read_alone} is none"
+        )
+    refuse_if_given(("labels", "groups"), "is for a matrix")
+    with reading(" and ".join(sources)):
+        rule = "own" if read.ignores_bags else read.bag_label
+        dataset = read_tables(
+            tables, read.table, model=model, bag_label=rule, dtype=np.dtype(read.dtype).type, scratch=Scratch(scratch),
+        )  # fmt: skip
+        dataset = dataset if read.bags is None else in_bags(dataset, read.bags, rule)
+    say_remarks(dataset)
+    return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 
 
 @contextmanager
-def _rows_of_text(sources: list[str], read: ReadOptions, out: str) -> Iterator[Dataset]:
+def _rows_of_text(sources: list[str], read: ReadOptions, out: str, bar: Bar) -> Iterator[Dataset]:
     import numpy as np
 
     from apsvm.data.bags import Places, with_bags
@@ -125,7 +156,11 @@ def _rows_of_text(sources: list[str], read: ReadOptions, out: str) -> Iterator[D
 
     def read_blocks() -> Iterator[Dataset]:
         with reading(" and ".join(sources)):
-            yield from blocks
+            n_rows = 0
+            for block in blocks:
+                n_rows += block.X.shape[0]
+                bar.reach(n_rows, f"converting {', '.join(sources)}: rows")
+                yield block
 
     with reading(blocks.name), writing(out), gathered(read_blocks(), settled(out).parent, blocks.name) as dataset:
         dataset = replace(dataset, fingerprint=blocks.fingerprint, ignores_bags=read.ignores_bags)

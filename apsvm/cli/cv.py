@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from apsvm.cli.bar import Bar
 from apsvm.cli.checkpoint import checkpoint_options, work_kept
 from apsvm.cli.completion import MetricName
 from apsvm.cli.config import config_option
 from apsvm.cli.cv_request import CvRequest
 from apsvm.cli.decision import decided_refit, decision_options, say_decision
+from apsvm.cli.on_cluster import scheduler_option
 from apsvm.cli.parameters import Several
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -36,6 +39,7 @@ from apsvm.work import Strand
 
 if TYPE_CHECKING:
     from apsvm.cli.cv_results import Results
+    from apsvm.dask.folds import Folds
     from apsvm.data.dataset import Dataset
     from apsvm.selection.choice import Candidate
     from apsvm.selection.cross_validation import PathInFold
@@ -90,6 +94,7 @@ class CvCommand(click.Command):
     "--seed", type=click.IntRange(0), default=0, show_default=True,
     help="Seed of the folds, and of what is random in training.",
 )  # fmt: skip
+@scheduler_option
 @checkpoint_options
 @pool_option(multiple=True)
 @decision_options("f1 for a model of two classes and one ranking")
@@ -108,22 +113,32 @@ def cv(data: str, read: ReadOptions, **given: object) -> int:
     nobody named, and the metric still rises there, two more beyond it are tried. --time-limit is for each fold's path.
     The deviation is that between the folds' values.
 
+    With --scheduler the paths are tasks of a dask cluster, whose workers are sent all rows once; --jobs is then for
+    what is done here.
+
     \b
     apsvm cv data.svm -m AP -o best.model
     apsvm cv data.svm -C 0.01:1e5:log10 --metric AP -o best.model
     apsvm cv data.svm --loss ap,auc --bound hinge,tight --scale standard --json -
     apsvm cv data.svm --loss ap,wmw,warp
+    apsvm cv 'part-*.svm' --scheduler tcp://10.0.0.1:8786
     """
+    request = CvRequest.of_options(data, read, given)
+    with _cluster(request) as elsewhere:
+        return _carry_out(request, elsewhere)
+
+
+def _carry_out(request: CvRequest, elsewhere: Folds | None) -> int:
+    """The whole command, once it is known what to do and where; the exit code."""
     from apsvm.cli.cv_results import Results
 
-    request = CvRequest.of_options(data, read, given)
-    dataset = request.read()
+    given, dataset = request.given, request.read()
     search = None if request.tries_all else request.search(dataset)
     with (
         signals_caught() as signals,
         work_kept(given, lambda: request.identity(dataset), signals) as strand,
     ):
-        run = _Run(request, signals, strand)
+        run = _Run(request, signals, strand, elsewhere)
         if search is None:
             search = run.finalists(dataset)
         run.compare(search)
@@ -148,6 +163,21 @@ def cv(data: str, read: ReadOptions, **given: object) -> int:
     return 0 if as_asked else STOPPED_EARLY
 
 
+@contextmanager
+def _cluster(request: CvRequest) -> Iterator[Folds | None]:
+    """Where the paths are trained, if not here."""
+    scheduler = request.given["scheduler"]
+    if scheduler is None:
+        yield None
+        return
+    from apsvm.cli.on_cluster import cluster
+
+    with cluster(scheduler) as client:
+        from apsvm.dask.folds import Folds
+
+        yield Folds(client)
+
+
 @dataclass(frozen=True)
 class _Run:
     """The work, step by step, and what is said of it."""
@@ -155,6 +185,7 @@ class _Run:
     request: CvRequest
     signals: Sequence[int]
     strand: Strand
+    elsewhere: Folds | None = None
 
     @property
     def output(self) -> str | None:
@@ -165,7 +196,7 @@ class _Run:
     def _followers(self) -> Followers:
         from apsvm.selection.search import Followers
 
-        return Followers(should_stop=lambda: bool(self.signals), strand=self.strand)
+        return Followers(should_stop=lambda: bool(self.signals), strand=self.strand, elsewhere=self.elsewhere)
 
     def nest(self, search: SettingsSearch) -> None:
         """The whole search again in outer folds, with a line for each."""
@@ -188,13 +219,14 @@ class _Run:
             return inner
 
         done: list[OuterFold] = []
-        with bad_data(search.dataset.source):
+        with bad_data(search.dataset.source), Bar("outer folds", given["folds"]) as bar:
             folds = nested(
                 search.given, search.target, self.request.metrics, again,
                 folds=given["folds"], seed=given["seed"], jobs=given["jobs"], followers=self._followers,
             )  # fmt: skip
             for number, fold in enumerate(folds, 1):
                 done.append(fold)
+                bar.step()
                 if not given["quiet"]:
                     say(
                         f" outer fold {number}: {search.metric} {fold.values[search.metric]:.4f}, chosen: {fold.chosen}"
@@ -217,6 +249,7 @@ class _Run:
             def ended(entry: Entry, result: Candidate | str) -> None:
                 nonlocal screened
                 screened += 1
+                bar.step()
                 if given["quiet"]:
                     return
                 text = result if isinstance(result, str) else f"{whole.metric} {result.mean(whole.metric):.4f}"
@@ -224,7 +257,8 @@ class _Run:
 
             if not given["quiet"]:
                 say(f"nobody named what to try: {total} combinations of losses and features are screened")
-            whole.screen(given["jobs"], self._followers, ended)
+            with Bar("combinations screened", total) as bar:
+                whole.screen(given["jobs"], self._followers, ended)
             finalists = whole.finalists()
             if self.signals or not finalists:
                 raise Failure(exit_code(self.signals) or BAD_DATA, "stopped, nothing was finished in every fold")
@@ -237,7 +271,8 @@ class _Run:
         from apsvm.selection.references import references
 
         if self.request.tries_all and not self.signals:
-            yield from references(search, self._followers, self.request.given["jobs"])
+            with Bar("training common models on the same folds"):
+                yield from references(search, self._followers, self.request.given["jobs"])
 
     def compare(self, search: SettingsSearch) -> None:
         """All paths in all folds, with a line as each ends."""
@@ -249,12 +284,14 @@ class _Run:
             say(f" the best {spelled(search.grids[number], name)} stands at the edge of its grid: {listed} as well")
 
         def ended(path: PathInFold, done: int, total: int) -> None:
+            bar.total = total
+            bar.reach(done)
             say(f" {done:>{len(str(total))}}/{total}  {progress_line(path, search.grids, search.metric)}")
 
         followers = self._followers
         if not self.request.given["quiet"]:
             followers = replace(followers, path=ended, widened=widened)
-        with bad_data(search.dataset.source):
+        with bad_data(search.dataset.source), Bar("comparing") as bar:
             search.run(self.request.given["jobs"], followers)
 
     def report(self, results: Results) -> None:
@@ -281,7 +318,7 @@ class _Run:
         from apsvm.trainers.summary import summary
 
         assert self.output is not None
-        with bad_data(search.dataset.source):
+        with bad_data(search.dataset.source), Bar("training the chosen model on all rows"):
             refit = search.refit(chosen, n_candidates, self.request.given["jobs"], self._followers)
             if refit is not None:
                 refit = decided_refit(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.checkpoint import identity
+from apsvm.cli.on_cluster import need_dask, read_whole
 from apsvm.cli.shared import (
     BAD_DATA,
     Failure,
@@ -76,6 +77,8 @@ class CvRequest:
         from apsvm.metrics.evaluate import parse_metrics
 
         check_bag_options(read, given)
+        if given["scheduler"] is not None:
+            need_dask()
         said = all_given()
         tried = ("loss", "features", *(option.name for option in options_of_trainers()))
         losses = [as_asked_for(loss, said) for loss in given["loss"]]
@@ -141,7 +144,8 @@ class CvRequest:
         """The data; its bags as rows where only one way to pool them is tried."""
         from apsvm.trainers.fitting import bags_settled
 
-        dataset, ways = read_to_train(self.data, self.read_options), _ways_with_bags(self.given)
+        read = read_to_train if self.given["scheduler"] is None else read_whole
+        dataset, ways = read(self.data, self.read_options), _ways_with_bags(self.given)
         if len(ways) != 1 or ways[0] is None:
             return dataset
         with reading(dataset.source):

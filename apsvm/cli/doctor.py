@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 import click
 
 from apsvm.cli.shared import INTERNAL, put
-from apsvm.machine import memory, thread_count
+from apsvm.machine import available_memory, memory, thread_count
 from apsvm.types import JsonDict
 
 #: Packages that are needed, and what of the extras is there.
 NEEDED = ("numpy", "scipy", "scikit-learn", "click", "cvxpy", "clarabel", "joblib", "threadpoolctl")
-OPTIONAL = {"matplotlib": "plot", "torch": "torch", "distributed": "dask"}
+OPTIONAL = {"matplotlib": "plot", "pyarrow": "table", "torch": "torch", "onnx": "onnx", "distributed": "dask"}
 SEED = 20260712
 
 
@@ -76,28 +76,20 @@ def _native() -> dict[str, str]:
     info = _kernels.build_info()
     return {
         "file": str(_kernels.__file__),
-        "compiler": str(info["compiler"]),
+        "compiler": str(info["compiler"]).strip(),
         "C++ standard": f"__cplusplus = {info['standard']}",
         "SIMD": f"{info['clone']}, of the clones {info['clones']}, which give the same bits",
     }
 
 
 def _machine() -> dict[str, str]:
+    left = available_memory()
+    available = "" if left is None else f", {left / 2**30:.1f} available"
     return {
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
         "cores": f"{os.cpu_count()}, of which this process may use {thread_count(0)} (--threads 0)",
-        "memory": f"{memory() / 2**30:.1f} GiB, {_available() / 2**30:.1f} available",
+        "memory": f"{memory() / 2**30:.1f} GiB{available}",
     }
-
-
-def _available() -> int:
-    """Bytes of memory that are free or can be freed."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as stream:
-            fields = dict(line.split(":", 1) for line in stream)
-        return int(fields["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
 
 
 def _blas() -> dict[str, str]:

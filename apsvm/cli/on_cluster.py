@@ -13,7 +13,8 @@ import click
 
 from apsvm.cli.reading import one_ranker, read_any_model
 from apsvm.cli.run_folder import make_folder
-from apsvm.cli.shared import BAD_DATA, MISSING, NO_INPUT, Failure, bad_data, say
+from apsvm.cli.shared import BAD_DATA, MISSING, NO_INPUT, Failure, bad_data, reading, say
+from apsvm.cli.training import read_to_train
 from apsvm.data.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from apsvm.cli.systems import EvaluatedSystem
     from apsvm.dask.data import ShardedData
     from apsvm.dask.sources import FilePart
+    from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions, Target
     from apsvm.metrics import Metric
     from apsvm.metrics.evaluate import Evaluation
@@ -201,6 +203,19 @@ def read_parts(client: Client, source: str, parts: Sequence[FilePart], *, width:
     if unknown:
         say(f"{unknown} feature values unknown to the model were ignored")
     return data
+
+
+def read_whole(pattern: str, read: ReadOptions) -> Dataset:
+    """The rows of all parts, read here one behind the other; of a single file as without a cluster."""
+    from apsvm.dask.classes import joined
+    from apsvm.machine import thread_count
+
+    parts = [pattern] if pattern == "-" or os.path.lexists(pattern) else parts_named(pattern)
+    if len(parts) == 1:
+        return read_to_train(parts[0], read)
+    check_reading(read)
+    with bad_data(pattern), reading(pattern):
+        return joined([file_part(part, read).read(thread_count(read.threads)) for part in parts], pattern)
 
 
 def _size(path: str) -> int:

@@ -12,10 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.dataset import Dataset
-    from apsvm.model import Ranker, WeightedRanker
-
-#: What a number is written with in a reason.
-_DIGITS = 4
+    from apsvm.model import Ranker
 
 
 def top_lines(
@@ -32,6 +29,7 @@ def top_lines(
     import numpy as np
 
     from apsvm.model import WeightedRanker
+    from apsvm.report.reasons import reasons_of
 
     best = np.argsort(-scores, kind="stable")[:top]
     names = names_of_rows(rows)
@@ -39,53 +37,11 @@ def top_lines(
     if explain is not None:
         assert isinstance(ranker, WeightedRanker)  # checked
         try:
-            reasons = list(_reasons(ranker, rows.select(best), explain))
+            reasons = list(reasons_of(ranker, rows.select(best), explain))
         except ValueError as error:
             raise Failure(BAD_DATA, f"{model}: nobody can say what each feature gave: {error}") from None
     for row, why in zip(best.tolist(), reasons, strict=True):
-        yield "\t".join([names[row], answers[row], *why])
-
-
-def _reasons(ranker: WeightedRanker, rows: Dataset, most: int) -> Iterator[list[str]]:
-    """For each row the features that raised its score the most, above what the column's median in training would have
-    given, or 0 where no median is known: name=value (+gave). Of several components those of the leading one."""
-    import numpy as np
-    import scipy.sparse as sp
-
-    from apsvm.model import ComponentRanker
-
-    names = [printable(name) for name in ranker.features()]
-    usual = None if ranker.unit_rows else _usual(ranker)
-    leading = ranker.leading(rows.X) if isinstance(ranker, ComponentRanker) else np.zeros(rows.X.shape[0], dtype=int)
-    for at, component in enumerate(leading.tolist()):
-        x = rows.X[[at]]
-        both = x if usual is None else np.vstack([x.toarray() if sp.issparse(x) else x, usual])
-        gave = (
-            ranker.contributions(both, component) if isinstance(ranker, ComponentRanker) else ranker.contributions(both)
-        )[:]
-        raised = gave[0] if usual is None else gave[0] - gave[1]
-        values = np.asarray(x.toarray() if sp.issparse(x) else x)[0]
-        order = np.argsort(-raised, kind="stable")[:most]
-        yield [_reason(names[j], float(values[j]), float(raised[j])) for j in order.tolist() if raised[j] > 0.0]
-
-
-def _reason(name: str, value: float, raised: float) -> str:
-    """A one-hot feature has its value in its name."""
-    what = name if "=" in name and value == 1.0 else f"{name}={value:.{_DIGITS}g}"
-    return f"{what} (+{raised:.{_DIGITS}g})"
-
-
-def _usual(ranker: WeightedRanker) -> NDArray[np.float64] | None:
-    """(1, width) the medians of the columns; 0 of what has none; None where rows are no table's."""
-    import numpy as np
-
-    features = ranker.header.features
-    if features.columns is None or features.pool is not None:
-        return None
-    values: list[float] = []
-    for column in features.columns.features:
-        values += [column.fill or 0.0] + [0.0] * (column.width - 1)
-    return np.array([values])
+        yield "\t".join([names[row], answers[row], *map(printable, why)])
 
 
 def names_of_rows(rows: Dataset) -> list[str]:

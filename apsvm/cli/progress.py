@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from apsvm.cli.bar import Bar
 from apsvm.cli.shared import say
 from apsvm.trainers.base import Progress
 
@@ -13,12 +14,15 @@ class Display:
     from 200 on every fiftieth, and the last; all of them if ``verbose``, none if ``quiet``.
 
     one_line : several stages at a time: each line says which, and shows only if ``verbose``
+    bar : of these stages, shows how many have begun
     """
 
-    def __init__(self, *, verbose: bool, quiet: bool, one_line: bool = False) -> None:
+    def __init__(self, *, verbose: bool, quiet: bool, one_line: bool = False, bar: Bar | None = None) -> None:
         self._verbose = verbose
         self._quiet = quiet
         self._one_line = one_line
+        self._bar = bar
+        self._begun: set[str] = set()
         self._heading: str | None = None
         self._unshown: str | None = None
 
@@ -27,6 +31,9 @@ class Display:
         if self._quiet:
             return
         if self._one_line:
+            self._begun.add(progress.stage)
+            if self._bar is not None:
+                self._bar.reach(len(self._begun))
             if self._verbose:
                 say(f" {progress.stage}: {_in_words(progress)}")
             return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from apsvm.cli.bar import Bar
 from apsvm.cli.shared import BAD_DATA, Failure, given_by_user, printable, reading, say
 from apsvm.cli.table_options import table_options, taken
 from apsvm.data.read_options import ReadOptions, bags_named
@@ -139,7 +140,7 @@ def read_rows(
     end_with_words(lambda file: f"apsvm: error: {printable(file)}: cut off while it was read", BAD_DATA)
     place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)
     base = read.zero_based if zero_based is None else zero_based
-    with reading(place):
+    with reading(place), Bar(f"reading {place}"):
         dataset = read_data(
             path,
             dtype=np.dtype(read.dtype).type,
@@ -161,10 +162,15 @@ def read_rows(
             dense=dense,
             scratch=Scratch(scratch),
         )
+    say_remarks(dataset)
+    return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
+
+
+def say_remarks(dataset: Dataset) -> None:
+    """What there is to say of a table."""
     if dataset.table is not None and not click.get_current_context().params.get("quiet"):
         for remark in dataset.table.remarks:
             say(f"{dataset.source}: {printable(remark)}")
-    return replace(dataset, ignores_bags=True) if read.ignores_bags else dataset
 
 
 def read_model(path: str) -> LinearRanker:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.plot import drawing, read_records, require_matplotlib
+from apsvm.cli.bar import Bar
+from apsvm.cli.plot import drawing, read_records, short_names
 from apsvm.cli.reading import how_to_read, read_any_model, rows_for
 from apsvm.cli.run_folder import LOG
 from apsvm.cli.shared import (
@@ -34,71 +35,100 @@ if TYPE_CHECKING:
     from apsvm.report.run import Finished, Run
 
 PAGE = "report.html"
+COMPARISON = "comparison.html"
 
 
 @click.command()
-@click.argument("run_folder", metavar="RUN_DIR")
+@click.argument("run_folders", metavar="RUN_DIR…", nargs=-1, required=True)
 @click.option(
     "--data", metavar="DATA",
-    help="Judge the model on these rows.  [default: those it was trained on, where they were then]",
+    help="Judge the models on these rows.  [default: those each was trained on, where they were then]",
 )  # fmt: skip
-@click.option("-o", "--output", metavar="FILE", help=f"The page to write; - for stdout.  [default: RUN_DIR/{PAGE}]")
+@click.option(
+    "-o", "--output", metavar="FILE",
+    help=f"The page to write; - for stdout.  [default: RUN_DIR/{PAGE}, of several runs {COMPARISON}]",
+)  # fmt: skip
 @click.option("--ignore-unknown", is_flag=True, help="Ignore features the model does not know instead of refusing.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @how_to_read
 def report(
-    run_folder: str,
+    run_folders: tuple[str, ...],
     data: str | None,
     output: str | None,
     ignore_unknown: bool,
     quiet: bool,
     read: ReadOptions,
 ) -> None:
-    """Make one self-contained HTML page of a run: what was trained, certificate and convergence, metrics, curves, the
-    most violating rows by their lines in the file, weights, and where the time went.
+    """Make one self-contained HTML page of a run: metrics, the top of the list and what put it there, certificate and
+    convergence, what was trained, the most violating rows by their lines in the file, weights, and where the time went.
 
-    RUN_DIR is what apsvm train --run-dir wrote, also if the training was stopped or killed.
+    RUN_DIR is what apsvm train --run-dir wrote, also if the training was stopped or killed. Of several runs it is a
+    page that compares them: their metrics side by side, their curves over each other, and what was different.
 
     \b
     apsvm train data.svm --run-dir run && apsvm report run        writes run/report.html
     apsvm report run --data test.svm -o test.html
+    apsvm report run1 run2 --data test.svm                        writes comparison.html
     """
     from apsvm.files import write_whole
-    from apsvm.report.build import report as page_of
 
-    require_matplotlib()
-    log = os.path.join(run_folder, LOG)
-    if not os.path.isfile(log):
-        raise Failure(NO_INPUT, f"{run_folder}: no {LOG} in it: expected a folder of apsvm train --run-dir")
-    output = os.path.join(run_folder, PAGE) if output is None else output
-    check_output(output, data=data, log=log)
-    records = read_records(log)
-    finished = _finished(run_folder, records)
-    run = _run(run_folder, records, finished)
-    recorded = run.command.get("reading", {})
-    refuse_same_file(
-        output,
-        training_data=run.command.get("data"),
-        labels=recorded.get("labels"),
-        groups=recorded.get("groups"),
-        **{f"model_{at}": _model_path(run_folder, one.end) for at, one in enumerate(finished, 1)},
-    )
-    run = _with_rows(run, data, read, ignore_unknown=ignore_unknown)
+    logs = [os.path.join(folder, LOG) for folder in run_folders]
+    for folder, log in zip(run_folders, logs, strict=True):
+        if not os.path.isfile(log):
+            raise Failure(NO_INPUT, f"{folder}: no {LOG} in it: expected a folder of apsvm train --run-dir")
+    names = short_names(logs) if len(logs) > 1 else [os.path.basename(os.path.abspath(run_folders[0]))]
+    if output is None:
+        output = os.path.join(run_folders[0], PAGE) if len(logs) == 1 else COMPARISON
+    check_output(output, data=data, **{f"log {at}": log for at, log in enumerate(logs, 1)})
+    runs: list[Run] = []
+    with Bar("report", 2 * len(logs) + 1) as bar:
+        for folder, name in zip(run_folders, names, strict=True):
+            bar.reach(2 * len(runs), f"reading {name}")
+            run = _run(folder, name)
+            _refuse_to_overwrite(output, folder, run)
+            bar.step(f"reading the rows of {name}")
+            runs.append(_with_rows(run, data, read, ignore_unknown=ignore_unknown))
+        bar.reach(2 * len(runs), "judging and drawing")
+        with drawing(run_folders[0]):
+            content = _page(runs)
     if not quiet:
-        for note in run.notes:
-            say(f"warning: {printable(note)}")
-    with drawing(run_folder):
-        content = page_of(run)
+        for run in runs:
+            for note in run.notes:
+                say(f"warning: {printable(note)}")
     with writing(output):
         write_whole(output, content.encode(errors="replace"))
     if not quiet and output != "-":
         say(f"report written to {output}")
 
 
-def _run(folder: str, records: Sequence[Record], finished: Sequence[Finished]) -> Run:
+def _page(runs: Sequence[Run]) -> str:
+    if len(runs) > 1:
+        from apsvm.report.comparison import comparison
+
+        return comparison(runs)
+    from apsvm.report.build import report as page_of
+
+    return page_of(runs[0])
+
+
+def _refuse_to_overwrite(output: str, folder: str, run: Run) -> None:
+    """What the run was made of, and its models."""
+    recorded = run.command.get("reading", {})
+    refuse_same_file(
+        output,
+        training_data=run.command.get("data"),
+        labels=recorded.get("labels"),
+        groups=recorded.get("groups"),
+        **{f"model_{at}": _model_path(folder, one.end) for at, one in enumerate(run.finished, 1)},
+    )
+
+
+def _run(folder: str, name: str) -> Run:
     """The run without rows to judge it on."""
     from apsvm.report.run import Run
 
+    records = read_records(os.path.join(folder, LOG))
+    finished = _finished(folder, records)
     notes = [
         f"class {one.model.header.shown_label(skipped.label)} was left out of the training: {skipped.reason}"
         for one in finished[:1]
@@ -106,7 +136,7 @@ def _run(folder: str, records: Sequence[Record], finished: Sequence[Finished]) -
     ]
     if records[-1]["event"] != "end":
         notes.append("the log has no end: the run was killed, or is still going on")
-    return Run(os.path.basename(os.path.abspath(folder)), records, finished, None, None, notes)
+    return Run(name, records, finished, None, None, notes)
 
 
 def _finished(folder: str, records: Sequence[Record]) -> list[Finished]:

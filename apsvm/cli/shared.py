@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import IO
 
 import click
@@ -23,11 +23,19 @@ TERMINATED = 143
 CLOSED_PIPE = 141
 
 
+#: Takes away what stands in the last line of the terminal while another line is written: of the ``cli.bar.Bar``.
+line_below: Callable[[], AbstractContextManager[None]] | None = None
+
+
+def _above() -> AbstractContextManager[None]:
+    return nullcontext() if line_below is None else line_below()
+
+
 def say(message: str) -> None:
     """One line on stderr, of whatever text (``printable``). Nobody reading stderr is no reason to stop working."""
     if sys.stderr is None:
         return
-    with suppress(OSError):
+    with suppress(OSError), _above():
         text = "\n".join(map(printable, message.split("\n")))
         click.echo(text if text.startswith(" ") else f"apsvm: {text}", err=True)
 
@@ -53,7 +61,7 @@ def printable(text: str) -> str:
 
 def put(text: str) -> None:
     """``text`` and a line end on standard output; failures end the command."""
-    with writing("-"):
+    with writing("-"), _above():
         stream = standard_output()
         stream.write(text.encode(errors="surrogateescape") + b"\n")
         stream.flush()

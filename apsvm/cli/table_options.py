@@ -42,6 +42,10 @@ _LEARNING = (
         help="Only these columns are features: a name a line, or those of a model.",
     ),
     click.option(
+        "--categorical", metavar="NAME,…",
+        help="Columns that are categories, also of numbers: codes, of which 3 is not more than 2.",
+    ),
+    click.option(
         "--missing", type=click.Choice(MISSING_RULES), default="median", show_default=True,
         help="What stands for a missing cell of a table: the column's median, of words a feature of their own; 0; the "
         "median and a feature that says so; or nothing, they are refused.",
@@ -66,8 +70,10 @@ def taken(given: JsonDict, positive_label: float | str | None) -> TableOptions:
     """Takes the values of the options on tables out of ``given``."""
     said: JsonDict = {part: given.pop(f"{part}_column", None) for part in _PARTS}
     said |= {name: given.pop(name) for name in ("missing", "max_categories", "encoding", "decimal") if name in given}
-    drop, features_from = given.pop("drop", None), given.pop("features_from", None)
-    said["drop"] = () if drop is None else names_in(drop)
+    features_from = given.pop("features_from", None)
+    for name in ("drop", "categorical"):
+        names = given.pop(name, None)
+        said[name] = () if names is None else names_in(names)
     said["features"] = None if features_from is None else _names_of(features_from)
     _check_encoding(said["encoding"])
     return TableOptions(**said, positive_label=positive_label)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from apsvm.cli.bar import Bar
 from apsvm.cli.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.cluster_training import train_on_cluster
 from apsvm.cli.config import config_option
@@ -298,12 +299,15 @@ class _Run:
                 fit, start = self._started(prepared)
             except ModelError as error:
                 raise Failure(BAD_DATA, f"{self.given['warm_start']}: {error}") from None
-            display = Display(verbose=self.given["verbose"], quiet=self.given["quiet"], one_line=self._of_classes)
-            watch = Watch(log, display.show, self._remark, lambda: bool(signals), strand)
-            decisions = Decisions(self.given, watch.should_stop)
-            for outcome in fit.outcomes(watch, start, rows if prepared is raw else None):
-                display.finish()
-                yield decisions.made(raw, outcome, fit.model(outcome))
+            classes = raw.dataset.classes().size if self._of_classes else None
+            with Bar("training" if classes is None else "classes begun", classes) as bar:
+                given, of_classes = self.given, self._of_classes
+                display = Display(verbose=given["verbose"], quiet=given["quiet"], one_line=of_classes, bar=bar)
+                watch = Watch(log, display.show, self._remark, lambda: bool(signals), strand)
+                decisions = Decisions(self.given, watch.should_stop)
+                for outcome in fit.outcomes(watch, start, rows if prepared is raw else None):
+                    display.finish()
+                    yield decisions.made(raw, outcome, fit.model(outcome))
 
     @property
     def _of_classes(self) -> bool:

@@ -199,7 +199,7 @@ def read_to_train(path: str, read: ReadOptions, *, unlabelled: bool = False, mul
 
 
 #: What asks a training to stop.
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 
 
 def exit_code(signals: Sequence[int]) -> int:

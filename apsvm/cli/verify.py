@@ -142,8 +142,8 @@ def _conclusion(verdict: Verdict) -> str:
         return "undecided: the limits were reached before its gap was proved or a point below its bound was found"
     early = "" if verdict.claimed.reached else "; the training ended before the gap asked for"
     if verdict.stationary:
-        return f"holds: the model stands at a stationary point{early}"
-    return f"holds: no weights have an objective lower by more than the gap{early}"
+        return f"holds: the model stands at a stationary point, to {verdict.gap:.3g}{early}"
+    return f"holds: no weights have an objective lower by more than {verdict.gap:.3g}{early}"
 
 
 def _put(name: str, text: str) -> None:

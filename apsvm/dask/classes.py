@@ -216,11 +216,11 @@ class _OneBlasThread:
                     self._limits.restore_original_limits()
 
 
-_one_blas_thread = _OneBlasThread()
+one_blas_thread = _OneBlasThread()
 
 
 def _about(plan: ClassesPlan) -> AboutRows:
-    with _one_blas_thread():
+    with one_blas_thread():
         held = _held(plan)
         dataset, data = held.raw.dataset, held.data
         assert data.target.classes is not None
@@ -244,7 +244,7 @@ class _Records:
 def _train(plan: ClassesPlan, label: float) -> tuple[ClassTraining, list[tuple[str, JsonDict]]]:
     """One class; what goes wrong with it alone is its ``reason``."""
     one, log = ClassTraining(label), _Records()
-    with _one_blas_thread():
+    with one_blas_thread():
         held = _held(plan)
         data = of_class(held.data, label)
         data = replace(data, rows=data.rows.with_threads(plan.threads))
@@ -263,7 +263,7 @@ def _finish(
     plan: ClassesPlan, outcome: Outcome, measure: Callable[[Fit, Model], Iterator[str]]
 ) -> tuple[Outcome, Model, list[str]]:
     """All classes together: the outcome, checked, the model, and what ``measure`` says of it."""
-    with _one_blas_thread():
+    with one_blas_thread():
         held = _held(plan)
         outcome = ranking_checked(outcome, held.data)
         model = held.fit.model(outcome)
@@ -275,7 +275,7 @@ def _finish(
 
 def about_rows(client: Client, plan: ClassesPlan) -> AboutRows:
     """Has a worker read the rows. Raises DataError, OSError, TrainingError, ClusterError."""
-    result: AboutRows = _result(client.submit(_about, plan, pure=False))
+    result: AboutRows = result_of(client.submit(_about, plan, pure=False))
     return result
 
 
@@ -295,7 +295,7 @@ def train_classes(
             if not _is_ready(future, should_stop):
                 yield ClassTraining(label, reason="stopped", stopped=True)
                 continue
-            one, records = _result(future)
+            one, records = result_of(future)
             for event, fields in records:
                 log.write(event, **{"class": label, **fields})
             yield one
@@ -307,7 +307,7 @@ def finished(
     client: Client, plan: ClassesPlan, outcome: Outcome, measure: Callable[[Fit, Model], Iterator[str]]
 ) -> tuple[Outcome, Model, list[str]]:
     """The outcome of all classes, its model, and the lines of ``measure``, made where the rows are."""
-    result: tuple[Outcome, Model, list[str]] = _result(client.submit(_finish, plan, outcome, measure, pure=False))
+    result: tuple[Outcome, Model, list[str]] = result_of(client.submit(_finish, plan, outcome, measure, pure=False))
     return result
 
 
@@ -329,7 +329,7 @@ def _is_ready(future: Future, should_stop: Callable[[], bool]) -> bool:
     return True
 
 
-def _result(future: Future) -> Any:
+def result_of(future: Future) -> Any:
     try:
         with lost_where_unreachable():
             return future.result()

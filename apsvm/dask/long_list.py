@@ -3,19 +3,20 @@
     survey   each shard's positives' scores, a sample of its negatives', and, in bins made of the sample of the call
              before, how many negatives are in each
     bound    positions and edges of a bin bound the ranks in it; where the bounds agree the bin is settled
-    refine   only open bins are cut, into parts, counted and bounded again, until at most ``MOST_GATHERED`` negatives
-             are open
+    split    where this leaves many negatives open, open bins are cut into pieces, counted and bounded again, until at
+             most ``MOST_GATHERED`` are open, or a few for each positive
     gather   these negatives' scores, to be ranked one by one. A cell of one repeated score needs no scores: there ranks
              go by position, and shards are told where ranks change and how many rows stand before theirs
     assign   ranks, as runs over the cells, and the counts above each positive: each shard writes its slopes
 
 Exact, ties included, and independent of how rows are cut into shards but for the rounding of sums, which are added in
-the shards' order. A round moves O(B + open cells + P) numbers, whatever the number of negatives. On the driver stand
+the shards' order. A round moves O(B + P) numbers, whatever the number of negatives. On the driver stand
 the P positives' scores and the loss's table of discounts, 8 bytes a row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,8 +25,8 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.clock import Spans
-from apsvm.dask.messages import Runs
-from apsvm.dask.shard_list import Settled, Survey, Ties
+from apsvm.dask.messages import Runs, narrow, runs_where
+from apsvm.dask.shard_list import Gathered, Pieces, Splits, Survey, Ties, bins_of
 from apsvm.dask.sharded_risk import NOT_FINITE, ShardedRisk
 from apsvm.dask.vectors import Handle, HandleVectors
 from apsvm.losses.base import RankingLoss
@@ -36,10 +37,10 @@ from apsvm.score_space import Tangent
 if TYPE_CHECKING:
     from apsvm.types import AnyArray
 
-#: Scores that are gathered at most; above, cells are refined.
-MOST_GATHERED = 65_536
-#: Parts that an open cell is cut into: 2^k.
-PARTS = 16
+#: Scores that are gathered at most, or so many for each positive; above, cells are cut.
+MOST_GATHERED, PER_POSITIVE = 65_536, 16
+#: Pieces that an open cell is cut into at most, and what is in each, about, where they are fewer.
+MOST_PIECES, LEAST_IN_PIECE = 16, 4
 #: Scores in the sample that bins are made of.
 SAMPLE = 4096
 #: Positives whose scores the driver takes at most.
@@ -47,34 +48,38 @@ MOST_POSITIVES = 1_000_000
 
 
 class Cells(NamedTuple):
-    """Cells of negatives, by descending score; empty ones have rank bounds of no meaning.
+    """Open cells, by ascending score: negatives of which no two bounds on the ranks agree.
 
     Attributes
     ----------
-    first, counts : (c,) int64, positions from 1, and how many
-    upper, lower : (c,) float64, edges
+    numbers : (c,) int64, among all cells, which are numbered by ascending score
+    first, counts : (c,) int64, positions from 1 for the highest score, and how many
+    lower, upper : (c,) float64, edges
     low, high : (c,) int32, bounds on the ranks in the cell
     tied : (c,) bool, whether all its scores are known to be ``upper``
     """
 
+    numbers: NDArray[np.int64]
     first: NDArray[np.int64]
     counts: NDArray[np.int64]
-    upper: NDArray[np.float64]
     lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
     low: NDArray[np.int32]
     high: NDArray[np.int32]
     tied: NDArray[np.bool_]
 
-    def of(self, which: NDArray[np.bool_]) -> Cells:
-        return Cells(
-            self.first[which],
-            self.counts[which],
-            self.upper[which],
-            self.lower[which],
-            self.low[which],
-            self.high[which],
-            self.tied[which],
-        )
+    def at(self, places: AnyArray | slice) -> Cells:
+        """Those at these places, or of this mask."""
+        columns: list[Any] = [np.ascontiguousarray(column[places]) for column in self]
+        return Cells(*columns)
+
+    def with_others(self, others: Cells) -> Cells:
+        columns: list[Any] = [np.concatenate([one, other]) for one, other in zip(self, others, strict=True)]
+        return Cells(*columns).at(np.argsort(columns[0], kind="stable"))
+
+
+#: Turns cells round, for those who want the highest scores first.
+DOWNWARDS = slice(None, None, -1)
 
 
 @dataclass(slots=True)
@@ -92,6 +97,7 @@ class ListRisk(ShardedRisk):
     ----------
     n_pos, n_neg : int, of all shards
     most_gathered, sample : for tests
+    threads : of the driver
     """
 
     queries = 1
@@ -104,15 +110,19 @@ class ListRisk(ShardedRisk):
         n_pos: int,
         n_neg: int,
         *,
-        most_gathered: int = MOST_GATHERED,
+        most_gathered: int | None = None,
         sample: int = SAMPLE,
+        threads: int = 1,
     ) -> None:
         super().__init__(vectors, n_pos + n_neg)
         self.n_pos, self.n_neg = n_pos, n_neg
         self.effort = Effort()
         self._loss = loss
         self._tables = loss.tables(n_pos, n_neg)
+        if most_gathered is None:
+            most_gathered = max(MOST_GATHERED, PER_POSITIVE * n_pos)
         self._most_gathered = most_gathered
+        self.threads = threads
         self._sample_size = sample
         self._bins_of: NDArray[np.float64] | None = None
         self._usually_open = 0  # after a count in bins made for its own scores
@@ -135,10 +145,10 @@ class ListRisk(ShardedRisk):
             self._usually_open, self._bins_of = call.open_scores, call.sample
         self.effort.open_scores.append(call.open_scores)
         while call.untied > self._most_gathered:
-            call.refine()
+            call.split()
         self.effort.levels.append(call.levels)
         gathered = call.gather()
-        above = np.cumsum(call.rank_counts[1 : self.n_pos + 1])
+        above = call.above()
         loss = self._tables.loss(above)
         return loss + call.assign(above), loss, gathered, int(above[-1])
 
@@ -167,22 +177,14 @@ class _Call:
     sample : (k,) float64, of all negatives
     open_scores, levels : see ``Effort``
     fresh : whether its bins are made of its own scores
-    rank_counts : (P + 2,) int64, at [r] the negatives of rank r that are settled
     """
 
     def __init__(self, risk: ListRisk, scores: Handle, slopes: Handle) -> None:
         self._risk = risk
         self._ask = risk.vectors.ask
         self._scores, self._slopes = scores, slopes
-        self.rank_counts = np.zeros(risk.n_pos + 2, dtype=np.int64)
         self.open_scores = self.levels = 0
         self.fresh = False
-        self._settled: Settled | None = None
-        self._binned = False
-
-    @property
-    def _where(self) -> tuple[int, int]:
-        return self._scores.number, self._slopes.number
 
     @property
     def untied(self) -> int:
@@ -202,150 +204,148 @@ class _Call:
         self._highest = max(survey.highest for survey in surveys)
         weights, discount = self._risk.tables
         self._search = _kernels.RankSearch(self._descending, weights, discount, unimodal=self._risk.loss.unimodal)
-        self._bins, self._counts = bins, None
+        self._binned: tuple[NDArray[np.float64], NDArray[np.int64]] | None = None
         if bins is not None:
-            self._counts = _added([survey.counts for survey in surveys if survey.counts is not None])
+            self._binned = bins, added([survey.counts for survey in surveys if survey.counts is not None])
 
     def count(self, enough: int) -> None:
         """Bounds by bins; those of the call before, unless they leave more than ``enough`` open."""
-        if self._lowest == self._highest:
-            self._take_one_cell()
-            return
-        if self._counts is not None and self._bins is not None:
-            self._bound_bins(self._bins, self._counts)
+        if self._binned is not None:
+            self._bound_bins(*self._binned)
             if self.untied <= enough:
                 return
-        counts = _added(self._ask("count", self._scores.number, self.sample))
         self.fresh = True
-        self._bound_bins(self.sample, counts)
-
-    def _take_one_cell(self) -> None:
-        one = np.ones(1, dtype=np.int64)
-        edge = np.array([self._highest])
-        ranks = one.astype(np.int32)
-        self._open = self._bounded(
-            Cells(one, one * self._risk.n_neg, edge, edge, ranks, ranks + np.int32(self._risk.n_pos), one > 0)
-        )
-        self.open_scores = self._risk.n_neg
+        self._bound_bins(self.sample, added(self._ask("count", self._scores.number, self.sample)))
 
     def _bound_bins(self, sample: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
-        lower, upper = _kernels.ScoreBins(sample, self._risk.n_neg, self._risk.n_pos).edges()
-        counts, lower, upper = (
-            counts[::-1],
-            np.maximum(lower[::-1], self._lowest),
-            np.minimum(upper[::-1], self._highest),
+        bins = bins_of(sample, self._risk.n_neg, self._risk.n_pos)
+        self._counts = counts
+        self._ranks, numbers, first, open_counts, low, high = self._search.bound_bins(
+            bins, counts, threads=self._risk.threads
         )
-        ranks = np.ones(counts.size, dtype=np.int32)
-        first = np.cumsum(counts) - counts + 1
-        cells = Cells(
-            first, counts, upper, lower, ranks, ranks + np.int32(self._risk.n_pos), np.zeros(counts.size, dtype=bool)
+        lower, upper = bins.edges()
+        lower, upper = np.maximum(lower[numbers], self._lowest), np.minimum(upper[numbers], self._highest)
+        down = Cells(numbers.astype(np.int64), first, open_counts, lower, upper, low, high, lower == upper)
+        self._open = down.at(DOWNWARDS)
+        self.open_scores = int(open_counts.sum())
+
+    def split(self) -> None:
+        """Cuts the open cells into pieces, and bounds the ranks in these."""
+        cells, kept = self._open.at(~self._open.tied), self._open.at(self._open.tied)
+        asked = np.clip(cells.counts // LEAST_IN_PIECE, 2, MOST_PIECES)
+        is_cut = np.zeros(self._counts.size, dtype=bool)
+        is_cut[cells.numbers] = True
+        splits = Splits(
+            np.packbits(is_cut), cells.lower, cells.upper, narrow(asked), self.levels % 2 == 1, self._scores_repeat
         )
-        self.rank_counts[:] = 0
-        self._settle(cells, binned=True)
-        self.open_scores = int(self._open.counts.sum())
+        answers: list[Pieces] = self._ask("split", self._scores.number, splits)
+        pieces, lowest = splits.cut()
+        times = np.ones(is_cut.size, dtype=np.int64)
+        times[is_cut] = pieces
+        begins = np.cumsum(times) - times
+        counts = added([answer.counts for answer in answers])
+        self._ranks, self._counts = np.repeat(self._ranks, times), np.repeat(self._counts, times)
+        numbers = np.flatnonzero(np.repeat(is_cut, times))
+        self._counts[numbers] = counts
+        is_first = np.zeros(numbers.size, dtype=bool)
+        is_first[np.cumsum(pieces) - pieces] = True
+        is_last = np.roll(is_first, -1)
+        each = cells.at(np.repeat(np.arange(pieces.size), pieces))
+        lower, upper = each.lower.copy(), each.upper.copy()
+        lower[~is_first] = lowest
+        upper[~is_last] = np.nextafter(lowest, -np.inf)
+        tied = np.zeros(numbers.size, dtype=bool)
+        if splits.extremes:
+            lows = [answer.lowest for answer in answers if answer.lowest is not None]
+            highs = [answer.highest for answer in answers if answer.highest is not None]
+            bottom, top = np.repeat(np.min(lows, axis=0), pieces), np.repeat(np.max(highs, axis=0), pieces)
+            lower, upper, tied = np.clip(lower, bottom, top), np.clip(upper, bottom, top), bottom == top
+        # A cell's first position is that of its highest piece.
+        upwards = np.cumsum(counts)
+        ends = np.repeat(upwards[is_last], pieces)
+        first = each.first + ends - upwards
+        filled = counts > 0
+        new = Cells(numbers, first, counts, lower, upper, each.low, each.high, tied | (lower == upper)).at(filled)
+        self._open = self._bounded(new).with_others(kept._replace(numbers=begins[kept.numbers]))
+        self.levels += 1
+
+    @property
+    def _scores_repeat(self) -> bool:
+        """Whether it pays to look for cells of one repeated score."""
+        return self.levels > 0 or np.unique(self.sample).size < self.sample.size
 
     def _bounded(self, cells: Cells) -> Cells:
-        low, high = self._search.bound(
-            np.ascontiguousarray(cells.first),
-            np.ascontiguousarray(cells.counts),
-            np.ascontiguousarray(cells.upper),
-            np.ascontiguousarray(cells.lower),
-            np.ascontiguousarray(cells.low),
-            np.ascontiguousarray(cells.high),
+        """Bounds the ranks in cells, none of them empty; those that are still open."""
+        down = cells.at(DOWNWARDS)
+        low, high = (
+            bound[::-1]
+            for bound in self._search.bound(down.first, down.counts, down.upper, down.lower, down.low, down.high)
         )
-        return cells._replace(low=low, high=high)
-
-    def _settle(self, cells: Cells, *, binned: bool) -> None:
-        """Bounds the cells that hold something; tells the settled from the open, what to tell the shards among them."""
-        filled = cells.counts > 0
-        bounded = self._bounded(cells.of(filled))
-        is_open = bounded.low != bounded.high
-        ranks = np.where(is_open, 0, bounded.low).astype(np.int32)
-        np.add.at(self.rank_counts, ranks[~is_open], bounded.counts[~is_open])
-        # An empty cell has the rank of one before it: runs are fewer so.
-        of_all = np.full(filled.size, self._risk.n_pos + 1, dtype=np.int32)
-        of_all[filled] = ranks
-        before = np.maximum.accumulate(np.where(filled & (of_all > 0), np.arange(filled.size), -1))
-        empty = ~filled & (before >= 0)
-        of_all[empty] = of_all[before[empty]]
-        self._settled, self._binned = Settled(Runs.of(of_all)), binned
-        self._open = bounded.of(is_open)
-
-    def refine(self) -> None:
-        """Cuts the open cells into parts."""
-        cells = self._open
-        low_keys, high_keys = keys_of(cells.lower), keys_of(cells.upper)
-        span = high_keys.view(np.uint64) - low_keys.view(np.uint64)
-        bits = np.frexp(span.astype(np.float64))[1]  # 2^bits ≥ span, perhaps one too many
-        shifts = np.clip(bits - (PARTS.bit_length() - 1), 0, 63).astype(np.uint8)
-        shifts[cells.tied] = 63
-        answers = self._ask("refine", *self._where, self._settled, low_keys, shifts, PARTS, self._binned)
-        counts = _added([answer[0] for answer in answers]).reshape(-1, PARTS)[:, ::-1]
-        lowest = np.min([answer[1] for answer in answers], axis=0)[:, None]
-        highest = np.max([answer[2] for answer in answers], axis=0)[:, None]
-        part = np.arange(PARTS, dtype=np.uint64)[::-1]
-        steps, most = part << shifts.astype(np.uint64)[:, None], span[:, None]
-        below = scores_of(low_keys, np.minimum(steps, most))
-        ends = steps + ((np.uint64(1) << shifts.astype(np.uint64)) - np.uint64(1))[:, None]
-        above = scores_of(low_keys, np.minimum(ends, most))
-        lower = np.where(part == 0, lowest, np.clip(below, lowest, highest))
-        upper = np.where(part == PARTS - 1, highest, np.clip(above, lowest, highest))
-        before = np.cumsum(counts, axis=1) - counts
-        wide = (counts.shape[0], PARTS)
-        flat = Cells(
-            (cells.first[:, None] + before).ravel(),
-            counts.ravel(),
-            upper.ravel(),
-            lower.ravel(),
-            np.broadcast_to(cells.low[:, None], wide).ravel(),
-            np.broadcast_to(cells.high[:, None], wide).ravel(),
-            np.broadcast_to(lowest == highest, wide).ravel(),
-        )
-        self._settle(flat, binned=False)
-        self.levels += 1
+        is_open = low != high
+        self._ranks[cells.numbers] = np.where(is_open, 0, low)
+        return cells._replace(low=low, high=high).at(is_open)
 
     def gather(self) -> int:
         """Ranks of all that is open, one by one or by position; how many scores that took."""
-        cells = self._open
-        self._gathered: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)] * len(self._sizes)
+        self._gathered = [np.empty(0, dtype=np.int32)] * len(self._sizes)
         self._ties: list[Ties | None] = [None] * len(self._sizes)
-        self._gathered_any = cells.counts.size > 0
-        if not self._gathered_any:
+        cells = self._open
+        if not cells.counts.size:
             return 0
-        answers = self._ask("gather", *self._where, self._settled, cells.tied, self._binned)
-        names = np.concatenate([answer[0] for answer in answers])
-        order = np.argsort(names, kind="stable")
-        scores = np.concatenate([answer[1] for answer in answers])[order]
-        apart, tied = cells.of(~cells.tied), cells.of(cells.tied)
-        ranks = np.empty(names.size, dtype=np.int32)
-        ranks[order] = self._search.rank(apart.first, apart.counts, scores, apart.low, apart.high)
-        np.add.at(self.rank_counts, ranks, 1)
-        self._gathered = np.split(ranks, np.cumsum([answer[0].size for answer in answers])[:-1])
-        if tied.counts.size:
-            _, values, lengths = self._search.rank_tied(tied.first, tied.counts, tied.upper, tied.low, tied.high)
-            np.add.at(self.rank_counts, values, lengths)
-            of_shards = np.array([answer[2] for answer in answers], dtype=np.int64)
-            offsets = np.cumsum(of_shards, axis=0) - of_shards
-            runs = Runs(values, lengths)
-            self._ties = [Ties(cells.tied, of_shard, tied.counts, runs) for of_shard in offsets]
-        return names.size
+        is_tied, is_apart = np.zeros((2, self._counts.size), dtype=bool)
+        is_tied[cells.numbers[cells.tied]] = is_apart[cells.numbers[~cells.tied]] = True
+        answers: list[Gathered] = self._ask("gather", self._scores.number, np.packbits(is_apart), np.packbits(is_tied))
+        if cells.tied.any():
+            self._rank_tied(cells.at(cells.tied), np.array([answer.tied for answer in answers], dtype=np.int64))
+        return self._rank_apart(cells.at(~cells.tied).at(DOWNWARDS), answers)
+
+    def _rank_apart(self, down: Cells, answers: Sequence[Gathered]) -> int:
+        # By descending cell, and in one by shard, whose negatives come in their order.
+        counts = np.array([answer.counts[::-1] for answer in answers], dtype=np.int64)
+        ends = np.cumsum([answer.scores.size for answer in answers])
+        begins = ends[:, None] - np.cumsum(counts, axis=1)
+        places = ranges(begins.T.ravel(), counts.T.ravel())
+        scores = np.concatenate([answer.scores for answer in answers])
+        ranks = np.empty(scores.size, dtype=np.int32)
+        ranks[places] = self._search.rank(down.first, down.counts, scores[places], down.low, down.high)
+        self._gathered = np.split(ranks, ends[:-1])
+        return ranks.size
+
+    def _rank_tied(self, cells: Cells, of_shards: NDArray[np.int64]) -> None:
+        down = cells.at(DOWNWARDS)
+        starts, values, lengths = self._search.rank_tied(down.first, down.counts, down.upper, down.low, down.high)
+        # Ascending cells, but the runs of one as they are.
+        order = ranges(starts[:-1][::-1], np.diff(starts)[::-1])
+        runs = Runs(values[order], lengths[order])
+        offsets = np.cumsum(of_shards, axis=0) - of_shards
+        self._ties = [Ties(cells.numbers, of_shard, cells.counts, runs) for of_shard in offsets]
+
+    def above(self) -> NDArray[np.int64]:
+        """(P,) how many negatives stand above each positive, by descending score of the positives."""
+        n_pos = self._risk.n_pos
+        counts = np.bincount(self._ranks, self._counts, n_pos + 2).astype(np.int64)
+        for ranks in self._gathered:
+            counts += np.bincount(ranks, minlength=n_pos + 2)
+        ties = self._ties[0]
+        if ties is not None:
+            np.add.at(counts, ties.runs.values, ties.runs.lengths)
+        return np.cumsum(counts[1 : n_pos + 1])
 
     def assign(self, above: NDArray[np.int64]) -> float:
         """Has the slopes written; c·s. ``above`` (P,): by descending score of the positives."""
-        of_positives = np.empty(above.size, dtype=np.int64)
+        of_positives = np.empty(above.size, dtype=narrow(above).dtype)
         of_positives[self._order] = above
         vectors, foreseen = self._risk.vectors, self._risk.vectors.foreseen
-        settled = None if self._gathered_any else self._settled
         each = zip(self._gathered, self._ties, np.split(of_positives, np.cumsum(self._sizes)[:-1]), strict=True)
         vectors.overwritten(self._slopes)
         # Σc = 0: measuring the scores from the top positive keeps a common offset from eating the digits.
         sums = self._ask(
             "assign",
-            *self._where,
-            settled,
+            self._scores.number,
+            self._slopes.number,
+            runs_where(self._counts > 0, self._ranks),
             float(self._descending[0]),
             None if foreseen is None else foreseen.number,
-            self._binned,
             each=list(each),
         )
         if foreseen is not None:
@@ -359,26 +359,21 @@ def negatives_from(
     """How many negatives have a score of at least each of the ``thresholds`` (k,), ascending, and how many exactly
     that: (k,) int64 both."""
     answers = vectors.ask("counts_above", scores.number, thresholds)
-    above = _added([answer[0] for answer in answers])
-    equal = _added([answer[1] for answer in answers])
+    above = added([answer[0] for answer in answers])
+    equal = added([answer[1] for answer in answers])
     # Entry i of ``above`` counts those between threshold i − 1, or equal to it, and threshold i.
     higher = np.cumsum(above[::-1])[::-1][1:]
     return higher, equal
 
 
-def keys_of(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Scores (k,) as integers in the same order, as the kernels number them."""
-    bits = (scores + 0.0).view(np.int64)
-    return np.where(bits >= 0, bits, bits ^ np.int64(np.iinfo(np.int64).max))
-
-
-def scores_of(low_keys: NDArray[np.int64], steps: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """The scores whose keys are ``steps`` (k, p) above ``low_keys`` (k,): (k, p) float64."""
-    keys = (low_keys.view(np.uint64)[:, None] + steps).view(np.int64)
-    return np.where(keys >= 0, keys, keys ^ np.int64(np.iinfo(np.int64).max)).view(np.float64)
-
-
-def _added(counts: list[AnyArray]) -> NDArray[np.int64]:
+def added(counts: Sequence[AnyArray]) -> NDArray[np.int64]:
     """The sums of the shards' counts."""
-    total: NDArray[np.int64] = np.sum([of_shard.astype(np.int64) for of_shard in counts], axis=0)
+    total = np.zeros(counts[0].size, dtype=np.int64)
+    for of_shard in counts:
+        total += of_shard
     return total
+
+
+def ranges(begins: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """begins[0], begins[0] + 1, …, ``sizes[0]`` of them, then those from begins[1] on, and so forth."""
+    return np.repeat(begins - (np.cumsum(sizes) - sizes), sizes) + np.arange(sizes.sum())

@@ -20,7 +20,7 @@ class Runs(NamedTuple):
     """An array as the runs of its equal entries: ``values`` (r,), each ``lengths`` (r,) times."""
 
     values: AnyArray
-    lengths: NDArray[np.int64]
+    lengths: AnyArray
 
     @classmethod
     def of(cls, array: AnyArray) -> Runs:
@@ -31,7 +31,16 @@ class Runs(NamedTuple):
         return np.repeat(self.values, self.lengths)
 
 
-def narrow(counts: NDArray[np.int64]) -> AnyArray:
+def runs_where(counts_for: NDArray[np.bool_], array: AnyArray) -> Runs:
+    """Runs that agree with ``array`` where ``counts_for`` (n,) says that it counts, and are as few as that allows."""
+    places = np.flatnonzero(counts_for)
+    values = array[places]
+    begins = np.flatnonzero(np.r_[values.size > 0, values[1:] != values[:-1]])
+    ends = np.append(places[begins[1:]], array.size)[: begins.size]
+    return Runs(values[begins], narrow(np.diff(ends, prepend=0)))
+
+
+def narrow(counts: AnyArray) -> AnyArray:
     """Counts ≥ 0 in the narrowest type that holds them."""
     return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,6 +16,10 @@ if TYPE_CHECKING:
     from apsvm.dask.sources import Source
     from apsvm.model import Ranker
     from apsvm.types import AnyArray
+
+
+#: Bins that scores are counted into: their largest number, where positives are few, and for each of many.
+LEAST_BINS, BINS_PER_POSITIVE, MOST_BINS = 1 << 16, 24, 1 << 22
 
 
 class Survey(NamedTuple):
@@ -39,11 +42,57 @@ class Survey(NamedTuple):
     counts: AnyArray | None
 
 
-class Settled(NamedTuple):
-    """Ranks of cells: ``ranks`` of all cells, 0 where the cell is open. None in the place of it: nothing is settled,
-    and all negatives are in one open cell."""
+class Splits(NamedTuple):
+    """Where cells are cut, for all shards alike.
 
-    ranks: Runs
+    Attributes
+    ----------
+    is_cut : which cells are, packed
+    lower, upper : (k,) float64, edges of those
+    pieces : (k,) into how many, at most
+    by_key : whether they hold equally many floating-point numbers, rather than being of equal width
+    extremes : whether the lowest and the highest score of each are asked for
+    """
+
+    is_cut: NDArray[np.uint8]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    pieces: AnyArray
+    by_key: bool
+    extremes: bool
+
+    def cut(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """How many pieces each becomes, and the lowest score of every piece but a cell's first."""
+        return _kernels.cut_evenly(self.lower, self.upper, self.pieces.astype(np.int64), self.by_key)
+
+
+class Pieces(NamedTuple):
+    """What a shard says of the pieces of cut cells.
+
+    Attributes
+    ----------
+    counts : of its negatives in each
+    lowest, highest : of each cut cell, +∞ and −∞ where there is none here; None where nobody asked
+    """
+
+    counts: AnyArray
+    lowest: NDArray[np.float64] | None
+    highest: NDArray[np.float64] | None
+
+
+class Gathered(NamedTuple):
+    """What a shard says of open cells, by ascending score.
+
+    Attributes
+    ----------
+    counts : of its negatives in each cell whose scores are wanted
+    scores : of these, cell after cell, and in their order
+    tied : of its negatives in each tied cell
+    """
+
+    counts: AnyArray
+    scores: NDArray[np.float64]
+    tied: AnyArray
 
 
 class Ties(NamedTuple):
@@ -51,37 +100,23 @@ class Ties(NamedTuple):
 
     Attributes
     ----------
-    tied : (cells,) bool, which open cells are such
+    cells : (t,) int64, ascending
     offsets : (t,) int64, how many of each tied cell's negatives stand in shards before
     sizes : (t,) int64, of each tied cell
     runs : ranks of all tied cells' negatives, cell after cell
     """
 
-    tied: NDArray[np.bool_]
+    cells: NDArray[np.int64]
     offsets: NDArray[np.int64]
     sizes: NDArray[np.int64]
     runs: Runs
 
-    def ranks(self, cells: NDArray[np.int32]) -> AnyArray:
-        """Of the shard's negatives in tied cells, in their order: ``cells`` (m,) among all open ones."""
-        number = (np.cumsum(self.tied) - 1)[cells]
-        order = np.argsort(number, kind="stable")
-        counts = np.bincount(number, minlength=self.sizes.size)
-        within = np.empty(number.size, dtype=np.int64)
-        within[order] = np.arange(number.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        before = np.cumsum(self.sizes) - self.sizes
-        position = (before + self.offsets)[number] + within
+    def ranks(self, counts: NDArray[np.int64]) -> AnyArray:
+        """Of the shard's ``counts`` (t,) negatives in the tied cells, cell after cell and in their order."""
+        begins = np.cumsum(self.sizes) - self.sizes + self.offsets
+        position = np.repeat(begins - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
         ranks: AnyArray = self.runs.values[np.searchsorted(np.cumsum(self.runs.lengths), position, side="right")]
         return ranks
-
-
-@dataclass(slots=True)
-class _Open:
-    """Negatives whose rank is open: their places, ascending, scores and cells, numbered by descending score."""
-
-    places: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    cells: NDArray[np.int32]
 
 
 class ListShard(ShardRows):
@@ -89,8 +124,8 @@ class ListShard(ShardRows):
 
     def __init__(self, sources: Sequence[Source], threads: int = 1, worker: str = "") -> None:
         super().__init__(sources, threads, worker)
-        self._names: NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
-        self._open = _Open(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0, dtype=np.int32))
+        self._cells: NDArray[np.int32] = np.empty(0, dtype=np.int32)  # of each negative, numbered by ascending score
+        self._counts: NDArray[np.int64] = np.zeros(1, dtype=np.int64)  # of each cell
 
     def take_list(self, n_pos: int, n_neg: int) -> None:
         """All rows of all shards are one list, of so many positives and negatives."""
@@ -98,6 +133,7 @@ class ListShard(ShardRows):
         self._order(order, int(self._target.relevant.sum()))
         self._all = (n_pos, n_neg)
         self._scale = 2.0 / (max(n_pos, 1) * max(n_neg, 1))
+        self._cells = np.zeros(order.size - self._n_pos, dtype=np.int32)
 
     def survey(self, scores: int, sample_size: int, bins: NDArray[np.float64] | None) -> Survey:
         """``sample_size`` : of all shards' sample together; ``bins`` : the sample that bins are made of, to count
@@ -105,111 +141,106 @@ class ListShard(ShardRows):
         values = self._vector(scores)
         positives, negatives = values[: self._n_pos], values[self._n_pos :]
         finite = bool(np.isfinite(values.sum()) or np.isfinite(values).all())
-        if not finite or negatives.size == 0:
-            nothing = None if bins is None else np.zeros(_kernels.ScoreBins(bins, *self._sizes).size, dtype=np.uint8)
-            self._names = np.empty(0, dtype=np.uint16)
-            return Survey(finite, positives.copy(), np.inf, -np.inf, np.empty(0), nothing)
+        if not finite:
+            return Survey(False, positives.copy(), np.inf, -np.inf, np.empty(0), None)
+        counts = None
+        if bins is None:
+            self._in_one_cell()
+        else:
+            counts = self.count(scores, bins)
         share = min(negatives.size, -(-sample_size * negatives.size // self._all[1]))
-        sample = negatives[:: negatives.size // share][:share].copy()
-        counts = None if bins is None else self.count(scores, bins)
-        return Survey(True, positives.copy(), float(negatives.min()), float(negatives.max()), sample, counts)
+        sample = negatives[:: negatives.size // share][:share].copy() if share else np.empty(0)
+        lowest, highest = negatives.min(initial=np.inf), negatives.max(initial=-np.inf)
+        return Survey(True, positives.copy(), float(lowest), float(highest), sample, counts)
 
     @property
     def _sizes(self) -> tuple[int, int]:
         """Of the whole list: negatives, positives."""
         return self._all[1], self._all[0]
 
+    def _in_one_cell(self) -> None:
+        self._cells[:] = 0
+        self._counts = np.array([self._cells.size], dtype=np.int64)
+
     def count(self, scores: int, bins: NDArray[np.float64]) -> AnyArray:
-        """How many negatives are in each bin."""
-        self._names, counts = _kernels.ScoreBins(bins, *self._sizes).count(self._vector(scores)[self._n_pos :])
-        return narrow(counts)
+        """How many negatives are in each bin; the bins are the cells from now on."""
+        self._counts = bins_of(bins, *self._sizes).number(self._vector(scores)[self._n_pos :], self._cells)
+        return narrow(self._counts)
 
-    def refine(
-        self,
-        scores: int,
-        slopes: int,
-        settled: Settled | None,
-        lowest_keys: NDArray[np.int64],
-        shifts: NDArray[np.uint8],
-        parts: int,
-        binned: bool,
-    ) -> tuple[AnyArray, NDArray[np.float64], NDArray[np.float64]]:
-        """Settles what is settled, and cuts the cells that are not: counts of the parts (cells · parts,), and the
-        lowest and highest score of each cell."""
-        self._settle(scores, slopes, settled, binned)
-        counts, lowest, highest = _kernels.refine_cells(self._open.scores, self._open.cells, lowest_keys, shifts, parts)
-        self._parts_of_cell = parts
-        return narrow(counts), lowest, highest
+    def split(self, scores: int, splits: Splits) -> Pieces:
+        """Cuts cells."""
+        negatives = self._vector(scores)[self._n_pos :]
+        is_cut = np.unpackbits(splits.is_cut, count=self._counts.size).view(bool)
+        lowest = highest = None
+        if splits.extremes:
+            lows, highs = _kernels.cell_extremes(negatives, self._cells, is_cut.size)
+            lowest, highest = lows[is_cut], highs[is_cut]
+        pieces, thresholds = splits.cut()
+        times = np.ones(is_cut.size, dtype=np.int64)
+        times[is_cut] = pieces
+        starts = np.concatenate([[0], np.cumsum(times - 1)]).astype(np.int32)
+        self._counts = _kernels.split_cells(negatives, self._cells, starts, thresholds)
+        return Pieces(narrow(self._counts[np.repeat(is_cut, times)]), lowest, highest)
 
-    def gather(
-        self, scores: int, slopes: int, settled: Settled | None, tied: NDArray[np.bool_], binned: bool
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64], AnyArray]:
-        """Settles what is settled: cells and scores of the open negatives that are in no tied cell, in their order; and
-        how many are in each tied cell."""
-        self._settle(scores, slopes, settled, binned)
-        cells = self._open.cells
-        apart = ~tied[cells]
-        counts = np.bincount(cells[~apart], minlength=tied.size)[tied]
-        return cells[apart], self._open.scores[apart], narrow(counts)
+    def gather(self, scores: int, apart: NDArray[np.uint8], tied: NDArray[np.uint8]) -> Gathered:
+        """Scores of the cells ``apart``, packed, and counts of those that are ``tied``."""
+        n_cells = self._counts.size
+        wanted = np.unpackbits(apart, count=n_cells)
+        of_tied = np.unpackbits(tied, count=n_cells).view(bool)
+        values = self._vector(scores)[self._n_pos :]
+        collected = _kernels.collect_scores(values, self._cells, self._counts, wanted)
+        return Gathered(narrow(self._counts[wanted.view(bool)]), collected, narrow(self._counts[of_tied]))
 
     def assign(
         self,
         scores: int,
         slopes: int,
-        settled: Settled | None,
+        settled: Runs,
         reference: float,
         foreseen: int | None,
-        binned: bool,
-        gathered: NDArray[np.int32],
+        ranks: AnyArray,
         ties: Ties | None,
         above: AnyArray,
     ) -> tuple[float, float]:
-        """The last step: all slopes, from ranks. ``settled``: where nothing had to be gathered; ``above`` (p,): how
-        many negatives stand above each positive.
+        """The last step: all slopes, from ranks.
 
-        Returns c·(s − reference) and c·foreseen, over the shard's rows."""
+        Parameters
+        ----------
+        settled : ranks of all cells, 0 where the negatives of a cell have their own
+        ranks : of these, but for cells of one score: cell after cell, and in their order
+        ties : ranks in open cells of one score
+        above : (p,) how many negatives stand above each positive
+
+        Returns c·(s − reference) and c·foreseen, over the shard's rows.
+        """
         values, to = self._vector(scores), self._vector(slopes)
-        if settled is not None:
-            self._settle(scores, slopes, settled, binned)
-        weights = to[self._n_pos :]
-        places, cells = self._open.places, self._open.cells
-        if places.size:
-            apart = np.ones(places.size, dtype=bool) if ties is None else ~ties.tied[cells]
-            weights[places[apart]] = self._weight_of(gathered)
-            if ties is not None:
-                weights[places[~apart]] = self._weight_of(ties.ranks(cells[~apart]))
-        self._open = _Open(places[:0], self._open.scores[:0], cells[:0])
-        np.multiply(above, -self._scale, out=to[: self._n_pos])
-        return product(to, values - reference), 0.0 if foreseen is None else product(to, self._vector(foreseen))
-
-    def _weight_of(self, ranks: AnyArray) -> NDArray[np.float64]:
-        weights: NDArray[np.float64] = self._scale * (self._all[0] + 1.0 - ranks)
-        return weights
-
-    def _settle(self, scores: int, slopes: int, settled: Settled | None, binned: bool) -> None:
-        """Writes the weights of settled cells, and keeps the negatives of open ones; ``binned``: cells are the bins."""
-        negatives, weights = self._vector(scores)[self._n_pos :], self._vector(slopes)[self._n_pos :]
-        if settled is None:
-            n = negatives.size
-            self._open = _Open(np.arange(n), negatives.copy(), np.zeros(n, dtype=np.int32))
-            return
-        ranks = settled.ranks.expanded()
-        is_open = ranks == 0
-        numbers = (np.cumsum(is_open) - 1).astype(np.int32)
-        if binned:  # bins ascend
-            of_bin = np.where(is_open, -1.0, self._weight_of(ranks))[::-1].copy()
-            places = _kernels.assign_part(of_bin, self._names, negatives, weights)
-            self._open = _Open(places, negatives[places], numbers[::-1][self._names[places]])
-            return
-        # So do the parts of a cell, while cells descend.
-        parts = self._parts_of_cell
-        flipped = ranks.reshape(-1, parts)[:, ::-1].ravel()
-        of_cell = flipped[self._open.cells]
-        done = of_cell > 0
-        weights[self._open.places[done]] = self._weight_of(of_cell[done])
-        left = ~done
-        numbered = numbers.reshape(-1, parts)[:, ::-1].ravel()
-        self._open = _Open(self._open.places[left], self._open.scores[left], numbered[self._open.cells[left]])
+        of_cell = settled.expanded()
+        of_open = np.concatenate([np.empty(0, dtype=np.int32), ranks])
+        if ties is not None:
+            counts, is_tied = self._counts[of_cell == 0], np.zeros(of_cell.size, dtype=bool)
+            is_tied[ties.cells] = True
+            of_ties = np.repeat(is_tied[of_cell == 0], counts)
+            of_open = np.empty(of_ties.size, dtype=np.int32)
+            of_open[of_ties], of_open[~of_ties] = ties.ranks(self._counts[ties.cells]), ranks
+        other = None if foreseen is None else self._vector(foreseen)
+        n_pos = self._n_pos
+        of_negatives = _kernels.weigh_cells(
+            values[n_pos:],
+            self._cells,
+            self._counts,
+            of_cell,
+            of_open,
+            self._all[0],
+            self._scale,
+            reference,
+            None if other is None else other[n_pos:],
+            to[n_pos:],
+        )
+        np.multiply(above, -self._scale, out=to[:n_pos])
+        return (
+            of_negatives[0] + product(to[:n_pos], values[:n_pos] - reference),
+            0.0 if other is None else of_negatives[1] + product(to[:n_pos], other[:n_pos]),
+        )
 
     # Scores themselves.
 
@@ -220,9 +251,10 @@ class ListShard(ShardRows):
     def counts_above(self, scores: int, thresholds: NDArray[np.float64]) -> tuple[AnyArray, AnyArray]:
         """Of the negatives: how many are above each of the ``thresholds`` (k,), ascending, and how many equal it."""
         negatives = self._vector(scores)[self._n_pos :]
-        left = np.searchsorted(thresholds, negatives, side="left")
         right = np.searchsorted(thresholds, negatives, side="right")
-        equal = np.bincount(left[right > left], minlength=thresholds.size)
+        of_equal = right[thresholds[np.maximum(right, 1) - 1] == negatives] - 1
+        first = np.searchsorted(thresholds, thresholds, side="left")  # of equal thresholds
+        equal = np.bincount(first[of_equal], minlength=thresholds.size)
         above = np.bincount(right, minlength=thresholds.size + 1)
         return narrow(above), narrow(equal)
 
@@ -234,3 +266,8 @@ class ListShard(ShardRows):
         sign = np.uint64(1 << 63)
         steps = ((keys ^ sign) - np.uint64(low + (1 << 63))) >> np.uint64(shift)
         return np.bincount(steps[steps < np.uint64(parts)].astype(np.int64), minlength=parts)
+
+
+def bins_of(sample: NDArray[np.float64], n_neg: int, n_pos: int) -> _kernels.ScoreBins:
+    """Bins made of a sample, for a list of so many rows: more where positives are many, as ranks change so often."""
+    return _kernels.ScoreBins(sample, n_neg, n_pos, min(max(LEAST_BINS, BINS_PER_POSITIVE * n_pos), MOST_BINS))

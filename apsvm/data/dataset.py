@@ -206,11 +206,14 @@ class Dataset:
         labels = self.classes()
         if positive_label is None:
             if not (np.isin(labels, (-1, 1)).all() or np.isin(labels, (0, 1)).all()):
-                graded = "--loss ndcg (loss='ndcg') takes them as grades, " if self.groups is not None else ""
+                words = self.table is not None and self.table.columns.label_words
+                may_be_grades = labels.size > 2 and labels[0] >= 0.0 and not words
+                hint = "; if they are grades, --loss ndcg (loss='ndcg') trains on them" if may_be_grades else ""
                 raise DataError(
-                    f"{self.source}: expected the labels +1 and -1, or +1 and 0, found {self._listed(labels)}; {graded}"
+                    f"{self.source}: expected the labels +1 and -1, or +1 and 0, found {self._listed(labels)}; "
                     "--positive-label (positive_label=) chooses the one that is positive, "
                     "--relevant-from (relevant_from=) the lowest of several, --one-vs-rest trains a ranker for each"
+                    f"{hint}"
                 )
             positive_label = 1.0
         elif not np.isin(positive_label, labels):

@@ -42,9 +42,7 @@ class RowKernels(Protocol):
 
     def scores_csr(
         self,
-        indptr: AnyArray,
-        indices: AnyArray,
-        values: AnyArray,
+        X: _kernels.CsrMatrix,
         rows: AnyArray | None,
         W: NDArray[np.float64],
         out: NDArray[np.float64],
@@ -53,9 +51,7 @@ class RowKernels(Protocol):
     ) -> None: ...
     def combine_csr(
         self,
-        indptr: AnyArray,
-        indices: AnyArray,
-        values: AnyArray,
+        X: _kernels.CsrMatrix,
         rows: AnyArray | None,
         C: NDArray[np.float64],
         out: NDArray[np.float64],
@@ -95,17 +91,17 @@ class _Pass(NamedTuple):
     """A pass that somebody has asked for.
 
     kernel : "scores_csr", "combine_csr", "scores_dense" or "combine_dense"
-    matrix : indptr, indices, values; or X
+    matrix : X
     arguments : what else the kernel takes, but for the number of threads
     """
 
     kernel: str
-    matrix: tuple[AnyArray, ...]
+    matrix: _kernels.CsrMatrix | AnyArray
     arguments: tuple[AnyArray | None, NDArray[np.float64], NDArray[np.float64]]
 
     def do(self, threads: int) -> None:
         """By itself."""
-        getattr(_kernels, self.kernel)(*self.matrix, *self.arguments, threads)
+        getattr(_kernels, self.kernel)(self.matrix, *self.arguments, threads)
 
 
 class Lockstep:
@@ -164,9 +160,9 @@ class Lockstep:
     def _do(self, walk: Sequence[_Member]) -> None:
         if not walk:
             return
-        together: dict[tuple[int, ...], list[_Member]] = {}
+        together: dict[int, list[_Member]] = {}
         for member in walk:
-            together.setdefault(tuple(map(id, member.asked.matrix)), []).append(member)
+            together.setdefault(id(member.asked.matrix), []).append(member)
         for members in together.values():
             began = time.perf_counter_ns()
             try:
@@ -191,13 +187,10 @@ def _walk(passes: Sequence[_Pass], threads: int) -> None:
     scores = [one.arguments for one in passes if one.kernel.startswith("scores")]
     combinations = [one.arguments for one in passes if one.kernel.startswith("combine")]
     matrix = passes[0].matrix
-    if len(matrix) == 1:
-        (X,) = matrix
-        _kernels.walk_dense(X, scores, combinations, threads)
+    if isinstance(matrix, _kernels.CsrMatrix):
+        _kernels.walk_csr(matrix, scores, combinations, threads)
     else:
-        indptr, indices, values = matrix
-        columns = scores[0][1].shape[1] if scores else combinations[0][2].shape[1]
-        _kernels.walk_csr(indptr, indices, values, columns, scores, combinations, threads)
+        _kernels.walk_dense(matrix, scores, combinations, threads)
 
 
 def _error_of(one: _Pass, threads: int) -> Exception | None:
@@ -228,29 +221,25 @@ class _Member:
 
     def scores_csr(
         self,
-        indptr: AnyArray,
-        indices: AnyArray,
-        values: AnyArray,
+        X: _kernels.CsrMatrix,
         rows: AnyArray | None,
         W: NDArray[np.float64],
         out: NDArray[np.float64],
         threads: int,
         /,
     ) -> None:
-        self._ask(_Pass("scores_csr", (indptr, indices, values), (rows, W, out)), len(W), threads)
+        self._ask(_Pass("scores_csr", X, (rows, W, out)), len(W), threads)
 
     def combine_csr(
         self,
-        indptr: AnyArray,
-        indices: AnyArray,
-        values: AnyArray,
+        X: _kernels.CsrMatrix,
         rows: AnyArray | None,
         C: NDArray[np.float64],
         out: NDArray[np.float64],
         threads: int,
         /,
     ) -> None:
-        self._ask(_Pass("combine_csr", (indptr, indices, values), (rows, C, out)), len(out), threads)
+        self._ask(_Pass("combine_csr", X, (rows, C, out)), len(out), threads)
 
     def scores_dense(
         self,
@@ -261,7 +250,7 @@ class _Member:
         threads: int,
         /,
     ) -> None:
-        self._ask(_Pass("scores_dense", (X,), (rows, W, out)), len(W), threads)
+        self._ask(_Pass("scores_dense", X, (rows, W, out)), len(W), threads)
 
     def combine_dense(
         self,
@@ -272,7 +261,7 @@ class _Member:
         threads: int,
         /,
     ) -> None:
-        self._ask(_Pass("combine_dense", (X,), (rows, C, out)), len(out), threads)
+        self._ask(_Pass("combine_dense", X, (rows, C, out)), len(out), threads)
 
     def _ask(self, asked: _Pass, vectors: int, threads: int) -> None:
         """A pass for several vectors is shared as it is."""

@@ -24,6 +24,7 @@ class TableOptions:
     label, qid, bag, cost, id : the columns with these parts; None: nobody said so
     drop : columns that are no features
     features : the only columns that are; None: all others
+    categorical : columns that are categories, whatever their cells look like
     missing : what becomes of missing cells, one of ``apsvm.header_columns.MISSING_RULES``
     max_categories : words of a column that have features of their own, at most
     encoding : of text
@@ -38,6 +39,7 @@ class TableOptions:
     id: str | None = None
     drop: tuple[str, ...] = ()
     features: tuple[str, ...] | None = None
+    categorical: tuple[str, ...] = ()
     missing: str = "median"
     max_categories: int = MAX_CATEGORIES
     encoding: str = "utf-8"
@@ -91,7 +93,7 @@ class ReadOptions:
 
     def of_a_second_file(self) -> ReadOptions:
         """For another file than the one that ``groups``, ``labels`` and ``bags`` belong to."""
-        table = replace(self.table, drop=(), features=None)
+        table = replace(self.table, drop=(), features=None, categorical=())
         return replace(self, groups=None, labels=None, bags=None, table=table)
 
     def ignoring_bags(self) -> ReadOptions:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from apsvm import sparse as sp
 from apsvm._native import _kernels
+from apsvm._native._kernels import CsrMatrix
 from apsvm.data.features.base import SHARE_OF_MEMORY, FeatureMap
 from apsvm.data.features.linear import Linear
 from apsvm.data.features.mapped import MappedMatrix, dense_pays
@@ -60,8 +61,8 @@ class Rows:
 
     Parameters
     ----------
-    X : (n, d) CSR matrix or array, or dense array; float32 or float64. CSR and C-ordered dense arrays are used in
-        place; other layouts and types are converted once.
+    X : (n, d) CSR matrix or array, or dense array; float32 or float64. CSR whose columns ascend in each row, none of
+        them twice, and C-ordered dense arrays are used in place; what is of another layout or type is converted once.
     bias : value of the constant feature, or None for none
     threads : at most this many threads in the row kernels
     selection : (m,) int32 or int64, the rows that count, in the order wanted; all rows by default
@@ -92,9 +93,13 @@ class Rows:
             matrix = matrix.tocsr()
         if matrix.dtype not in (np.float32, np.float64):
             matrix = matrix.astype(np.float64)
-        if sparse:  # scipy does not look at the indices it is given, and the kernels trust them
+        self._csr: CsrMatrix | None = None
+        if sparse:  # scipy does not look at the indices it is given
             matrix = _with_plain_arrays(matrix)
-            _kernels.check_csr(matrix.indptr, matrix.indices, matrix.data.size, *matrix.shape)
+            self._csr = _checked(matrix)
+            if not self._csr.ascending:
+                matrix = _in_order(matrix)
+                self._csr = _checked(matrix)
         # A CSR matrix, a C-ordered array or a MappedMatrix.
         self._X: Matrix = matrix if sparse else np.ascontiguousarray(matrix)
         self._files = files_of(self._X)
@@ -216,11 +221,14 @@ class Rows:
         """The same rows, stored as passes over them go fastest: mapped rows as they are mapped, where that takes no
         more than a quarter of the machine's memory (``with_memory``); sparse ones densely, if that takes hardly more
         bytes (``dense_pays``). Copies pay in a few passes. There is one, however often it is asked for."""
-        if self._for_many_passes is None:
-            self._for_many_passes = self._materialised(self._bytes_for_copies)._dense_if_it_pays()
-            # Rows that are too many for a copy are not asked again, and neither is a selection of them.
-            self._for_many_passes._bytes_for_copies = 0.0
-        return self._for_many_passes
+        if self._for_many_passes is not None:
+            return self._for_many_passes
+        rows = self._materialised(self._bytes_for_copies)._dense_if_it_pays()
+        # Rows that are too many for a copy are not asked again, and neither is a selection of them.
+        rows._bytes_for_copies = 0.0
+        if rows is not self:  # who refers to himself lives until garbage is collected
+            self._for_many_passes = rows
+        return rows
 
     def with_bias(self, bias: float) -> Rows:
         """The same rows with a constant feature of this value, unless they have one."""
@@ -228,21 +236,21 @@ class Rows:
             return self
         rows = copy.copy(self)
         rows._bias, stored = bias, self._for_many_passes
-        rows._for_many_passes = None if stored is None or stored is self else stored.with_bias(bias)
+        rows._for_many_passes = None if stored is None else stored.with_bias(bias)
         return rows
 
     def with_threads(self, threads: int) -> Rows:
         """The same rows, for kernels of at most ``threads`` threads."""
         rows = copy.copy(self)
         rows._threads, stored = threads, self._for_many_passes
-        rows._for_many_passes = None if stored is None or stored is self else stored.with_threads(threads)
+        rows._for_many_passes = None if stored is None else stored.with_threads(threads)
         return rows
 
     def with_kernels(self, kernels: RowKernels) -> Rows:
         """The same rows, whose passes these kernels do."""
         rows = copy.copy(self)
         rows._kernels, stored = kernels, self._for_many_passes
-        rows._for_many_passes = None if stored is None or stored is self else stored.with_kernels(kernels)
+        rows._for_many_passes = None if stored is None else stored.with_kernels(kernels)
         return rows
 
     @property
@@ -282,6 +290,8 @@ class Rows:
     def _like(self, X: Matrix, selection: RowNumbers | None) -> Rows:
         """Other rows of X, or of its copy."""
         rows = copy.copy(self)
+        if X is not self._X:
+            rows._csr = _checked(X) if sp.issparse(X) else None
         rows._X, rows._selection, rows._for_many_passes = X, selection, None
         rows._known_moments = []
         return rows
@@ -311,11 +321,11 @@ class Rows:
             out = np.empty((len(self), len(W)))
         scaling = self._scaling
         features = np.ascontiguousarray(W[:, :d] if scaling.divisors is None else W[:, :d] / scaling.divisors)
-        for place, X, which in _in_memory(self._X, self._selection, len(self)):
-            if isinstance(X, np.ndarray):
-                self._kernels.scores_dense(X, which, features, out[place], self._threads)
+        for place, X, which in self._in_memory(self._selection, len(self)):
+            if isinstance(X, CsrMatrix):
+                self._kernels.scores_csr(X, which, features, out[place], self._threads)
             else:
-                self._kernels.scores_csr(X.indptr, X.indices, X.data, which, features, out[place], self._threads)
+                self._kernels.scores_dense(X, which, features, out[place], self._threads)
         if self._factors is not None:
             out *= self._of_selected(self._factors)[:, None]
         if scaling.centre is not None:
@@ -339,12 +349,12 @@ class Rows:
         if isinstance(self._X, MappedMatrix):  # a row that is mapped is touched
             weighted = np.flatnonzero(of_row.any(axis=1))
             selection, of_row = self._numbers(weighted), of_row[weighted]
-        for place, X, which in _in_memory(self._X, selection, len(of_row)):
+        for place, X, which in self._in_memory(selection, len(of_row)):
             part = np.empty((C.shape[1], d))
-            if isinstance(X, np.ndarray):
-                self._kernels.combine_dense(X, which, of_row[place], part, self._threads)
+            if isinstance(X, CsrMatrix):
+                self._kernels.combine_csr(X, which, of_row[place], part, self._threads)
             else:
-                self._kernels.combine_csr(X.indptr, X.indices, X.data, which, of_row[place], part, self._threads)
+                self._kernels.combine_dense(X, which, of_row[place], part, self._threads)
             out[:, :d] += part
         scaling = self._scaling
         sums = [column.sum() for column in np.ascontiguousarray(C.T)]
@@ -356,16 +366,31 @@ class Rows:
             out[:, d] = [self._bias * total for total in sums]
         return out
 
+    def _in_memory(
+        self, selection: RowNumbers | None, m: int
+    ) -> Iterator[tuple[slice, CsrMatrix | AnyArray, RowNumbers | None]]:
+        """The rows ``selection`` (m,), all for None, mapped ones block by block: their places in 0..m, a matrix in
+        memory as the kernels take it, and which of its rows they are, None for all."""
+        X = self._X
+        if not isinstance(X, MappedMatrix):
+            yield slice(0, m), X if self._csr is None else self._csr, selection
+            return
+        for place in X.blocks(m):
+            block = X[place if selection is None else selection[place]]
+            yield place, block if isinstance(block, np.ndarray) else _checked(_with_plain_arrays(block)), None
 
-def _in_memory(X: Matrix, selection: RowNumbers | None, m: int) -> Iterator[tuple[slice, Matrix, RowNumbers | None]]:
-    """The rows ``selection`` (m,) of X, all for None, mapped ones block by block: their places in 0..m, a matrix in
-    memory, and which of its rows they are, None for all."""
-    if not isinstance(X, MappedMatrix):
-        yield slice(0, m), X, selection
-        return
-    for place in X.blocks(m):
-        block = X[place if selection is None else selection[place]]
-        yield place, block if isinstance(block, np.ndarray) else _with_plain_arrays(block), None
+
+def _checked(matrix: Matrix) -> CsrMatrix:
+    """A CSR matrix as the kernels take it. Raises ValueError where it has an entry outside its shape."""
+    return CsrMatrix(matrix.indptr, matrix.indices, matrix.data, *matrix.shape)
+
+
+def _in_order(matrix: Matrix) -> Matrix:
+    """A copy of a CSR matrix, with columns that ascend in each row: entries of the same place are added up."""
+    matrix = matrix.copy()
+    matrix.has_canonical_format = matrix.has_sorted_indices = False  # whatever it was believed to be
+    matrix.sum_duplicates()
+    return matrix
 
 
 def _with_plain_arrays(matrix: Matrix) -> Matrix:

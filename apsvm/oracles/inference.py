@@ -14,7 +14,7 @@ from apsvm.losses.base import LossError, is_over_rankings
 from apsvm.oracles import make_oracle
 from apsvm.oracles.base import BoundOracle, NativeQuery
 
-#: Ready queries are kept while they have no more rows than this together (some 60 bytes a row), and as many as this.
+#: Ready queries are kept while they have no more rows than this together (some 20 bytes a row), and as many as this.
 MOST_ROWS_KEPT = 1 << 22
 MOST_QUERIES_KEPT = 8
 
@@ -52,7 +52,8 @@ def most_violated_ranking(
 
     Raises
     ------
-    ValueError : shapes that differ, scores or relevance not finite, no positive or no negative row
+    ValueError : shapes that differ, scores or relevance not finite, scores whose differences are beyond float64, no
+        positive or no negative row
     LossError : (a ValueError) a loss that the oracle cannot serve
     UnknownNameError : (a ValueError) no such loss or oracle
 
@@ -68,7 +69,11 @@ def most_violated_ranking(
         grades = np.asarray(relevance, dtype=np.float64)
     if s.ndim != 1 or grades.shape != s.shape:
         raise ValueError(f"scores and relevance must be (n,) arrays of one length, found {s.shape} and {grades.shape}")
-    if not _all_finite(s) or not _all_finite(grades):
+    if not _sums_are_finite(s):
+        trouble = "scores and relevance must be finite" if not np.isfinite(s).all() else ranking.too_far_apart(s)
+        if trouble is not None:
+            raise ValueError(trouble)
+    if grades.dtype != np.bool_ and not np.isfinite(grades).all():
         raise ValueError("scores and relevance must be finite")
     relevant = np.ascontiguousarray(grades if grades.dtype == np.bool_ else grades > 0)
     n_pos = int(np.count_nonzero(relevant))
@@ -81,12 +86,10 @@ def most_violated_ranking(
     return result
 
 
-def _all_finite(values: NDArray[np.float64] | NDArray[np.bool_]) -> bool:
-    """A finite sum has only finite terms; one that is not may have, too."""
-    if values.dtype == np.bool_:
-        return True
+def _sums_are_finite(scores: NDArray[np.float64]) -> bool:
+    """Whether this is certain at a glance: of scores whose squares have a finite sum none is beyond 1e155."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
+        return bool(np.isfinite(scores @ scores))
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
 
 from apsvm.files import write_whole
-from apsvm.pictures.style import INLINE, PAGE, Size, settings
+from apsvm.pictures.style import PAGE, Size, settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,25 +79,6 @@ class Picture(ABC):
         """Writes the picture whole or not at all, in the format that the name ends in; raises as ``render``, and
         OSError."""
         write_whole(path, self.render(format_of(path), size))
-
-    def inline(self, prefix: str, size: Size = PAGE) -> str:
-        """The picture as an ``<svg>`` element for a page, as wide as its place there. Colours are CSS variables
-        (``style.INLINE``), so that the page chooses them; ``prefix`` keeps its identifiers apart from other
-        pictures' on the page."""
-        text = self.render("svg", size).decode()
-        text = text[text.index("<svg") :]
-        text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
-        for colour, variable in INLINE.items():
-            text = text.replace(colour, f"var({variable}, {colour})")
-        text = re.sub(r'\bid="', f'id="{prefix}-', text)
-        text = text.replace("xlink:href", "href")
-        text = re.sub(r'href="#', f'href="#{prefix}-', text)
-        text = text.replace("url(#", f"url(#{prefix}-")
-        # As wide as the place it is given, no wider than it was drawn for twice over.
-        text = re.sub(
-            r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" role="img" class="picture">', text, count=1
-        )
-        return text.strip()
 
 
 def format_of(path: str | os.PathLike[str]) -> str:

@@ -1,8 +1,7 @@
 """How every picture looks: sizes, colours that the colour-blind tell apart, thin grids, and bytes that repeat.
 
 The colours are those of Okabe and Ito (2008), the yellow left out, which white paper swallows. In an SVG the text is
-text, its identifiers are made from a fixed salt and it has no date: the same picture has the same bytes. Of an SVG
-that is to stand in a page every colour becomes a CSS variable (``INLINE``), which the page may set by its scheme.
+text, its identifiers are made from a fixed salt and it has no date: the same picture has the same bytes.
 """
 
 from __future__ import annotations
@@ -29,15 +28,6 @@ DASHES = ("solid", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 #: Of low to high; what is highest is the deepest red.
 HEAT = "YlOrRd"
 
-#: Colour → the CSS variable that stands for it in a page.
-INLINE: Mapping[str, str] = {
-    INK: "--ink",
-    MUTED: "--muted",
-    GRID: "--grid",
-    PAPER: "--paper",
-    **{colour: f"--series-{at}" for at, colour in enumerate(SERIES, 1)},
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Size:
@@ -54,8 +44,6 @@ class Size:
 PAGE = Size("page", 7.2, 9.0, 2, 150)
 COLUMN = Size("column", 3.5, 8.0, 1, 200)
 SIZES: Mapping[str, Size] = {size.name: size for size in (PAGE, COLUMN)}
-#: For a place in a web page that is 320 to 500 pixels wide.
-CARD = Size("card", 3.8, 8.0, 1, 150)
 
 
 class MissingMatplotlibError(ImportError):

@@ -12,7 +12,8 @@ from apsvm.header import Header
 from apsvm.metrics.curves import mean_curve
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.model import ItemRanker, NetRanker
-from apsvm.pictures.precision_recall import Curve, PrecisionRecall
+from apsvm.pictures.precision_recall import Curve
+from apsvm.report.charts import of_precision_recall
 from apsvm.report.components import components_of
 from apsvm.report.judging import (
     MOST_FEATURES,
@@ -26,8 +27,10 @@ from apsvm.report.judging import (
     weights_of,
     worst_queries,
 )
-from apsvm.report.page import Drawn, Markup, bar, element, folded, joined, page, pictures, section, table, tiles
+from apsvm.report.page import Markup, bar, element, folded, joined, page, pictures, section, table, tiles
 from apsvm.report.run import JudgedRanker, Run, judge, linear_parts
+from apsvm.report.svg import drawn
+from apsvm.report.top import top_of_list
 from apsvm.report.training import convergence, data_of, time_by_part, what_was_trained
 from apsvm.report.words import in_seconds
 
@@ -38,19 +41,18 @@ MOST_NAMED = 10
 
 def report(run: Run) -> str:
     """The whole page."""
-    drawn = Drawn()
     judged, failures = judged_rankers(run)
     title = f"{_name(run)} — apsvm report"
-    several = len(judged) > 1
-    parts = list(_several(run, judged, drawn)) if several else [_alone(part, run, drawn) for part in judged]
     return page(
         title,
         _head(run, judged),
         *(element("p", note, class_="note") for note in (*run.notes, *failures)),
+        *(_metrics_of_several(run, judged) if len(judged) > 1 else map(metrics_of, judged)),
+        *([top_of_list(judged[0], run.lines)] if len(judged) == 1 else []),
+        convergence(run),
         what_was_trained(run),
         data_of(run, judged),
-        convergence(run, drawn),
-        *parts,
+        *(_several(run, judged) if len(judged) > 1 else [part for one in judged for part in _details(one, run)]),
         *([] if judged else [_weights_alone(run)]),
         time_by_part(run),
         element("p", f"Made by apsvm report of the run in {run.folder}.", class_="muted"),
@@ -143,13 +145,18 @@ def _metric_tiles(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[tuple[st
             yield f"best {name}", f"{max(values):.4f}", f"of {len(values)} models, on the rows below"
 
 
-def _several(run: Run, judged: Sequence[JudgedRanker], drawn: Drawn) -> Iterator[Markup]:
-    """A table of all rankers, the curves of all, and of the worst ones all the rest; of several values of C in the
-    order trained."""
-    names = list(dict.fromkeys(["AP", "AUC", "P@10", "nDCG", judged[0].trained_metric]))
+def _in_order(run: Run, judged: Sequence[JudgedRanker]) -> list[tuple[JudgedRanker, Evaluation | None]]:
+    """Rankers and their figures: of classes the lowest AP first, of several values of C in the order trained."""
     evaluations = [(part, evaluated(part)) for part in judged]
     if run.of_classes:
         evaluations.sort(key=lambda pair: math.inf if pair[1] is None else pair[1].values.get("AP", math.inf))
+    return evaluations
+
+
+def _metrics_of_several(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[Markup]:
+    """A table of all rankers, and the curves of all."""
+    names = list(dict.fromkeys(["AP", "AUC", "P@10", "nDCG", judged[0].trained_metric]))
+    evaluations = _in_order(run, judged)
     rows = [_row_of(part, result, names) for part, result in evaluations]
     if run.of_classes:
         means = [_mean([result.values.get(name) for _, result in evaluations if result is not None]) for name in names]
@@ -157,10 +164,15 @@ def _several(run: Run, judged: Sequence[JudgedRanker], drawn: Drawn) -> Iterator
     yield section(
         "Metrics, the lowest AP first" if run.of_classes else "Metrics",
         table(["", "positives", *names], rows),
-        *_curves(run, [part for part, _ in evaluations], drawn),
+        *_curves(run, [part for part, _ in evaluations]),
     )
+
+
+def _several(run: Run, judged: Sequence[JudgedRanker]) -> Iterator[Markup]:
+    """Of the first rankers all the rest."""
+    evaluations = _in_order(run, judged)
     for at, (part, _) in enumerate(evaluations[:MOST_PARTS]):
-        inner = joined([metrics_of(part, drawn), *_details(part, run, drawn)])
+        inner = joined([metrics_of(part), top_of_list(part, run.lines), *_details(part, run)])
         yield folded(f"{part.title}: metrics, rows, weights", inner, is_open=at == 0)
     if len(evaluations) > MOST_PARTS:
         others = len(evaluations) - MOST_PARTS
@@ -178,7 +190,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
-def _curves(run: Run, judged: Sequence[JudgedRanker], drawn: Drawn) -> list[Markup]:
+def _curves(run: Run, judged: Sequence[JudgedRanker]) -> list[Markup]:
     """Precision and recall of all rankers that have both kinds of rows, of classes their mean too."""
     curves = [(part, part.curve) for part in judged if part.curve is not None]
     known = [curve for _, curve in curves if curve is not None]
@@ -194,17 +206,12 @@ def _curves(run: Run, judged: Sequence[JudgedRanker], drawn: Drawn) -> list[Mark
         mean = math.fsum(curve.ap for curve in known) / len(known)
         lines.insert(0, Curve(f"mean, AP {mean:.4f}", mean_curve([curve.steps for curve in known])))
     rate = math.fsum(curve.base_rate for curve in known) / len(known)
-    return [pictures(drawn(PrecisionRecall(lines, rate), "Precision and recall; the area is the AP"))]
+    return [pictures(drawn(of_precision_recall(lines, rate), "Precision and recall; the area is the AP"))]
 
 
-def _alone(part: JudgedRanker, run: Run, drawn: Drawn) -> Markup:
-    """The sections of the one ranker there is."""
-    return joined([metrics_of(part, drawn), *_details(part, run, drawn)])
-
-
-def _details(part: JudgedRanker, run: Run, drawn: Drawn) -> list[Markup]:
+def _details(part: JudgedRanker, run: Run) -> list[Markup]:
     queries = [] if part.groups is None else [worst_queries(part)]
-    return [most_violating(part, run.lines), *queries, components_of(part), shapes_of(part, drawn), weights_of(part)]
+    return [most_violating(part, run.lines), *queries, components_of(part), shapes_of(part), weights_of(part)]
 
 
 def _weights_alone(run: Run) -> Markup:

@@ -7,17 +7,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.dataset import Dataset, shown_label
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.model import LinearRanker, NetRanker
-from apsvm.pictures.histogram import Histogram
-from apsvm.pictures.precision_recall import Curve, PrecisionRecall
-from apsvm.pictures.shapes import Shapes
+from apsvm.pictures.precision_recall import Curve
 from apsvm.report import words
-from apsvm.report.page import Drawn, Markup, bar, element, pictures, section, table
+from apsvm.report.charts import of_precision_recall, of_scores, of_shapes
+from apsvm.report.page import Markup, bar, element, pictures, section, table
 from apsvm.report.rows import misplaced
 from apsvm.report.run import JudgedRanker, weights
 from apsvm.report.shapes import NoShapesError, curved_map, shapes
+from apsvm.report.svg import drawn
+from apsvm.report.top import RowNames, label_of
 from apsvm.report.words import share
 
 MOST_ROWS = 10
@@ -32,7 +32,7 @@ def evaluated(part: JudgedRanker) -> Evaluation | None:
     return part.evaluation if isinstance(part.evaluation, Evaluation) else None
 
 
-def metrics_of(part: JudgedRanker, drawn: Drawn) -> Markup:
+def metrics_of(part: JudgedRanker) -> Markup:
     result = part.evaluation
     if not isinstance(result, Evaluation):
         return section("Metrics", element("p", f"None: {result}."))
@@ -50,11 +50,11 @@ def metrics_of(part: JudgedRanker, drawn: Drawn) -> Markup:
     figures = table(["metric", "value"], [[name, f"{value:.6f}"] for name, value in result.values.items()])
     drawings = []
     if part.curve is not None:
-        curve = PrecisionRecall([Curve(f"AP {part.curve.ap:.4f}", part.curve.steps)], part.curve.base_rate)
+        curve = of_precision_recall([Curve(f"AP {part.curve.ap:.4f}", part.curve.steps)], part.curve.base_rate)
         of_queries = ", mean of the queries" if part.groups is not None else ""
         drawings.append(drawn(curve, f"Precision and recall{of_queries}"))
     of_queries = " of all queries" if part.groups is not None else ""
-    drawings.append(drawn(Histogram(_kinds(part)), f"Scores of the rows{of_queries}"))
+    drawings.append(drawn(of_scores(_kinds(part)), f"Scores of the rows{of_queries}"))
     return section("Metrics", element("p", explanation), figures, pictures(*drawings))
 
 
@@ -72,11 +72,7 @@ def most_violating(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Marku
     """The rows that stand the most on the wrong side."""
     grades = part.relevant.astype(np.float64) if part.grades is None else part.grades
     result = misplaced(part.scores, grades, part.groups)
-    groups = part.groups
-    deciding = part.dataset.deciding
-    where = np.arange(1, part.scores.size + 1 if deciding is None else deciding.max(initial=0) + 2)
-    where = where if lines is None else lines
-    where = where if deciding is None else where[deciding]
+    names = RowNames(part, lines)
 
     def worst(wrong: NDArray[np.int64], of: NDArray[np.int64], towards: int) -> Markup | None:
         # Where rows of many queries compete, the share counts: a query's size does not make its rows worse.
@@ -87,16 +83,14 @@ def most_violating(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Marku
             return None
         return table(
             [
-                "row" if lines is None else "line",
-                *(["qid"] if groups is not None else []),
+                *names.heading,
                 "on the wrong side", "label", "score", "place",
             ],
             [
                 [
-                    f"{where[row]}",
-                    *([str(groups[row])] if groups is not None else []),
+                    *names[row],
                     bar(shares[row], f"{wrong[row]:,} of {of[row]:,} ({share(shares[row])})"),
-                    _label(part.dataset, row),
+                    label_of(part.dataset, row),
                     f"{part.scores[row]:.6g}",
                     f"{result.place[row]:,} of {result.size[row]:,}",
                 ]
@@ -117,7 +111,7 @@ def most_violating(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Marku
     explanation = (
         f"{pairs:,} of {all_pairs:,} pairs of rows ({share(pairs / max(1, all_pairs))}) stand the wrong way round. "
     )
-    if deciding is not None:
+    if part.dataset.deciding is not None:
         explanation += "A row stands for its bag, in which none scores higher. "
     explanation += "Each row is listed with how many of the rows that it should stand above, or below, it does not. "
     if lines is None:
@@ -125,14 +119,6 @@ def most_violating(part: JudgedRanker, lines: NDArray[np.int64] | None) -> Marku
     else:
         explanation += f"Lines are those of {part.dataset.source}, from 1."
     return section("The most violating rows", element("p", explanation), *content)
-
-
-def _label(dataset: Dataset, row: int) -> str:
-    sets = dataset.label_sets
-    if sets is None:
-        return dataset.shown_label(float(dataset.relevance[row]))
-    labels = sets.classes[sets.indices[sets.indptr[row] : sets.indptr[row + 1]]]
-    return ",".join(shown_label(label) for label in labels.tolist()) or "–"
 
 
 def worst_queries(part: JudgedRanker) -> Markup:
@@ -214,7 +200,7 @@ def layers_of(ranker: NetRanker) -> Markup:
     return section("Layers", table(["layer", "inputs", "units", "norm of the weights"], rows))
 
 
-def shapes_of(part: JudgedRanker, drawn: Drawn) -> Markup:
+def shapes_of(part: JudgedRanker) -> Markup:
     """The curves that move these rows' scores the most; nothing where features have none, or there are several
     components."""
     ranker = part.ranker
@@ -241,7 +227,7 @@ def shapes_of(part: JudgedRanker, drawn: Drawn) -> Markup:
     return section(
         "Curves of the features",
         element("p", explanation),
-        pictures(drawn(Shapes(shapes(ranker, features)), "What each feature gives to the score")),
+        pictures(*(drawn(*chart) for chart in of_shapes(shapes(ranker, features)))),
         table(["feature", "deviation of what it gives"], rows),
     )
 

@@ -6,9 +6,6 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-from apsvm.pictures.base import Picture
-from apsvm.pictures.style import CARD
-
 
 class Markup(str):
     """HTML that may stand in the page as it is."""
@@ -26,8 +23,10 @@ def joined(parts: Iterable[object]) -> Markup:
 
 
 def element(tag: str, *content: object, **attributes: str) -> Markup:
-    """``<tag …>content</tag>``; ``class_`` is the attribute ``class``."""
-    written = "".join(f' {name.rstrip("_")}="{html.escape(value)}"' for name, value in attributes.items())
+    """``<tag …>content</tag>``; ``class_`` is the attribute ``class``, ``aria_label`` is ``aria-label``."""
+    written = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{html.escape(value)}"' for name, value in attributes.items()
+    )
     return Markup(f"<{tag}{written}>{joined(content)}</{tag}>")
 
 
@@ -59,25 +58,13 @@ def tiles(pairs: Iterable[tuple[object, object, object]]) -> Markup:
     )
 
 
-def pictures(*drawn: tuple[str, str]) -> Markup:
+def pictures(*drawn: tuple[Markup, str]) -> Markup:
     """``<svg>`` elements side by side where there is room, each with the words under it."""
     return element(
         "div",
-        *(element("figure", Markup(svg), element("figcaption", words)) for svg, words in drawn),
+        *(element("figure", svg, element("figcaption", words)) for svg, words in drawn),
         class_="pictures",
     )
-
-
-class Drawn:
-    """Draws pictures for the page, each with identifiers of its own."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def __call__(self, picture: Picture, caption: str) -> tuple[str, str]:
-        self._count += 1
-        svg = picture.inline(f"p{self._count}", CARD)
-        return svg.replace('role="img"', f'role="img" aria-label="{escaped(caption)}"', 1), caption
 
 
 def bar(share: float, text: object) -> Markup:
@@ -143,7 +130,7 @@ background:linear-gradient(to right,color-mix(in srgb,var(--series-1) 30%,transp
 transparent 0)}
 .pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:16px;margin:8px 0}
 figure{margin:0;max-width:520px}figcaption{color:var(--muted);font-size:.85rem;margin-top:2px}
-.picture{display:block;width:100%;height:auto}
+.picture{display:block;width:100%;height:auto}.picture text{fill:var(--ink);font-size:11px}
 @media (max-width:600px){main{padding:16px 10px 32px}section,details,.note{padding:12px}th,td{padding:4px 6px}
-table{font-size:.85rem;min-width:100%}}
+table{font-size:.85rem;min-width:100%}.picture text{font-size:12px}}
 """

@@ -17,10 +17,12 @@ from apsvm.pictures.convergence import Convergence, loss_of_epochs
 from apsvm.pictures.heatmap import Heatmap
 from apsvm.records import Record
 from apsvm.report import words
+from apsvm.report.charts import of_convergence, of_ranks
 from apsvm.report.decisions import probabilities_in_words, threshold_in_words
-from apsvm.report.page import Drawn, Markup, bar, element, facts, folded, joined, pictures, section, table
+from apsvm.report.page import Markup, bar, element, facts, folded, joined, pictures, section, table
 from apsvm.report.run import JudgedRanker, Run
 from apsvm.report.settings import Fact, settings_of, settings_of_start, shown
+from apsvm.report.svg import drawn
 from apsvm.report.words import in_seconds, share
 
 #: More rows of a table than this are folded.
@@ -32,14 +34,7 @@ _COUNTED = {"pairs": "pairs of the preference graph", "users_skipped": "users le
 def what_was_trained(run: Run) -> Markup:
     """Loss, metric, settings, and what they were given as, of all models together."""
     headers = [header for _, header in run.headers()]
-    facts_of_each = [_facts_of(header) for header in headers] or [_facts_of_start(run.start)]
-    values: dict[str, list[str]] = {}
-    for facts_of_one in facts_of_each:
-        for name, value in facts_of_one:
-            values.setdefault(name, []).append(value)
-    result: list[tuple[object, object]] = [
-        (name, words.few(dict.fromkeys(several))) for name, several in values.items()
-    ]
+    result: list[tuple[object, object]] = [*facts_of_run(run).items()]
     options = [
         f"--{name.replace('_', '-')}{'' if value is True else ' ' + shown(value)}"
         for name, value in run.command.get("options", {}).items()
@@ -53,6 +48,16 @@ def what_was_trained(run: Run) -> Markup:
     if run.command.get("machine"):
         result.append(("machine", run.command["machine"]))
     return section("What was trained", facts(result))
+
+
+def facts_of_run(run: Run) -> dict[str, str]:
+    """Loss, metric and settings by name, of all models together."""
+    headers = [header for _, header in run.headers()]
+    values: dict[str, list[str]] = {}
+    for facts_of_one in [_facts_of(header) for header in headers] or [_facts_of_start(run.start)]:
+        for name, value in facts_of_one:
+            values.setdefault(name, []).append(value)
+    return {name: words.few(dict.fromkeys(several)) for name, several in values.items()}
 
 
 def _facts_of(header: Header) -> Iterator[tuple[str, str]]:
@@ -161,7 +166,7 @@ def _labels(dataset: Dataset, judged: Sequence[JudgedRanker]) -> list[object]:
     ]
 
 
-def convergence(run: Run, drawn: Drawn) -> Markup:
+def convergence(run: Run) -> Markup:
     headers = run.headers()
     content: list[object] = []
     if not headers:
@@ -175,15 +180,7 @@ def convergence(run: Run, drawn: Drawn) -> Markup:
     except PictureError as error:
         content.append(element("p", f"No picture: {error}.", class_="muted"))
     else:
-        captions = {"iteration": "against iterations and seconds", "epoch": "against epochs and seconds"}
-        content.append(
-            pictures(
-                *(
-                    drawn(Convergence([panel], whole.step), f"{panel.label}, {captions[whole.step]}")
-                    for panel in whole.panels
-                )
-            )
-        )
+        content.append(pictures(*(drawn(*chart) for chart in of_convergence(whole))))
     ranked = [record for record in run.records if record.get("ranks") is not None]
     if len({record.get("class") for record in ranked}) == 1:
         heatmap = Heatmap.of_log(run.records)
@@ -191,7 +188,7 @@ def convergence(run: Run, drawn: Drawn) -> Markup:
         content.append(
             pictures(
                 drawn(
-                    heatmap,
+                    of_ranks(heatmap),
                     "Interleaving ranks of the negatives by iteration; the deepest red: below every positive",
                 )
             )

@@ -16,6 +16,9 @@ from apsvm.losses.base import Loss, LossError, is_over_labellings, is_over_ranki
 from apsvm.losses.graded import takes_grades
 from apsvm.oracles.layout import NothingToRankError
 
+#: Rows whose order is looked at in one go.
+_BLOCK = 1 << 17
+
 
 def loss_by_order(
     loss: Loss,
@@ -37,23 +40,29 @@ def loss_by_order(
     NothingToRankError : no query with a weight has rows of different relevance
     LossError : a loss over neither rankings nor labellings
     """
-    if groups is None:
-        parts = [np.arange(scores.size)]
-        names = [0]
-    else:
-        by_group = np.argsort(groups, kind="stable")
-        unique, starts = np.unique(groups[by_group], return_index=True)
-        parts, names = np.split(by_group, starts[1:]), unique.tolist()
     total = weight_in_all = 0.0
-    for name, rows in zip(names, parts, strict=True):
-        tasks = list(_tasks(loss, target.of(rows)))
+    for name, of_query, target_of_query in _queries(scores, target, groups):
+        tasks = list(_tasks(loss, target_of_query))
         weight = 1.0 if groups is None or query_weights is None else query_weights.get(name, 1.0)
         if tasks and weight > 0.0:
-            total += weight * sum(share * _of_task(loss, scores[rows], positive) for positive, share in tasks)
+            total += weight * sum(share * _of_task(loss, of_query, positive) for positive, share in tasks)
             weight_in_all += weight
     if weight_in_all == 0.0:
         raise NothingToRankError("no query that counts has rows of different relevance")
     return total / weight_in_all
+
+
+def _queries(
+    scores: NDArray[np.float64], target: Target, groups: NDArray[np.int64] | None
+) -> Iterator[tuple[int, NDArray[np.float64], Target]]:
+    """Each query with its scores and its target; of one query they are not copied."""
+    if groups is None:
+        yield 0, scores, target
+        return
+    by_group = np.argsort(groups, kind="stable")
+    unique, starts = np.unique(groups[by_group], return_index=True)
+    for name, rows in zip(unique.tolist(), np.split(by_group, starts[1:]), strict=True):
+        yield name, scores[rows], target.of(rows)
 
 
 def _tasks(loss: Loss, target: Target) -> Iterator[tuple[NDArray[np.bool_], float]]:
@@ -69,12 +78,25 @@ def _of_task(loss: Loss, scores: NDArray[np.float64], positive: NDArray[np.bool_
     n_pos = int(positive.sum())
     n_neg = positive.size - n_pos
     if is_over_rankings(loss):
-        in_order = positive[np.lexsort((positive, -scores))]
-        above = np.cumsum(~in_order, dtype=np.int64)[in_order]
-        return loss.of_ranking(above, n_neg)
+        return loss.of_ranking(_negatives_above(scores, positive), n_neg)
     if is_over_labellings(loss):
         labelled = scores > 0.0
         return loss.of_labelling(int((labelled & positive).sum()), int((labelled & ~positive).sum()), n_pos, n_neg)
     raise LossError(
         f"loss {loss.name!r} says neither of rankings nor of labellings what they lose: nothing to score by"
     )
+
+
+def _negatives_above(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many negatives stand above each positive, (P,), from the first positive to the last: those that score no
+    less; what is not a number stands last. Rows are gone through some at a time: an order of them all would be as large
+    as they are."""
+    if np.isnan(scores.max()):
+        scores = np.where(np.isnan(scores), -np.inf, scores)
+    ascending = np.sort(scores[positive])
+    below = np.zeros(ascending.size + 1, dtype=np.int64)  # negatives that score no less than k positives, at [k]
+    for start in range(0, scores.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        negatives = np.sort(scores[block][~positive[block]])
+        below += np.bincount(np.searchsorted(ascending, negatives, side="right"), minlength=below.size)
+    return np.cumsum(below[:0:-1])

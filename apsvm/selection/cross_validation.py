@@ -158,7 +158,7 @@ class CrossValidation:
             for task in tasks:
                 key = task.fold, self._map_of(self.fits[task.grid])
                 if key not in prepared and not should_stop():
-                    prepared[key] = self._prepared(task, share)
+                    prepared[key] = self.prepared(task, share)
             together = self._together(tasks, list(prepared.values()), threads)
             lockstep = Lockstep(threads) if together > 1 else None
             parallel = Parallel(n_jobs=max(together, threads), backend="threading", return_as="generator_unordered")
@@ -193,7 +193,7 @@ class CrossValidation:
         """What a fold's rows depend on."""
         return fit.features, fit.trainer.settings.seed
 
-    def _prepared(self, task: Task, share: float) -> Fit:
+    def prepared(self, task: Task, share: float) -> Fit:
         """A training on the fold's training rows, with what is learned from them; ``shared``: all rows."""
         fit = self.fits[task.grid]
         fit = replace(fit, selection=rows_of_bags(fit.dataset, self.folds[task.fold].training)).prepared()
@@ -216,13 +216,14 @@ class CrossValidation:
             if piece.result is not None:
                 return PathInFold.of_saved(task, piece.result)
             with piece.strand("training") as within:
-                path = self._train(task, prepared, Watch(should_stop=should_stop, strand=within), lockstep)
+                path = self.trained(task, prepared, Watch(should_stop=should_stop, strand=within), lockstep)
             if should_stop():
                 piece.broken_off()
             piece.done(path.to_saved())
             return path
 
-    def _train(self, task: Task, prepared: Fit, watch: Watch, lockstep: Lockstep | None) -> PathInFold:
+    def trained(self, task: Task, prepared: Fit, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
+        """A task done, on what was ``prepared`` of its fold."""
         path = PathInFold(task)
         assert prepared.shared is not None
         if lockstep is None:

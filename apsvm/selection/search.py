@@ -47,12 +47,16 @@ class Followers:
     ----------
     path : called as each path ends, with it, how many have, and how many there are
     widened : called when a grid becomes wider, with its number, the setting, and the new values
+    elsewhere : does what ``CrossValidation.run`` does, where that is not for threads of this process
     """
 
     path: Callable[[PathInFold, int, int], None] = unseen
     widened: Callable[[int, str, Sequence[SettingValue]], None] = unseen
     should_stop: Callable[[], bool] = never
     strand: Strand = UNSTORED
+    elsewhere: Callable[[CrossValidation, Sequence[Task], Callable[[], bool], Strand], Iterator[PathInFold]] | None = (
+        None
+    )
 
 
 class SettingsSearch:
@@ -150,7 +154,11 @@ class SettingsSearch:
 
     def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
         total = done + len(tasks)
-        for path in self._cross.run(tasks, jobs, followers.should_stop, followers.strand):
+        if followers.elsewhere is None:
+            paths = self._cross.run(tasks, jobs, followers.should_stop, followers.strand)
+        else:
+            paths = followers.elsewhere(self._cross, tasks, followers.should_stop, followers.strand)
+        for path in paths:
             done += 1
             for measured in path.settings:
                 key = path.task.grid, tuple(measured.choice.values())

@@ -98,7 +98,8 @@ class Choice:
         """The choice that was saved."""
         candidates = [BoundCandidate(bound, value_of_saved(C), loss) for bound, C, loss in saved["candidates"]]
         C = tuple(map(value_of_saved, saved["C"]))
-        threshold = None if saved["threshold"] is None else ChosenThreshold(**saved["threshold"])
+        known = saved.get("threshold")  # a checkpoint of an earlier version has none
+        threshold = None if known is None else ChosenThreshold(**known)
         return cls(saved["bound"], C, candidates, saved["how"], saved["seconds"], saved["w"], threshold)
 
     def __str__(self) -> str:
@@ -244,7 +245,8 @@ class _Comparison:
 
     def _measure(self, task: _Task, limit: float | None) -> list[_Measured]:
         """``limit``: seconds."""
-        training, test = map(self._data.select, self._splits[task.split])
+        split = self._splits[task.split]
+        training, test = map(self._data.select, (split.training, split.test))
         settings = self._settings_of(task, limit)
         scale = default_C(training, self._loss, task.bound)
         values = [resolved(C, scale) for C in task.C]
@@ -306,7 +308,7 @@ class _Comparison:
         scores, relevant = [], []
         for at, split in enumerate(self._splits):
             w = self.end(at, candidate.bound, candidate.C)
-            training, test = map(data.select, split)
+            training, test = map(data.select, (split.training, split.alike))
             scores.append(Scale.of(training.scores(w)).brought_to(STANDARD, test.scores(w)))
             relevant.append(test.target.relevant)
         return choose_threshold(np.concatenate(scores), np.concatenate(relevant), ThresholdRule("f1"))

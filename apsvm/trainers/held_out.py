@@ -38,10 +38,12 @@ LARGEST_PART = 2.0 / 3.0
 
 
 class Split(NamedTuple):
-    """Rows to train on and rows to judge by: ascending int64."""
+    """Rows to train on and rows to judge by, ascending int64, and of those not trained on as many as have positives in
+    the share of all rows: what a threshold is chosen on."""
 
     training: NDArray[np.int64]
     test: NDArray[np.int64]
+    alike: NDArray[np.int64]
 
 
 def held_out(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
@@ -96,15 +98,16 @@ def _single(
     first_judging = min(1.0 - of_first, max(judging, enough))
     of_others = max(training, of_first / MOST_TIMES_RARER)
     others_judging = min(1.0 - of_others, max(judging, first_judging / MOST_TIMES_RARER))
-    trains, judges = np.zeros((2, int(of_unit.max()) + 1), dtype=bool)
+    trains, judges, alike = np.zeros((3, int(of_unit.max()) + 1), dtype=bool)
     shares = ((of_first, first_judging), (of_others, others_judging))
     for stratum, (train, judge) in zip(strata, shares, strict=True):
         shuffled = rng.permutation(stratum)
         end = max(1, round(train * stratum.size))
         trains[shuffled[:end]] = True
         judges[shuffled[end : end + max(1, round(judge * stratum.size))]] = True
+        alike[shuffled[end : end + max(1, round(first_judging * stratum.size))]] = True
     counts = int(trains.sum()), int(judges.sum())
-    return Split(np.flatnonzero(trains[of_unit]), np.flatnonzero(judges[of_unit])), counts
+    return Split(*(np.flatnonzero(part[of_unit]) for part in (trains, judges, alike))), counts
 
 
 def _judged_by_few(
@@ -135,4 +138,5 @@ def _folds(
         fold[rng.permutation(stratum)] = np.arange(stratum.size) % count
     of_row = fold[of_unit]
     for at in range(count):
-        yield Split(np.flatnonzero(of_row != at), np.flatnonzero(of_row == at))
+        test = np.flatnonzero(of_row == at)
+        yield Split(np.flatnonzero(of_row != at), test, test)

@@ -36,7 +36,6 @@ from apsvm.trainers.stochastic import (
     not_finite,
     set_generator_state,
 )
-from apsvm.types import Matrix
 from apsvm.work import Saved
 
 if TYPE_CHECKING:
@@ -183,7 +182,12 @@ class _Descent:
             self._w[:] = start[: rows.features]
         self._rows, self._settings = rows, settings
         matrix, selection = rows.in_memory()
-        self._matrix = _sorted(matrix)
+        self._matrix = matrix
+        self._csr = (
+            _kernels.CsrMatrix(matrix.indptr, matrix.indices, matrix.data, *matrix.shape)
+            if sp.issparse(matrix)
+            else None
+        )
         self._rng = np.random.default_rng(settings.seed)
         self._loop = self._native_loop(selection)
 
@@ -244,10 +248,9 @@ class _Descent:
             array[:] = saved[name]
 
     def _run(self, order: NDArray[np.int64]) -> tuple[int, int, float]:
-        matrix = self._matrix
-        if sp.issparse(matrix):
-            return self._loop.run_csr(matrix.indptr, matrix.indices, matrix.data, order)
-        return self._loop.run_dense(matrix, order)
+        if self._csr is not None:
+            return self._loop.run_csr(self._csr, order)
+        return self._loop.run_dense(self._matrix, order)
 
 
 def copies(**arrays: AnyArray) -> Saved:
@@ -308,12 +311,3 @@ def run_pass(
     draws = done if draws_of is None else int(draws_of[order[:done]].sum())
     penalty = 0.5 * settings.penalty * float(np.vdot(parameters, parameters))
     return Pass(draws, trials, updates, loss / draws + penalty, moved=updates > 0 or settings.penalty > 0.0)
-
-
-def _sorted(matrix: Matrix) -> Matrix:
-    """The matrix, its CSR rows in ascending order of columns and without duplicates, as files have them."""
-    if not sp.issparse(matrix) or matrix.has_canonical_format:
-        return matrix
-    matrix = matrix.copy()
-    matrix.sum_duplicates()
-    return matrix

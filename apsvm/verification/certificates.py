@@ -21,15 +21,26 @@ from apsvm.data.labels import LabelOptions, Target, recall, two_classes
 from apsvm.header import Bounds, LabelKind
 from apsvm.model import AnyRankerSet, ComponentRanker, LinearRanker, Model
 from apsvm.verification.bound import Convex, Limits, prove
-from apsvm.verification.plain import Array, Definition, LabellingDefinition, ZeroOneDefinition, definition_of
+from apsvm.verification.plain import (
+    Array,
+    Definition,
+    RankingDefinition,
+    definition_of,
+)
 from apsvm.verification.plain import UnknownLossError as UnknownLossError
 from apsvm.verification.risk import PlainRisk, Plane, Task, Units, tasks_of
-from apsvm.verification.rows import PlainRows, constant_of_scaling, rows_as_trained, weights_as_trained
+from apsvm.verification.rows import (
+    PlainRows,
+    constant_of_scaling,
+    rows_as_trained,
+    weights_as_trained,
+    with_common_constant,
+)
 
 #: What rounding may do to an objective, as a share of its terms: other orders of summation, weights scaled back.
 ROUNDING = 1e-9
-#: What the proof may leave open of the gap asked for, beyond the gap that the certificate has.
-SHARE_LEFT_OPEN = 0.01
+#: What a proof may leave open beyond the gap of the certificate: a share of that gap, or of the objective's terms.
+SHARE_OF_GAP, SHARE_OF_OBJECTIVE = 0.01, 1e-7
 
 
 class NothingToVerifyError(ValueError):
@@ -142,13 +153,25 @@ def _verify_one(
         definition = definition_of(name)
     except UnknownLossError as error:
         raise NothingToVerifyError(str(error)) from None
+    if claimed.bound != "hinge" and not (claimed.bound == "tight" and isinstance(definition, RankingDefinition)):
+        raise NothingToVerifyError(f"there is no bound {claimed.bound!r} of the loss {name!r}")
     units = _units(dataset, latent=header.latent, components=rows.components)
     tasks = _tasks(definition, dataset, target, latent=header.latent, query_weights=query_weights)
     if not tasks:
         raise NothingToVerifyError("no query of the data has both a positive and a negative row")
-    touching = _touching(PlainRisk(definition, tasks, units), rows, weights_as_trained(rows, ranker), C, claimed)
     reasons = [*_inconsistent(ranker), *_constant(definition, rows, ranker)]
-    return _judged(touching, claimed, limits, reasons, label=label, loss=name, C=C)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
+        risk, tight = PlainRisk(definition, tasks, units), claimed.bound == "tight"
+        w = weights_as_trained(rows, ranker)
+        touching = _touching(risk, rows, w, C, tight=tight)
+        if definition.level_free and rows.bias and not touching.agrees_with(claimed):
+            # The constant is a classifier's threshold, which moves no ranking. Training had another one: without any
+            # the objective is lowest, and what the model says is higher by half the square of it.
+            lowest = _touching(risk, rows, with_common_constant(rows, w, 0.0), C, tight=tight)
+            length = np.sqrt(2.0 * max(claimed.primal - lowest.value, 0.0) / rows.components)
+            other = _touching(risk, rows, with_common_constant(rows, w, length), C, tight=tight)
+            touching = other if other.agrees_with(claimed) else touching
+        return _judged(touching, claimed, limits, reasons, label=label, loss=name)
 
 
 def _units(dataset: Dataset, *, latent: bool, components: int) -> Units:
@@ -194,20 +217,30 @@ class _Touching:
     """The convex function whose minimum is bounded; it touches the objective at ``w``, where it is ``value``.
 
     size : float, of the terms of the objective there, by which rounding is measured
+    is_objective : whether it is the objective itself, and its minimum the optimum
     """
 
     convex: Convex
     w: Array
     value: float
     size: float
+    is_objective: bool
+
+    @property
+    def slack(self) -> float:
+        """What rounding may do."""
+        return ROUNDING * self.size
+
+    def agrees_with(self, claimed: Bounds) -> bool:
+        """Whether the model says this of its objective."""
+        return bool(np.isfinite(self.size)) and abs(self.value - claimed.primal) <= self.slack
 
 
-def _touching(risk: PlainRisk, rows: PlainRows, w: Array, C: float, claimed: Bounds) -> _Touching:
+def _touching(risk: PlainRisk, rows: PlainRows, w: Array, C: float, *, tight: bool) -> _Touching:
     """The hinge h, whose plane of the true ranking is 0. With the tight bound h − g stands in its place, and g gives
     way to its plane c·s at w. Units of several rows are held, as positives, at those where they stand."""
     scores = rows.scores(w)
-    held = risk.best(scores) if claimed.stationary else None
-    tight = claimed.bound == "tight"
+    held = None if risk.of_rows else risk.best(scores)
     hinge = risk.hinge(scores, held)
     by_score = risk.by_score(scores, held) if tight else Plane(0.0, 0.0, np.zeros_like(scores))
 
@@ -221,6 +254,7 @@ def _touching(risk: PlainRisk, rows: PlainRows, w: Array, C: float, claimed: Bou
         w,
         length + C * (hinge.value - by_score.value),
         length + C * (hinge.value + by_score.value),
+        risk.of_rows and not tight,
     )
 
 
@@ -232,15 +266,15 @@ def _judged(
     *,
     label: float | None,
     loss: str,
-    C: float,
 ) -> Verdict:
     """Proves the bound, and compares."""
-    slack = ROUNDING * touching.size
-    left_open = max(slack, SHARE_LEFT_OPEN * max(claimed.tolerance, 0.0))
-    if abs(touching.value - claimed.primal) > slack:
+    if not np.isfinite(touching.size):
+        reasons.append("the objective is not finite")
+    elif not touching.agrees_with(claimed):
         reasons.append("the objective is not what the model says")
-    wanted = touching.value - max(claimed.gap, 0.0) - left_open
-    refuting = claimed.dual - slack
+    gap = max(claimed.gap, 0.0)
+    wanted = touching.value - gap - max(SHARE_OF_GAP * gap, SHARE_OF_OBJECTIVE * touching.size)
+    refuting = claimed.dual - touching.slack
     if reasons:
         # What is false already needs no proof of the rest: one bound from one plane.
         limits = Limits(seconds=limits.seconds, iterations=0)
@@ -251,8 +285,8 @@ def _judged(
     return Verdict(
         label=label,
         loss=loss,
-        C=C,
-        stationary=claimed.stationary,
+        C=touching.convex.C,
+        stationary=not touching.is_objective,
         claimed=claimed,
         objective=touching.value,
         proved=found.lower,
@@ -284,7 +318,7 @@ def _inconsistent(ranker: LinearRanker | ComponentRanker) -> Iterator[str]:
 
 def _constant(definition: Definition, rows: PlainRows, ranker: LinearRanker | ComponentRanker) -> Iterator[str]:
     """A constant that is no weight of the training moves the scores that the loss was of."""
-    if rows.bias is not None or not isinstance(definition, LabellingDefinition | ZeroOneDefinition):
+    if rows.bias is not None or definition.level_free:
         return
     assert isinstance(ranker, LinearRanker)
     expected = constant_of_scaling(rows, ranker)

@@ -68,6 +68,12 @@ class RankingDefinition:
 
     @property
     def by_query(self) -> bool:
+        """Whether queries are tasks of their own."""
+        return True
+
+    @property
+    def level_free(self) -> bool:
+        """Whether a number added to all scores changes nothing."""
         return True
 
     def hinge(self, positives: Array, negatives: Array, costs: tuple[Array, Array] | None) -> Hinge:
@@ -90,10 +96,12 @@ class LabellingDefinition:
     ----------
     loss : Δ of arrays a and b of true and false positives, and P
     labelled : how many rows are labelled positive, of P, if there are so many; None: any number
+    level_free : as of ``RankingDefinition``: as many are labelled positive as are
     """
 
     loss: Callable[[Array, Array, int], Array]
     labelled: Callable[[int], int] | None = None
+    level_free: bool = False
 
     @property
     def by_query(self) -> bool:
@@ -110,6 +118,10 @@ class ZeroOneDefinition:
 
     @property
     def by_query(self) -> bool:
+        return False
+
+    @property
+    def level_free(self) -> bool:
         return False
 
     def hinge(self, positives: Array, negatives: Array, costs: tuple[Array, Array] | None) -> Hinge:
@@ -145,7 +157,7 @@ def definition_of(name: str) -> Definition:
     if name == "zero-one":
         return ZeroOneDefinition()
     if name == "prbep":
-        return LabellingDefinition(lambda a, b, P: 1.0 - a / P, lambda P: P)
+        return LabellingDefinition(lambda a, b, P: 1.0 - a / P, lambda P: P, level_free=True)
     if name == "f1":
         return _f_measure(1.0)
     if at_k is not None:

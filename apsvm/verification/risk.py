@@ -88,6 +88,8 @@ class PlainRisk:
 
     def __init__(self, definition: Definition, tasks: list[Task], units: Units) -> None:
         self._definition, self._tasks, self._units = definition, tasks, units
+        #: Whether each unit is a row: then the hinge is convex in w, and otherwise where units are held.
+        self.of_rows = units.order is None
 
     def hinge(self, scores: Array, held: Integers | None = None) -> Plane:
         """The structured hinge at ``scores`` (n,)."""

@@ -121,6 +121,13 @@ def weights_as_trained(rows: PlainRows, ranker: LinearRanker | ComponentRanker) 
     return np.concatenate(blocks)
 
 
+def with_common_constant(rows: PlainRows, w: Array, mean: float) -> Array:
+    """The weights, those of the constant feature moved alike, to this mean: so are all scores."""
+    blocks = w.reshape(rows.components, -1).copy()
+    blocks[:, -1] += mean - blocks[:, -1].mean()
+    return blocks.ravel()
+
+
 def constant_of_scaling(rows: PlainRows, ranker: LinearRanker) -> float:
     """The constant of a model whose training had no constant feature."""
     return 0.0 if rows.scaling.centre is None else -float(rows.scaling.centre @ ranker.coef)

@@ -340,11 +340,3 @@ def test_late_numerical_trouble_writes_the_best_model(cancer, here, info, monkey
 def test_letters_of_other_programs(letter, hint, digits, run):
     done = run("train", digits.path, letter, "1", code=2)
     assert f"No such option '{letter}'. {hint}" in done.stderr
-
-
-def test_grades_in_queries_are_led_to_the_loss_for_them(run, tmp_path):
-    path = tmp_path / "grades.svm"
-    path.write_text("0 qid:1 1:1\n1 qid:1 1:2\n2 qid:1 1:3\n")
-    assert "--loss ndcg (loss='ndcg') takes them as grades" in run("train", path, code=65).stderr
-    path.write_text("0 1:1\n1 1:2\n2 1:3\n")
-    assert "--loss ndcg" not in run("train", path, code=65).stderr

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shards import list_risk, sharded, slopes_of_rows
 
-from apsvm.dask.long_list import keys_of, scores_of
-from apsvm.dask.messages import Runs, narrow, size_of
+from apsvm.dask.messages import Runs, narrow, runs_where, size_of
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
@@ -210,19 +209,17 @@ def test_forgotten_vectors_are_dropped(rng):
     assert len(shard._vectors) == 1
 
 
-def test_keys_are_in_the_scores_order(rng):
-    scores = np.sort(np.concatenate([scores_like(pattern, 50, rng) for pattern in PATTERNS] + [[0.0, -0.0, 5e-324]]))
-    keys = keys_of(scores)
-    assert (np.diff(keys) >= 0).all()
-    np.testing.assert_array_equal(scores_of(keys, np.zeros((keys.size, 1), dtype=np.uint64))[:, 0], scores)
-    assert keys_of(np.array([-0.0])) == keys_of(np.array([0.0]))
-
-
 def test_runs_and_counts_read_back(rng):
     for array in (np.empty(0, dtype=np.int32), np.zeros(5, dtype=np.int32), rng.integers(0, 3, 100)):
         runs = Runs.of(array)
         np.testing.assert_array_equal(runs.expanded(), array)
         assert (runs.lengths > 0).all()
+        counts = rng.integers(0, 2, array.size) > 0
+        some = runs_where(counts, array)
+        if counts.any():
+            np.testing.assert_array_equal(some.expanded()[counts], array[counts])
+            assert some.expanded().size == array.size
+            assert some.values.size == Runs.of(array[counts]).values.size
     sizes = Counter(narrow(np.array([top])).dtype.itemsize for top in (0, 255, 256, 65_536, 2**33))
     assert sizes == {1: 2, 2: 1, 4: 1, 8: 1}
     assert size_of((np.zeros(100), [1, "four"])) == size_of((np.zeros(0), [1, "four"])) + 800

@@ -106,3 +106,12 @@ def test_distinct_values(values, monkeypatch):
     np.testing.assert_array_equal(module.distinct(array), np.unique(array))
     of = np.arange(array.size) % 3 > 0
     np.testing.assert_array_equal(module.distinct(array, of), np.unique(array[of]))
+
+
+@pytest.mark.parametrize(
+    ("labels", "hint"), [([0, 1, 2], True), ([0.0, 1, 4], True), ([-1, 0, 1], False), ([1, 2], False)]
+)
+def test_what_may_be_grades_is_met_with_the_loss_that_takes_them(labels, hint):
+    with pytest.raises(DataError, match="expected the labels") as error:
+        dataset(labels).positives()
+    assert ("if they are grades, --loss ndcg (loss='ndcg') trains on them" in str(error.value)) == hint

@@ -300,3 +300,30 @@ def test_mutations() -> None:
     """Whatever the text: what the twin makes of it, and the same however it is cut into blocks."""
     check_mutation()
     assert min(N_ACCEPTED) > 50
+
+
+def test_decimals_of_every_number_at_every_distance_from_the_end():
+    """They are taken eight bytes at a time where so many can be read."""
+    rng = np.random.default_rng(0)
+    seen = set()
+    for digits in range(26):
+        for behind in ("", "\n", " 2:1", " 2:1.5e0\n", " # a comment\n", "\r\n"):
+            for whole, sign in itertools.product(("", "0", "7", "4503599"), ("", "-", "+")):
+                number = f"{sign}{whole}.{''.join(map(str, rng.integers(0, 10, digits)))}"
+                if not whole and not digits:
+                    continue
+                X = read(f"1 1:{number}{behind}".encode()).X
+                value = X.data[0] if hasattr(X, "indptr") else X[0, 0]
+                assert identical(value, float(number)), number
+                seen.add(value)
+    assert len(seen) > 1000
+
+
+@pytest.mark.parametrize("at", range(12))
+@pytest.mark.parametrize("byte", [0x2F, 0x3A, 0x00, 0x7F, 0x80, 0xB0, 0xB9, 0xFF])
+def test_bytes_beside_the_digits_are_none(at, byte):
+    """Whatever a carry from the byte before makes of them."""
+    number = bytearray(b"0.9999999999999")
+    number.insert(2 + at, byte)
+    with pytest.raises(DataError, match=r"the value of feature 1|control character|NUL"):
+        read(b"1 1:" + bytes(number) + b" 2:1\n")

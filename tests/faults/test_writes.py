@@ -21,6 +21,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from apsvm import load_any_model
+from apsvm.checkpoint import Checkpoint
 from apsvm.cli import run
 from apsvm.data.folder import open_folder
 
@@ -62,10 +63,14 @@ class Faulty:
 
 @dataclass(frozen=True)
 class Command:
-    """A command, and of each file or folder that it writes, in the order it does, how a whole new one is told."""
+    """A command, and of each file or folder that it writes, in the order it does, how a whole new one is told.
+
+    kept : a file that it writes on its way and removes at its end, whose faults do not end it
+    """
 
     arguments: str
     outputs: dict[str, Callable[[Path], object]]
+    kept: str | None = None
 
 
 def is_model(path: Path) -> None:
@@ -107,6 +112,11 @@ COMMANDS = {
     "cv": Command(
         "cv -q --bound hinge -C 1,10 --folds 2 rows.svm -o out.model --json out.json",
         {"out.json": is_json, "out.model": is_model},
+    ),
+    "checkpoint": Command(
+        "train -q --bound hinge --checkpoint kept --checkpoint-seconds 0 rows.svm out.model",
+        {"out.model": is_model},
+        kept="kept",
     ),
     "convert": Command("convert -q rows.svm folder", {"folder": is_folder}),
     "report": Command("report -q run -o out.html", {"out.html": is_page}),
@@ -152,7 +162,7 @@ def test_the_old_or_the_new_stands_there_whole(name, kind, faulty, prepared, tmp
     every = request.config.getoption("--every-fault")
     if name == "report":
         pytest.importorskip("matplotlib")
-    if not every and (name in ("report", "cv", "one-vs-rest", "path") or kind in ("EIO", "short")):
+    if not every and (name in ("report", "cv", "checkpoint", "one-vs-rest", "path") or kind in ("EIO", "short")):
         pytest.skip("--every-fault")
     command = COMMANDS[name]
     for at in range(0, 1000, 1 if every else 3 + 8 * (name == "run")):
@@ -172,6 +182,9 @@ def test_the_old_or_the_new_stands_there_whole(name, kind, faulty, prepared, tmp
             new.append(output)
         for log in folder.glob("new/*.jsonl"):
             is_log(log)
+        if command.kept is not None and (folder / command.kept).exists():
+            assert answer["code"] != 0, where
+            Checkpoint(folder / command.kept)
         if not answer["hit"]:
             assert at > 3, where
             assert answer["code"] == 0, where
@@ -185,7 +198,8 @@ def test_the_old_or_the_new_stands_there_whole(name, kind, faulty, prepared, tmp
             assert answer["code"] == 0, where
             assert new == list(command.outputs), where
         else:
-            assert answer["code"] == 74, where
+            # A checkpoint that cannot be written is no reason to end a training.
+            assert answer["code"] == 74 or (command.kept is not None and answer["code"] == 0 and new), where
             reason = "No space left on device" if kind == "ENOSPC" else "Input/output error"
             assert reason in answer["stderr"], where
         assert not [path for path in leftovers(folder) if "/new/" not in path or kind != "killed"], where

@@ -40,13 +40,12 @@ def test_each_pass_has_the_bits_that_it_has_alone(n, d, dtype, kind, threads):
     X[rng.random(X.shape) < 0.6] = 0.0
     scores, combinations = passes(n, d, 7, rng)
     S = sp.csr_array(X)
-    matrix = (X,) if kind == "dense" else (S.indptr, S.indices, S.data)
-    walk = _kernels.walk_dense if kind == "dense" else _kernels.walk_csr
-    walk(*matrix, *(() if kind == "dense" else (d,)), scores, combinations, threads)
+    matrix = X if kind == "dense" else _kernels.CsrMatrix(S.indptr, S.indices, S.data, n, d)
+    getattr(_kernels, f"walk_{kind}")(matrix, scores, combinations, threads)
     for name, asked in (("scores", scores), ("combine", combinations)):
         for rows, given, out in asked:
             alone = np.empty_like(out)
-            getattr(_kernels, f"{name}_{kind}")(*matrix, rows, given, alone, 1)
+            getattr(_kernels, f"{name}_{kind}")(matrix, rows, given, alone, 1)
             assert np.array_equal(alone, out)
 
 

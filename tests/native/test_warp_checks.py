@@ -44,9 +44,22 @@ class TestWarp:
         for matrix, positives in ((X[:3], order), (np.eye(5), order), (X, ints(1)), (X, ints(-1))):
             with pytest.raises(ValueError, match="expected"):
                 self.rows().run_dense(matrix, positives)
-        sparse = sp.csr_array(X)
-        with pytest.raises(ValueError, match="expected"):
-            self.rows().run_csr(sparse.indptr[:4], sparse.indices, sparse.data, order)
+        for matrix in (sp.csr_array(X[:3]), sp.csr_array(np.eye(5)), sp.csr_array(X)):
+            csr = _kernels.CsrMatrix(matrix.indptr, matrix.indices, matrix.data, *matrix.shape)
+            if matrix.shape == (4, 4):
+                self.rows().run_csr(csr, order)
+                continue
+            with pytest.raises(ValueError, match="expected"):
+                self.rows().run_csr(csr, order)
+
+    def test_columns_ascend(self):
+        indptr, values = np.arange(0, 10, 2, dtype=np.int32), np.ones(8)
+        for columns in ([0, 1], [1, 0], [1, 1]):
+            csr = _kernels.CsrMatrix(indptr, np.array(4 * columns, dtype=np.int32), values, 4, 4)
+            assert csr.ascending == (columns == [0, 1])
+            if not csr.ascending:
+                with pytest.raises(ValueError, match="columns that ascend in each row"):
+                    self.rows().run_csr(csr, ints(0))
 
     def items(self, n_parameters=4 * 5, table=TABLE):
         memory = np.zeros(n_parameters, np.float32), np.zeros(0, np.float32), np.zeros(0, np.float32)

@@ -8,6 +8,7 @@ import pytest
 from apsvm.losses import LOSSES
 from apsvm.losses.average_precision import AveragePrecisionLoss
 from apsvm.oracles import make_oracle
+from apsvm.risk.rankings import NoLoss
 
 
 class NotDeclaredUnimodal(AveragePrecisionLoss):
@@ -155,3 +156,17 @@ def test_threads_change_nothing_with_many_positives(rng):
     assert one[0] == two[0]
     np.testing.assert_array_equal(one[1][0], two[1][0])
     np.testing.assert_array_equal(one[1][1], two[1][1])
+
+
+@pytest.mark.parametrize("unit", [5e-324, 1e-310, 1e-200])
+@pytest.mark.parametrize("n_neg", [300, 20_000])
+def test_tiny_scores_are_ranked_as_they_stand(unit, n_neg, rng):
+    """Without a loss the ranking is that by score, and products of such scores are beyond float64."""
+    n_pos = 30
+    scores_pos, scores_neg = (unit * rng.integers(-50, 50, size=n) for n in (n_pos, n_neg))
+    for name in ("bucket", "qs"):
+        _, (c_pos, c_neg) = call(make_oracle(name, NoLoss()).bind(NoLoss(), n_pos, n_neg), scores_pos, scores_neg)
+        below = (scores_pos[:, None] < scores_neg).sum(axis=0)
+        np.testing.assert_allclose(c_neg, 2.0 / (n_pos * n_neg) * below, rtol=1e-15)
+        assert len(set(below.tolist())) > 10
+        np.testing.assert_allclose(c_pos.sum(), -c_neg.sum(), rtol=1e-12)

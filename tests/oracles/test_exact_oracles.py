@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from judge import definition, hinge_by_interleavings, hinge_by_permutations, hinge_of_ranks
@@ -181,14 +183,38 @@ def test_perfect_separation_has_no_violation():
         ([[1.0, 2.0]], [[1, 0]], "one length"),
         ([np.nan, 1.0], [1, 0], "finite"),
         ([np.inf, 1.0], [1, 0], "finite"),
+        ([1.0, 2.0], [1, np.nan], "finite"),
+        ([1e308, -1e308], [1, 0], "from -1e+308 to 1e+308 are too far apart for float64"),
         ([1.0, 2.0], [1, 1], "found 2 and 0"),
         ([1.0, 2.0], [0, -1], "found 0 and 2"),
         ([], [], "found 0 and 0"),
     ],
 )
 def test_bad_input_is_refused(scores, relevance, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         most_violated_ranking(scores, relevance)
+
+
+def test_large_scores_that_are_near_one_another_are_ranked():
+    result = most_violated_ranking([1e200, 1e200, 1.1e200, 0.9e200], [1, 0, 0, 0])
+    assert result.ranks.tolist() == [1, 1, 2]
+    assert np.isfinite(result.value)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.4, 0.99])
+@pytest.mark.parametrize("n", [2, 7, 128, 1000, 30_000])
+def test_mixed_rows_are_put_where_they_belong(n, share, rng):
+    """Against the same rows in another order: the first one positive, the last one negative, and the reverse."""
+    relevant = rng.random(n) < share
+    relevant[0], relevant[-1] = True, False
+    scores = rng.normal(size=n)
+    result = most_violated_ranking(scores, relevant)
+    back = most_violated_ranking(scores[::-1], relevant[::-1])
+    np.testing.assert_array_equal(result.ranks, back.ranks[::-1])
+    np.testing.assert_array_equal(result.row_weights, back.row_weights[::-1])
+    n_pos, n_neg = int(relevant.sum()), int((~relevant).sum())
+    expected = 2.0 / (n_pos * n_neg) * (n_pos + 1 - result.ranks)
+    np.testing.assert_allclose(result.row_weights[~relevant], expected, rtol=1e-15)
 
 
 def test_unknown_and_unfit_names_are_refused():

@@ -8,7 +8,6 @@ import pytest
 from apsvm import LinearRanker
 from apsvm.data.dataset import Dataset
 from apsvm.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
-from apsvm.pictures.base import Picture
 from apsvm.report.build import report
 from apsvm.report.run import Finished, Run
 from apsvm.report.settings import settings_of, settings_of_start, shown
@@ -142,12 +141,7 @@ def rows(rng):
     return make
 
 
-@pytest.fixture
-def without_pictures(monkeypatch):
-    monkeypatch.setattr(Picture, "inline", lambda *arguments: "<svg></svg>")
-
-
-def test_the_page_of_a_trainer_that_nobody_knows(rows, without_pictures):
+def test_the_page_of_a_trainer_that_nobody_knows(rows):
     header = Header(family="perceptron", loss="mine", metric="of mine", settings={"margin": 0.5}, state="stopped")
     page = report(run_of(header, dataset=rows([1, -1, 1, -1, -1])))
     for words in ("There is no certificate", "No picture", "<dt>margin</dt><dd>0.5</dd>", '<td class="left">AP</td>'):
@@ -157,7 +151,7 @@ def test_the_page_of_a_trainer_that_nobody_knows(rows, without_pictures):
 
 
 @pytest.mark.parametrize("groups", [None, np.array([0, 0, 0, 1, 1])])
-def test_grades_without_a_row_of_none_have_metrics(groups, rows, without_pictures):
+def test_grades_without_a_row_of_none_have_metrics(groups, rows):
     """All rows are relevant: what there is of metrics is shown, and what there is not is no reason to refuse."""
     header = Header(loss="ndcg", metric="nDCG(exp)", labels=Labels(kind=LabelKind.GRADES), state="converged")
     page = report(run_of(header, dataset=rows([1, 2, 3, 1, 2], groups)))

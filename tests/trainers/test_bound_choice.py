@@ -98,13 +98,16 @@ def test_each_row_is_held_out_or_trained_on(n, folds, how, rng, monkeypatch):
 def test_rare_positives_are_trained_on_rather_than_held_out(rng, monkeypatch):
     relevant = rng.permutation(np.arange(700_000) < 600)
     recorded = Recorded(monkeypatch)
-    choose(numbered(relevant, d=1), AP, ONE_THREAD, Watch())
+    choice = choose(numbered(relevant, d=1), AP, ONE_THREAD, Watch())
     ((training, test),) = recorded.splits
     positives = set(np.flatnonzero(relevant).tolist())
     assert len(training & positives) == 400
     assert len(test & positives) == 200
     assert len(training) == pytest.approx(2 / 3 / 4 * 7e5, rel=0.01)  # four times more of them than there are
     assert len(test) == pytest.approx(1 / 3 / 4 * 7e5, rel=0.01)
+    # F1 depends on how rare they are: the threshold is chosen on rows of which as many are positive as of all.
+    assert choice.threshold.positives == 200
+    assert choice.threshold.rows == pytest.approx(7e5 / 3, rel=0.01)
 
 
 def test_of_few_positives_each_is_held_out(rng, monkeypatch):

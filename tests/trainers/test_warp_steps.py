@@ -34,7 +34,7 @@ def loop(
 def run(native, X, order):
     order = np.asarray(order, dtype=np.int64)
     if sp.issparse(X):
-        return native.run_csr(X.indptr, X.indices, X.data, order)
+        return native.run_csr(_kernels.CsrMatrix(X.indptr, X.indices, X.data, *X.shape), order)
     return native.run_dense(X, order)
 
 

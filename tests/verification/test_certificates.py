@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import dump_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from apsvm import load_any_model, load_model
+from apsvm import APSVMClassifier, load_any_model, load_model
 from apsvm.cli import run
 from apsvm.losses import LOSSES
 from apsvm.model import LinearRanker
@@ -59,7 +59,7 @@ def test_of_every_loss_trained_by_default(name, data, tmp_path, capsys):
     assert code == 0
     assert result["outcome"] == "holds"
     assert result["objective"] == pytest.approx(result["claimed"]["primal"], rel=1e-9)
-    assert result["gap"] <= result["claimed"]["gap"] + 0.011 * result["asked"]
+    assert result["gap"] <= 1.01 * result["claimed"]["gap"] + 1e-7 * result["objective"]
 
 
 @pytest.mark.parametrize(
@@ -161,6 +161,30 @@ def test_a_gap_that_is_too_good(data, tmp_path, capsys):
     assert result["iterations"] > 0
 
 
+def test_a_tolerance_that_hides_a_gap(data, tmp_path, capsys):
+    """What is asked for does not decide what is proved."""
+    ranker = load_model(trained(data, tmp_path, "--bound hinge -C 30 -e 0.1 two.svm"))
+    bounds, settings = ranker.header.certificate, {**ranker.header.settings, "epsilon": 1e6}
+    changed = replace(bounds, dual=bounds.primal, gap=0.0, tolerance=30e6)
+    replace(ranker, header=replace(ranker.header, certificate=changed, settings=settings)).save(tmp_path / "forged")
+    assert verdict(str(tmp_path / "forged"), f"{data}/two.svm", capsys)[0] == 4
+
+
+def test_bags_are_never_an_optimum(data, tmp_path, capsys):
+    """The hinge of their best rows is not convex, whatever a header says."""
+    ranker = load_model(trained(data, tmp_path, "--latent --start bag-means -C 10 --bound hinge bags.svm"))
+    code, [result] = verdict(forged(ranker, tmp_path, stationary=False), f"{data}/bags.svm", capsys)
+    assert code == 0
+    assert result["stationary"]
+    assert run(["verify", forged(ranker, tmp_path, bound="none"), f"{data}/bags.svm"]) == 65
+
+
+def test_an_objective_that_is_not_finite(ranker, data, tmp_path, capsys):
+    replace(ranker, coef=ranker.coef * 1e200).save(tmp_path / "far")
+    code, [result] = verdict(str(tmp_path / "far"), f"{data}/two.svm", capsys, "--max-iterations", "3")
+    assert (code, result["reasons"]) == (4, ["the objective is not finite"])
+
+
 def test_what_limits_leave_undecided(ranker, data, tmp_path, capsys):
     """Of the one plane at the model's weights nothing follows, for a gap or against it."""
     ranker.save(tmp_path / "model")
@@ -196,6 +220,26 @@ def test_a_chosen_model(data, tmp_path, capsys):
     model = str(tmp_path / "model")
     assert run(["cv", "-q", "--bound", "hinge", "-C", "1,10", "--folds", "2", f"{data}/two.svm", "-o", model]) == 0
     assert verdict(model, f"{data}/two.svm", capsys)[0] == 0
+
+
+OLD = Path(__file__).parent.parent / "models_0_1_0"
+OLD_MODELS = {name: json.loads((OLD / "models.json").read_text())[name]["data"] for name in (
+    "ap", "classifier", "f1", "interrupted", "ndcg_grades", "one_vs_rest_l2", "ranker", "tight", "zero_based",
+)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OLD_MODELS)
+def test_models_of_earlier_versions(name, capsys):
+    code, results = verdict(str(OLD / f"{name}.model"), str(OLD / OLD_MODELS[name]), capsys)
+    assert code == 0, results
+
+
+@pytest.mark.parametrize("components", [1, 2])
+def test_classifiers_have_thresholds_in_their_constants(components, data, tmp_path, capsys):
+    X, y = load_svmlight_file(str(data / "two.svm"))
+    classifier = APSVMClassifier(C=5.0, components=components, bound="tight", fit_intercept=True).fit(X.toarray(), y)
+    classifier.to_model().save(tmp_path / "model")
+    assert verdict(str(tmp_path / "model"), f"{data}/two.svm", capsys)[0] == 0
 
 
 def test_of_several_files_one_may_be_standard_input(capsys):

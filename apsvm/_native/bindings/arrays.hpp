@@ -1,6 +1,7 @@
 // Arrays that cross from Python and back, and what is checked of them. An array of another type or layout than a kernel
 // wants is a TypeError: nanobind would hand it a converted copy, so that a result would be lost without a word, and a
-// matrix copied in every call. A length that does not fit is a ValueError.
+// matrix copied in every call. A length that does not fit is a ValueError, and so are scores without an order, and
+// numbers of rows that there are not: no kernel reads or writes beyond its arrays, whatever stands in them.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,8 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+
+#include "../core/checks.hpp"
 
 namespace apsvm {
 
@@ -47,7 +50,14 @@ inline void expect_size(std::size_t found, std::size_t expected, const char *wha
 }
 
 inline void expect_threads(std::size_t threads) {
-    if (threads < 1) throw std::invalid_argument("expected at least one thread");
+    constexpr std::size_t most = 1u << 16;  // memory is asked for by the thread
+    if (threads < 1 || threads > most)
+        throw std::invalid_argument("expected at least one thread and at most " + std::to_string(most));
+}
+
+// NaN has no place in an order, and an infinite score none in a sum of differences.
+inline void expect_finite(std::span<const double> values, const char *what) {
+    if (!all_finite(values)) throw std::invalid_argument(std::string("expected finite ") + what);
 }
 
 // Kernels number rows by int32.

@@ -1,4 +1,4 @@
-// Bags of instances. Scores are not NaN: who computed them has looked.
+// Bags of instances.
 #include "module.hpp"
 
 #include "../core/bags.hpp"
@@ -33,6 +33,7 @@ void top(In<double> scores, In<std::int64_t> offsets, In<std::int64_t> counts, O
         total += static_cast<std::size_t>(count);
     }
     expect_size(rows.size(), total, "rows, as are counted");
+    expect_finite(span_of(scores), "scores");
     expect_threads(threads);
     nb::gil_scoped_release unlocked;
     top_of_bags(span_of(scores), span_of(offsets), span_of(counts), rows.data(), threads);

@@ -2,13 +2,13 @@
 #include "module.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "../core/binned_ranks.hpp"
 #include "../core/bins.hpp"
 #include "../core/ranking_oracle.hpp"
 #include "arrays.hpp"
+#include "score_bins.hpp"
 
 namespace {
 
@@ -26,51 +26,6 @@ std::vector<std::int64_t> counts_of(const In<std::uint16_t> &names, std::size_t 
     }
     return counts;
 }
-
-class ScoreBins {
-public:
-    ScoreBins(In<double> sample, std::size_t n_neg, std::size_t n_pos) : bins_(fit(sample, n_neg, n_pos)) {}
-
-    const Bins &bins() const { return bins_; }
-    std::size_t size() const { return count_of(bins_); }
-
-    // (lower, upper): the edges of each bin.
-    nb::tuple edges() const {
-        std::vector<double> lower(size()), upper(size());
-        std::visit(
-            [&](const auto &kind) {
-                for (std::size_t bin = 0; bin < lower.size(); ++bin) {
-                    lower[bin] = kind.lower_edge(bin);
-                    upper[bin] = kind.upper_edge(bin);
-                }
-            },
-            bins_);
-        return nb::make_tuple(to_numpy(std::move(lower)), to_numpy(std::move(upper)));
-    }
-
-    // (names, counts): the bin of each score, and how many are in each bin.
-    nb::tuple count(In<double> scores) const {
-        expect_numerable(scores.size());
-        std::vector<std::uint16_t> names(scores.size());
-        std::vector<std::int64_t> counts(size(), 0);
-        {
-            nb::gil_scoped_release unlocked;
-            count_scores(bins_, scores.data(), scores.size(), names.data(), counts.data());
-        }
-        return nb::make_tuple(to_numpy(std::move(names)), to_numpy(std::move(counts)));
-    }
-
-private:
-    static Bins fit(const In<double> &scores, std::size_t n_neg, std::size_t n_pos) {
-        std::vector<double> sample(scores.data(), scores.data() + scores.size());
-        if (sample.empty() || !std::all_of(sample.begin(), sample.end(), [](double s) { return std::isfinite(s); }))
-            throw std::invalid_argument("expected a sample of finite scores");
-        const Spread spread = sample_spread(sample);
-        return make_bins(spread, sample, n_neg, n_pos);
-    }
-
-    Bins bins_;
-};
 
 class BinnedRanks {
 public:
@@ -107,6 +62,7 @@ public:
 
     DoubleArray rank_open(In<std::uint16_t> names, In<double> scores) {
         expect_size(names.size(), scores.size(), "names of bins, as there are scores");
+        expect_finite(span_of(scores), "scores of the open bins");
         const std::size_t n = scores.size(), n_bins = bounds_.rank_of_bin.size();
         std::vector<std::int64_t> counts = counts_of(names, n_bins);
         std::size_t n_open = 0;
@@ -181,10 +137,12 @@ Int64Array assign_part(In<double> weight_of_bin, In<std::uint16_t> names, In<dou
 
 void bind_bins(nb::module_ &m) {
     nb::class_<ScoreBins>(m, "ScoreBins")
-        .def(nb::init<In<double>, std::size_t, std::size_t>(), nb::arg("sample"), nb::arg("n_neg"), nb::arg("n_pos"))
+        .def(nb::init<In<double>, std::size_t, std::size_t, std::size_t>(), nb::arg("sample"), nb::arg("n_neg"),
+             nb::arg("n_pos"), nb::arg("most") = kNamedBins)
         .def_prop_ro("size", &ScoreBins::size)
         .def("edges", &ScoreBins::edges)
-        .def("count", &ScoreBins::count, nb::arg("scores"));
+        .def("count", &ScoreBins::count, nb::arg("scores"))
+        .def("number", &ScoreBins::number, nb::arg("scores"), nb::arg("cells"));
 
     nb::class_<BinnedRanks>(m, "BinnedRanks")
         .def(nb::init<const ScoreBins &, In<std::int64_t>, In<double>, In<double>, In<double>, bool, std::size_t>(),

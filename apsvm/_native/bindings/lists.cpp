@@ -1,6 +1,8 @@
 // What apsvm.torch calls: the oracles over the lists of a batch, and the recurrences of soft ranks.
 #include "module.hpp"
 
+#include <limits>
+
 #include <nanobind/stl/string.h>
 
 #include "../core/decaying_sums.hpp"
@@ -26,10 +28,8 @@ ListRows rows_of(const In<std::int64_t> &starts, const In<std::uint8_t> &positiv
     for (std::size_t l = 0; l + 1 < starts.size(); ++l)
         if (starts.data()[l] > starts.data()[l + 1]) throw std::invalid_argument("expected lists that ascend");
     const std::uint8_t *const mask = mask_of(valid, positive.size());
-    std::uint8_t bits = 0;
-    for (const std::uint8_t mark : span_of(positive)) bits |= mark;
-    for (const std::uint8_t mark : span_of(valid)) bits |= mark;
-    if (bits > 1) throw std::invalid_argument("expected marks of 0 and 1");
+    if (!all_bits(positive.data(), positive.size()) || !all_bits(valid.data(), valid.size()))
+        throw std::invalid_argument("expected marks of 0 and 1");
     return {span_of(starts), positive.data(), mask};
 }
 
@@ -87,7 +87,8 @@ void solve(const std::string &algorithm, bool unimodal, const std::string &form,
 void sum_decaying(In<double> decay, In<double> values, Out<double> sums, std::size_t channels, std::size_t lists,
                   bool reverse, std::size_t threads) {
     expect_threads(threads);
-    if (channels == 0 || lists == 0 || values.size() % (channels * lists) != 0)
+    const bool countable = channels != 0 && lists <= std::numeric_limits<std::size_t>::max() / channels;
+    if (!countable || lists == 0 || values.size() % (channels * lists) != 0)
         throw std::invalid_argument("expected as many values for each list of each channel");
     const std::size_t n = values.size() / (channels * lists);
     expect_size(decay.size(), n == 0 ? 0 : lists * (n - 1), "decays, one between two rows");

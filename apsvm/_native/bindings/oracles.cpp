@@ -23,6 +23,7 @@ template <class Oracle>
 nb::tuple call(Oracle &oracle, In<double> scores, Out<double> weights) {
     expect_size(scores.size(), oracle.rows(), "scores, as the tasks have rows");
     expect_size(weights.size(), oracle.rows(), "row weights, as the tasks have rows");
+    expect_finite(span_of(scores), "scores");
     Answer answer;
     {
         nb::gil_scoped_release unlocked;
@@ -53,8 +54,12 @@ Answer solve_one(MeasureOracle &oracle, const double *positives, std::size_t n_p
     const Answer answer =
         oracle.solve_one({positives, static_cast<std::int32_t>(n_pos), negatives, static_cast<std::int32_t>(n_neg),
                           weights_pos, weights_neg, oracle.threads()});
-    const std::span<const std::int32_t> of_ranking = oracle.ranks_of_one();  // none of a measure over labellings
-    if (ranks != nullptr) std::copy_n(of_ranking.data(), std::min(of_ranking.size(), n_neg), ranks);
+    if (ranks != nullptr) {
+        const std::span<const std::int32_t> of_ranking = oracle.ranks_of_one();
+        if (of_ranking.size() < n_neg)
+            throw std::invalid_argument("expected a loss over rankings: labellings have no ranks");
+        std::copy_n(of_ranking.data(), n_neg, ranks);
+    }
     return answer;
 }
 
@@ -65,6 +70,8 @@ nb::tuple call_one(Oracle &oracle, In<double> positives, In<double> negatives, O
     expect_classes(oracle, positives.size(), negatives.size());
     expect_size(weights_pos.size(), positives.size(), "row weights of positives");
     expect_size(weights_neg.size(), negatives.size(), "row weights of negatives");
+    expect_finite(span_of(positives), "scores of positives");
+    expect_finite(span_of(negatives), "scores of negatives");
     Answer answer;
     {
         nb::gil_scoped_release unlocked;
@@ -78,21 +85,25 @@ nb::tuple call_one(Oracle &oracle, In<double> positives, In<double> negatives, O
 template <class Oracle>
 nb::tuple call_mixed(Oracle &oracle, In<double> scores, In<bool> relevant, Out<double> weights,
                      Out<std::int32_t> ranks) {
-    const auto n_pos =
-        static_cast<std::size_t>(std::count(relevant.data(), relevant.data() + relevant.size(), true));
+    // numpy may call any byte a bool.
+    const auto *const marks = reinterpret_cast<const std::uint8_t *>(relevant.data());
+    if (!all_bits(marks, relevant.size())) throw std::invalid_argument("expected relevant rows marked by 0 and 1");
+    const auto n_pos = static_cast<std::size_t>(std::count(marks, marks + relevant.size(), std::uint8_t{1}));
     const std::size_t n_neg = relevant.size() - n_pos;
     expect_classes(oracle, n_pos, n_neg);
     expect_size(scores.size(), relevant.size(), "scores, as there are rows");
     expect_size(weights.size(), relevant.size(), "row weights, as there are rows");
     expect_size(ranks.size(), n_neg, "ranks of negatives");
+    expect_finite(span_of(scores), "scores");
     Answer answer;
     {
         nb::gil_scoped_release unlocked;
         MixedRows &rows = oracle.mixed_rows();
         rows.take_apart(span_of(scores), relevant.data(), n_pos, n_neg);
+        const std::span<double> of_rows(weights.data(), weights.size());
         answer = solve_one(oracle, rows.positives.data(), n_pos, rows.negatives.data(), n_neg,
-                           rows.weights_pos.data(), rows.weights_neg.data(), ranks.data());
-        rows.put_together(relevant.data(), {weights.data(), weights.size()});
+                           rows.weights_pos.data(), MixedRows::weights_neg(of_rows, n_neg), ranks.data());
+        rows.put_together(relevant.data(), of_rows, n_neg);
     }
     return as_tuple(answer);
 }
@@ -102,6 +113,9 @@ nb::tuple call_mixed(Oracle &oracle, In<double> scores, In<bool> relevant, Out<d
 void bind_oracles(nb::module_ &m) {
     m.def("descending_order", [](In<double> scores) {
         expect_numerable(scores.size());
+        const auto is_nan = [](double score) { return score != score; };
+        if (!all_finite(span_of(scores)) && std::any_of(scores.data(), scores.data() + scores.size(), is_nan))
+            throw std::invalid_argument("expected scores that have an order, found NaN");
         std::vector<std::int64_t> order;
         {
             nb::gil_scoped_release unlocked;

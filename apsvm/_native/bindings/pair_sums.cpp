@@ -43,6 +43,7 @@ void make(PairSums *self, const std::string &objective, const std::string &summa
 double evaluate(PairSums &self, In<double> scores, std::optional<Out<double>> slopes, double scale, bool with_loss) {
     expect_size(scores.size(), self.rows(), "scores, as there are rows");
     if (slopes) expect_size(slopes->size(), self.rows(), "slopes, as there are rows");
+    expect_finite(span_of(scores), "scores");
     nb::gil_scoped_release unlocked;
     return self.evaluate(scores.data(), slopes ? slopes->data() : nullptr, scale, with_loss);
 }
@@ -52,6 +53,8 @@ void kernel_sum(const std::string &kernel, const std::string &summation, const F
     expect_size(weights.size(), sources.size(), "weights, as there are sources");
     expect_size(out.size(), targets.size(), "sums, as there are targets");
     expect_threads(threads);
+    expect_finite(span_of(sources), "sources");
+    expect_finite(span_of(targets), "targets");
     const KernelSum sum = kernel_sum_named(kernel);
     const bool directly = summation_named(summation) == Summation::direct;
     nb::gil_scoped_release unlocked;

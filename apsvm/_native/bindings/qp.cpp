@@ -1,6 +1,8 @@
 // The active-set method, and steps to a level by it.
 #include "module.hpp"
 
+#include <algorithm>
+
 #include "../core/level.hpp"
 #include "../core/qp.hpp"
 #include "arrays.hpp"
@@ -20,7 +22,14 @@ WorkingSetProblem checked(const Matrix &gram, const In<double> &offsets, const I
     expect_size(gram.shape(0), n, "rows of the Gram matrix");
     expect_size(gram.shape(1), n, "columns of the Gram matrix");
     expect_size(soft.size(), n, "planes that are soft or not");
+    if (!all_bits(reinterpret_cast<const std::uint8_t *>(soft.data()), n))
+        throw std::invalid_argument("expected planes marked soft by 0 and 1");
+    expect_finite(span_of(offsets), "offsets");
+    expect_finite({&C, 1}, "C");
     if (names.size() > 0) expect_size(names.size(), n, "names, or none");
+    for (std::size_t t = 0; t < names.size(); ++t)
+        if (names.data()[t] <= (t == 0 ? Support::kNullPlane : names.data()[t - 1]))
+            throw std::invalid_argument("expected names that ascend from 0");
     if (n > 1 && (gram.stride(1) != 1 || gram.stride(0) < static_cast<std::int64_t>(n)))
         throw std::invalid_argument("expected the rows of the Gram matrix one after another");
     return {gram.data(), static_cast<std::size_t>(gram.stride(0)), span_of(offsets), span_of(soft), C, span_of(names)};
@@ -36,6 +45,10 @@ nb::tuple saved(const Support &support, More &&...more) {
 void restore(Support &support, const In<std::int64_t> &names, double sigma, const In<double> &factor) {
     const std::size_t m = names.size();
     expect_size(factor.size(), m * (m + 1) / 2, "numbers of the factor");
+    std::vector<std::int64_t> sorted(names.data(), names.data() + m);
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+        throw std::invalid_argument("expected names of different planes");
     support.names.assign(names.data(), names.data() + m);
     support.sigma = sigma;
     support.factor.unpack(m, span_of(factor));
@@ -47,6 +60,7 @@ public:
                   const In<std::int64_t> &names, const In<double> &start, double tolerance) {
         const WorkingSetProblem problem = checked(gram, offsets, soft, C, names);
         expect_size(start.size(), offsets.size(), "numbers to start from");
+        expect_finite(span_of(start), "numbers to start from");
         std::vector<double> alpha;
         {
             nb::gil_scoped_release unlocked;
@@ -73,6 +87,7 @@ public:
         const Level level{checked(gram, offsets, soft, C, names), span_of(offsets_from_point), distance_squared, lowest,
                           highest};
         expect_size(offsets_from_point.size(), offsets.size(), "offsets from the point");
+        expect_size(names.size(), offsets.size(), "names");
         LevelStep result;
         {
             nb::gil_scoped_release unlocked;
@@ -86,6 +101,7 @@ public:
     nb::tuple state() const { return saved(last_.support, to_numpy(std::vector<double>(last_.alpha))); }
     void restore(const In<std::int64_t> &names, double sigma, const In<double> &factor, const In<double> &alpha) {
         expect_size(alpha.size(), names.size(), "numbers, as there are names");
+        expect_finite(span_of(alpha), "numbers");
         ::restore(last_.support, names, sigma, factor);
         last_.alpha.assign(alpha.data(), alpha.data() + alpha.size());
     }

@@ -2,12 +2,15 @@
 #include "module.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <tuple>
 #include <utility>
 
+#include "../core/binned_ranks.hpp"
 #include "../core/rank_search.hpp"
 #include "arrays.hpp"
+#include "score_bins.hpp"
 
 namespace {
 
@@ -41,6 +44,36 @@ public:
         return nb::make_tuple(to_numpy(std::move(lows)), to_numpy(std::move(highs)));
     }
 
+    // (ranks, name, first, count, low, high): of all bins the ranks, 0 where a bin is open, and the open bins, highest
+    // scores first.
+    nb::tuple bound_bins(const ScoreBins &bins, In<std::int64_t> counts, std::size_t threads) const {
+        expect_threads(threads);
+        expect_size(counts.size(), bins.size(), "counts, as there are bins");
+        std::int64_t left = n_neg_;
+        for (const std::int64_t count : span_of(counts)) {
+            if (count < 0 || count > left) throw std::invalid_argument("expected counts of the negatives that there are");
+            left -= count;
+        }
+        Bounds bounds;
+        std::vector<std::int64_t> firsts, n;
+        std::vector<std::int32_t> names, lows, highs;
+        {
+            nb::gil_scoped_release unlocked;
+            std::vector<std::int64_t> rank_counts(static_cast<std::size_t>(problem_.n_pos) + 2, 0);
+            bound_ranks(problem_, bins.bins(), counts.data(), 1, rank_counts.data(), threads, bounds);
+            for (const FilledBin &bin : bounds.open) {
+                names.push_back(static_cast<std::int32_t>(bin.name));
+                firsts.push_back(bin.first);
+                n.push_back(bin.count);
+                lows.push_back(bin.low);
+                highs.push_back(bin.high);
+            }
+        }
+        return nb::make_tuple(to_numpy(std::move(bounds.rank_of_bin)), to_numpy(std::move(names)),
+                              to_numpy(std::move(firsts)), to_numpy(std::move(n)), to_numpy(std::move(lows)),
+                              to_numpy(std::move(highs)));
+    }
+
     auto rank(In<std::int64_t> first, In<std::int64_t> count, In<double> scores, In<std::int32_t> low,
               In<std::int32_t> high) const {
         const std::vector<Cell> cells = cells_of(first, count, {}, {}, low, high);
@@ -48,12 +81,14 @@ public:
         for (const Cell &cell : cells) total += cell.count;
         expect_size(scores.size(), static_cast<std::size_t>(total), "scores of the cells");
         expect_numerable(scores.size());
+        expect_finite(span_of(scores), "scores of the cells");
         std::vector<std::int32_t> ranks(scores.size());
         {
             nb::gil_scoped_release unlocked;
+            std::vector<std::int64_t> counts(static_cast<std::size_t>(problem_.n_pos) + 2, 0);
             std::int64_t at = 0;
             for (const Cell &cell : cells) {
-                rank_cell(problem_, cell, scores.data() + at, ranks.data() + at);
+                rank_cell(problem_, cell, scores.data() + at, ranks.data() + at, counts.data());
                 at += cell.count;
             }
         }
@@ -112,27 +147,33 @@ private:
     Problem problem_;
 };
 
-nb::tuple refined(In<double> scores, Out<std::int32_t> cells, In<std::int64_t> lowest_keys, In<std::uint8_t> shifts,
-                  std::int32_t parts) {
-    const std::size_t n = lowest_keys.size();
-    expect_size(cells.size(), scores.size(), "cells, as there are scores");
-    expect_size(shifts.size(), n, "shifts, as there are cells");
-    if (parts < 1 || n > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max() / parts))
-        throw std::invalid_argument("expected cells and parts that 31 bits number");
-    for (const std::uint8_t shift : span_of(shifts))
-        if (shift > 63) throw std::invalid_argument("expected shifts of at most 63 bits");
-    for (std::size_t i = 0; i < cells.size(); ++i)
-        if (cells.data()[i] < 0 || static_cast<std::size_t>(cells.data()[i]) >= n)
-            throw std::invalid_argument("expected cells that there are");
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    std::vector<std::int64_t> counts(n * static_cast<std::size_t>(parts), 0);
-    std::vector<double> lowest(n, infinity), highest(n, -infinity);
+// (pieces, lowest): how many pieces each cell [lower, upper] is cut into, at most those asked for, and the lowest score
+// of each but its cell's first.
+nb::tuple cut(In<double> lower, In<double> upper, In<std::int64_t> pieces, bool by_key) {
+    const std::size_t n = lower.size();
+    expect_size(upper.size(), n, "upper edges, as there are cells");
+    expect_size(pieces.size(), n, "numbers of pieces, as there are cells");
+    std::int64_t total = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        const double low = lower.data()[i], high = upper.data()[i];
+        if (!(std::isfinite(low) && std::isfinite(high) && low < high))
+            throw std::invalid_argument("expected finite edges, the lower one below the upper one");
+        const std::int64_t asked = pieces.data()[i];
+        if (asked < 2 || asked > std::numeric_limits<std::int32_t>::max() - total)
+            throw std::invalid_argument("expected at least two pieces of each, fewer than 2^31 of all");
+        total += asked;
+    }
+    std::vector<std::int64_t> made;
+    std::vector<double> lowest;
     {
         nb::gil_scoped_release unlocked;
-        refine_cells(span_of(scores), {cells.data(), cells.size()}, span_of(lowest_keys), span_of(shifts), parts,
-                     counts, lowest, highest);
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::size_t before = lowest.size();
+            cut_evenly(lower.data()[i], upper.data()[i], pieces.data()[i], by_key, lowest);
+            made.push_back(static_cast<std::int64_t>(lowest.size() - before) + 1);
+        }
     }
-    return nb::make_tuple(to_numpy(std::move(counts)), to_numpy(std::move(lowest)), to_numpy(std::move(highest)));
+    return nb::make_tuple(to_numpy(std::move(made)), to_numpy(std::move(lowest)));
 }
 
 }  // namespace
@@ -143,11 +184,11 @@ void bind_rank_search(nb::module_ &m) {
              nb::arg("discount"), nb::kw_only(), nb::arg("unimodal"))
         .def("bound", &RankSearch::bound, nb::arg("first"), nb::arg("count"), nb::arg("upper"), nb::arg("lower"),
              nb::arg("low"), nb::arg("high"))
+        .def("bound_bins", &RankSearch::bound_bins, nb::arg("bins"), nb::arg("counts"), nb::arg("threads") = 1)
         .def("rank", &RankSearch::rank, nb::arg("first"), nb::arg("count"), nb::arg("scores"), nb::arg("low"),
              nb::arg("high"))
         .def("rank_tied", &RankSearch::rank_tied, nb::arg("first"), nb::arg("count"), nb::arg("scores"),
              nb::arg("low"), nb::arg("high"));
 
-    m.def("refine_cells", &refined, nb::arg("scores"), nb::arg("cells"), nb::arg("lowest_keys"), nb::arg("shifts"),
-          nb::arg("parts"));
+    m.def("cut_evenly", &cut, nb::arg("lower"), nb::arg("upper"), nb::arg("pieces"), nb::arg("by_key"));
 }

@@ -1,5 +1,5 @@
-// The row kernels. A CSR matrix is checked by check_csr, once; the kernels then take its indices on trust, and check
-// what changes from call to call.
+// The row kernels. A CSR matrix is checked once, as it becomes a CsrMatrix; what changes from call to call is checked in
+// each of them.
 #include "module.hpp"
 
 #include <optional>
@@ -10,6 +10,7 @@
 #include "../core/rows.hpp"
 #include "../core/walk.hpp"
 #include "arrays.hpp"
+#include "csr.hpp"
 
 namespace {
 
@@ -33,27 +34,6 @@ Selection selection(const std::optional<In<std::int32_t>> &rows, std::size_t n_r
 
 Selection selection(const In<std::int64_t> &rows, std::size_t n_rows) {
     return selection(SelectedRows(span_of(rows)), n_rows);
-}
-
-template <class Index>
-void check_csr(In<Index> indptr, In<Index> indices, std::size_t n_values, std::size_t n_rows, std::size_t n_columns) {
-    expect_size(n_values, indices.size(), "values, as there are indices");
-    std::optional<std::string> fault;
-    {
-        nb::gil_scoped_release unlocked;
-        fault = find_csr_fault(span_of(indptr), span_of(indices), n_rows, n_columns);
-    }
-    if (fault) throw std::invalid_argument("not a CSR matrix: " + *fault);
-}
-
-template <class Value, class Index>
-Csr<Value, Index> csr(const In<Index> &indptr, const In<Index> &indices, const In<Value> &values,
-                      std::size_t n_columns) {
-    expect_size(values.size(), indices.size(), "values, as there are indices");
-    const std::size_t n = indptr.size();
-    if (n == 0 || static_cast<std::size_t>(indptr.data()[n - 1]) > indices.size())
-        throw std::invalid_argument("expected row boundaries that end with the indices");
-    return {indptr.data(), indices.data(), values.data(), n_columns};
 }
 
 template <class Matrix>
@@ -80,16 +60,22 @@ void combine(const Matrix &X, const Selection &rows, const In2<double> &C, const
 
 Selection selection_of(nb::handle rows, std::size_t n_rows) {
     In<std::int64_t> wide;
-    if (!rows.is_none() && nb::try_cast(rows, wide)) return selection(wide, n_rows);
-    return selection(nb::cast<std::optional<In<std::int32_t>>>(rows), n_rows);
+    In<std::int32_t> narrow;
+    if (rows.is_none()) return selection(SelectedRows(n_rows), n_rows);
+    if (nb::try_cast(rows, wide)) return selection(wide, n_rows);
+    if (nb::try_cast(rows, narrow)) return selection(SelectedRows(span_of(narrow)), n_rows);
+    throw nb::type_error("expected the rows of a pass as an array of int32 or int64, or None");
 }
 
 // A pass in words of Python: (rows, W (1, d), out (m, 1)) or, of a combination, (rows, C (m, 1), out (1, d)).
 Pass pass_of(nb::handle asked, bool combines, std::size_t n_rows, std::size_t n_columns) {
-    const auto parts = nb::cast<nb::tuple>(asked);
+    nb::tuple parts;
+    if (!nb::try_cast(asked, parts)) throw nb::type_error("expected passes of three parts");
     expect_size(parts.size(), 3, "parts of a pass");
-    const auto vector = nb::cast<In2<double>>(parts[1]);
-    const auto out = nb::cast<Out2<double>>(parts[2]);
+    In2<double> vector;
+    Out2<double> out;
+    if (!nb::try_cast(parts[1], vector) || !nb::try_cast(parts[2], out))
+        throw nb::type_error("expected a pass from one matrix of float64 to another, C-contiguous");
     Pass pass{selection_of(parts[0], n_rows), vector.data(), out.data(), combines};
     const std::size_t m = pass.rows.list.size();
     expect_size(vector.shape(0), combines ? m : 1, "rows of what is given");
@@ -109,30 +95,31 @@ void walk_through(const Matrix &X, std::size_t n_rows, nb::list scores, nb::list
     walk(X, std::span<const Pass>(passes), threads);
 }
 
-template <class Index>
-void bind_check(nb::module_ &m) {
-    m.def("check_csr", &check_csr<Index>);
+template <class Value, class Index>
+void bind_checked(nb::class_<CsrMatrix> &csr) {
+    csr.def("__init__",
+            [](CsrMatrix *self, In<Index> indptr, In<Index> indices, In<Value> values, std::size_t n_rows,
+               std::size_t n_columns) {
+                new (self) CsrMatrix(CsrMatrix::checked<Value, Index>(std::move(indptr), std::move(indices),
+                                                                      std::move(values), n_rows, n_columns));
+            });
 }
 
 // `Rows`: an array of the rows' numbers, or None.
-template <class Value, class Index, class Rows>
+template <class Rows>
 void bind_csr(nb::module_ &m) {
     m.def(
         "scores_csr",
-        [](In<Index> indptr, In<Index> indices, In<Value> values, Rows rows, In2<double> W, Out2<double> out,
-           std::size_t threads) {
-            const auto X = csr(indptr, indices, values, W.shape(1));
-            scores(X, selection(rows, indptr.size() - 1), W, out, threads);
+        [](const CsrMatrix &X, Rows rows, In2<double> W, Out2<double> out, std::size_t threads) {
+            X.with([&](const auto &matrix) { scores(matrix, selection(rows, X.n_rows()), W, out, threads); });
         },
-        nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
+        nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
     m.def(
         "combine_csr",
-        [](In<Index> indptr, In<Index> indices, In<Value> values, Rows rows, In2<double> C, Out2<double> out,
-           std::size_t threads) {
-            const auto X = csr(indptr, indices, values, out.shape(1));
-            combine(X, selection(rows, indptr.size() - 1), C, out, threads);
+        [](const CsrMatrix &X, Rows rows, In2<double> C, Out2<double> out, std::size_t threads) {
+            X.with([&](const auto &matrix) { combine(matrix, selection(rows, X.n_rows()), C, out, threads); });
         },
-        nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
+        nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
 }
 
 template <class Value, class Rows>
@@ -151,14 +138,6 @@ void bind_dense(nb::module_ &m) {
         nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg());
 }
 
-template <class Value, class Index>
-void bind_walk_csr(nb::module_ &m) {
-    m.def("walk_csr", [](In<Index> indptr, In<Index> indices, In<Value> values, std::size_t n_columns, nb::list scores,
-                         nb::list combinations, std::size_t threads) {
-        walk_through(csr(indptr, indices, values, n_columns), indptr.size() - 1, scores, combinations, threads);
-    });
-}
-
 template <class Value>
 void bind_walk_dense(nb::module_ &m) {
     m.def("walk_dense", [](In2<Value> X, nb::list scores, nb::list combinations, std::size_t threads) {
@@ -168,10 +147,7 @@ void bind_walk_dense(nb::module_ &m) {
 
 template <class Rows>
 void bind_kernels(nb::module_ &m) {
-    bind_csr<double, std::int32_t, Rows>(m);
-    bind_csr<double, std::int64_t, Rows>(m);
-    bind_csr<float, std::int32_t, Rows>(m);
-    bind_csr<float, std::int64_t, Rows>(m);
+    bind_csr<Rows>(m);
     bind_dense<double, Rows>(m);
     bind_dense<float, Rows>(m);
 }
@@ -179,14 +155,18 @@ void bind_kernels(nb::module_ &m) {
 }  // namespace
 
 void bind_rows(nb::module_ &m) {
-    bind_check<std::int32_t>(m);
-    bind_check<std::int64_t>(m);
+    nb::class_<CsrMatrix> csr(m, "CsrMatrix");
+    bind_checked<double, std::int32_t>(csr);
+    bind_checked<double, std::int64_t>(csr);
+    bind_checked<float, std::int32_t>(csr);
+    bind_checked<float, std::int64_t>(csr);
+    csr.def_prop_ro("ascending", &CsrMatrix::ascending);
+
     bind_kernels<std::optional<In<std::int32_t>>>(m);
     bind_kernels<In<std::int64_t>>(m);
-    bind_walk_csr<double, std::int32_t>(m);
-    bind_walk_csr<double, std::int64_t>(m);
-    bind_walk_csr<float, std::int32_t>(m);
-    bind_walk_csr<float, std::int64_t>(m);
+    m.def("walk_csr", [](const CsrMatrix &X, nb::list scores, nb::list combinations, std::size_t threads) {
+        X.with([&](const auto &matrix) { walk_through(matrix, X.n_rows(), scores, combinations, threads); });
+    });
     bind_walk_dense<double>(m);
     bind_walk_dense<float>(m);
 }

@@ -70,6 +70,7 @@ public:
     }
 
     nb::list words(std::size_t kept, std::size_t from) const {
+        if (kept >= parser_.n_kept()) throw std::invalid_argument("expected the number of a column that is kept");
         nb::list result;
         const auto &words = parser_.dictionary(kept).words();
         for (std::size_t at = from; at < words.size(); ++at)

@@ -3,10 +3,10 @@
 
 #include <nanobind/stl/string.h>
 
-#include "../core/matrices.hpp"
 #include "../core/warp/items.hpp"
 #include "../core/warp/rows.hpp"
 #include "arrays.hpp"
+#include "csr.hpp"
 
 namespace {
 
@@ -49,12 +49,10 @@ public:
           read_{positives, starts, counts, members},
           loss_of_rank_(loss_of_rank) {}
 
-    template <class Value, class Index>
-    nb::tuple run_csr(In<Index> indptr, In<Index> indices, In<Value> values, In<std::int64_t> order) {
-        expect_size(values.size(), indices.size(), "values, as there are indices");
-        if (indptr.size() == 0) throw std::invalid_argument("expected the boundaries of rows");
-        // No kernel here asks for the number of columns of a CSR matrix.
-        return run(Csr<Value, Index>{indptr.data(), indices.data(), values.data(), 0}, indptr.size() - 1, order);
+    nb::tuple run_csr(const CsrMatrix &X, In<std::int64_t> order) {
+        expect_size(X.n_columns(), loop_.n_columns(), "columns, as there are weights");
+        if (!X.ascending()) throw std::invalid_argument("expected columns that ascend in each row");
+        return X.with([&](const auto &matrix) { return run(matrix, X.n_rows(), order); });
     }
 
     template <class Value>
@@ -142,10 +140,7 @@ void bind_warp(nb::module_ &m) {
         .def(nb::init<Out<double>, Out<double>, Out<double>, In<std::int64_t>, In<std::int64_t>, In<std::int64_t>,
                       In<std::int64_t>, In<double>, const std::string &, double, std::int64_t, const std::string &,
                       double, double, std::int64_t, std::uint64_t, std::size_t>())
-        .def("run_csr", &WarpRows::run_csr<double, std::int32_t>)
-        .def("run_csr", &WarpRows::run_csr<double, std::int64_t>)
-        .def("run_csr", &WarpRows::run_csr<float, std::int32_t>)
-        .def("run_csr", &WarpRows::run_csr<float, std::int64_t>)
+        .def("run_csr", &WarpRows::run_csr)
         .def("run_dense", &WarpRows::run_dense<double>)
         .def("run_dense", &WarpRows::run_dense<float>)
         .def("settle", &WarpRows::settle, nb::call_guard<nb::gil_scoped_release>())

@@ -13,7 +13,6 @@ namespace {
 constexpr std::size_t kBinsPerPositive = 24;  // a few are open for each change of rank
 constexpr std::size_t kMostPerBin = 32, kLeastPerBin = 4;
 constexpr std::size_t kRunLength = 512;       // of coarse bins: what the first-level cache sorts
-constexpr std::size_t kMostBins = 1u << 16;  // what 16 bits name
 constexpr double kMostInACell = 0.125;       // of the sample, for bins of equal width
 constexpr std::size_t kCells = 64;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -29,23 +28,45 @@ APSVM_CLONES void find_even(const double *scores, std::size_t n, double low, dou
     }
 }
 
-APSVM_CLONES void find_in_strips(const double *scores, std::size_t n, const double *splitters, const double *from,
-                                 const double *per_width, std::uint16_t *names) {
-    constexpr std::size_t in_a_strip = StripBins::kBinsInAStrip;
+APSVM_CLONES void find_even_of_many(const double *scores, std::size_t n, double low, double per_width, double last,
+                                    std::int32_t *names) {
+    for (std::size_t i = 0; i < n; ++i) {
+        double place = (scores[i] - low) * per_width;
+        place = place > 0.0 ? place : 0.0;
+        place = place < last ? place : last;
+        names[i] = static_cast<std::int32_t>(place);
+    }
+}
+
+template <class Name>
+[[gnu::always_inline]] inline void find_strips(const double *scores, std::size_t n, const double *splitters,
+                                               const double *from, const double *per_width, std::size_t in_a_strip,
+                                               Name *names) {
+    const double last = static_cast<double>(in_a_strip) - 1.0;
     for (std::size_t i = 0; i < n; ++i) {
         std::uint32_t strip = 0;
         for (std::uint32_t step = StripBins::kStrips / 2; step > 0; step /= 2)
             strip += splitters[strip + step] <= scores[i] ? step : 0;
         double place = (scores[i] - from[strip]) * per_width[strip];
         place = place > 0.0 ? place : 0.0;
-        place = place < in_a_strip - 1.0 ? place : in_a_strip - 1.0;
-        names[i] = static_cast<std::uint16_t>(strip * in_a_strip +
-                                              static_cast<std::uint32_t>(static_cast<std::int32_t>(place)));
+        place = place < last ? place : last;
+        names[i] =
+            static_cast<Name>(strip * in_a_strip + static_cast<std::uint32_t>(static_cast<std::int32_t>(place)));
     }
 }
 
+APSVM_CLONES void find_in_strips(const double *scores, std::size_t n, const double *splitters, const double *from,
+                                 const double *per_width, std::uint16_t *names) {
+    find_strips(scores, n, splitters, from, per_width, StripBins::kBinsInAStrip, names);
+}
+
+APSVM_CLONES void find_in_many_strips(const double *scores, std::size_t n, const double *splitters, const double *from,
+                                      const double *per_width, std::size_t in_a_strip, std::int32_t *names) {
+    find_strips(scores, n, splitters, from, per_width, in_a_strip, names);
+}
+
 bool even_enough(const std::vector<double> &sample, double low, double high) {
-    if (!(high > low) || !std::isfinite(kCells / (high - low))) return false;
+    if (!(high > low) || !std::isfinite(high - low) || !std::isfinite(kCells / (high - low))) return false;
     std::size_t cells[kCells] = {};
     for (double score : sample) {
         const double place = (score - low) / (high - low) * kCells;
@@ -68,6 +89,10 @@ void EvenBins::find(const double *scores, std::size_t n, std::uint16_t *names) c
     find_even(scores, n, low_, per_width_, static_cast<double>(count_ - 1), names);
 }
 
+void EvenBins::find(const double *scores, std::size_t n, std::int32_t *names) const {
+    find_even_of_many(scores, n, low_, per_width_, static_cast<double>(count_ - 1), names);
+}
+
 double EvenBins::lower_edge(std::size_t bin) const {
     return bin == 0 ? -kInfinity : low_ + static_cast<double>(bin) * width_ - slack_;
 }
@@ -76,11 +101,11 @@ double EvenBins::upper_edge(std::size_t bin) const {
     return bin + 1 == count_ ? kInfinity : low_ + static_cast<double>(bin + 1) * width_ + slack_;
 }
 
-StripBins::StripBins(const std::vector<double> &sample) {
+StripBins::StripBins(const std::vector<double> &sample, std::size_t in_a_strip) : in_a_strip_(in_a_strip) {
     for (std::size_t p = 0; p < kStrips; ++p) {
         const double next = p + 1 < kStrips ? sample[(p + 1) * sample.size() / kStrips] : sample.back();
         from_[p] = splitters_[p] = sample[p * sample.size() / kStrips];
-        width_[p] = (next - from_[p]) / static_cast<double>(kBinsInAStrip);
+        width_[p] = (next - from_[p]) / static_cast<double>(in_a_strip_);
         per_width_[p] = 1.0 / width_[p];
         // Too narrow or too wide for arithmetic: one bin.
         if (!std::isnormal(width_[p]) || !std::isnormal(per_width_[p])) per_width_[p] = 0.0;
@@ -93,20 +118,24 @@ void StripBins::find(const double *scores, std::size_t n, std::uint16_t *names) 
     find_in_strips(scores, n, splitters_, from_, per_width_, names);
 }
 
+void StripBins::find(const double *scores, std::size_t n, std::int32_t *names) const {
+    find_in_many_strips(scores, n, splitters_, from_, per_width_, in_a_strip_, names);
+}
+
 double StripBins::slack(std::size_t strip) const {
     return 1e-9 * width_[strip] +
-           8.0 * kEpsilon * (std::abs(from_[strip]) + static_cast<double>(kBinsInAStrip) * width_[strip]);
+           8.0 * kEpsilon * (std::abs(from_[strip]) + static_cast<double>(in_a_strip_) * width_[strip]);
 }
 
 double StripBins::lower_edge(std::size_t bin) const {
-    const std::size_t strip = bin / kBinsInAStrip, part = bin % kBinsInAStrip;
+    const std::size_t strip = bin / in_a_strip_, part = bin % in_a_strip_;
     if (part == 0 || per_width_[strip] == 0.0) return splitters_[strip];
     return std::max(splitters_[strip], from_[strip] + static_cast<double>(part) * width_[strip] - slack(strip));
 }
 
 double StripBins::upper_edge(std::size_t bin) const {
-    const std::size_t strip = bin / kBinsInAStrip, part = bin % kBinsInAStrip;
-    if (part + 1 == kBinsInAStrip || per_width_[strip] == 0.0) return splitters_[strip + 1];
+    const std::size_t strip = bin / in_a_strip_, part = bin % in_a_strip_;
+    if (part + 1 == in_a_strip_ || per_width_[strip] == 0.0) return splitters_[strip + 1];
     return std::min(splitters_[strip + 1], from_[strip] + static_cast<double>(part + 1) * width_[strip] + slack(strip));
 }
 
@@ -127,18 +156,19 @@ Spread sample_spread(std::vector<double> &sample) {
 }
 
 Bins make_coarse_bins(const Spread &spread, std::vector<double> &sample, std::size_t n) {
-    if (spread.even) return EvenBins(spread.low, spread.high, std::clamp<std::size_t>(n / kRunLength, 1, kMostBins));
+    if (spread.even) return EvenBins(spread.low, spread.high, std::clamp<std::size_t>(n / kRunLength, 1, kNamedBins));
     std::sort(sample.begin(), sample.end());
     return StripBins(sample);
 }
 
-Bins make_bins(const Spread &spread, std::vector<double> &sample, std::size_t n, std::size_t n_pos) {
+Bins make_bins(const Spread &spread, std::vector<double> &sample, std::size_t n, std::size_t n_pos, std::size_t most) {
     if (spread.even) {
         const std::size_t count = std::clamp(kBinsPerPositive * n_pos, n / kMostPerBin, n / kLeastPerBin);
-        return EvenBins(spread.low, spread.high, std::clamp<std::size_t>(count, 1, kMostBins));
+        return EvenBins(spread.low, spread.high, std::clamp<std::size_t>(count, 1, most));
     }
     std::sort(sample.begin(), sample.end());
-    return StripBins(sample);
+    if (most <= kNamedBins) return StripBins(sample);
+    return StripBins(sample, std::max<std::size_t>(1, std::min(most, n / kLeastPerBin) / StripBins::kStrips));
 }
 
 }  // namespace apsvm

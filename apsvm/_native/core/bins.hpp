@@ -19,6 +19,7 @@ public:
 
     std::size_t count() const { return count_; }
     void find(const double *scores, std::size_t n, std::uint16_t *names) const;
+    void find(const double *scores, std::size_t n, std::int32_t *names) const;
     double lower_edge(std::size_t bin) const;
     double upper_edge(std::size_t bin) const;
 
@@ -28,23 +29,25 @@ private:
     std::size_t count_;
 };
 
-// Strips [t_p, t_{p+1}) between ascending splitters, t_0 = −∞ and t_kStrips = +∞, each of kBinsInAStrip bins of equal
+// Strips [t_p, t_{p+1}) between ascending splitters, t_0 = −∞ and t_kStrips = +∞, each of `in_a_strip` bins of equal
 // width between `from` and the next strip's; an empty strip has equal splitters.
 class StripBins {
 public:
     static constexpr std::size_t kStrips = 64;  // 2^k
     static constexpr std::size_t kBinsInAStrip = 128;
 
-    explicit StripBins(const std::vector<double> &ascending_sample);
+    explicit StripBins(const std::vector<double> &ascending_sample, std::size_t in_a_strip = kBinsInAStrip);
 
-    std::size_t count() const { return kStrips * kBinsInAStrip; }
-    void find(const double *scores, std::size_t n, std::uint16_t *names) const;
+    std::size_t count() const { return kStrips * in_a_strip_; }
+    void find(const double *scores, std::size_t n, std::uint16_t *names) const;  // of kBinsInAStrip
+    void find(const double *scores, std::size_t n, std::int32_t *names) const;
     double lower_edge(std::size_t bin) const;
     double upper_edge(std::size_t bin) const;
 
 private:
     double slack(std::size_t strip) const;
 
+    std::size_t in_a_strip_;
     double splitters_[kStrips + 1];
     double from_[kStrips];
     double width_[kStrips];
@@ -64,8 +67,12 @@ struct Spread {
 };
 Spread sample_spread(std::vector<double> &sample);
 
-// Bins for n scores of which `sample` is one, to be ranked against n_pos positives; sorts the sample.
-Bins make_bins(const Spread &spread, std::vector<double> &sample, std::size_t n, std::size_t n_pos);
+// What 16 bits name.
+constexpr std::size_t kNamedBins = 1u << 16;
+
+// Bins for n scores of which `sample` is one, to be ranked against n_pos positives, at most so many; sorts the sample.
+Bins make_bins(const Spread &spread, std::vector<double> &sample, std::size_t n, std::size_t n_pos,
+               std::size_t most = kNamedBins);
 
 // The same, fewer: to be sorted one by one, where nearly each of them holds a change of rank.
 Bins make_coarse_bins(const Spread &spread, std::vector<double> &sample, std::size_t n);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fast_sums.hpp"
+#include "require.hpp"
 
 namespace apsvm {
 
@@ -43,6 +44,7 @@ public:
             }
         ids.clear();
         const double first = basis.id(low), last = basis.id(high);
+        require(std::isfinite(first) && std::isfinite(last), "expected scores that cells can number");
         in_a_row = last - first < kMostCells;
         if (in_a_row) {
             for (double id = first; ids.size() <= static_cast<std::size_t>(last - first); ++id)

@@ -1,5 +1,18 @@
 #include "cut_files.hpp"
 
+#ifdef _WIN32
+
+namespace apsvm {
+
+// There is no SIGBUS, and a file that is mapped cannot be cut off.
+int guard_mapping(const void *, std::size_t, std::string_view, int) { return -1; }
+
+void forget_mapping(int) {}
+
+}  // namespace apsvm
+
+#else
+
 #include <signal.h>
 #include <unistd.h>
 
@@ -84,3 +97,5 @@ void forget_mapping(int number) {
 }
 
 }  // namespace apsvm
+
+#endif

@@ -96,7 +96,8 @@ Fourier::Fourier(double c, const FourierSetting &setting)
       stride_(1 + 2 * setting.p) {
     const auto &[h, p, influence, half_width] = setting;
     require(0 < p && p <= kMostTerms, "expected a Fourier series of 1 to 64 terms");
-    require(h > 0.0 && half_width > 0.0 && influence >= half_width && influence < 1e6 * half_width,
+    require(h > 0.0 && std::isnormal(half_width) && std::isfinite(width_) && std::isfinite(per_width_) &&
+                half_width > 0.0 && influence >= half_width && influence < 1e6 * half_width,
             "expected a Fourier series of positive steps that reaches beyond its cells");
     always_ = static_cast<int>(std::floor((influence - half_width) / width_));
     // At this place and above in its cell, a target is within the influence of one cell more.

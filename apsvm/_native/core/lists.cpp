@@ -50,8 +50,9 @@ public:
 
 private:
     std::size_t cell(double score) const {
-        const double place = (score - low_) * per_width_;
-        return static_cast<std::size_t>(std::clamp(place, 0.0, last_));
+        double place = (score - low_) * per_width_;
+        place = place > 0.0 ? place : 0.0;  // NaN, too: of a score that is too far away to be placed
+        return static_cast<std::size_t>(place < last_ ? place : last_);
     }
 
     const double *values_ = nullptr;

@@ -63,7 +63,7 @@ public:
 
     // The same for one query whose classes stand apart.
     Answer solve_one(const MeasureQuery &query) { return solver_.solve(query, workspace_); }
-    // The negatives' ranks in the last answer of solve_one(), of a measure over rankings.
+    // The negatives' ranks in the last answer of solve_one(), of a measure over rankings; of no other there are any.
     std::span<const std::int32_t> ranks_of_one() const { return workspace_.ranks; }
     // Room for the rows of a query for solve_one().
     MixedRows &mixed_rows() { return mixed_rows_; }

@@ -48,6 +48,7 @@ void PairSums::check(const Arrangement &arrangement, const ClassRanges &below, c
     const auto &[starts, classes, queries] = arrangement;
     require(starts.size() == classes.size() + 1 && are_boundaries(starts, starts.back()),
             "expected the boundaries of the segments' rows, ascending from 0");
+    require(starts.back() <= std::numeric_limits<std::int32_t>::max(), "expected fewer than 2^31 rows");
     require(!queries.empty() && are_boundaries(queries, static_cast<std::int64_t>(classes.size())),
             "expected the boundaries of the queries' segments, ascending from 0 to their number");
     for (const ClassRanges &ranges : {below, above}) {

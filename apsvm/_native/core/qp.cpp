@@ -270,7 +270,7 @@ private:
             const Outside outside{t, sign};
             const std::ptrdiff_t leaving = walk(above, &outside, kInfinity).leaving;
             if (leaving == kEndless) {
-                if (alpha_[t] > 0.0) enter(t, -1.0);
+                if (alpha_[t] > 0.0 && sign > 0.0) enter(t, -1.0);
                 return false;
             }
             if (leaving == kOutside) return true;

@@ -54,17 +54,27 @@ void rank_tied(const Problem &problem, double score, std::int64_t begin, std::in
     }
 }
 
+// Numbers in the order of the scores, without a gap.
+std::int64_t key_of(double score) {
+    const auto bits = std::bit_cast<std::int64_t>(score + 0.0);
+    return bits >= 0 ? bits : bits ^ std::numeric_limits<std::int64_t>::max();
+}
+
+double score_of(std::int64_t key) {
+    return std::bit_cast<double>(key >= 0 ? key : key ^ std::numeric_limits<std::int64_t>::max());
+}
+
 }  // namespace
 
 void bound_cells(const Problem &problem, Cell *begin, Cell *end) {
     bound_between(problem, begin, end, 1, problem.n_pos + 1);
 }
 
-void rank_cell(const Problem &problem, const Cell &cell, const double *scores, std::int32_t *ranks) {
+void rank_cell(const Problem &problem, const Cell &cell, const double *scores, std::int32_t *ranks,
+               std::int64_t *counts) {
     std::vector<Scored> items(static_cast<std::size_t>(cell.count));
     for (std::size_t i = 0; i < items.size(); ++i) items[i] = {scores[i], static_cast<std::int32_t>(i)};
-    std::vector<std::int64_t> counts(static_cast<std::size_t>(problem.n_pos) + 2, 0);
-    const Sink sink{ranks, counts.data()};
+    const Sink sink{ranks, counts};
     rank_by_quicksort(problem, sink, cell.first, items.data(), items.data() + items.size(), cell.low, cell.high);
 }
 
@@ -72,27 +82,18 @@ void rank_tied_cell(const Problem &problem, const Cell &cell, std::vector<Run> &
     rank_tied(problem, cell.upper, cell.first, cell.first + cell.count, cell.low, cell.high, runs.size(), runs);
 }
 
-std::int64_t key_of(double score) {
-    const auto bits = std::bit_cast<std::int64_t>(score + 0.0);
-    return bits >= 0 ? bits : bits ^ std::numeric_limits<std::int64_t>::max();
-}
-
-void refine_cells(std::span<const double> scores, std::span<std::int32_t> cells,
-                  std::span<const std::int64_t> lowest_keys, std::span<const std::uint8_t> shifts, std::int32_t parts,
-                  std::span<std::int64_t> counts, std::span<double> lowest, std::span<double> highest) {
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-        const auto cell = static_cast<std::size_t>(cells[i]);
-        const std::int64_t key = key_of(scores[i]);
-        // The difference of two keys may need all 64 bits.
-        const std::uint64_t above =
-            key <= lowest_keys[cell] ? 0
-                                     : static_cast<std::uint64_t>(key) - static_cast<std::uint64_t>(lowest_keys[cell]);
-        const auto part = std::min<std::uint64_t>(above >> shifts[cell], static_cast<std::uint64_t>(parts) - 1);
-        cells[i] = static_cast<std::int32_t>(cell * static_cast<std::size_t>(parts) + part);
-        ++counts[static_cast<std::size_t>(cells[i])];
-        lowest[cell] = std::min(lowest[cell], scores[i]);
-        highest[cell] = std::max(highest[cell], scores[i]);
+void cut_evenly(double lower, double upper, std::int64_t pieces, bool by_key, std::vector<double> &lowest) {
+    const auto low = static_cast<std::uint64_t>(key_of(lower)), high = static_cast<std::uint64_t>(key_of(upper));
+    const auto n = static_cast<std::uint64_t>(pieces);
+    double last = lower;
+    for (std::uint64_t piece = 1; piece < n; ++piece) {
+        const double share = static_cast<double>(piece) / static_cast<double>(n);
+        const std::uint64_t width = high - low;
+        const double edge = by_key ? score_of(static_cast<std::int64_t>(low + width / n * piece + width % n * piece / n))
+                                   : (1.0 - share) * lower + share * upper;
+        if (edge > last && edge <= upper) lowest.push_back(last = edge);
     }
+    if (last == lower) lowest.push_back(upper);
 }
 
 }  // namespace apsvm

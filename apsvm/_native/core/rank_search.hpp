@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "inference.hpp"
@@ -22,8 +21,9 @@ struct Cell {
 // Tightens `low` and `high` of every cell, by divide and conquer.
 void bound_cells(const Problem &problem, Cell *begin, Cell *end);
 
-// The ranks of a cell's negatives, whose scores stand in the order of the negatives.
-void rank_cell(const Problem &problem, const Cell &cell, const double *scores, std::int32_t *ranks);
+// The ranks of a cell's negatives, whose scores stand in the order of the negatives; `counts` (P + 2) grows at [r].
+void rank_cell(const Problem &problem, const Cell &cell, const double *scores, std::int32_t *ranks,
+               std::int64_t *counts);
 
 // `count` negatives after one another have this rank.
 struct Run {
@@ -34,14 +34,8 @@ struct Run {
 // The ranks of a cell whose negatives all have the score `upper`, in the order of the negatives; appended to `runs`.
 void rank_tied_cell(const Problem &problem, const Cell &cell, std::vector<Run> &runs);
 
-// Scores as integers in the same order: −0 is 0.
-std::int64_t key_of(double score);
-
-// Cuts cells into parts. Item i has scores[i] and is in the cell cells[i]; it falls into the part
-//     (key of its score − lowest_keys[cell]) >> shifts[cell],   within 0 … parts − 1,
-// and cells[i] becomes cell · parts + part. Adds to counts[cell · parts + part], and widens lowest[cell] … highest[cell].
-void refine_cells(std::span<const double> scores, std::span<std::int32_t> cells,
-                  std::span<const std::int64_t> lowest_keys, std::span<const std::uint8_t> shifts, std::int32_t parts,
-                  std::span<std::int64_t> counts, std::span<double> lowest, std::span<double> highest);
+// Cuts [lower, upper], lower < upper, into at most so many pieces of equal width or, `by_key`, of equally many
+// floating-point numbers, so that every score is alone in the end. Appends the lowest score of each but the first.
+void cut_evenly(double lower, double upper, std::int64_t pieces, bool by_key, std::vector<double> &lowest);
 
 }  // namespace apsvm

@@ -51,25 +51,37 @@ std::size_t chunk_of(double work_of_row, std::size_t k) {
 }  // namespace
 
 template <class Index>
-std::optional<std::string> find_csr_fault(std::span<const Index> indptr, std::span<const Index> indices,
-                                          std::size_t n_rows, std::size_t n_columns) {
+CsrLook look_at_csr(std::span<const Index> indptr, std::span<const Index> indices, std::size_t n_rows,
+                    std::size_t n_columns) {
     const auto text = [](auto number) { return std::to_string(number); };
-    if (indptr.size() != n_rows + 1)
-        return "expected " + text(n_rows + 1) + " row boundaries, found " + text(indptr.size());
+    const auto faulty = [](std::string fault) { return CsrLook{std::move(fault), false}; };
+    if (indptr.size() == 0 || indptr.size() - 1 != n_rows)
+        return faulty("expected " + text(n_rows + 1) + " row boundaries, found " + text(indptr.size()));
     Index before = 0;
     for (std::size_t row = 0; row <= n_rows; ++row) {
         if (indptr[row] < before || static_cast<std::size_t>(indptr[row]) > indices.size())
-            return "expected indptr[" + text(row) + "] from " + text(before) + " to " + text(indices.size()) +
-                   ", found " + text(indptr[row]);
+            return faulty("expected indptr[" + text(row) + "] from " + text(before) + " to " + text(indices.size()) +
+                          ", found " + text(indptr[row]));
         before = indptr[row];
     }
     const auto first = static_cast<std::size_t>(indptr[0]), last = static_cast<std::size_t>(indptr[n_rows]);
-    if (all_below(indices.subspan(first, last - first), n_columns)) return std::nullopt;
+    const Indices look = look_at_indices(indices.subspan(first, last - first), n_columns);
+    if (look.below) {
+        // A row begins where columns may fall.
+        std::size_t at_rows = 0, begin = first;
+        for (std::size_t row = 1; row < n_rows; ++row) {
+            const auto at = static_cast<std::size_t>(indptr[row]);
+            if (at == begin || at == last) continue;
+            begin = at;
+            at_rows += indices[at] <= indices[at - 1];
+        }
+        return {std::nullopt, look.falls == at_rows};
+    }
     for (std::size_t row = 0;; ++row)
         for (auto at = static_cast<std::size_t>(indptr[row]); at < static_cast<std::size_t>(indptr[row + 1]); ++at)
             if (indices[at] < 0 || static_cast<std::size_t>(indices[at]) >= n_columns)
-                return "row " + text(row) + " has an entry in column " + text(indices[at]) +
-                       ", expected columns 0 to " + text(static_cast<std::ptrdiff_t>(n_columns) - 1);
+                return faulty("row " + text(row) + " has an entry in column " + text(indices[at]) +
+                              ", expected columns 0 to " + text(static_cast<std::ptrdiff_t>(n_columns) - 1));
 }
 
 template <class Matrix>
@@ -178,10 +190,8 @@ void combine_rows(const Matrix &X, const Selection &rows, const double *C, std::
     combination.write(out);
 }
 
-template std::optional<std::string> find_csr_fault(std::span<const std::int32_t>, std::span<const std::int32_t>,
-                                                   std::size_t, std::size_t);
-template std::optional<std::string> find_csr_fault(std::span<const std::int64_t>, std::span<const std::int64_t>,
-                                                   std::size_t, std::size_t);
+template CsrLook look_at_csr(std::span<const std::int32_t>, std::span<const std::int32_t>, std::size_t, std::size_t);
+template CsrLook look_at_csr(std::span<const std::int64_t>, std::span<const std::int64_t>, std::size_t, std::size_t);
 
 #define APSVM_FOR_MATRIX(...)                                                                                  \
     template class Scores<__VA_ARGS__>;                                                                        \

@@ -18,11 +18,16 @@
 
 namespace apsvm {
 
-// Why these arrays are no CSR matrix of n_rows and n_columns, in words; nothing if they are one. One pass over the
-// indices, several times as fast as any kernel that uses them.
+// What becomes of a look at the arrays of a CSR matrix.
+struct CsrLook {
+    std::optional<std::string> fault;  // why they are none, in words
+    bool ascending = true;             // the columns of each row, none of them twice
+};
+
+// Of n_rows and n_columns. One pass over the indices, several times as fast as any kernel that uses them.
 template <class Index>
-std::optional<std::string> find_csr_fault(std::span<const Index> indptr, std::span<const Index> indices,
-                                          std::size_t n_rows, std::size_t n_columns);
+CsrLook look_at_csr(std::span<const Index> indptr, std::span<const Index> indices, std::size_t n_rows,
+                    std::size_t n_columns);
 
 // The rows to go through; `runs` are those of `list`.
 struct Selection {

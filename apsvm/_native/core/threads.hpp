@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 namespace apsvm {
 
-// Runs body(0) … body(tasks − 1) on at most `threads` threads.
+// Runs body(0) … body(tasks − 1) on at most `threads` threads. The first of what they throw is thrown once all are done.
 template <class Body>
 void in_threads(std::size_t tasks, std::size_t threads, Body body) {
     threads = std::min(threads, tasks);
@@ -19,9 +20,14 @@ void in_threads(std::size_t tasks, std::size_t threads, Body body) {
         return;
     }
     std::vector<std::thread> pool;
+    std::vector<std::exception_ptr> errors(threads);
     pool.reserve(threads - 1);
-    auto run = [&](std::size_t first) {
-        for (std::size_t t = first; t < tasks; t += threads) body(t);
+    auto run = [&](std::size_t first) noexcept {
+        try {
+            for (std::size_t t = first; t < tasks; t += threads) body(t);
+        } catch (...) {
+            errors[first] = std::current_exception();
+        }
     };
     try {
         for (std::size_t i = 1; i < threads; ++i) pool.emplace_back(run, i);
@@ -31,6 +37,8 @@ void in_threads(std::size_t tasks, std::size_t threads, Body body) {
     run(0);
     for (std::size_t i = pool.size() + 1; i < threads; ++i) run(i);
     for (auto &thread : pool) thread.join();
+    for (const std::exception_ptr &error : errors)
+        if (error) std::rethrow_exception(error);
 }
 
 // Runs body(item, t) for the items 0 … n − 1 on at most `threads` threads, t being the one at work: a run of

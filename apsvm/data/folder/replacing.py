@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import BinaryIO
 
+from apsvm import places
 from apsvm.temporary import remove_abandoned, temporary_name
 
 
@@ -19,7 +20,9 @@ def sync(stream: BinaryIO) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Puts the names in a folder on the disk. Raises OSError."""
+    """Puts the names in a folder on the disk, where folders can be opened. Raises OSError."""
+    if not places.HAS_FOLDER_DESCRIPTORS:
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -29,6 +32,8 @@ def sync_folder(folder: Path) -> None:
 
 def clean(folder: Path) -> None:
     """Removes what runs that were killed have left in ``folder``. Raises OSError if it cannot be opened."""
+    if not places.HAS_FOLDER_DESCRIPTORS:
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         remove_abandoned(handle)
@@ -58,7 +63,8 @@ def give_place(temporary: Path, target: Path) -> None:
 
 def _exchange(a: Path, b: Path) -> bool:
     """Swaps two names in one step (renameat2 of Linux); False where that is not to be had. Raises OSError."""
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    library = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+    rename = getattr(library, "renameat2", None)
     if rename is None:
         return False
     at_cwd, exchange = -100, 2

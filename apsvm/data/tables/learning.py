@@ -1,8 +1,8 @@
 """What the columns of a table are, and what is to become of them, learned from the training rows.
 
-A column of numbers is a feature. A column with words is a category: each of its words is a feature that is 1 in the
-rows that have it, the most frequent ones where there are many, the others together. Dates, texts and numbers that are
-none are refused, all columns in one message.
+A column of numbers is a feature. A column with words, or one that is said to be so, is a category: each of its words is
+a feature that is 1 in the rows that have it, the most frequent ones where there are many, the others together. Dates,
+texts and numbers that are none are refused, all columns in one message.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
@@ -77,7 +78,8 @@ def _learn_column(cell: Cell, learned: _Learned) -> None:
     if n_missing == n:
         learned.empty.append(cell.name)
         return
-    column = _category(cell, learned) if cell.words else _number(cell, rule)
+    is_category = bool(cell.words) or cell.name in learned.options.categorical
+    column = _category(cell, learned) if is_category else _number(cell, rule)
     if column is None:
         return
     if n_missing:
@@ -112,21 +114,8 @@ def _category(cell: Cell, learned: _Learned) -> Column | None:
         return None
     most = learned.options.max_categories
     texts, of_cell = cell.texts()
-    if n_numbers > n_words and len(texts) - len(cell.words) > most:
-        raise fail_not_numbers(cell, is_word)
     counts = np.bincount(of_cell[of_cell >= 0], minlength=len(texts))
-    dates = sum(int(counts[at]) for at, word in enumerate(cell.words) if _DATE.fullmatch(word))
-    if 2 * dates > n_words:
-        example = next(word for word in cell.words if _DATE.fullmatch(word))
-        learned.problems.append(
-            f"column {cell.name!r} has dates ({shown(example)}): make numbers of them, such as days since the first "
-            f"one, the weekday and the hour, or --drop {quoted(cell.name)}"
-        )
-        return None
-    if 2 * sum(int(counts[at]) for at, word in enumerate(cell.words) if hint_of(word)) > n_words:
-        raise fail_not_numbers(cell, is_word)
-    if len(texts) > _FEWEST_TEXTS and 2 * len(texts) > n_words + n_numbers:
-        learned.problems.append(_text(cell, f"{len(texts):,}", n_words + n_numbers))
+    if cell.name not in learned.options.categorical and not _may_be_category(cell, learned, texts, counts):
         return None
     order = sorted(range(len(texts)), key=lambda at: (-int(counts[at]), texts[at]))
     kept = sorted(texts[at] for at in order[:most])
@@ -135,6 +124,30 @@ def _category(cell: Cell, learned: _Learned) -> Column | None:
     )
     other = len(kept) < len(texts)
     return Column(name=cell.name, kind=ColumnKind.CATEGORY, categories=tuple(kept), other=other)
+
+
+def _may_be_category(cell: Cell, learned: _Learned, texts: list[str], counts: NDArray[np.int64]) -> bool:
+    """Whether a column with words looks like a category; else its problem is noted, or raised where it is numbers with
+    a few words among them. ``texts``: the different cells, of which there are so many."""
+    numbers = cell.word_numbers
+    is_word, most = numbers >= 0, learned.options.max_categories
+    n_words, n_numbers = int(np.count_nonzero(is_word)), int(np.count_nonzero(cell.bits < MISSING))
+    if n_numbers > n_words and len(texts) - len(cell.words) > most:
+        raise fail_not_numbers(cell, is_word)
+    dates = sum(int(counts[at]) for at, word in enumerate(cell.words) if _DATE.fullmatch(word))
+    if 2 * dates > n_words:
+        example = next(word for word in cell.words if _DATE.fullmatch(word))
+        learned.problems.append(
+            f"column {cell.name!r} has dates ({shown(example)}): make numbers of them, such as days since the first "
+            f"one, the weekday and the hour, or --drop {quoted(cell.name)}"
+        )
+        return False
+    if 2 * sum(int(counts[at]) for at, word in enumerate(cell.words) if hint_of(word)) > n_words:
+        raise fail_not_numbers(cell, is_word)
+    if len(texts) > _FEWEST_TEXTS and 2 * len(texts) > n_words + n_numbers:
+        learned.problems.append(_text(cell, f"{len(texts):,}", n_words + n_numbers))
+        return False
+    return True
 
 
 def _text(cell: Cell, n_different: str, n: int) -> str:

@@ -47,7 +47,7 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
     ------
     DataError : a column is not there, or has two parts; nobody says which are the labels; nothing is left
     """
-    for option, name in options.named:
+    for option, name in (*options.named, *(("--categorical", name) for name in options.categorical)):
         check_there(name, names, source, option)
     given = [name for option, name in options.named if option.endswith("-column")]
     twice = next((name for name in given if given.count(name) > 1), None)
@@ -65,6 +65,9 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
     if "" in names:
         places = ", ".join(str(at) for at, name in enumerate(names, start=1) if not name)
         remarks.append(f"columns without a name are left out: {places}")
+    no_feature = next((name for name in options.categorical if name not in rest), None)
+    if no_feature is not None:
+        raise DataError(f"{source}: --categorical: column {no_feature!r} is none of the features")
     if not rest:
         raise DataError(f"{source}: no column is left to be a feature: its columns are {listed(names)}")
     return Parts(

@@ -22,6 +22,7 @@ from apsvm.data.tables.parts import Parts, listed, parts_of_model, parts_to_trai
 from apsvm.data.tables.recognising import Kind
 from apsvm.data.tables.scratch import MEMORY, Scratch
 from apsvm.data.tables.separated import Choice, cells_of_text
+from apsvm.data.tables.several import one_behind_another
 from apsvm.data.text import text_blocks
 from apsvm.header_columns import Columns
 
@@ -77,6 +78,46 @@ def read_table(
     """
     chosen = _Choice(options, model, unlabelled)
     cells, name, fingerprint = _read(source, kind, options, chosen, scratch)
+    return _rows(cells, name, fingerprint, options, chosen, bag_label, dtype, scratch)
+
+
+def read_tables(
+    sources: Sequence[tuple[Source, Kind]],
+    options: TableOptions = UNSAID,
+    *,
+    model: ForModel | None = None,
+    bag_label: str = "same",
+    dtype: DTypeLike = np.float64,
+    scratch: Scratch = MEMORY,
+) -> Dataset:
+    """``read_table`` of several tables of the same columns, in any order, one behind the other. What becomes of the
+    columns is learned from all rows; the fingerprint is that of the files' fingerprints.
+
+    Raises
+    ------
+    DataError : as ``read_table``; a table has other columns than the first
+    OSError : a source cannot be read
+    """
+    choices = [_Choice(options, model, False) for _ in sources]
+    parts = [_read(*source, options, chosen, scratch) for source, chosen in zip(sources, choices, strict=True)]
+    cells = one_behind_another([of_part for of_part, _, _ in parts], scratch)
+    fingerprint = hashlib.sha256("".join(digest for _, _, digest in parts).encode()).hexdigest()
+    name = " and ".join(name for _, name, _ in parts)
+    return _rows(cells, name, fingerprint, options, choices[0], bag_label, dtype, scratch)
+
+
+def _rows(
+    cells: Cells,
+    name: str,
+    fingerprint: str,
+    options: TableOptions,
+    chosen: _Choice,
+    bag_label: str,
+    dtype: DTypeLike,
+    scratch: Scratch,
+) -> Dataset:
+    """The rows of cells whose columns are ``chosen``."""
+    model = chosen.model
     parts, columns, remarks = chosen.parts, chosen.columns, list(chosen.parts.remarks)
     relevance, words = np.zeros(len(cells)), () if columns is None else columns.label_words
     if parts.label is not None:
@@ -131,7 +172,7 @@ class _Choice:
     """Which columns are kept, once their names are known: how the readers parse them."""
 
     def __init__(self, options: TableOptions, model: ForModel | None, unlabelled: bool) -> None:
-        self._options, self._model, self._unlabelled = options, model, unlabelled
+        self._options, self.model, self._unlabelled = options, model, unlabelled
         self.columns: Columns | None = None
         self.parts = Parts()
 
@@ -143,7 +184,7 @@ class _Choice:
         return choose
 
     def _decide(self, names: Sequence[str], source: str) -> None:
-        options, model, unlabelled = self._options, self._model, self._unlabelled
+        options, model, unlabelled = self._options, self.model, self._unlabelled
         if model is None:
             self.parts = parts_to_train(names, options, source, unlabelled=unlabelled)
             return

@@ -74,7 +74,7 @@ template <class Value>
 Value read_value(const Line &line, const char *&p, std::int64_t index) {
     const char *const at = p;
     double number = 0.0;
-    const Number status = read_number(p, number);
+    const Number status = read_number(p, line.readable, number);
     if (status != Number::fine) [[unlikely]] {
         line.refuse_control(at);
         if (at == p)
@@ -241,7 +241,7 @@ void parse_features(const Line &line, const char *p, const Options &options, Row
 double read_label(const Line &line, const char *&p) {
     const char *const at = p;
     double label = 0.0;
-    const Number status = read_number(p, label);
+    const Number status = read_number(p, line.readable, label);
     if (status == Number::fine) return label;
     const auto has = [&](char c) { return std::memchr(at, c, static_cast<std::size_t>(p - at)) != nullptr; };
     if (has(':'))
@@ -301,7 +301,7 @@ std::int64_t read_id(const Line &line, const char *&p, const char *name) {
 double read_cost(const Line &line, const char *&p) {
     const char *const at = p;
     double cost = 0.0;
-    const Number status = read_number(p, cost);
+    const Number status = read_number(p, line.readable, cost);
     if (status != Number::fine) fail_number(line, at, status, "the cost");
     if (cost < 0) line.fail(at, "expected a cost of at least 0, found " + quoted(at, p));
     return cost;
@@ -413,7 +413,7 @@ void parse_range(const char *begin, const char *end, const Options &options, Row
         const auto *const newline =
             static_cast<const char *>(std::memchr(begin, '\n', static_cast<std::size_t>(end - begin)));
         const bool crlf = newline != begin && newline[-1] == '\r';
-        parse_line({begin, newline - crlf, ++rows.line}, options, rows);
+        parse_line({begin, newline - crlf, end, ++rows.line}, options, rows);
         begin = newline + 1;
     }
 }

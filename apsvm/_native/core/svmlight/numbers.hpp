@@ -1,13 +1,16 @@
 // Numbers of svmlight text, correctly rounded.
 //
 // A decimal of at most 2^53 divided by a power of ten of at most 10^22 is exact but for the one rounding of the
-// division (Clinger 1990); std::from_chars does the rest.
+// division (Clinger 1990); std::from_chars does the rest. Decimals are taken eight at a time, with no branch on how many
+// there are (Langdale, Lemire 2019), as long as eight bytes can be read.
 #pragma once
 
+#include <bit>
 #include <cfloat>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <system_error>
 
 #include "text.hpp"
@@ -30,18 +33,52 @@ bool is_not_finite_word(const char *begin, const char *end);
 inline constexpr double powers_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                            1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-// The number at p, which moves behind its token.
-inline Number read_number(const char *&p, double &out) {
+inline constexpr std::uint64_t whole_powers_of_ten[] = {1, 10, 100, 1000, 10'000, 100'000, 1'000'000, 10'000'000,
+                                                        100'000'000};
+
+inline constexpr std::uint64_t repeated(std::uint64_t byte) { return byte * 0x0101010101010101; }
+
+// The digits at p, of at most eight characters that can be read: how many there are is added to p, and they to the number
+// so far, modulo 2^64.
+inline std::ptrdiff_t append_eight(const char *&p, std::uint64_t &number) {
+    std::uint64_t text;
+    std::memcpy(&text, p, sizeof text);
+    text ^= repeated('0');  // digits are now 0..9
+    // Beyond a byte that is no digit a carry may flag another one, which does not matter: the first one counts.
+    const std::uint64_t no_digit = ((text + repeated(0x80 - 10)) | text) & repeated(0x80);
+    const int n = std::countr_zero(no_digit) / 8;
+    if (n == 0) return 0;
+    // Moved up until zeros stand before them there are eight digits: first pairs, then fours, then all.
+    text <<= 64 - 8 * n;
+    text = text * 10 + (text >> 8);
+    constexpr std::uint64_t pairs = 0x000000ff000000ff;
+    text = ((text & pairs) * (100 + (1'000'000ull << 32)) + ((text >> 16) & pairs) * (1 + (10'000ull << 32))) >> 32;
+    number = number * whole_powers_of_ten[n] + text;
+    p += n;
+    return n;
+}
+
+// The digits at p, which moves behind them, likewise; the bytes before `readable` can be read.
+inline void append_digits(const char *&p, const char *readable, std::uint64_t &number) {
+    if constexpr (std::endian::native == std::endian::little) {
+        while (readable - p >= 8)
+            if (append_eight(p, number) < 8) return;
+    }
+    for (; is_digit(*p); ++p) number = number * 10 + static_cast<unsigned>(*p - '0');
+}
+
+// The number at p, which moves behind its token; the bytes before `readable` can be read.
+inline Number read_number(const char *&p, const char *readable, double &out) {
     const char *const begin = p;
     const bool negative = *p == '-';
-    if (negative || *p == '+') ++p;
+    p += negative | (*p == '+');  // no branch: signs are what nobody can predict
     const char *const unsigned_begin = p;
     std::uint64_t mantissa = 0;
     for (; is_digit(*p); ++p) mantissa = mantissa * 10 + static_cast<unsigned>(*p - '0');
     std::ptrdiff_t n_digits = p - unsigned_begin, n_decimals = 0;
     if (*p == '.') {
         const char *const point = p++;
-        for (; is_digit(*p); ++p) mantissa = mantissa * 10 + static_cast<unsigned>(*p - '0');
+        append_digits(p, readable, mantissa);
         n_decimals = p - point - 1;
         n_digits += n_decimals;
     }
@@ -49,9 +86,8 @@ inline Number read_number(const char *&p, double &out) {
         double number;
         // 19 digits fit 64 bits, so a mantissa of at most 2^53 is known to be the true one.
         if (n_digits <= 19 && mantissa <= (std::uint64_t{1} << 53)) [[likely]] {
-            number = static_cast<double>(mantissa);
-            if (n_decimals > 0) number /= powers_of_ten[n_decimals];
-            out = negative ? -number : number;
+            number = static_cast<double>(mantissa) / powers_of_ten[n_decimals];
+            out = std::bit_cast<double>(std::bit_cast<std::uint64_t>(number) | std::uint64_t{negative} << 63);
             return Number::fine;
         }
         // Without an exponent and below 300 digits nothing can overflow or underflow.

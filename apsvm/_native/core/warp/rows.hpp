@@ -37,8 +37,8 @@ public:
 
     std::size_t n_columns() const { return parameters_.size; }
 
-    // Draws the positives of `order` in turn, from the n_rows rows of X. The indices of a CSR matrix are taken on
-    // trust: they are checked once, not in every call. Throws std::invalid_argument for rows that do not exist.
+    // Draws the positives of `order` in turn, from the n_rows rows of X, a CSR matrix with columns that ascend. Throws
+    // std::invalid_argument for rows that do not exist.
     template <class Matrix>
     Counts run(const Matrix &X, std::size_t n_rows, std::span<const std::int64_t> order);
 

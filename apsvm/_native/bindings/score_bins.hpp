@@ -1,0 +1,80 @@
+// Bins of scores, as Python has them.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "../core/binned_ranks.hpp"
+#include "../core/bins.hpp"
+#include "../core/score_cells.hpp"
+#include "arrays.hpp"
+
+namespace apsvm {
+
+// Bins made of a sample (core/bins.hpp).
+class ScoreBins {
+public:
+    static constexpr std::size_t kMostBins = 1u << 24;
+
+    ScoreBins(In<double> sample, std::size_t n_neg, std::size_t n_pos, std::size_t most)
+        : bins_(fit(sample, n_neg, n_pos, most)), named_(most <= kNamedBins) {}
+
+    const Bins &bins() const { return bins_; }
+    std::size_t size() const { return count_of(bins_); }
+
+    // (lower, upper): the edges of each bin.
+    nb::tuple edges() const {
+        std::vector<double> lower(size()), upper(size());
+        std::visit(
+            [&](const auto &kind) {
+                for (std::size_t bin = 0; bin < lower.size(); ++bin) {
+                    lower[bin] = kind.lower_edge(bin);
+                    upper[bin] = kind.upper_edge(bin);
+                }
+            },
+            bins_);
+        return nb::make_tuple(to_numpy(std::move(lower)), to_numpy(std::move(upper)));
+    }
+
+    // (names, counts): the bin of each score, and how many are in each bin.
+    nb::tuple count(In<double> scores) const {
+        expect_numerable(scores.size());
+        if (!named_) throw std::invalid_argument("expected bins that were made to be named by 16 bits");
+        std::vector<std::uint16_t> names(scores.size());
+        std::vector<std::int64_t> counts(size(), 0);
+        {
+            nb::gil_scoped_release unlocked;
+            count_scores(bins_, scores.data(), scores.size(), names.data(), counts.data());
+        }
+        return nb::make_tuple(to_numpy(std::move(names)), to_numpy(std::move(counts)));
+    }
+
+    // counts: how many are in each bin; cells becomes the bin of each score.
+    auto number(In<double> scores, Out<std::int32_t> cells) const {
+        expect_size(cells.size(), scores.size(), "cells, as there are scores");
+        expect_numerable(scores.size());
+        std::vector<std::int64_t> counts(size(), 0);
+        {
+            nb::gil_scoped_release unlocked;
+            number_cells(bins_, span_of(scores), {cells.data(), cells.size()}, counts);
+        }
+        return to_numpy(std::move(counts));
+    }
+
+private:
+    static Bins fit(const In<double> &scores, std::size_t n_neg, std::size_t n_pos, std::size_t most) {
+        if (most < 1 || most > kMostBins) throw std::invalid_argument("expected at most 2^24 bins");
+        std::vector<double> sample(scores.data(), scores.data() + scores.size());
+        if (sample.empty() || !std::all_of(sample.begin(), sample.end(), [](double s) { return std::isfinite(s); }))
+            throw std::invalid_argument("expected a sample of finite scores");
+        const Spread spread = sample_spread(sample);
+        return make_bins(spread, sample, n_neg, n_pos, most);
+    }
+
+    Bins bins_;
+    bool named_;
+};
+
+}  // namespace apsvm

@@ -1,0 +1,113 @@
+"""The line below all others that says, on a terminal, what a command has been doing for more than two seconds."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+
+import click
+
+from apsvm.cli import shared
+
+#: Seconds before anything is shown, and between two looks of it.
+PATIENCE, INTERVAL = 2.0, 0.25
+_WIDTH = 24
+
+
+class Bar:
+    """``with Bar("classes", total=10) as bar: … bar.step()`` shows how much is done and for how long it has been going
+    on; without a total only the latter. Nothing where stderr is no terminal, with --quiet or --verbose, or inside
+    another one.
+
+    total : may grow meanwhile
+
+    Lines of ``shared.say`` and ``shared.put`` go above it.
+    """
+
+    def __init__(self, what: str, total: int | None = None) -> None:
+        self._what = shared.printable(what)
+        self.total = total
+        self._done = 0
+        self._began = time.monotonic()
+        self._lock = threading.RLock()
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.is_shown = False
+
+    def __enter__(self) -> Bar:
+        if shared.line_below is None and _wanted():
+            shared.line_below = self._away
+            self._thread = threading.Thread(target=self._keep_showing, daemon=True, name="apsvm-bar")
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._thread is not None:
+            shared.line_below = None
+            self._ended.set()
+            self._thread.join()
+            self._erase()
+
+    def step(self, what: str | None = None) -> None:
+        """One more is done; ``what`` is done now."""
+        self.reach(self._done + 1, what)
+
+    def reach(self, done: int, what: str | None = None) -> None:
+        """So many are done; ``what`` is done now."""
+        self._done = done
+        self._what = self._what if what is None else shared.printable(what)
+
+    def text(self, seconds: float) -> str:
+        """What stands there after so many seconds."""
+        total = self.total
+        if total is None:
+            count = f" {self._done:,}" if self._done else ""
+            return f"{self._what}{count}, {seconds:.0f} s"
+        full = min(self._done, total) * _WIDTH // max(1, total)
+        return f"[{'#' * full}{'.' * (_WIDTH - full)}] {self._done}/{total} {self._what}, {seconds:.0f} s"
+
+    def _keep_showing(self) -> None:
+        wait = PATIENCE
+        while not self._ended.wait(wait):
+            wait = INTERVAL
+            with self._lock:
+                self._show()
+
+    def _show(self) -> None:
+        with suppress(OSError, ValueError):
+            columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
+            text = self.text(time.monotonic() - self._began)[: max(1, columns - 1)]
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+            self.is_shown = True
+
+    def _erase(self) -> None:
+        with suppress(OSError, ValueError):
+            if self.is_shown:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+            self.is_shown = False
+
+    @contextmanager
+    def _away(self) -> Iterator[None]:
+        """While something else is written."""
+        with self._lock:
+            self._erase()
+            yield
+
+
+def _wanted() -> bool:
+    context = click.get_current_context(silent=True)
+    if context is not None and (context.params.get("quiet") or context.params.get("verbose")):
+        return False
+    try:
+        return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "") != "dumb"
+    except ValueError:  # it is closed
+        return False

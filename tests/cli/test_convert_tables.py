@@ -1,0 +1,82 @@
+"""``apsvm convert`` of a table in parts: the folder of the whole table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apsvm.data import open_folder
+
+PENGUINS = Path(__file__).parents[2] / "examples" / "penguins.csv"
+OPTIONS = ("--label-column", "species", "--max-categories", "2", "--missing", "indicator")
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """Three files of the same rows; words first appear in another order in the last, and columns stand in another."""
+    header, *rows = PENGUINS.read_text().splitlines()
+    for name, begin, end in (("a.csv", 0, 100), ("b.csv", 100, 101), ("c.csv", 101, len(rows))):
+        lines = [header, *rows[begin:end]]
+        if name == "c.csv":
+            lines = [";".join(reversed(line.split(","))) for line in lines]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    return [tmp_path / name for name in ("a.csv", "b.csv", "c.csv")]
+
+
+def assert_alike(one, other):
+    first, second = open_folder(one), open_folder(other)
+    dense = [X.toarray() if hasattr(X, "toarray") else X for X in (first.X, second.X)]
+    np.testing.assert_array_equal(*dense)
+    np.testing.assert_array_equal(first.relevance, second.relevance)
+    assert first.table.columns == second.table.columns
+    assert len(set(first.relevance.tolist())) == 3
+
+
+def test_parts_are_the_whole(parts, run, tmp_path):
+    said = run("convert", *parts, tmp_path / "parts", *OPTIONS).stderr
+    run("convert", PENGUINS, tmp_path / "whole", *OPTIONS)
+    assert_alike(tmp_path / "parts", tmp_path / "whole")
+    assert "a.csv and " in said
+    assert "19 cells are missing (sex 11" in said
+    run("convert", "--check", tmp_path / "parts")
+    run("train", "-q", tmp_path / "parts", tmp_path / "m", "--positive-label", "Gentoo", "--bound", "hinge")
+    assert run("predict", PENGUINS, tmp_path / "m").stdout == run("predict", tmp_path / "whole", tmp_path / "m").stdout
+
+
+def test_for_a_model(parts, run, tmp_path):
+    model = tmp_path / "m"
+    run("train", "-q", PENGUINS, model, *OPTIONS, "--positive-label", "Gentoo", "--bound", "hinge")
+    run("convert", "-q", *parts[1:], tmp_path / "parts", "--model", model)
+    scores = run("predict", PENGUINS, model).stdout.splitlines()
+    assert run("predict", tmp_path / "parts", model).stdout.splitlines() == scores[100:]
+
+
+def test_other_formats(parts, run, tmp_path):
+    csv = pytest.importorskip("pyarrow.csv")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    nulls = csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True)
+    parquet.write_table(csv.read_csv(parts[0], convert_options=nulls), tmp_path / "a.parquet")
+    run("convert", "-q", tmp_path / "a.parquet", *parts[1:], tmp_path / "parts", *OPTIONS)
+    run("convert", "-q", PENGUINS, tmp_path / "whole", *OPTIONS)
+    assert_alike(tmp_path / "parts", tmp_path / "whole")
+
+
+def test_what_does_not_fit_is_said_with_its_file_and_line(parts, run, tmp_path):
+    first, second, _ = parts
+    lines = second.read_text().splitlines()
+    out = tmp_path / "out"
+    second.write_text("\n".join([lines[0].replace("island", "isle"), *lines[1:]]))
+    said = run("convert", first, second, out, *OPTIONS, code=65).stderr
+    assert "b.csv: expected the columns of " in said
+    assert "a.csv, found no column island" in said
+    second.write_text("\n".join([f"{lines[0]},age", f"{lines[1]},3"]))
+    assert "found the column age besides" in run("convert", first, second, out, *OPTIONS, code=65).stderr
+    second.write_text("\n".join([lines[0], lines[1], ",".join(["Adelie", "Dream", "abc", *lines[1].split(",")[3:]])]))
+    said = run("convert", first, second, out, *OPTIONS, "--max-categories", "1", code=65).stderr
+    assert "b.csv:3: column 'culmen_length_mm': expected a number, found 'abc'" in said
+    (tmp_path / "rows.svm").write_text("1 1:2\n")
+    for others, what in (([tmp_path / "rows.svm"], "rows.svm is none"), (["-"], "- is none")):
+        assert what in run("convert", first, *others, out, *OPTIONS, code=2).stderr
+    assert not out.exists()

@@ -1,0 +1,359 @@
+"""What ``scripts/fuzz`` gives to the readers, and what may become of it: a result, or the reader's own error.
+
+A target's input is bytes. Where a reader takes several files they stand one behind the other (``packed``), so that an
+input that once failed is one file of ``tests/corpus/``.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import random
+import traceback
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from data_folders import TEXT
+from model_files import GOOD, OLD, WEIGHTS, array_bytes, sealed, text
+from mutator import mutated
+
+from apsvm.checkpoint import Checkpoint, CheckpointError
+from apsvm.data.dataset import DataError, Dataset
+from apsvm.data.folder import open_folder, write_folder
+from apsvm.data.folder.header import HEADER, header_text
+from apsvm.data.read_options import TableOptions
+from apsvm.data.reading import read_data
+from apsvm.data.rows import Rows
+from apsvm.data.svmlight import read_svmlight
+from apsvm.data.trec import join, read_qrels, read_run
+from apsvm.detection.readers import read_class_names, read_detections, read_objects
+from apsvm.header_columns import MISSING_RULES
+from apsvm.model import load_any_model
+from apsvm.model_file import ModelError
+
+MODELS = Path(__file__).parent / "models_0_1_0"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader.
+
+    Attributes
+    ----------
+    seeds : sound inputs, of which others are made
+    read : (input, an empty folder to work in) → nothing; raises what the reader raises
+    errors : what the reader may raise
+    made : (input, chance, seeds) → another one
+    """
+
+    seeds: Callable[[], Sequence[bytes]]
+    read: Callable[[bytes, Path], None]
+    errors: tuple[type[Exception], ...]
+    made: Callable[[bytes, random.Random, Sequence[bytes]], bytes] = mutated
+
+    def failure(self, data: bytes, folder: Path) -> str | None:
+        """What is wrong with what becomes of the input; None where nothing is."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.read(data, folder)
+        except self.errors as error:
+            if not str(error):
+                return f"{type(error).__name__} without a word"
+        except Exception:
+            return traceback.format_exc()
+        return None
+
+
+def packed(files: dict[str, bytes]) -> bytes:
+    """Several files in one: for each a line with its name and its length, and its bytes."""
+    return b"".join(f"{name} {len(content)}\n".encode() + content for name, content in files.items())
+
+
+def unpacked(data: bytes) -> dict[str, bytes]:
+    """The reverse, of whatever bytes: what has no sound line of its own is another file's end."""
+    files: dict[str, bytes] = {}
+    while data:
+        line, _, data = data.partition(b"\n")
+        name, _, length = line.decode("latin-1").rpartition(" ")
+        if not length.isdecimal() or len(length) > 9 or not name or "\0" in name or name[0] in "/.":
+            break
+        files[name] = data[: int(length)]
+        data = data[int(length) :]
+    return files
+
+
+def one_file_mutated(data: bytes, chance: random.Random, seeds: Sequence[bytes]) -> bytes:
+    """One of the packed files changed, with the others as they are; or left out."""
+    files = unpacked(data)
+    name = chance.choice(list(files))
+    if chance.random() < 0.02:
+        del files[name]
+    else:
+        files[name] = mutated(files[name], chance, [unpacked(seed).get(name, b"") for seed in seeds])
+    return packed(files)
+
+
+def _written(data: bytes, folder: Path) -> None:
+    for name, content in unpacked(data).items():
+        place = folder / name
+        if ".." in place.parts or len(name) > 200:
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not place.is_dir():
+            place.write_bytes(content)
+
+
+def _options(data: bytes, **choices: Sequence[object]) -> dict[str, object]:
+    """One of each option's values, which the input itself decides on: it can be replayed."""
+    chance = random.Random(zlib.crc32(data))
+    return {name: chance.choice(values) for name, values in choices.items()}
+
+
+def _use(data: Dataset) -> None:
+    """A pass over the rows: no index of theirs leads out of the weights."""
+    rows = Rows(data.X)
+    if rows.dimension <= 1 << 20:
+        scores = rows.scores(np.ones(rows.dimension))
+        assert scores.shape == data.relevance.shape
+
+
+# svmlight
+
+
+def _svmlight_seeds() -> list[bytes]:
+    texts = [
+        TEXT,
+        b"# a comment\n1 1:1 2:0.25 # of a row\n\n0 3:-1e-3\r\n+1 7:1e5\n",
+        b"1,2 1:1\n3 2:1\n 4:1\n",
+        b"1 bag:1 1:1\n0 bag:1 2:1\n1 bag:2 1:3\n",
+        b"1 qid:3 cost:0.5 1:1 5:2\n2 qid:3 1:1 3:1 2:2\n",
+    ]
+    return [*texts, gzip.compress(TEXT, mtime=0), bz2.compress(TEXT), lzma.compress(TEXT)]
+
+
+def _read_svmlight(data: bytes, folder: Path) -> None:
+    options = _options(
+        data, zero_based=(False, True), dtype=(np.float64, np.float32), multilabel=(False, True), threads=(1, 2),
+        sort_features=(False, True), dense=(False, True), bag_label=("same", "any", "rows", "own"),
+        max_features=(None, 10, 100_000),
+    )  # fmt: skip
+    _use(read_svmlight(io.BytesIO(data), **options))
+
+
+# tables
+
+
+def _csv_seeds() -> list[bytes]:
+    return [
+        b"y,a,b\n1,0.5,red\n0,1.5,blue\n1,,red\n0,2,green\n",
+        b"y;a;b\r\n1;0,5;x\r\n0;1,5;y\r\n",
+        b'y,"a, b",c\n1,"x ""y""",3\n0,"two\nlines",4\n',
+        b"y\ta\tb\n1\t1\t2\n0\t3\t4\n",
+        b"y,qid,a\nyes,q1,1\nno,q1,2\nyes,q2,3\nno,q2,4\n",
+        "\ufeffy,größe\n1,ä\n0,ß\n".encode(),
+    ]
+
+
+def _read_csv(data: bytes, folder: Path) -> None:
+    place = folder / "table.csv"
+    place.write_bytes(data)
+    options = _options(data, missing=MISSING_RULES, decimal=(None, ".", ","), encoding=("utf-8", "latin-1"))
+    _use(read_data(place, table=TableOptions(label="y", **options)))
+
+
+# TREC
+
+
+def _trec_seeds() -> list[bytes]:
+    qrels = b"1 0 d1 1\n1 0 d2 0\n2 0 d1 2\n2 0 d3 -1\n"
+    run = b"1 Q0 d1 1 2.5 name\n1 Q0 d2 2 1e-3 name\n2 Q0 d3 1 0 name\n3 Q0 d1 1 1 name\n"
+    return [packed({"qrels": qrels, "run": run}), packed({"qrels": gzip.compress(qrels, mtime=0), "run": run})]
+
+
+def _read_trec(data: bytes, folder: Path) -> None:
+    _written(data, folder)
+    complete = bool(zlib.crc32(data) & 1)
+    join(read_qrels(folder / "qrels"), read_run(folder / "run"), complete=complete)
+
+
+# models and checkpoints
+
+
+@cache
+def _model_seeds() -> list[bytes]:
+    known = [path.read_bytes() for path in sorted(MODELS.glob("*.model"))]
+    return [sealed({"header.npy": text(header), "coef.npy": WEIGHTS}) for header in (GOOD, OLD)] + known
+
+
+def resealed(data: bytes, chance: random.Random, seeds: Sequence[bytes]) -> bytes:
+    """A file with a changed header or array, whose checksums are right; or with a changed byte anywhere."""
+    if chance.random() < 0.1:
+        return mutated(data, chance, seeds)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = chance.choice(["header.npy", "header.npy", *members])
+    if name == "header.npy":
+        written = np.lib.format.read_array(io.BytesIO(members[name])).tobytes()
+        if chance.random() < 0.3:
+            written = mutated(written, chance, [b""])
+        else:
+            written = json.dumps(_with_another_value(json.loads(written), chance)).encode()
+        members[name] = array_bytes(np.frombuffer(written, dtype=np.uint8))
+    elif chance.random() < 0.05:
+        del members[name]
+    elif chance.random() < 0.5:
+        members[name] = mutated(members[name], chance, [b""])
+    else:
+        array = np.lib.format.read_array(io.BytesIO(members[name])).copy()
+        if array.size:
+            with np.errstate(all="ignore"):
+                array.reshape(-1)[chance.randrange(array.size)] = chance.choice((0, 1, 100, 2**30))
+        members[name] = array_bytes(chance.choice((array, array[1:], array.astype(np.float32), array[None])))
+    return sealed(members)
+
+
+def _with_another_value(content: object, chance: random.Random) -> object:
+    """JSON with one value, at any depth, replaced, left out or put where there is none."""
+    values = (None, True, 0, 1, -1, 2**31, 2**63, 1e308, "", "x", "\u202e", [], [1], {}, {"a": 1}, 0.5, "ap", [[]])
+    if isinstance(content, dict) and content and chance.random() < 0.9:
+        key = chance.choice(list(content))
+        if chance.random() < 0.1:
+            return {name: value for name, value in content.items() if name != key}
+        return {**content, key: _with_another_value(content[key], chance)}
+    if isinstance(content, list) and content and chance.random() < 0.8:
+        at = chance.randrange(len(content))
+        return [*content[:at], _with_another_value(content[at], chance), *content[at + 1 :]]
+    return chance.choice(values)
+
+
+def _read_model(data: bytes, folder: Path) -> None:
+    place = folder / "a.model"
+    place.write_bytes(data)
+    load_any_model(place)
+
+
+@cache
+def _checkpoint_seeds() -> list[bytes]:
+    strands = [["a", {"mapping": [["w", {"array": 0}], ["inf", {"float": "inf"}], ["n", [1, 2.5, None]]]}]]
+    header = {"kind": "checkpoint", "schema": 1, "training": {"C": 1.0}, "strands": {"mapping": strands}}
+    return [sealed({"header.npy": text(header), "0.npy": WEIGHTS})]
+
+
+def _read_checkpoint(data: bytes, folder: Path) -> None:
+    place = folder / "a.checkpoint"
+    place.write_bytes(data)
+    Checkpoint(place).of({"C": 1.0})
+
+
+# data folders
+
+
+@cache
+def _folder_seeds() -> list[bytes]:
+    import tempfile
+
+    datas = [
+        (read_svmlight(io.BytesIO(TEXT)), False),
+        (read_svmlight(io.BytesIO(b"1 1:1 2:2\n0 1:3 2:4\n")), True),
+        (read_svmlight(io.BytesIO(b"1,2 1:1\n3 2:1\n"), multilabel=True), False),
+        (read_svmlight(io.BytesIO(b"1 bag:1 1:1\n0 bag:2 2:1\n")), False),
+    ]
+    seeds = []
+    for data, dense in datas:
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder) / "data"
+            write_folder(data, place, dense=dense)
+            seeds.append(packed({path.name: path.read_bytes() for path in sorted(place.iterdir())}))
+    return seeds
+
+
+def restated(data: bytes, chance: random.Random, seeds: Sequence[bytes]) -> bytes:
+    """A folder with a changed member or header, whose checksums are mostly right all the same."""
+    files = unpacked(one_file_mutated(data, chance, seeds))
+    if chance.random() < 0.1 or HEADER not in files:
+        return packed(files)
+    try:
+        content = json.loads(files[HEADER])
+        for name, member in content["members"].items():
+            member |= {"size": len(files[name]), "sha256": hashlib.sha256(files[name]).hexdigest()}
+        del content["sha256"]
+        files[HEADER] = header_text(content).encode()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        pass
+    return packed(files)
+
+
+def _read_folder(data: bytes, folder: Path) -> None:
+    place = folder / "data"
+    place.mkdir()
+    _written(data, place)
+    _use(open_folder(place, verify=bool(zlib.crc32(data) & 1)))
+
+
+# detections
+
+
+def _text_seeds() -> list[bytes]:
+    files = {
+        "objects/a.txt": b"dog 1 2 3 4\ncat 5 6 70 80 difficult\n", "objects/b.txt": b"",
+        "detections/a.txt": b"dog 0.5 1 2 3 4\n", "detections/c.txt": b"cat 1e-3 0 0 1 1\n", "classes": b"dog\ncat\n",
+    }  # fmt: skip
+    return [packed(files)]
+
+
+def _voc_seeds() -> list[bytes]:
+    objects = (
+        b"<annotation><filename>a.jpg</filename><size><width>10</width><height>20</height></size>\n"
+        b"<object><name>dog</name><difficult>0</difficult><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>3</xmax>"
+        b"<ymax>4</ymax></bndbox></object></annotation>\n"
+    )
+    detections = {"detections/comp3_det_test_dog.txt": b"a 0.5 1 2 3 4\n", "detections/cat.txt": b"a 1 1 1 2 2\n"}
+    return [packed({"objects/a.xml": objects, **detections, "classes": b"dog\ncat\n"})]
+
+
+def _coco_seeds() -> list[bytes]:
+    objects = {
+        "images": [{"id": 1, "width": 10, "height": 20, "file_name": "a.jpg"}, {"id": 2, "width": 5, "height": 5}],
+        "categories": [{"id": 3, "name": "dog"}],
+        "annotations": [{"image_id": 1, "category_id": 3, "bbox": [1, 2, 3, 4.5], "iscrowd": 0}],
+    }
+    found = [{"image_id": 1, "category_id": 3, "bbox": [1, 2, 3, 4], "score": 0.5}]
+    files = {"objects": objects, "detections": found}
+    return [packed({name: json.dumps(content).encode() for name, content in files.items()} | {"classes": b"dog\n"})]
+
+
+def _detections(form: str) -> Callable[[bytes, Path], None]:
+    def read(data: bytes, folder: Path) -> None:
+        _written(data, folder)
+        names = None
+        if form != "coco" and zlib.crc32(data) & 1:
+            names = read_class_names(str(folder / "classes"))
+        objects = read_objects(str(folder / "objects"), form, names)
+        read_detections(str(folder / "detections"), form, objects, names)
+
+    return read
+
+
+OF_DATA = (DataError, OSError)
+TARGETS = {
+    "svmlight": Target(_svmlight_seeds, _read_svmlight, OF_DATA),
+    "csv": Target(_csv_seeds, _read_csv, OF_DATA),
+    "trec": Target(_trec_seeds, _read_trec, OF_DATA, one_file_mutated),
+    "model": Target(_model_seeds, _read_model, (ModelError,), resealed),
+    "checkpoint": Target(_checkpoint_seeds, _read_checkpoint, (CheckpointError,), resealed),
+    "folder": Target(_folder_seeds, _read_folder, OF_DATA, restated),
+    "detections-text": Target(_text_seeds, _detections("text"), OF_DATA, one_file_mutated),
+    "detections-voc": Target(_voc_seeds, _detections("voc"), OF_DATA, one_file_mutated),
+    "detections-coco": Target(_coco_seeds, _detections("coco"), OF_DATA, one_file_mutated),
+}

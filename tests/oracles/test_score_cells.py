@@ -1,0 +1,156 @@
+"""What a worker does with its share of a list, kernel by kernel: cells numbered, cut, collected and weighed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from apsvm._native import _kernels
+from apsvm.losses import make_loss
+
+
+def scores_of(kind, n, rng):
+    return {
+        "normal": rng.normal(size=n),
+        "cauchy": rng.standard_cauchy(size=n),
+        "few": rng.choice([-1.5, 0.0, 2.0], n),
+        "around zero": rng.normal(size=n) * 10.0 ** rng.integers(-320, -290, size=n),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["normal", "cauchy", "few", "around zero"])
+@pytest.mark.parametrize("most", [65_536, 200_000])
+def test_scores_lie_between_the_edges_of_their_cells(kind, most, rng):
+    scores = scores_of(kind, 3000, rng)
+    bins = _kernels.ScoreBins(scores[::3].copy(), 3_000_000, 50_000, most)
+    cells = np.empty(scores.size, dtype=np.int32)
+    counts = bins.number(scores, cells)
+    lower, upper = bins.edges()
+    assert bins.size <= most
+    np.testing.assert_array_equal(counts, np.bincount(cells, minlength=bins.size))
+    assert (lower[cells] <= scores).all()
+    assert (scores <= upper[cells]).all()
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+@pytest.mark.parametrize("edges", [(0.0, 1.0), (-1.0, 5e-324), (-1e308, 1.7e308), (1.0, np.nextafter(1.0, 2.0))])
+def test_pieces_ascend_within_their_cell(by_key, edges):
+    lower, upper = (np.array([edge]) for edge in edges)
+    for asked in (2, 3, 16):
+        pieces, lowest = _kernels.cut_evenly(lower, upper, np.array([asked]), by_key)
+        assert 2 <= pieces[0] <= asked
+        assert lowest.size == pieces[0] - 1
+        assert (np.diff(lowest) > 0).all()
+        assert edges[0] < lowest[0]
+        assert lowest[-1] <= edges[1]
+
+
+def test_every_score_is_alone_in_the_end():
+    """Halving by keys takes 64 steps at most."""
+    lower, upper, target = np.array([-1e300]), np.array([1e300]), 3e-200
+    steps = 0
+    while lower[0] < upper[0]:
+        _, lowest = _kernels.cut_evenly(lower, upper, np.array([2]), True)
+        if target >= lowest[0]:
+            lower = lowest
+        else:
+            upper = np.nextafter(lowest, -np.inf)
+        steps += 1
+    assert steps <= 64
+    assert lower[0] == target
+
+
+def test_cells_are_cut_collected_and_weighed(rng):
+    n, n_cells = 2500, 40
+    cells = rng.integers(0, n_cells, n).astype(np.int32)
+    scores = rng.normal(size=n)
+    times = rng.choice([1, 1, 2, 5, 20], n_cells)  # few thresholds and many
+    starts = np.concatenate([[0], np.cumsum(times - 1)]).astype(np.int32)
+    thresholds = np.concatenate([np.sort(rng.choice(scores, k - 1)) for k in times])
+    expected = [
+        old + starts[old] + np.searchsorted(thresholds[starts[old] : starts[old + 1]], score, side="right")
+        for old, score in zip(cells, scores, strict=True)
+    ]
+    counts = _kernels.split_cells(scores, cells, starts, thresholds)
+    np.testing.assert_array_equal(cells, expected)
+    np.testing.assert_array_equal(counts, np.bincount(cells, minlength=times.sum()))
+
+    wanted = rng.integers(0, 2, counts.size).astype(np.uint8)
+    order = np.argsort(cells, kind="stable")
+    of_wanted = order[wanted[cells[order]] > 0]
+    np.testing.assert_array_equal(_kernels.collect_scores(scores, cells, counts, wanted), scores[of_wanted])
+
+    lowest, highest = _kernels.cell_extremes(scores, cells, counts.size)
+    filled = np.flatnonzero(counts)
+    np.testing.assert_array_equal(lowest[filled], [scores[cells == cell].min() for cell in filled])
+    np.testing.assert_array_equal(highest[filled], [scores[cells == cell].max() for cell in filled])
+
+    n_pos, scale, top = 9, 0.25, 1.5
+    ranks = np.where(wanted > 0, 0, rng.integers(1, n_pos + 2, counts.size)).astype(np.int32)
+    of_open = rng.integers(1, n_pos + 2, of_wanted.size).astype(np.int32)
+    other, weights = rng.normal(size=n), np.empty(n)
+    sums = _kernels.weigh_cells(scores, cells, counts, ranks, of_open, n_pos, scale, top, other, weights)
+    of_rows = ranks[cells]
+    of_rows[of_wanted] = of_open
+    np.testing.assert_array_equal(weights, scale * (n_pos + 1 - of_rows))
+    assert sums == pytest.approx((weights @ (scores - top), weights @ other))
+    alone = _kernels.weigh_cells(scores, cells, counts, ranks, of_open, n_pos, scale, top, None, weights)
+    assert alone == (sums[0], 0.0)
+
+
+def test_bins_are_bounded_as_cells_are(rng):
+    """Ranks of settled bins are those of their negatives, and the open ones' lie within the bounds."""
+    n_pos, n_neg = 30, 4000
+    positives, negatives = np.sort(rng.normal(0.4, 1.0, n_pos))[::-1].copy(), rng.normal(size=n_neg)
+    loss = make_loss("ap")
+    search = _kernels.RankSearch(positives, *loss.tables(n_pos, n_neg), unimodal=loss.unimodal)
+    bins = _kernels.ScoreBins(negatives[:500].copy(), n_neg, n_pos)
+    cells = np.empty(n_neg, dtype=np.int32)
+    counts = bins.number(negatives, cells)
+    results = [search.bound_bins(bins, counts, threads=threads) for threads in (1, 2)]
+    for one, two in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, two)
+    of_bin, names, first, of_open, low, high = results[0]
+    order = np.argsort(-negatives, kind="stable")
+    whole = np.array([1]), np.array([n_neg])
+    bounds = np.array([1], dtype=np.int32), np.array([n_pos + 1], dtype=np.int32)
+    ranks = np.empty(n_neg, dtype=np.int32)
+    ranks[order] = search.rank(*whole, negatives[order], *bounds)
+    settled = of_bin[cells] > 0
+    assert 0 < settled.sum() < n_neg
+    np.testing.assert_array_equal(of_bin[cells][settled], ranks[settled])
+    for name, position, count, least, most in zip(names, first, of_open, low, high, strict=True):
+        inside = cells == name
+        assert count == inside.sum()
+        assert position == 1 + (cells > name).sum()
+        assert least <= ranks[inside].min()
+        assert ranks[inside].max() <= most
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda f, i, n: _kernels.split_cells(f, i - 5, n, f[:0]), "cells that there are"),
+        (lambda f, i, n: _kernels.split_cells(f, i, np.array([1, 2], dtype=np.int32), f), "ascend from 0"),
+        (lambda f, i, n: _kernels.split_cells(f, i, np.array([0, 3], dtype=np.int32), f[:2]), "3 thresholds"),
+        (lambda f, i, n: _kernels.split_cells(f, i, np.empty(0, dtype=np.int32), f), "ascend from 0"),
+        (lambda f, i, n: _kernels.collect_scores(f, i, np.array([-1]), np.ones(1, np.uint8)), "counts of the rows"),
+        (lambda f, i, n: _kernels.collect_scores(f, i, np.array([2**62, 2**62]), np.ones(2, np.uint8)), "counts of"),
+        (lambda f, i, n: _kernels.collect_scores(f, i, np.array([1]), np.ones(1, np.uint8)), "counts of these cells"),
+        (lambda f, i, n: _kernels.collect_scores(f, i, np.array([4]), np.ones(2, np.uint8)), "1 marks"),
+        (lambda f, i, n: _kernels.cell_extremes(f, i, 0), "cells that there are"),
+        (lambda f, i, n: _kernels.weigh_cells(f, i, np.array([4]), i[:1], i[:3], 1, 1.0, 0.0, None, f), "all open"),
+        (lambda f, i, n: _kernels.weigh_cells(f, i, np.array([4]), i[:1], i, 1, 1.0, 0.0, f[:2], f), "4 other"),
+        (lambda f, i, n: _kernels.weigh_cells(f, i, np.array([4]), i[:1], i, -1, 1.0, 0.0, None, f), "positives"),
+        (lambda f, i, n: _kernels.cut_evenly(f, f, np.full(4, 2), False), "lower one below"),
+        (lambda f, i, n: _kernels.cut_evenly(f, f + np.inf, np.full(4, 2), False), "finite edges"),
+        (lambda f, i, n: _kernels.cut_evenly(f, f + 1, np.full(4, 1), False), "at least two"),
+        (lambda f, i, n: _kernels.cut_evenly(f, f + 1, np.full(4, 2**30), True), "fewer than 2"),
+        (lambda f, i, n: _kernels.ScoreBins(f, 10, 1, 0), "at most 2"),
+        (lambda f, i, n: _kernels.ScoreBins(f, 10, 1).number(f, i[:2]), "4 cells"),
+        (lambda f, i, n: _kernels.ScoreBins(np.arange(9.0), 2**30, 2**20, 2**20).count(f), "to be named"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(np.zeros(4), np.zeros(4, dtype=np.int32), np.array([0, 0], dtype=np.int32))
