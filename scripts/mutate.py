@@ -6,7 +6,8 @@ A seed draws the faults: an operator, a bound or a constant of another value, a 
 check left out. Each is judged by the tests of its own module: those named after it, and those that ``OWN_TESTS`` says
 are its (where a module's public face is a command, the command's); those of its whole folder where there are no others.
 A fault that they do not notice is a survivor, unless ``scripts/equivalent_faults.txt`` says why no test could notice
-it. A failure counts if the same test passes without the fault, and so does a processor time beyond any honest one.
+it. A failure counts if the same test passes without the fault, and so does a processor time beyond
+any honest one.
 
 The copy is in build/mutate, the tree at hand is never touched. What was judged is kept there in results.jsonl, so that
 the same command goes on where it was stopped; ``--again`` judges the survivors once more, with the tests as they are
@@ -392,10 +393,11 @@ class Judge:
             if outcome != "passed":
                 break
         if outcome == "failed" and test not in self.sound:
-            if self.copy.test([test] if test else files)[0] != "passed":
-                sys.exit(f"{test} fails without any fault")
-            self.sound.add(test)
-        result = "survived" if outcome == "passed" else "killed"
+            if self.copy.test([test] if test else files)[0] == "passed":
+                self.sound.add(test)
+            else:
+                outcome = "unjudged"  # the test fails without the fault, too
+        result = {"passed": "survived", "unjudged": "unjudged"}.get(outcome, "killed")
         return {**asdict(fault), "result": result, "seconds": round(took, 1), "by": test or outcome}
 
 
@@ -426,7 +428,7 @@ def report(results: list[dict[str, object]]) -> int:
     rate = counts["killed"] / noticeable if noticeable else 1.0
     print(
         f"{sum(counts.values())} faults: {counts['killed']} killed, {counts['equivalent']} equivalent, "
-        f"{counts['survived']} survived; {rate:.1%} of those that could be noticed were"
+        f"{counts['survived']} survived, {counts['unjudged']} unjudged; {rate:.1%} of those that could be noticed were"
     )
     return int(rate < KILL_RATE)
 
@@ -457,7 +459,7 @@ def main() -> int:
     results = []
     for number, fault in enumerate(faults, 1):
         result = known.get(fault.key)
-        if result is None or (options.again and result["result"] == "survived" and fault.key not in reasons):
+        if result is None or (options.again and result["result"] != "killed" and fault.key not in reasons):
             judge = judge or Judge()
             result = judge.judge(fault)
             with kept.open("a") as file:
