@@ -248,9 +248,34 @@ def search(h: Hostile) -> None:
     scores = h.scores(n_neg)
     found.rank(h(first), h(count), h(scores), h(low), h(high))
     found.rank_tied(h(first), h(count), h(edges[:-1].copy()), h(least), h(most))
-    of_cell = h.rng.integers(0, cells, size=n_neg).astype(np.int32)
-    shifts = h.rng.integers(0, 64, size=cells).astype(np.uint8)
-    _kernels.refine_cells(h(scores), h(of_cell), h(ints(np.zeros(cells))), h(shifts), h.chance.choice((1, 8, 8, 8)))
+
+
+def cells(h: Hostile) -> None:
+    n_pos, n_neg = h.size(1, 5), h.size(1, 200)
+    scores, tables = h.scores(n_neg), make_loss("ap").tables(n_pos, n_neg)
+    most = h.chance.choice((16, 65_536, 200_000))
+    found = _kernels.ScoreBins(h(h.rng.choice(scores, size=h.size(1, 60))), h(n_neg), h(n_pos), h(most))
+    numbers = np.zeros(n_neg, np.int32)
+    counts = found.number(h(scores), h(numbers))
+    positives = np.sort(h.scores(n_pos))[::-1].copy()
+    ranks = _kernels.RankSearch(h(positives), h(tables.weights), h(tables.discount), unimodal=h(True))
+    of_cell, names, *_ = ranks.bound_bins(found, h(counts), h(h.threads()))
+    wanted = np.zeros(counts.size, np.uint8)
+    wanted[names] = 1
+    collected = _kernels.collect_scores(h(scores), h(numbers), h(counts), h(wanted))
+    open_ranks = np.full(collected.size, n_pos + 1, np.int32)
+    other = h.chance.choice((None, h.scores(n_neg)))
+    _kernels.weigh_cells(
+        h(scores), h(numbers), h(counts), h(of_cell), h(open_ranks), h(n_pos), h(1.0), h(0.0), h(other),
+        h(np.zeros(n_neg)),
+    )  # fmt: skip
+    _kernels.cell_extremes(h(scores), h(numbers), h(counts.size))
+    edges = found.edges()
+    lower, upper = (np.clip(edge[names], -1e300, 1e300) for edge in edges)
+    pieces, lowest = _kernels.cut_evenly(h(lower), h(upper), h(np.full(names.size, 4)), h(h.chance.random() < 0.5))
+    cuts = np.zeros(counts.size, np.int32)
+    cuts[names] = pieces - 1
+    _kernels.split_cells(h(scores), h(numbers), h(np.r_[0, np.cumsum(cuts)].astype(np.int32)), h(lowest))
 
 
 def pairs(h: Hostile) -> None:
@@ -404,7 +429,7 @@ def cut_files(h: Hostile) -> None:
 ENTRIES: dict[str, Callable[[Hostile], None]] = {
     entry.__name__: entry
     for entry in (
-        bags, rows, order, qp, ranking, measure, bins, search, pairs, lists, decays, svmlight, csv, warp_rows,
+        bags, rows, order, qp, ranking, measure, bins, search, cells, pairs, lists, decays, svmlight, csv, warp_rows,
         warp_items, cut_files,
     )
 }  # fmt: skip

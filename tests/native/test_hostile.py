@@ -134,9 +134,8 @@ class TestBoolsThatAreNone:
 
 def test_labellings_have_no_ranks():
     oracle = _kernels.MeasureOracle("f(beta)", 1.0, zeros(0), 1)
-    ranks = np.full(2, 7, np.int32)
-    oracle.mixed(zeros(3), np.array([True, False, False]), zeros(3), ranks)
-    assert ranks.tolist() == [7, 7]
+    with pytest.raises(ValueError, match="labellings have no ranks"):
+        oracle.mixed(zeros(3), np.array([True, False, False]), zeros(3), np.zeros(2, np.int32))
 
 
 class TestPlanes:
