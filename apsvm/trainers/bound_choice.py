@@ -267,8 +267,7 @@ class _Comparison:
             bound=task.bound,
             C=task.C,
             epsilon=max(settings.epsilon, EPSILON),
-            # Where the active set is not enough, cvxpy's seconds a QP are not worth it either.
-            qp="active-set" if settings.qp == "auto" else settings.qp,
+            qp="active-set",  # where it is not enough, cvxpy's seconds a QP are not worth it either
             log_ranks=False,
             threads=1,
             time_limit=time_limit,
