@@ -29,10 +29,20 @@ MOST_EXPLAINED = 5
 
 
 class PredictCommand(click.Command):
-    """``apsvm predict``: a bare ``--explain`` takes no value from what follows it."""
+    """``apsvm predict``: a bare ``--explain`` takes no value from what follows it but a number."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, [f"--explain={MOST_EXPLAINED}" if arg == "--explain" else arg for arg in args])
+        joined: list[str] = []
+        for arg in args:
+            if joined[-1:] == ["--explain"]:
+                if arg.isdecimal():
+                    joined[-1] = f"--explain={arg}"
+                    continue
+                joined[-1] = f"--explain={MOST_EXPLAINED}"
+            joined.append(arg)
+        if joined[-1:] == ["--explain"]:
+            joined[-1] = f"--explain={MOST_EXPLAINED}"
+        return super().parse_args(ctx, joined)
 
 
 #: What ``apsvm predict --help`` says.
@@ -80,7 +90,7 @@ as item:score, best first.
 )  # fmt: skip
 @click.option("--trec-run", metavar="TAG", help="Write a TREC run: qid Q0 docno rank score TAG, docno by --id-column.")
 @click.option(
-    "--explain", type=click.IntRange(1), metavar="[=K]",
+    "--explain", type=click.IntRange(1), metavar="[K]",
     help="Behind each score, what the K features that count the most gave to it, as name=value.  "
     f"[default of K: {MOST_EXPLAINED}]",
 )  # fmt: skip

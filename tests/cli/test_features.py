@@ -251,7 +251,7 @@ def test_explain(name, scale, bumps, rows, here, scored, tmp_path):
         sizes = [abs(value) for value in parts.values()]
         assert sizes == sorted(sizes, reverse=True)
         assert 0.0 not in sizes
-    first = explained(here("predict", bumps, tmp_path / "m", "--explain=1").stdout)
+    first = explained(here("predict", bumps, tmp_path / "m", "--explain", 1).stdout)
     assert [parts for _, parts in first] == [dict(list(parts.items())[:1]) for _, parts in lines]
     here("predict", bumps, tmp_path / "m", tmp_path / "out", "--explain=2")
     assert len(explained((tmp_path / "out").read_text())) == len(X)
