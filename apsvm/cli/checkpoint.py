@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -58,6 +59,7 @@ def identity(
         if (name not in _OF_NO_EFFECT or (threads and name == "threads")) and value is not None
     }
     reading_options = {f"reading: {name}": value for name, value in read.to_json().items() if name != "bags"}
+    reading_options |= {f"reading a table: {name}": as_json(value) for name, value in asdict(read.table).items()}
     return {
         "the command": command,
         "the data's SHA-256": dataset.fingerprint,

@@ -240,6 +240,17 @@ def test_another_trainings_is_refused(source, options, words, data, kept, run, t
     assert not (tmp_path / "M").exists()
 
 
+def test_a_table_read_otherwise_is_another_training(kills, run, tmp_path):
+    rows = "".join(f"{i % 3 == 0:d},{i * 7 % 11},{'' if i % 5 == 0 else i * 3 % 13}\n" for i in range(40))
+    (tmp_path / "rows.csv").write_text(f"label,a,b\n{rows}")
+    arguments = ("train", "-q", "rows.csv", "M", "--bound", "hinge", "-C", "1", *KEPT)
+    kills.next(3)
+    run(*arguments, cwd=tmp_path)
+    (tmp_path / "kept").write_bytes(kills.content)
+    done = run(*arguments, "--missing", "zero", code=65, cwd=tmp_path)
+    assert "reading a table: missing was median and is zero" in done.stderr
+
+
 @pytest.mark.parametrize("damage", [lambda content: b"", lambda content: content[:-1], lambda content: b"1 1:2\n"])
 def test_a_damaged_one_is_refused(damage, data, kept, run, tmp_path):
     kept.write_bytes(damage(kept.read_bytes()))
