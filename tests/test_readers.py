@@ -9,6 +9,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -101,7 +102,7 @@ def test_in_sql(missing, payments):
     folder, rows = payments
     model, expected = exported(folder, "--threshold", "f1", "--calibrate", "platt", "--missing", missing)
     assert [column["kind"] for column in model["table"]] == ["number", "category"]
-    with sqlite3.connect(":memory:") as database:
+    with closing(sqlite3.connect(":memory:")) as database:
         database.execute("CREATE TABLE payments (id INTEGER, amount REAL, country TEXT)")
         for row in rows:
             values = int(row["id"]), float(row["amount"]) if row["amount"] else None, row["country"]
