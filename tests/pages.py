@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[1]
 #: What a reader has done already.
 SETTING_UP = ("pip ", "cd ", "git ")
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?![\w])")
+#: Of a row in a list: its score, which stands behind its name, and what a feature gave to it.
+SCORES = re.compile(r"(?<=^\S{6})\s+-?\d+\.?\d*(?=\s)|\s\([+-][\d.e+]+\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ def follow(page: Path, folder: Path, capfd: pytest.CaptureFixture[str]) -> int:
     """Runs the blocks of ``page`` in ``folder``, in which the files of examples/ lie, and returns how many ran.
 
     Lines below a command, and a block of text below Python, are what is printed, in this order; "…" stands for lines
-    that are left out, numbers may differ by 2 % (other versions of the libraries round in another order).
+    that are left out, numbers may differ by 2 % (other versions of the libraries round in another order), and scores
+    and what features gave to them by more: a ranking has no scale, and the tight bound several stationary points.
     """
     for file in (ROOT / "examples").iterdir():
         if file.is_file():
@@ -84,6 +87,8 @@ def assert_printed(expected: list[str], printed: str) -> None:
 
 def is_like(expected: str, said: str) -> bool:
     """Equal words and near numbers; an expected line that ends in "…" is the beginning of what was said."""
+    if "(+" in expected:
+        expected, said = SCORES.sub("", expected), SCORES.sub("", said)
     expected, open_end = expected.removesuffix("…"), expected.endswith("…")
     words, other = NUMBER.sub("#", expected).split(), NUMBER.sub("#", said).split()
     if not (other[: len(words)] == words if open_end else other == words):
