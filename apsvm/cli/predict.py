@@ -32,17 +32,13 @@ class PredictCommand(click.Command):
     """``apsvm predict``: a bare ``--explain`` takes no value from what follows it but a number."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        joined: list[str] = []
-        for arg in args:
-            if joined[-1:] == ["--explain"]:
-                if arg.isdecimal():
-                    joined[-1] = f"--explain={arg}"
-                    continue
-                joined[-1] = f"--explain={MOST_EXPLAINED}"
-            joined.append(arg)
-        if joined[-1:] == ["--explain"]:
-            joined[-1] = f"--explain={MOST_EXPLAINED}"
-        return super().parse_args(ctx, joined)
+        spelled = list(args)
+        for at in reversed(range(len(spelled))):
+            if spelled[at] == "--explain":
+                follows = spelled[at + 1 : at + 2]
+                number = spelled.pop(at + 1) if follows and follows[0].isdecimal() else MOST_EXPLAINED
+                spelled[at] = f"--explain={number}"
+        return super().parse_args(ctx, spelled)
 
 
 #: What ``apsvm predict --help`` says.
