@@ -35,10 +35,12 @@ FAILED = ROOT / "build" / "fuzz"
 PATIENCE = 60.0
 #: Executions between two looks at the clock.
 TURN = 20
+#: Inputs that are saved of a target.
+MOST_KINDS = 50
 
 
 class Failures:
-    """Saves what failed, each kind once.
+    """Saves what failed, each kind once: of exceptions by where they were raised, of processes that died the first few.
 
     Attributes
     ----------
@@ -53,8 +55,8 @@ class Failures:
     def add(self, data: bytes, what: str) -> None:
         self.count += 1
         lines = what.strip().splitlines()
-        kind = "\n".join(line for line in lines if line.lstrip().startswith("File ")) or lines[-1]
-        if kind in self._kinds:
+        kind = "\n".join(line for line in lines if line.lstrip().startswith("File ")) or data.hex()
+        if kind in self._kinds or len(self._kinds) >= MOST_KINDS:
             return
         self._kinds.add(kind)
         self._folder.mkdir(parents=True, exist_ok=True)
