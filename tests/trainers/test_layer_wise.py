@@ -71,6 +71,7 @@ def test_neither_the_risk_nor_the_objective_ever_rises():
                 settings = StructuredSettings(seed=seed, layer_wise="x")
                 data = rings(seed, n=120 + 10 * seed)
                 (trained,) = train_layer_wise(data, make_loss(loss), settings, hidden, [300.0], Watch(log=log))
+                assert (trained.iterations, trained.qp_fallbacks) == (len(log.of("iteration")), 0)
                 risk, objective = trained.started_from, np.inf
                 for record in log.of("layer"):
                     assert record["risk"] <= record["majorant"] + 1e-9
