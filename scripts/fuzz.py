@@ -3,7 +3,7 @@
     scripts/fuzz [--sanitize] [--target svmlight csv native …] [--seconds 60] [--seed 19]
 
 The targets are those of tests/fuzz_readers.py, and ``native``: every entry of tests/fuzz_natives.py in turn. Execution
-i of a seed is always the same. Whatever else happens is a failure: another exception, a warning, a signal, no end within
+i of a seed is always the same. Whatever else happens is a failure: another exception, a warning, a signal, no end in
 minutes. Its input is written to build/fuzz/TARGET/; once the reader is mended it moves to tests/corpus/TARGET/, where
 the tests give it to the reader again. Of a native entry the file says which seed to call it with. A process of its own
 does the work, so that one that dies takes nothing with it. The exit code is 1 if anything failed.
