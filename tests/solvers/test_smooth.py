@@ -116,6 +116,15 @@ def test_what_is_told(rng, name):
         assert (falls >= -1e-12 * np.abs(objectives[:-1])).all()  # to the last bit or two
 
 
+@pytest.mark.parametrize("name", SEARCHES)
+def test_the_first_trial_changes_scores_by_one(rng, name):
+    problem, trials = logistic(rng), []
+    solve(problem, name, on_evaluation=trials.append)
+    step = next(trial.step for trial in trials if trial.step is not None)
+    change = problem.X @ (problem.X.T @ problem.slope(-problem.b))
+    assert step * np.sqrt(np.mean(change**2)) == pytest.approx(1.0)
+
+
 def test_a_trial_of_the_gradients_line_search_passes_over_no_row(rng):
     problem = logistic(rng)
     found = solve(problem, "prcg")
