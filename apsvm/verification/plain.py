@@ -17,6 +17,8 @@ from the other end that of the others.
 A loss over labellings has Δ of a, the true positives, and b, the false ones, and
 
     h(s) = max_{a, b} Δ(a, b) + (1/n) Σ_{b highest negatives} s⁻ − (1/n) Σ_{P − a lowest positives} s⁺
+
+where a + b is given, or Δ is concave in b, so that the best b of each a is found by bisection.
 """
 
 from __future__ import annotations
@@ -32,9 +34,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-#: Values of a table that is filled at once.
-BLOCK = 1 << 22
 
 
 class UnknownLossError(ValueError):
@@ -99,12 +98,12 @@ class LabellingDefinition:
 
     Attributes
     ----------
-    loss : Δ of arrays a and b of true and false positives, and P
+    loss : Δ of arrays a and b of true and false positives, and P; concave in b where ``labelled`` is None
     labelled : how many rows are labelled positive, of P, if there are so many; None: any number
     level_free : as of ``RankingDefinition``: as many are labelled positive as are
     """
 
-    loss: Callable[[Array, Array, int], Array]
+    loss: Callable[[Integers, Integers, int], Array]
     labelled: Callable[[int], int] | None = None
     level_free: bool = False
 
@@ -341,12 +340,12 @@ def hinge_of_labellings(definition: LabellingDefinition, positives: Array, negat
     right = np.concatenate([[0.0], np.cumsum(positives[order])])
     wrong = np.concatenate([[0.0], np.cumsum(negatives[order_neg])])
     share = 1.0 / (P + N)
+    a, b = _counts(definition, P, share, wrong)
     value, true, false = 0.0, P, 0
-    for a, b in _counts(definition, P, N):
-        values = definition.loss(a, b, P) + share * (wrong[b.astype(int)] - (right[-1] - right[a.astype(int)]))
-        at = np.unravel_index(int(np.argmax(values)), values.shape)
+    if a.size:
+        values = definition.loss(a, b, P) + share * (wrong[b] - (right[-1] - right[a]))
+        at = int(np.argmax(values))
         if values[at] > value:
-            a, b = np.broadcast_arrays(a, b)
             value, true, false = float(values[at]), int(a[at]), int(b[at])
     down, up = np.zeros(P), np.zeros(N)
     down[order[true:]] = -share
@@ -355,18 +354,22 @@ def hinge_of_labellings(definition: LabellingDefinition, positives: Array, negat
     return Hinge(value, loss, down, up)
 
 
-def _counts(definition: LabellingDefinition, P: int, N: int) -> Iterator[tuple[Array, Array]]:
-    """Numbers a and b of true and false positives, in arrays that broadcast to one shape, block by block."""
+def _counts(definition: LabellingDefinition, P: int, share: float, wrong: Array) -> tuple[Integers, Integers]:
+    """Numbers a and b of true and false positives, of which some are the best: all that there may be, or for every a
+    the best b, by bisection, for Δ is concave in b, and so are ``wrong``, the sums of the b highest negatives."""
+    N = wrong.size - 1
     if definition.labelled is not None:
         labelled = min(definition.labelled(P), P + N)
-        a = np.arange(max(0, labelled - N), min(P, labelled) + 1, dtype=np.float64)
-        if a.size:
-            yield a, labelled - a
-        return
-    step = max(1, BLOCK // (N + 1))
-    for begin in range(0, P + 1, step):
-        a = np.arange(begin, min(begin + step, P + 1), dtype=np.float64)
-        yield a[:, None], np.arange(N + 1, dtype=np.float64)[None, :]
+        a = np.arange(max(0, labelled - N), min(P, labelled) + 1)
+        return a, labelled - a
+    a = np.arange(P + 1)
+    low, high = np.zeros(P + 1, dtype=np.int64), np.full(P + 1, N)
+    while (low < high).any():
+        b = np.minimum((low + high) // 2, N - 1)
+        gained = definition.loss(a, b + 1, P) - definition.loss(a, b, P)
+        rises = (low < high) & (gained + share * (wrong[b + 1] - wrong[b]) > 0.0)
+        low, high = np.where(rises, b + 1, low), np.where(rises, high, np.minimum(high, b))
+    return a, low
 
 
 def ranking_by_score(positives: Array, negatives: Array) -> Hinge:
