@@ -1,8 +1,9 @@
 """Every call that writes, syncs, renames or makes a file, of every command that leaves one, fails once.
 
-The k-th, for every k (``--every-fault``; else for some; ``-rP`` counts them). What was there before is then there still, or the new one is,
-whole; and the exit code says which. A write that is cut short is no fault: the rest is written by another. A process
-that is killed at the call leaves the old or the new, and its unfinished files to the next run, which removes them.
+The k-th, for every k (``--every-fault``; else for some; ``-rP`` counts them). What was there before is there still,
+or the new one is, whole; and the exit code says which. A write that is cut short is no fault: the rest is written by
+another. A process that is killed at the call leaves the old or the new, and its unfinished files to the next run,
+which removes them.
 """
 
 from __future__ import annotations
@@ -190,7 +191,8 @@ def test_the_old_or_the_new_stands_there_whole(name, kind, faulty, prepared, tmp
         if not answer["hit"]:
             assert at > 3, where
             assert answer["code"] == 0, where
-            print(f"{outcomes.total()} faults: {', '.join(f'{n} {outcome}' for outcome, n in outcomes.items())}")
+            counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+            sys.stdout.write(f"{name}, {kind}: {outcomes.total()} faults, {counts}\n")
             return
         outcomes["all of it new" if len(new) == len(command.outputs) else "some new" if new else "old"] += 1
         if kind == "killed":
