@@ -48,6 +48,7 @@ from apsvm.types import Matrix
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.features.base import FeatureMap
+    from apsvm.data.row_operator import RowOperator
 
 
 #: Values of rows, or None.
@@ -204,7 +205,7 @@ class Fit:
         """The trained rankers, as ``Trainer.train`` gives and raises them, those that rank nothing marked; ``data``:
         the training set, where there is one already."""
         data = data or self.training_set()
-        log = LogOfData(watch.log, self, len(data.rows))
+        log = LogOfData(watch.log, self, data.rows)
         for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
             yield ranking_checked(outcome, data)
 
@@ -379,14 +380,15 @@ def _has_components(outcome: Outcome) -> bool:
 class LogOfData:
     """A log whose ``start`` record also says what is trained, and on what."""
 
-    def __init__(self, log: Log, fit: Fit, n_rows: int) -> None:
+    def __init__(self, log: Log, fit: Fit, rows: RowOperator) -> None:
         self._log = log
+        self._rows = rows
         self._about = {
             "loss": fit.trainer.loss_name,
-            "n_rows": n_rows,
             "n_features": int(fit.dataset.X.shape[1]),
             "sha256": fit.dataset.fingerprint,
         }
 
     def write(self, event: str, **fields: object) -> None:
-        self._log.write(event, **(self._about if event == "start" else {}), **fields)
+        about = {"n_rows": len(self._rows), **self._about} if event == "start" else {}
+        self._log.write(event, **about, **fields)
