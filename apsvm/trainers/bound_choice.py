@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.losses.base import Loss
-from apsvm.machine import thread_count
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.risk import NothingToRankError, loss_by_order
 from apsvm.trainers.base import TrainingSet, Watch
@@ -205,7 +204,7 @@ class _Comparison:
     ) -> None:
         self._piece = piece
         self._loss = loss
-        self._threads = thread_count(settings.threads)
+        self._threads = data.rows.threads
         self._settings = settings
         self._quiet = Watch(should_stop=watch.should_stop)
         self._deadline = None if settings.time_limit is None else began + settings.time_limit / 3.0
@@ -246,7 +245,7 @@ class _Comparison:
     def _measure(self, task: _Task, limit: float | None) -> list[_Measured]:
         """``limit``: seconds."""
         split = self._splits[task.split]
-        training, test = map(self._data.select, (split.training, split.test))
+        training, test = self._data.select(split.training), None
         settings = self._settings_of(task, limit)
         scale = default_C(training, self._loss, task.bound)
         values = [resolved(C, scale) for C in task.C]
@@ -254,6 +253,7 @@ class _Comparison:
         try:
             weights = _path_of(training)(training, self._loss, settings, values, self._quiet, task.start)
             for C, w in zip(task.C, weights, strict=False):
+                test = self._data.select(split.test) if test is None else test
                 delta = loss_by_order(self._loss, test.scores(w), test.target, test.queries, test.query_weights)
                 path.append(_Measured(task, C, delta, w))
         except (FloatingPointError, NothingToRankError):
