@@ -46,7 +46,7 @@ class Split(NamedTuple):
     alike: NDArray[np.int64]
 
 
-def held_out(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
+def candidate_splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
     """The splits, and what they are in words; none where there is too little to hold anything out."""
     rng = np.random.default_rng(seed)
     n, kind = data.target.relevant.size, "rows" if data.bags is None else "bags"
