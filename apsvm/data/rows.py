@@ -227,25 +227,21 @@ class Rows:
 
     def with_bias(self, bias: float) -> Rows:
         """The same rows with a constant feature of this value, unless they have one."""
-        if self._bias is not None:
-            return self
-        rows = copy.copy(self)
-        rows._bias, stored = bias, self._for_many_passes
-        rows._for_many_passes = None if stored is None else stored.with_bias(bias)
-        return rows
+        return self._varied("_bias", bias) if self._bias is None else self
 
     def with_threads(self, threads: int) -> Rows:
         """The same rows, for kernels of at most ``threads`` threads."""
-        rows = copy.copy(self)
-        rows.threads, stored = threads, self._for_many_passes
-        rows._for_many_passes = None if stored is None else stored.with_threads(threads)
-        return rows
+        return self._varied("threads", threads)
 
     def with_kernels(self, kernels: RowKernels) -> Rows:
         """The same rows, whose passes these kernels do."""
-        rows = copy.copy(self)
-        rows._kernels, stored = kernels, self._for_many_passes
-        rows._for_many_passes = None if stored is None else stored.with_kernels(kernels)
+        return self._varied("_kernels", kernels)
+
+    def _varied(self, name: str, value: object) -> Rows:
+        """The same rows with one attribute changed, and so in the copy that is kept for many passes."""
+        rows, stored = copy.copy(self), self._for_many_passes
+        setattr(rows, name, value)
+        rows._for_many_passes = None if stored is None else stored._varied(name, value)
         return rows
 
     @property
