@@ -348,7 +348,8 @@ class Rows:
                 self._kernels.combine_dense(X, which, of_row[place], part, self.threads)
             out[:, :d] += part
         scaling = self._scaling
-        sums = [column.sum() for column in np.ascontiguousarray(C.T)]
+        if scaling.centre is not None or self._bias is not None:
+            sums = [column.sum() for column in np.ascontiguousarray(C.T)]
         if scaling.centre is not None:
             out[:, :d] -= np.array([total * scaling.centre for total in sums]).reshape(len(sums), d)
         if scaling.divisors is not None:
