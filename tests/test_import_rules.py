@@ -25,6 +25,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: Leaves that anyone may import: they import nothing of apsvm (files, clock, machine and registry are plumbing;
 #: score_space is where a solver meets what it minimises).
 LEAVES = {"_native", "work", "registry", "clock", "files", "installed", "machine", "score_space", "sparse", "types"}
+LEAVES |= {"threads"}
 #: Modules that are one part with another.
 ONE_PART = {
     "header_1": "header",

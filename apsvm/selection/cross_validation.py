@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from threading import Event
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ from apsvm.model import Net
 from apsvm.selection.bags import scores_of_bags
 from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant
+from apsvm.threads import results
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.ranking_check import scores_of
@@ -142,7 +144,6 @@ class CrossValidation:
         SelectionError : a metric is not defined on the rows that a fold leaves out
         ValueError, FloatingPointError : as ``Trainer.train``
         """
-        from joblib import Parallel, delayed
         from threadpoolctl import threadpool_limits
 
         threads = thread_count(jobs)
@@ -154,6 +155,11 @@ class CrossValidation:
         share = SHARE_OF_MEMORY * memory() / (len(self.folds) * len({self._map_of(fit) for fit in self.fits}))
         prepared: dict[tuple[int, _Map], Fit] = {}
         done: dict[Task, PathInFold] = {}
+        ended = Event()
+
+        def must_stop() -> bool:
+            return ended.is_set() or should_stop()
+
         with threadpool_limits(1, user_api="blas"):
             for task in tasks:
                 key = task.fold, self._map_of(self.fits[task.grid])
@@ -161,18 +167,14 @@ class CrossValidation:
                     prepared[key] = self.prepared(task, share)
             together = self._together(tasks, list(prepared.values()), threads)
             lockstep = Lockstep(threads) if together > 1 else None
-            parallel = Parallel(n_jobs=max(together, threads), backend="threading", return_as="generator_unordered")
-            for path in parallel(
-                delayed(self._done)(
-                    task,
-                    prepared.get((task.fold, self._map_of(self.fits[task.grid]))),
-                    should_stop,
-                    lockstep,
-                    piece,
-                    number,
-                )
-                for number, task in enumerate(tasks)
-            ):
+
+            def work(numbered: tuple[int, Task]) -> PathInFold:
+                number, task = numbered
+                fit = prepared.get((task.fold, self._map_of(self.fits[task.grid])))
+                return self._done(task, fit, must_stop, lockstep, piece, number)
+
+            at_a_time = max(together, threads)
+            for path in results(work, list(enumerate(tasks)), at_a_time, stop=ended.set, in_order=False):
                 done[path.task] = path
                 yield path
         if should_stop():

@@ -5,8 +5,8 @@ the tight bound does not. Which of the two a data set wants shows in a second: c
 rows, loosely, and judged by Δ itself (``risk.by_order``) on the rest: each bound at some multiples of its default C,
 and further ones where the best stands at the upper edge.
 
-Which rows those are is decided by what a pass over them costs (``held_out``); all candidates together take about 140
-oracle calls on each training part. The choice does not depend on the number of threads.
+Which rows those are is decided by what a pass over them costs (``candidate_splits``); all candidates together take
+about 140 oracle calls on each training part. The choice does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.losses.base import Loss
-from apsvm.machine import thread_count
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.risk import NothingToRankError, loss_by_order
 from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.candidate_splits import Split, candidate_splits
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings, shown_C
-from apsvm.trainers.held_out import Split, held_out
 from apsvm.trainers.score_scale import STANDARD, Scale
 from apsvm.trainers.settings import Multiple, amount, resolved, saved_value, value_of_saved
 from apsvm.trainers.structured_svm import PathOfWeights, rough_path
@@ -161,7 +160,7 @@ def _compared(
     data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: Watch, piece: Piece | None = None
 ) -> Choice:
     began = time.perf_counter()
-    splits, how = held_out(data, settings.seed)
+    splits, how = candidate_splits(data, settings.seed)
     if not splits:
         return Choice("hinge" if data.components == 1 else "tight", settings.C, (), how, time.perf_counter() - began)
     comparison = _Comparison(data, loss, settings, watch, splits, began, piece)
@@ -205,7 +204,7 @@ class _Comparison:
     ) -> None:
         self._piece = piece
         self._loss = loss
-        self._threads = thread_count(settings.threads)
+        self._threads = data.rows.threads
         self._settings = settings
         self._quiet = Watch(should_stop=watch.should_stop)
         self._deadline = None if settings.time_limit is None else began + settings.time_limit / 3.0
@@ -246,7 +245,7 @@ class _Comparison:
     def _measure(self, task: _Task, limit: float | None) -> list[_Measured]:
         """``limit``: seconds."""
         split = self._splits[task.split]
-        training, test = map(self._data.select, (split.training, split.test))
+        training, test = self._data.select(split.training), None
         settings = self._settings_of(task, limit)
         scale = default_C(training, self._loss, task.bound)
         values = [resolved(C, scale) for C in task.C]
@@ -254,6 +253,7 @@ class _Comparison:
         try:
             weights = _path_of(training)(training, self._loss, settings, values, self._quiet, task.start)
             for C, w in zip(task.C, weights, strict=False):
+                test = self._data.select(split.test) if test is None else test
                 delta = loss_by_order(self._loss, test.scores(w), test.target, test.queries, test.query_weights)
                 path.append(_Measured(task, C, delta, w))
         except (FloatingPointError, NothingToRankError):

@@ -26,12 +26,14 @@ CLASSES = 5
 
 @pytest.fixture(autouse=True)
 def walks(monkeypatch):
-    """Small data are worth sharing, too; of each walk, how many passes it was for."""
+    """Small data are worth sharing, too; of each walk, how many passes it was for. No thread outlives its test."""
     counts = []
+    threads = threading.active_count()
     walk = lockstep._walk
     monkeypatch.setattr(lockstep, "WORTH_SHARING", 0)
     monkeypatch.setattr(lockstep, "_walk", lambda asked, n: (counts.append(len(asked)), walk(asked, n))[1])
-    return counts
+    yield counts
+    assert threading.active_count() == threads
 
 
 def classes(kind="dense", dtype=np.float64, n=160, d=5):
