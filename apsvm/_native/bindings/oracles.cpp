@@ -115,6 +115,7 @@ nb::tuple call_mixed(InTurns<Oracle> &oracle, In<double> scores, In<bool> releva
 }  // namespace
 
 void bind_oracles(nb::module_ &m) {
+    m.def("all_within", [](In<double> values, double limit) { return all_within(span_of(values), limit); });
     m.def("descending_order", [](In<double> scores) {
         expect_numerable(scores.size());
         const auto is_nan = [](double score) { return score != score; };
