@@ -95,10 +95,10 @@ def test_threads_change_nothing(rng):
 def test_what_cannot_be_trained_is_no_candidate(failing, rng, monkeypatch):
     data, original = training_set(*clean(rng, 100)), bound_choice.rough_path
 
-    def rough_path(part, loss, settings, *more):
+    def rough_path(risk, part, settings, *more, **named):
         if settings.bound in failing:
             raise FloatingPointError("too large")
-        return original(part, loss, settings, *more)
+        return original(risk, part, settings, *more, **named)
 
     monkeypatch.setattr(bound_choice, "rough_path", rough_path)
     choice = choose(data, AP, ONE_THREAD, Watch())
