@@ -60,7 +60,7 @@ def train_path(
     risk = risk_of(data, loss, oracle, count_ranks=settings.log_ranks)
     solver = Stage(stage, risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
     tight = TightBound(solver, risk, settings, watch) if settings.bound == "tight" else None
-    seconds_used = 0.0
+    seconds_used, at_zero = 0.0, None
     for C in values_of_C:
         report = solver.run(C, seconds_used=seconds_used, slackness=1.0 if tight is None else HINGE_SLACKNESS)
         seconds_used += report.solution.seconds
@@ -70,9 +70,10 @@ def train_path(
                 trained, C, start if tight_start is None else tight_start, seconds_used=seconds_used
             )
             seconds_used += trained.solution.seconds
-        share = (
-            None if trained.state is not State.CONVERGED else share_of_nothing(data, loss, risk, trained.solution, C)
-        )
+        share = None
+        if trained.state is State.CONVERGED:
+            at_zero = risk_at_zero(risk) if at_zero is None else at_zero
+            share = share_of_nothing(data, loss, at_zero, trained.solution, C)
         yield replace(trained, share_of_nothing=share)
 
 
@@ -127,17 +128,21 @@ def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bo
     return make_risk(rows, target.relevant, loss, oracle, **known)
 
 
+def risk_at_zero(risk: Risk) -> float:
+    """The risk at w = 0: the largest Δ there is."""
+    value = risk.tangent(np.zeros(risk.n_scores), np.empty(risk.n_scores)).value
+    risk.account()
+    return value
+
+
 def share_of_nothing(
-    data: TrainingSet, loss: Loss, risk: Risk, solution: CuttingPlaneSolution, C: float
+    data: TrainingSet, loss: Loss, at_zero: float, solution: CuttingPlaneSolution, C: float
 ) -> float | None:
-    """The bound at w as a share of its value at w = 0, which is the largest Δ there is. None where training stopped
-    early, and where the training rows are ranked well for all that: where w is short the bound is large, and the order
-    may be good."""
+    """The bound at w as a share of its value ``at_zero``, for w = 0. None where training stopped early, and where the
+    training rows are ranked well for all that: where w is short the bound is large, and the order may be good."""
     if solution.state is not State.CONVERGED:
         return None
     w = solution.w
-    at_zero = risk.tangent(np.zeros(risk.n_scores), np.empty(risk.n_scores)).value
-    risk.account()
     bound = (solution.certificate.primal - 0.5 * float(w @ w)) / C
     if not (at_zero > 0.0 and np.isfinite(bound)):
         return None
