@@ -11,9 +11,10 @@ import pytest
 from trainings import training_set
 
 from apsvm.losses import make_loss
-from apsvm.trainers import bound_choice
+from apsvm.trainers import bound_choice, comparison
 from apsvm.trainers.base import Watch
-from apsvm.trainers.bound_choice import BoundCandidate, choose
+from apsvm.trainers.bound_choice import choose
+from apsvm.trainers.comparison import BoundCandidate
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.settings import Multiple
 
@@ -37,8 +38,8 @@ class Recorded:
 
     def __init__(self, monkeypatch, loss_of=lambda bound, C: 0.5):
         self.trained, self.judged, self.starts, self._loss_of = [], [], [], loss_of
-        monkeypatch.setattr(bound_choice, "rough_path", self._train)
-        monkeypatch.setattr(bound_choice, "loss_by_order", self._judge)
+        monkeypatch.setattr(comparison, "rough_path", self._train)
+        monkeypatch.setattr(comparison, "loss_by_order", self._judge)
 
     def _train(self, risk, data, settings, values, watch, start=None, *, is_hopeless=False):
         w = np.zeros(data.rows.dimension)
@@ -261,7 +262,7 @@ def test_a_grid_whose_highest_C_is_the_best_is_widened(best, tried, some_rows, m
         assert tight == ([0.1] if best == 1e9 else [])
     assert (Multiple(min(best, 1000.0)),) == choice.C
     began = {C: start for bound, C, start in recorded.starts if bound == "hinge"}
-    assert began[tuple(map(Multiple, bound_choice.MULTIPLES))] is None
+    assert began[tuple(map(Multiple, comparison.MULTIPLES))] is None
     if best > 1.0:
         assert began[(Multiple(100.0),)].any()  # where 10x ended
 
@@ -318,6 +319,7 @@ def test_a_third_of_the_time_is_for_the_choice(some_rows, monkeypatch):
         recorded = Recorded(monkeypatch, lambda bound, C: 0.1 if bound == "hinge" else 0.2)
         clock = Clock()
         monkeypatch.setattr(bound_choice, "time", clock)
+        monkeypatch.setattr(comparison, "time", clock)
         choice = choose(some_rows, AP, replace(ONE_THREAD, C=(5.0,), time_limit=limit), Watch())
         assert choice.seconds <= limit / 3.0 + 30.0
         tried = Counter(bound for bound, _, _ in recorded.trained)
