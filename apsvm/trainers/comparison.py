@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.losses.base import Loss
-from apsvm.machine import thread_count
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError, Risk, loss_by_order
@@ -98,8 +97,17 @@ class _Part:
     """The rows of a split, laid out once for all that is tried on it: one thing after another."""
 
     def __init__(self, data: TrainingSet, split: Split, loss: Loss, oracle: str) -> None:
-        self.training, self.test = data.select(split.training), data.select(split.test)
-        self._loss, self._oracle = loss, oracle
+        self._data, self._split, self._loss, self._oracle = data, split, loss, oracle
+
+    @cached_property
+    def training(self) -> TrainingSet:
+        """What candidates are trained on."""
+        return self._data.select(self._split.training)
+
+    @cached_property
+    def test(self) -> TrainingSet:
+        """What they are judged by."""
+        return self._data.select(self._split.test)
 
     @cached_property
     def _risk(self) -> Risk:
@@ -141,7 +149,7 @@ class Comparison:
     ) -> None:
         self._piece = piece
         several = data.rows.n_values >= FEWEST_VALUES
-        self._threads = thread_count(settings.threads) if several else 1
+        self._threads = data.rows.threads if several else 1
         self._settings = settings
         self._stopped = False
         self._quiet = Watch(should_stop=lambda: self._stopped or watch.should_stop())

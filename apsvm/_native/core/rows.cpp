@@ -159,6 +159,10 @@ void Combination<Matrix>::add(std::size_t block, Pieces::Cursor &cursor, std::si
         for (std::size_t i = begin; i < end; i += step) {
             const std::size_t n = std::min(step, end - i);
             list_.read(i, i + n, numbers);
+            if (k_ == 1 && count_nonzero(C_ + i, n) == n) {
+                add_rows(X_, numbers, C_ + i, n, total);
+                continue;
+            }
             for (std::size_t h = 0; h < k_; ++h) {
                 std::size_t kept = 0;
                 for (std::size_t j = 0; j < n; ++j) {
