@@ -169,6 +169,7 @@ class TightBound:
     ) -> NDArray[np.float64]:
         """Where the lowest of the descents ends; a start from which there is none is left out."""
         hinge = solution.w
+        self._stage.restart(hinge)  # the descents need the memory of its score vectors
         starts = {"from the hinge": hinge, "from the C before": self._last, "from the given start": start}
         if solution.certificate.primal >= HOPELESS * C * self._risk_at_zero():
             starts["from the means"] = self._difference_of_means()
