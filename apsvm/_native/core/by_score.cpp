@@ -14,6 +14,7 @@ namespace apsvm {
 namespace {
 
 constexpr std::size_t kBlock = 1u << 17;  // as weigh_ranks adds up
+constexpr std::size_t kSome = 2048;       // positives
 
 // What becomes of n row weights that were found for the rows from `at` on.
 struct Write {
@@ -71,21 +72,22 @@ Answer weigh(const ByScoreSolver::Task &task, const double *scores, const Put &p
         negatives = lifted(negatives, task.n_neg, workspace.lifted_neg);
     }
     const double scale = 2.0 / (static_cast<double>(task.n_pos) * static_cast<double>(task.n_neg));
-    workspace.ascending.assign(positives, positives + n_pos);
-    std::sort(workspace.ascending.begin(), workspace.ascending.end());
-    workspace.count_below.fit(workspace.ascending);
-    const double top = workspace.ascending.back();
+    workspace.count_below.fit(positives, n_pos);
+    const double top = workspace.count_below.largest();
     const double of_negatives = weigh_negatives(task, negatives, scale, top, put, workspace, threads);
     // Above a positive are the negatives that have more positives below them than it has itself.
     std::vector<std::int64_t> &counts = workspace.blocks[0].counts;
     const std::int64_t below_all = counts[0];
     std::int64_t above = 0;
     for (std::size_t k = n_pos + 1; k-- > 0;) above += std::exchange(counts[k], above);
-    workspace.below.resize(n_pos);
-    workspace.count_below(positives, n_pos, workspace.below.data());
     workspace.weights_pos.resize(n_pos);
-    for (std::size_t i = 0; i < n_pos; ++i)
-        workspace.weights_pos[i] = -scale * static_cast<double>(counts[static_cast<std::size_t>(workspace.below[i])]);
+    std::int32_t below[kSome];
+    for (std::size_t at = 0; at < n_pos; at += kSome) {
+        const std::size_t n = std::min(kSome, n_pos - at);
+        workspace.count_below(positives + at, n, below);
+        for (std::size_t i = 0; i < n; ++i)
+            workspace.weights_pos[at + i] = -scale * static_cast<double>(counts[static_cast<std::size_t>(below[i])]);
+    }
     Answer answer;
     answer.value = dot(workspace.weights_pos.data(), positives, top, n_pos) + of_negatives;
     if (lifts) answer.value /= kLift;

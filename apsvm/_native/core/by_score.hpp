@@ -28,10 +28,8 @@ public:
             std::vector<std::int64_t> counts;  // of the negatives with k positives below them, at [k]
             std::vector<double> weights;
         };
-        std::vector<double> ascending;  // scores of the positives
         std::vector<double> weights_pos, sums, lifted_pos, lifted_neg;
         CountBelow count_below;
-        std::vector<std::int32_t> below;  // positives below each positive
         std::vector<Block> blocks;
     };
     static constexpr bool kSharesTask = true;

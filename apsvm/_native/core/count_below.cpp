@@ -8,28 +8,36 @@ namespace apsvm {
 
 namespace {
 
-constexpr std::size_t kCellsPerValue = 4;
+constexpr std::size_t kCellsPerValue = 2;
 constexpr std::size_t kFew = 4;       // values in a cell that are compared without a branch
 constexpr std::size_t kMany = 128;    // values from which on strips can pay
 constexpr std::size_t kBlock = 2048;  // scores whose cells stay in the cache
 
 }  // namespace
 
-void CountBelow::fit(const std::vector<double> &ascending) {
-    values_.clear();
-    below_.clear();
-    for (std::size_t i = 0; i < ascending.size(); ++i)
-        if (i == 0 || ascending[i] != ascending[i - 1]) {
-            values_.push_back(ascending[i]);
-            below_.push_back(static_cast<std::int32_t>(i));
-        }
+void CountBelow::fit(const double *values, std::size_t n) {
+    values_.assign(values, values + n);
+    if (std::is_sorted(values_.rbegin(), values_.rend()))
+        std::reverse(values_.begin(), values_.end());
+    else
+        std::sort(values_.begin(), values_.end());
+    largest_ = values_.back();
+    below_.resize(n);
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+        if (i > 0 && values_[i] == values_[kept - 1]) continue;
+        values_[kept] = values_[i];
+        below_[kept++] = static_cast<std::int32_t>(i);
+    }
+    values_.resize(kept);
+    below_.resize(kept);
     bins_ = EvenBins(values_.front(), values_.back(), kCellsPerValue * values_.size());
     if (fill_cells() && values_.size() >= kMany) {
         bins_ = StripBins(values_, kCellsPerValue * values_.size() / StripBins::kStrips);
         fill_cells();
     }
     values_.resize(values_.size() + kFew, std::numeric_limits<double>::infinity());
-    below_.resize(values_.size(), static_cast<std::int32_t>(ascending.size()));
+    below_.resize(values_.size(), static_cast<std::int32_t>(n));
 }
 
 bool CountBelow::fill_cells() {

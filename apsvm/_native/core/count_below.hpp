@@ -14,8 +14,10 @@ namespace apsvm {
 // unless that crowds the values.
 class CountBelow {
 public:
-    // Values in ascending order, finite, at least one and fewer than 2^30.
-    void fit(const std::vector<double> &ascending);
+    // The values: finite, at least one and fewer than 2^30, in any order.
+    void fit(const double *values, std::size_t n);
+
+    double largest() const { return largest_; }
 
     // counts[i] = #{v : v < scores[i]}
     void operator()(const double *scores, std::size_t n, std::int32_t *counts) const;
@@ -24,7 +26,8 @@ private:
     bool fill_cells();  // returns whether they are crowded
 
     Bins bins_{EvenBins(0.0, 1.0, 1)};
-    std::vector<double> values_;        // each once, and a few infinities
+    double largest_ = 0.0;
+    std::vector<double> values_;        // ascending, each once, and a few infinities
     std::vector<std::int32_t> below_;   // how many values, repeated ones too, stand before each of these
     std::vector<std::int32_t> begins_;  // of the cells, in the values
 };

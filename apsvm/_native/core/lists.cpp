@@ -31,7 +31,6 @@ struct Workspace {
     std::vector<Ends> ends;  // of the scores of the negatives with k positives below them, at [k]
     std::vector<Tie> ties;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> tied;  // (negative, its tie)
-    std::vector<double> ascending;
     std::vector<std::int64_t> above;
     CountBelow count_below;
     std::vector<std::int32_t> below;  // positives below each negative
@@ -158,9 +157,7 @@ void Workspace::share_ties(const LossView &loss) {
 // c − c⁰: c⁰ of a negative is scale · the positives below it, of a positive −scale · the negatives above it.
 void Workspace::subtract_ranking_by_score(const LossView &loss) {
     const auto n_pos = static_cast<std::size_t>(loss.n_pos);
-    ascending.assign(solver.sorted.begin(), solver.sorted.begin() + loss.n_pos);
-    std::reverse(ascending.begin(), ascending.end());
-    count_below.fit(ascending);
+    count_below.fit(solver.sorted.data(), n_pos);
     above.assign(n_pos + 1, 0);  // negatives with k positives below them, at [k]
     if (below.size() < loss.n_neg) below.resize(loss.n_neg);
     count_below(negatives.data(), loss.n_neg, below.data());
