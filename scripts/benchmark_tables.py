@@ -1,4 +1,4 @@
-"""The tables of docs/benchmarks.md that are made from files in docs/figures, which the bench scripts write (``--json``).
+"""The tables of docs/benchmarks.md that are made from files in docs/figures, which bench scripts write (``--json``).
 
 ``scripts/draw_cases.py`` puts them into the page.
 """
