@@ -20,7 +20,7 @@ from apsvm.clock import wall_time_ns
 from apsvm.data.bags import rows_of_bags
 from apsvm.data.features.base import SHARE_OF_MEMORY
 from apsvm.data.labels import Target
-from apsvm.data.lockstep import Lockstep, members_at_once
+from apsvm.data.lockstep import Lockstep, members_at_once, rows_worth_sharing
 from apsvm.data.rows import Rows
 from apsvm.machine import memory, thread_count
 from apsvm.model import Net
@@ -165,8 +165,8 @@ class CrossValidation:
                 key = task.fold, self._map_of(self.fits[task.grid])
                 if key not in prepared and not should_stop():
                     prepared[key] = self.prepared(task, share)
-            together = self._together(tasks, list(prepared.values()), threads)
-            lockstep = Lockstep(threads) if together > 1 else None
+            together, fewest = self._together(tasks, list(prepared.values()), threads)
+            lockstep = Lockstep(threads, fewest) if together > 1 else None
 
             def work(numbered: tuple[int, Task]) -> PathInFold:
                 number, task = numbered
@@ -181,14 +181,16 @@ class CrossValidation:
             piece.broken_off()
         piece.done({"paths": [done[task].to_saved() for task in tasks]})
 
-    def _together(self, tasks: Sequence[Task], prepared: Sequence[Fit], threads: int) -> int:
-        """How many paths share their passes; 1 where one has a time limit, which is its own."""
+    def _together(self, tasks: Sequence[Task], prepared: Sequence[Fit], threads: int) -> tuple[int, int]:
+        """How many paths share their passes, of at least how many rows; 1 where one has a time limit, which is its
+        own."""
         trainers = {self.fits[task.grid].trainer for task in tasks}
         apart = any(not one.shares_passes or one.settings.time_limit is not None for one in trainers)
         if apart or not prepared:
-            return 1
+            return 1, 0
         rows = [fit.shared for fit in prepared if fit.shared is not None]
-        return members_at_once(min(of.bytes_shared for of in rows), max(map(len, rows)), len(tasks), threads)
+        n_bytes, n_rows = min(of.bytes_shared for of in rows), max(map(len, rows))
+        return members_at_once(n_bytes, n_rows, len(tasks), threads), rows_worth_sharing(n_bytes, n_rows)
 
     @staticmethod
     def _map_of(fit: Fit) -> _Map:

@@ -79,6 +79,8 @@ class Decided:
         else:
             point = None if start is None else start.w
             besides = None if self.choice is None or start is not None else self.choice.w
+            if settings.bound == "hinge" and len(values) == 1 and point is None:
+                point = besides  # about where the minimiser is: two thirds of the iterations from 0
             path = train_path(data, loss, settings, values, watch, point, tight_start=besides)
             yield from zip(values, path, strict=False)
 

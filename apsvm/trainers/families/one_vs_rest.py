@@ -184,7 +184,7 @@ class _Run:
         validation: TrainingSet | None,
         n_classes: int,
     ) -> None:
-        from apsvm.data.lockstep import Lockstep, members_at_once
+        from apsvm.data.lockstep import Lockstep, members_at_once, rows_worth_sharing
 
         threads = thread_count(plan.settings.threads)
         self._stopped = False
@@ -199,7 +199,8 @@ class _Run:
         together = 1
         if plan.trainer.shares_passes:
             together = members_at_once(rows.bytes_shared, len(rows), n_classes, threads)
-        self._lockstep = Lockstep(threads) if together > 1 else None
+        fewest = rows_worth_sharing(rows.bytes_shared, len(rows))
+        self._lockstep = Lockstep(threads, fewest) if together > 1 else None
         self.at_a_time = max(together, min(threads, n_classes))
         self._lock = threading.Lock()
         self._waiting, self._running, self._trained = n_classes, 0, 0
