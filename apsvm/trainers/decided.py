@@ -29,6 +29,10 @@ from apsvm.trainers.top_losses import (
     train_or_start,
 )
 
+#: From so many values on the hinge begins at the weights of its candidate, from which it takes two thirds of the
+#: iterations. Of few rows, where that is no matter, what it comes to from 0 within ε was better by .001 of test AP.
+WORTH_A_START = 1 << 20
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decided:
@@ -79,8 +83,8 @@ class Decided:
         else:
             point = None if start is None else start.w
             besides = None if self.choice is None or start is not None else self.choice.w
-            if settings.bound == "hinge" and len(values) == 1 and point is None:
-                point = besides  # about where the minimiser is: two thirds of the iterations from 0
+            if settings.bound == "hinge" and len(values) == 1 and data.rows.n_values >= WORTH_A_START:
+                point = besides if point is None else point
             path = train_path(data, loss, settings, values, watch, point, tight_start=besides)
             yield from zip(values, path, strict=False)
 
