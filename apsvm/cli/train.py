@@ -102,7 +102,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @checkpoint_options
 @pool_option(multiple=False)
-@decision_options("f1 on what --bound auto holds out")
+@decision_options("f1, on what --bound auto holds out, or else on the training rows")
 @scheduler_option
 @training_options
 @config_option

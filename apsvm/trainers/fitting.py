@@ -166,7 +166,7 @@ class Fit:
             selection = bags.first if selection is None else selection[bags.first]
         return TrainingSet(
             rows=rows,
-            target=self.target.of(selection),
+            target=self.target if selection is None else self.target.of(selection),
             queries=_of(dataset.groups, selection),
             costs=_of(dataset.costs, selection),
             query_weights=self.query_weights,

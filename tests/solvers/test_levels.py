@@ -154,3 +154,12 @@ def test_levels_save_iterations_and_keep_the_bounds(lowest, rng, monkeypatch):
         assert all(one.certificate.dual <= optimum.primal + 1e-9 * abs(optimum.primal) for one in iterations)
         assert all(one.certificate.primal >= optimum.dual - 1e-9 * abs(optimum.primal) for one in iterations)
     assert seen["levels"][0].iterations < 0.7 * seen["plain"][0].iterations
+
+
+def test_every_problem_begins_with_heights_of_its_own(rng, monkeypatch):
+    begun = []
+    monkeypatch.setattr(levels, "Heights", lambda: begun.append(1) or Heights())
+    solver = Solver(AfterLineSearch(Mean(rng.normal(size=(50, 4)), 0.0)), 4, BACKENDS["auto"]())
+    for C, count in ((1.0, 2), (10.0, 3)):
+        solver.minimise(C, epsilon=1e-3)
+        assert len(begun) == count

@@ -8,6 +8,7 @@
 #include "../core/bins.hpp"
 #include "../core/ranking_oracle.hpp"
 #include "arrays.hpp"
+#include "turn.hpp"
 #include "score_bins.hpp"
 
 namespace {
@@ -56,9 +57,13 @@ public:
     }
     // (P,): the negatives of the ranks 1..P; complete once the open bins are solved.
     Int64Array rank_counts() const {
+        const Turn turn(mutex_);
         return to_numpy(std::vector<std::int64_t>(rank_counts_.begin() + 1, rank_counts_.end() - 1));
     }
-    std::int64_t evaluated() const { return evaluated_; }
+    std::int64_t evaluated() const {
+        const Turn turn(mutex_);
+        return evaluated_;
+    }
 
     DoubleArray rank_open(In<std::uint16_t> names, In<double> scores) {
         expect_size(names.size(), scores.size(), "names of bins, as there are scores");
@@ -74,6 +79,7 @@ public:
         std::vector<double> row_weights(n);
         std::vector<double> open(n);
         std::vector<std::int32_t> ranks(n);
+        const Turn turn(mutex_);
         {
             nb::gil_scoped_release unlocked;
             place_open(bounds_, counts.data(), 1);
@@ -112,6 +118,7 @@ private:
     std::size_t threads_;
     Bounds bounds_;
     std::int64_t evaluated_ = 0;
+    mutable std::mutex mutex_;
 };
 
 // Writes the row weights of one part's solved bins, and returns the places of its rows in open ones, ascending.
