@@ -19,7 +19,7 @@ from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings
 from apsvm.trainers.settings import Multiple, SettingsError, resolved
 from apsvm.trainers.stage import Trained
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.structured_svm import WORTH_A_START, train_path
 from apsvm.trainers.top_losses import (
     Start,
     default_C_at,
@@ -28,10 +28,6 @@ from apsvm.trainers.top_losses import (
     train_no_worse,
     train_or_start,
 )
-
-#: From so many values on the hinge begins at the weights of its candidate, from which it takes two thirds of the
-#: iterations. Of few rows, where that is no matter, what it comes to from 0 within ε was better by .001 of test AP.
-WORTH_A_START = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
