@@ -309,7 +309,9 @@ class _Call:
         places = ranges(begins.T.ravel(), counts.T.ravel())
         scores = np.concatenate([answer.scores for answer in answers])
         ranks = np.empty(scores.size, dtype=np.int32)
-        ranks[places] = self._search.rank(down.first, down.counts, scores[places], down.low, down.high)
+        ranks[places] = self._search.rank(
+            down.first, down.counts, scores[places], down.low, down.high, threads=self._risk.threads
+        )
         self._gathered = np.split(ranks, ends[:-1])
         return ranks.size
 
