@@ -174,6 +174,7 @@ class RankSearch:
         scores: NDArray[float64],
         low: NDArray[int32],
         high: NDArray[int32],
+        threads: int = 1,
     ) -> NDArray[int32]: ...
     def rank_tied(
         self,

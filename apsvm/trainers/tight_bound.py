@@ -142,14 +142,22 @@ class TightBound:
         return curvature_of(self._risk.rows) if self._known_curvature is None else self._known_curvature
 
     def tighten(
-        self, hinge: Trained, C: float, start: NDArray[np.float64] | None = None, *, seconds_used: float = 0.0
+        self,
+        hinge: Trained,
+        C: float,
+        start: NDArray[np.float64] | None = None,
+        *,
+        seconds_used: float = 0.0,
+        only_from_start: bool = False,
     ) -> Trained:
         """The stationary point below the lowest that is reached from the hinge's solution, that for the C before on a
-        path, ``start``, and, where the hinge found nothing, the difference of the classes' means."""
+        path, ``start``, and, where the hinge found nothing, the difference of the classes' means; or from ``start``
+        alone."""
         spent = Spent(seconds_used, time.perf_counter())
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
-                lowest = self._lowest(hinge.solution, C, start, spent) if self._may_leave else hinge.w
+                alone = only_from_start and start is not None and bool(start.any())
+                lowest = self._lowest(hinge.solution, C, start, spent, alone=alone) if self._may_leave else hinge.w
                 rounds = Rounds(self._stage, _OfRows(self.ramp), self._settings, self._watch, C, spent)
                 end = rounds.descend(lowest)
         except FloatingPointError as error:  # J has no finite point: the hinge's solution is what there is
@@ -176,10 +184,19 @@ class TightBound:
             return self._lowest_end(starts, C, Spent(0.0, time.perf_counter()))
 
     def _lowest(
-        self, solution: CuttingPlaneSolution, C: float, start: NDArray[np.float64] | None, spent: Spent
+        self,
+        solution: CuttingPlaneSolution,
+        C: float,
+        start: NDArray[np.float64] | None,
+        spent: Spent,
+        *,
+        alone: bool = False,
     ) -> NDArray[np.float64]:
-        """Where the lowest of the descents ends; a start from which there is none is left out."""
+        """Where the lowest of the descents ends, or that from ``start`` ``alone``; a start from which there is none is
+        left out."""
         self._stage.restart(solution.w)  # the descents need the memory of its score vectors
+        if alone:
+            return self._lowest_end({"from the given start": start}, C, spent)
         starts = {"from the hinge": solution.w, "from the C before": self._last, "from the given start": start}
         if solution.certificate.primal >= HOPELESS * C * self._risk_at_zero():
             starts["from the means"] = self._difference_of_means()

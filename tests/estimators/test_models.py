@@ -122,7 +122,7 @@ def test_the_estimator_s_model_for_the_command(tmp_path, data, capsysbinary):
     model = APSVMClassifier(C=C).fit(X, labels)
     model.to_model().save(path)
     assert run(["predict", str(file), path, str(out)]) == 0
-    np.testing.assert_allclose(np.loadtxt(out), model.decision_function(X), 1e-12, 1e-15)  # sparse, and dense
+    np.testing.assert_allclose(np.loadtxt(out), model.decision_function(X), rtol=1e-12)  # sparse, and dense
     assert run(["eval", str(file), "--model", path, "--json"]) == 0
     judge = average_precision_score(labels == 2, model.decision_function(X))
     assert f'"AP": {judge:.12f}'[:18].encode() in capsysbinary.readouterr().out

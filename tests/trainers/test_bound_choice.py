@@ -80,7 +80,7 @@ def test_each_row_is_held_out_or_trained_on(n, folds, how, rng, monkeypatch):
     assert len(splits) == folds
     tried = Counter((bound, C) for bound, C, _ in recorded.trained)
     assert set(tried.values()) == {folds}
-    assert len(tried) == len(choice.candidates) == 6
+    assert len(tried) == len(choice.candidates) == (7 if folds > 1 else 6)
     positives = set(np.flatnonzero(relevant).tolist())
     for training, test in splits:
         assert not training & test
@@ -244,7 +244,7 @@ def test_the_loss_is_the_mean_over_the_splits(some_rows, monkeypatch):
 @pytest.mark.parametrize(
     ("best", "tried"),
     [
-        (0.1, [*SMALL, 1]),
+        (0.1, [*SMALL, 1, 10]),
         (10.0, [*SMALL, 1, 10, 100]),
         (100.0, [*SMALL, 1, 10, 100, 1000]),
         (1e9, [*SMALL, 1, 10, 100, 1000]),
@@ -273,9 +273,11 @@ def test_a_grid_whose_highest_C_is_the_best_is_widened(best, tried, some_rows, m
         ([0.307], [0.1]),  # too far behind the hinge
         ([0.303, 0.301, 0.2995, 0.2992], [0.1, 1, 10, 100]),
         ([0.303, 0.3025], [0.1, 1]),  # not ahead, and hardly better
-        ([0.2, 0.201, 0.19, 0.1895, 0.18, 0.17], [0.1, 1, 10, 100, 1000, 10_000]),
-        ([0.2, 0.1995, 0.201], [0.1, 1, 10]),  # twice hardly better
-        ([0.2, 0.21], [0.1, 1]),
+        ([0.298, 0.2975, 0.296, 0.2955, 0.294, 0.29], [0.1, 1, 10, 100, 1000, 10_000]),
+        ([0.298, 0.2975, 0.299], [0.1, 1, 10]),  # twice hardly better
+        ([0.298, 0.302], [0.1, 1]),
+        ([0.2, 0.21, 0.29, 0.3], [0.1, 1, 10, 100]),  # far ahead
+        ([0.2, 0.21, 0.19, 0.1895, 0.18, 0.17], [0.1, 1, 10, 100, 1000, 10_000]),
         ([0.97, 0.98, 0.99, 0.99], [0.1, 1, 10, 100]),  # the hinge has found nothing
     ],
 )
@@ -284,7 +286,7 @@ def test_C_of_the_tight_bound_is_raised_while_that_helps(losses, tried, some_row
     hinge = 0.3 if losses[0] < 0.9 else 0.95
 
     def loss_of(bound, C):
-        return hinge + (C != 0.1) / 100 if bound == "hinge" else losses[round(np.log10(C)) + 1]
+        return hinge + (C != 0.1) / 50 if bound == "hinge" else losses[round(np.log10(C)) + 1]
 
     recorded = Recorded(monkeypatch, loss_of)
     choice = choose(some_rows, AP, ONE_THREAD, Watch())
