@@ -39,7 +39,7 @@ def model(working_set, w):
 def random_working_set(rng, *, hard=0):
     working_set = WorkingSet(6, lower_bound=-0.5)
     working_set.C = 30.0
-    working_set.centre = rng.normal(size=6)
+    working_set.recentre(rng.normal(size=6))
     for t in range(12):
         working_set.add(rng.normal(size=6), -3.0 if t < hard else rng.normal(), soft=t >= hard)
     return working_set
