@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +21,16 @@ from apsvm.types import JsonDict, JsonObject, Matrix
 
 #: What stands in a file's header beside the fields of ``apsvm.header.Header``: the shape of the model itself.
 _OF_THE_MODEL = ("kind", "width", "columns", "intercept", "factors", "components", "units")
+
+
+def norm_of(weights: NDArray[np.floating]) -> float:
+    """‖w‖ of an array of any shape, finite wherever float64 can hold it."""
+    with np.errstate(over="ignore"):
+        norm = float(np.linalg.norm(weights))
+    if math.isfinite(norm):
+        return norm
+    largest = float(np.abs(weights).max())
+    return largest * float(np.linalg.norm(weights / largest))
 
 
 def header_in(content: JsonObject) -> Header:

@@ -76,8 +76,16 @@ def _as_json(model: Model) -> JsonDict:
 def _weights(*arrays: NDArray[np.floating]) -> JsonDict:
     import numpy as np
 
+    from apsvm.model_parts import norm_of
+
     weights = np.concatenate([array.ravel() for array in arrays])
-    return {"nonzero": int(np.count_nonzero(weights)), "norm": float(np.linalg.norm(weights))}
+    norm = norm_of(weights)
+    return {"nonzero": int(np.count_nonzero(weights)), "norm": norm if np.isfinite(norm) else None}
+
+
+def _norm(weights: JsonDict) -> str:
+    norm = weights["norm"]
+    return "beyond float64" if norm is None else f"{norm:.6g}"
 
 
 def _described(model: Model) -> Iterator[tuple[str, str]]:
@@ -166,13 +174,13 @@ def _layers_in_words(ranker: NetRanker) -> str:
     *hidden, _ = ranker.net.units
     weights = _weights(*(layer.weights for layer in ranker.net.layers))
     units = f"hidden ones of {', '.join(map(str, hidden))} rectified linear units; " if hidden else "no hidden one; "
-    return f"{units}{weights['nonzero']:,} weights are not zero, norm {weights['norm']:.6g}"
+    return f"{units}{weights['nonzero']:,} weights are not zero, norm {_norm(weights)}"
 
 
 def _weights_in_words(coef: NDArray[np.float64], intercept: float) -> str:
     weights = _weights(coef)
     constant = f", constant {intercept:.6g}" if intercept else ""
-    return f"{weights['nonzero']:,} are not zero, norm {weights['norm']:.6g}{constant}"
+    return f"{weights['nonzero']:,} are not zero, norm {_norm(weights)}{constant}"
 
 
 def _settings(header: Header) -> Iterator[tuple[str, str]]:
@@ -240,7 +248,7 @@ def _put_classes(model: AnyRankerSet) -> None:
                 "positives": "" if data.positives is None else str(data.positives),
                 "threshold": "" if header.threshold is None else f"{header.threshold.value:.6g}",
                 "not zero": str(weights["nonzero"]),
-                "norm": f"{weights['norm']:.6g}",
+                "norm": _norm(weights),
             }
         )
     names = [name for name in rows[0] if any(row[name] for row in rows)]

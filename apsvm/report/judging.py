@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.model import LinearRanker, NetRanker
+from apsvm.model_parts import norm_of
 from apsvm.pictures.precision_recall import Curve
 from apsvm.report import words
 from apsvm.report.charts import of_precision_recall, of_scores, of_shapes
@@ -176,7 +177,7 @@ def weights_of(part: JudgedRanker) -> Markup:
     within = " within queries" if part.groups is not None else ""
     explanation = (
         f"{nonzero:,} of {result.weight.size:,} weights are not zero; their norm is "
-        f"{words.number(float(np.linalg.norm(result.weight)))}. A feature moves scores by its weight times its own "
+        f"{words.number(norm_of(result.weight))}. A feature moves scores by its weight times its own "
         f"deviation{within}, so that is the measure of what it does; a large weight may belong to a feature of tiny "
         f"values. Features are counted from {base}."
     )
@@ -193,7 +194,7 @@ def weights_of(part: JudgedRanker) -> Markup:
 def layers_of(ranker: NetRanker) -> Markup:
     """How large the layers of a net are, and their weights."""
     rows = [
-        [str(number), f"{inputs:,}", f"{outputs:,}", words.number(float(np.linalg.norm(layer.weights)))]
+        [str(number), f"{inputs:,}", f"{outputs:,}", words.number(norm_of(layer.weights))]
         for number, layer in enumerate(ranker.net.layers, start=1)
         for outputs, inputs in [layer.weights.shape]
     ]

@@ -189,7 +189,7 @@ def rough_path_of_bags(
         yield start
 
 
-def bag_risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> BagRisk:
+def bag_risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool) -> BagRisk:
     """The risk of a training set of bags; errors as of ``make_risk``."""
     assert data.bags is not None
     return make_bag_risk(

@@ -66,10 +66,11 @@ class Units:
     starts: Integers | None = None
 
     def best(self, scores: Array) -> Integers:
-        """(units,) int64: the row at which each stands."""
+        """(units,) int64: the row at which each stands. NaN, of which no objective is finite, is below all others."""
         if self.order is None or self.starts is None:
             return np.arange(self.rows)
         values = scores[self.order]
+        values = np.where(np.isnan(values), -np.inf, values)
         maxima = np.maximum.reduceat(values, self.starts)
         sizes = np.diff(self.starts, append=self.rows)
         at_maximum = np.flatnonzero(values == np.repeat(maxima, sizes))

@@ -142,3 +142,12 @@ def test_arguments_are_no_options_in_the_help_of_train(run):
 
 def test_version(run):
     assert run("--version").stdout == f"apsvm, version {apsvm.__version__}\n"
+
+
+@pytest.mark.parametrize(("weights", "norm"), [([1e308, -1e308, 0.0], 2**0.5 * 1e308), ([1.7e308] * 3, None)])
+def test_norms_at_the_end_of_float64(weights, norm, here, tmp_path):
+    LinearRanker(np.array(weights), 0.0, Header(loss="ap", state="done")).save(tmp_path / "m")
+    found = json.loads(here("info", tmp_path / "m", "--json").stdout, parse_constant=pytest.fail)["weights"]["norm"]
+    assert found == pytest.approx(norm) if norm is not None else found is None
+    shown = "norm 1.41421e+308" if norm is not None else "norm beyond float64"
+    assert shown in " ".join(here("info", tmp_path / "m").stdout.split())
