@@ -39,6 +39,11 @@ class Threshold:
     called: float | None = None
 
 
+def line_of(threshold: Threshold | None) -> float:
+    """The score above which rows are called positive: 0 of a model without a threshold."""
+    return 0.0 if threshold is None else threshold.value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """The probability that a row of a score is positive, non-decreasing in the score.

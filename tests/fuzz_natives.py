@@ -151,6 +151,7 @@ def rows(h: Hostile) -> None:
 
 def order(h: Hostile) -> None:
     _kernels.descending_order(h(h.scores(h.size(0, 30))))
+    _kernels.all_within(h(h.scores(h.size(0, 30))), h(float(h.rng.normal())))
     _kernels.build_info()
 
 

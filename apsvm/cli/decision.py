@@ -93,12 +93,12 @@ class Decisions:
     should_stop: Callable[[], bool]
 
     def made(self, fit: Fit, outcome: Outcome, model: Model) -> tuple[Outcome, Model]:
-        """The model with its decision; ``fit`` : its training, the features still to be learned. Where it cannot be
-        chosen the model is without, and the outcome is not as asked."""
+        """The model with its decision; ``fit`` : its training, the features still to be learned. Where one was asked
+        for and cannot be chosen the model is without, and the outcome is not as asked."""
         if self.given["threshold"] == "none":
             model = _without_threshold(model)
         if not _asks(self.given) or outcome.interrupted:
-            return outcome, model
+            return outcome, self._by_training_rows(fit, model)
         from apsvm.selection.decision import with_decision
         from apsvm.selection.held_out import HeldOutError
 
@@ -116,15 +116,24 @@ class Decisions:
             model = _without_threshold(model)
         return replace(outcome, cautions=(*outcome.cautions, *cautions), seconds=seconds), model
 
+    def _by_training_rows(self, fit: Fit, model: Model) -> Model:
+        if self.given["threshold"] == "none":
+            return model
+        from apsvm.trainers.training_threshold import with_training_threshold
+
+        return with_training_threshold(model, fit.dataset)
+
 
 def decided_refit(refit: Refit, given: JsonObject, jobs: int, should_stop: Callable[[], bool]) -> Refit:
     """What ``apsvm cv`` has trained on all rows, with its threshold: as asked for, or else, five trainings being little
-    beside the search, of the highest F1 where there is none; none of grades, of several queries or of too few rows."""
+    beside the search, of the highest F1 where there is none; by the training rows where there are too few to hold any
+    out, and none of grades or several queries."""
     import numpy as np
 
     from apsvm.metrics.thresholds import ThresholdRule
     from apsvm.selection.decision import DecisionRule, with_decision
     from apsvm.selection.held_out import HeldOutError
+    from apsvm.trainers.training_threshold import with_training_threshold
 
     model, asks = refit.model, _asks(given)
     if given["threshold"] == "none":
@@ -138,9 +147,10 @@ def decided_refit(refit: Refit, given: JsonObject, jobs: int, should_stop: Calla
     try:
         made = with_decision(fit, refit.outcome, model, rule, should_stop)
     except HeldOutError as error:
-        if asks:
-            say(f"warning: there is no threshold: {error}")
-        return replace(refit, model=model, outcome=replace(refit.outcome, as_asked=refit.outcome.as_asked and not asks))
+        if not asks:
+            return replace(refit, model=with_training_threshold(model, refit.fit.dataset))
+        say(f"warning: there is no threshold: {error}")
+        return replace(refit, model=model, outcome=replace(refit.outcome, as_asked=False))
     if made is None:
         return replace(refit, model=model)
     model, cautions = made

@@ -44,8 +44,8 @@ RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "
     "-m", "--metric", "metrics", metavar="NAME", type=MetricName(), multiple=True,
     help="A metric to report in place of the usual ones and the one that the model was trained for; may be given more "
     "than once: AP, AP(voc2007), AP(voc2010), "
-    "AUC, WMW, WMW(adjacent), WMW(0<1,0<2), P@5, R@100, Rprec, RR, RBP(0.8), bpref, nDCG, nDCG@10, nDCG(exp)@10, F1, "
-    "F0.5.",
+    "AUC, WMW, WMW(adjacent), WMW(0<1,0<2), P@5, R@100, Rprec, RR, RBP(0.8), bpref, nDCG, nDCG@10, nDCG(exp)@10, and "
+    "by the model's threshold, or 0, F1, F0.5, Precision, Recall, Accuracy.",
 )  # fmt: skip
 @click.option(
     "--ap", "ap", type=click.Choice(list(AP_NAMES)), multiple=True, default=("ap",), show_default=True,

@@ -9,10 +9,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from apsvm.cli.shared import put
+from apsvm.header_decision import line_of
 from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
     from apsvm.cli.systems import EvaluatedSystem
+    from apsvm.header import Threshold
     from apsvm.metrics.evaluate import Evaluation
     from apsvm.metrics.significance import Difference
     from apsvm.trainers.item_factors import ListEvaluation
@@ -45,6 +47,9 @@ def _entry_as_json(entry: EvaluatedSystem, *, per_query: bool) -> JsonDict:
         "tied_rows": result.tied_rows,
         "ties": entry.ties,
     }
+    if entry.thresholds:
+        values = [line_of(threshold) for threshold in entry.thresholds]
+        entry_json |= {"thresholds": values} if entry.each == "class" else {"threshold": values[0]}
     if (per_query or entry.each == "class") and result.groups is not None:
         entry_json[f"per_{entry.each}"] = {
             _name_of(query): {
@@ -106,9 +111,28 @@ def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, sw
         put(f"{'intervals':<{left}} bootstrap, {100 * confidence:g} % of the draws")
     if swaps is not None:
         put(f"{'p':<{left}} two-sided, paired randomisation, at most {swaps} swaps, not corrected for many tests")
+    for entry in entries:
+        if entry.thresholds:
+            whose = f"{entry.name}: " if len(entries) > 1 else ""
+            put(f"{'threshold':<{left}} {whose}{_thresholds_in_words(entry.thresholds)}")
     if entries[0].undefined:
         put(f"{'undefined':<{left}} {', '.join(entries[0].undefined)}: not on these rows")
     _put_counts(entries, left)
+
+
+def _thresholds_in_words(thresholds: Sequence[Threshold | None]) -> str:
+    """Above which scores rows count as called positive."""
+    if len(thresholds) > 1:
+        lacking = thresholds.count(None)
+        if 0 < lacking < len(thresholds):
+            return f"each class's own, 0 for {lacking} that have none"
+        return "0, as there is none" if lacking else "each class's own"
+    (threshold,) = thresholds
+    if threshold is None:
+        return "0, as there is none"
+    from apsvm.report.decisions import rule_in_words
+
+    return f"{threshold.value:.6g}, the model's ({rule_in_words(threshold)})"
 
 
 def _figure(entry: EvaluatedSystem, name: str) -> str:

@@ -107,7 +107,7 @@ def evaluate_on_cluster(
     need_dask()
     import numpy as np
 
-    from apsvm.cli.systems import EvaluatedSystem
+    from apsvm.cli.systems import EvaluatedSystem, with_thresholds
     from apsvm.data.labels import judge
     from apsvm.metrics import MetricError
     from apsvm.metrics.evaluate import Judgements
@@ -133,7 +133,8 @@ def evaluate_on_cluster(
                 shards.crew.close()
             undefined = [name for name in metrics if name not in result.values]
             system = System(np.empty(0), Judgements(np.empty(0, dtype=bool)), result)
-            entries.append(EvaluatedSystem(path, system, "block", undefined=undefined))
+            entry = EvaluatedSystem(path, system, "block", undefined=undefined)
+            entries.append(with_thresholds(entry, metrics, [ranker.header.threshold]))
     return entries
 
 

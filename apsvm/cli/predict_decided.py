@@ -9,6 +9,7 @@ import click
 
 from apsvm.cli.shared import BAD_DATA, Failure, printable
 from apsvm.header import LabelKind
+from apsvm.header_decision import line_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,7 +73,7 @@ def thresholds(headers: Sequence[Header]) -> NDArray[np.float64]:
     """(k,) of k classes; 0 where there is none."""
     import numpy as np
 
-    return np.array([0.0 if one.threshold is None else one.threshold.value for one in headers])
+    return np.array([line_of(one.threshold) for one in headers])
 
 
 def _labels(header: Header, scores: NDArray[np.float64], name: str) -> list[str]:

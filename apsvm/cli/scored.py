@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions, Target
-    from apsvm.header import Labels
+    from apsvm.header import Header, Labels, Threshold
     from apsvm.metrics import Metric
     from apsvm.model import AnyRankerSet, Ranker
 
@@ -37,6 +37,7 @@ class Scored:
     classes : by path, the labels (k,) float64 of the columns, of those that rank several classes: all or none
     options : what the user says of the labels
     of_models : what labels mean to the models, each meaning once
+    thresholds : by the path of a model that has one, of one class or of several
     """
 
     dataset: Dataset
@@ -44,6 +45,7 @@ class Scored:
     classes: Mapping[str, NDArray[np.float64]]
     options: LabelOptions
     of_models: Sequence[Labels]
+    thresholds: Mapping[str, Sequence[Threshold | None]] = field(default_factory=dict)
 
     def labels(self, path: str) -> NDArray[np.bool_]:
         """(n, k) bool, whether the rows have the classes of ``path``."""
@@ -118,7 +120,14 @@ def score_data(
         alone = next(path for path in columns if path not in classes)
         raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone} only one")
     meanings = [ranker.header.labels for path, ranker in rankers.items() if path not in classes]
-    return Scored(dataset, columns, classes, options, list(dict.fromkeys(meanings)))
+    thresholds = {path: [header.threshold for header in _headers(ranker)] for path, ranker in rankers.items()}
+    return Scored(dataset, columns, classes, options, list(dict.fromkeys(meanings)), thresholds)
+
+
+def _headers(ranker: Ranker | AnyRankerSet) -> Sequence[Header]:
+    from apsvm.model import AnyRankerSet
+
+    return ranker.headers if isinstance(ranker, AnyRankerSet) else [ranker.header]
 
 
 def _of_what_is_scored(dataset: Dataset, tables: Mapping[str, NDArray[np.float64]]) -> Dataset:

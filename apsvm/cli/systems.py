@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import click
 
 from apsvm.cli.shared import BAD_DATA, Failure, reading
+from apsvm.header_decision import line_of
 
 if TYPE_CHECKING:
     from apsvm.cli.scored import Scored
+    from apsvm.header import Threshold
     from apsvm.metrics import Metric
     from apsvm.metrics.significance import Difference, System
 
@@ -33,6 +35,8 @@ class EvaluatedSystem:
     counts : what else was counted, by name
     each : what the means are over, where they are means: "query" or "class"
     undefined : the metrics that have no value on these rows and were not asked for by name
+    thresholds : above which scores rows count as called positive, each class's where there are several; where a metric
+        looks at that
     intervals : by metric, of the bootstrap
     against_first : by metric, the difference from the first entry
     """
@@ -43,6 +47,7 @@ class EvaluatedSystem:
     counts: Mapping[str, int] = field(default_factory=dict)
     each: str = "query"
     undefined: Sequence[str] = ()
+    thresholds: Sequence[Threshold | None] = ()
     intervals: Mapping[str, tuple[float, float]] | None = None
     against_first: Mapping[str, Difference] | None = None
 
@@ -63,9 +68,10 @@ def of_data(
     target = scored.target(metrics)
     entries = []
     for path, scores in scored.scores.items():
+        (threshold,) = scored.thresholds.get(path, [None])
         try:
             ids, codes = (None, None) if dataset.groups is None else number_groups(dataset.groups, scores.size)
-            rows = Judgements(target.judgements, target.lowest_relevant, codes, ids)
+            rows = Judgements(target.judgements, target.lowest_relevant, codes, ids, threshold=line_of(threshold))
             result = summarise(
                 metrics,
                 rows.table(scores, ties),
@@ -77,8 +83,16 @@ def of_data(
         except MetricError as error:
             raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
         undefined = [name for name in metrics if name not in result.values]
-        entries.append(EvaluatedSystem(path, System(scores, rows, result), ties, undefined=undefined))
+        entry = EvaluatedSystem(path, System(scores, rows, result), ties, undefined=undefined)
+        entries.append(with_thresholds(entry, metrics, [threshold]))
     return entries
+
+
+def with_thresholds(
+    entry: EvaluatedSystem, metrics: Mapping[str, Metric], thresholds: Sequence[Threshold | None]
+) -> EvaluatedSystem:
+    """The entry, with what its scores were compared with if a metric looks at that."""
+    return replace(entry, thresholds=thresholds) if any(one.thresholded for one in metrics.values()) else entry
 
 
 def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str) -> EvaluatedSystem:
@@ -92,14 +106,18 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
 
     dataset, scores, classes = scored.dataset, scored.scores[path], scored.classes[path]
     labels = scored.labels(path)
+    thresholds = scored.thresholds.get(path) or [None] * classes.size
     try:
-        result = evaluate_classes(list(metrics.values()), scores, labels, classes, ties, groups=dataset.groups)
+        result = evaluate_classes(
+            list(metrics.values()), scores, labels, classes, ties,
+            groups=dataset.groups, thresholds=[line_of(threshold) for threshold in thresholds],
+        )  # fmt: skip
     except MetricError as error:
         raise Failure(BAD_DATA, f"{dataset.source}: {error}") from None
     unranked = int(np.setdiff1d(dataset.classes(), classes).size)
-    return EvaluatedSystem(
-        path, System(scores, Judgements(labels), result), ties, {"classes_unranked": unranked}, "class"
-    )
+    counts = {"classes_unranked": unranked}
+    entry = EvaluatedSystem(path, System(scores, Judgements(labels), result), ties, counts, "class")
+    return with_thresholds(entry, metrics, thresholds)
 
 
 def of_runs(

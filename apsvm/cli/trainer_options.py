@@ -6,11 +6,13 @@ An option that several trainers declare is one option; it is refused for a loss 
 from __future__ import annotations
 
 import dataclasses
+import os
 import typing
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -156,6 +158,14 @@ class TrainCommand(click.Command):
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.params += trainer_options()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for flag, value in pairwise(args):
+            if flag == "-v" and value.isascii() and value.isdigit() and not os.path.lexists(value):
+                raise click.UsageError(
+                    f"-v shows each iteration here, without a number; for {value} folds: apsvm cv DATA --folds {value}"
+                )
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         titles = {param.name: param.titles for param in self.params if isinstance(param, TrainerOption)}

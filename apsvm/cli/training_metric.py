@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from apsvm.cli.shared import printable
 from apsvm.header import LabelKind
+from apsvm.header_decision import line_of
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -53,7 +54,10 @@ def of_training_rows(dataset: Dataset, model: Ranker | AnyRankerSet) -> Evaluati
     dataset, scores = ranked(model, dataset)
     if isinstance(model, AnyRankerSet):
         labels = np.stack([dataset.have(label) for label in model.classes], axis=1)
-        return evaluate_classes([metric, "AP"], scores, labels, model.classes, groups=dataset.groups)
+        thresholds = [line_of(header.threshold) for header in model.headers]
+        return evaluate_classes(
+            [metric, "AP"], scores, labels, model.classes, groups=dataset.groups, thresholds=thresholds
+        )
     target = recall(dataset, model.header.labels)
     return evaluate(
         [metric, "AP"] if target.grades is None else [metric],
@@ -61,6 +65,7 @@ def of_training_rows(dataset: Dataset, model: Ranker | AnyRankerSet) -> Evaluati
         target.judgements,
         dataset.groups,
         relevant_from=target.lowest_relevant,
+        threshold=line_of(model.header.threshold),
         leave_out_undefined=True,
     )
 

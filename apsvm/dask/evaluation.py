@@ -19,6 +19,7 @@ from apsvm.dask.long_list import negatives_from
 from apsvm.dask.recovery import repeated
 from apsvm.dask.shard_list import Survey
 from apsvm.dask.sharded_risk import NOT_FINITE
+from apsvm.header_decision import line_of
 from apsvm.metrics.base import Metric, MetricError
 from apsvm.metrics.evaluate import Evaluation, mean, summarise
 from apsvm.metrics.ndcg import NDCG, NDCGAtK
@@ -61,9 +62,10 @@ class CountedTable(RankingTable):
         higher: NDArray[np.int64],
         equal: NDArray[np.int64],
         n_neg: int,
+        threshold: float,
     ) -> CountedTable:
-        """By distinct scores (k,), ascending, those of all positives among them: the positives of each, the negatives
-        of at least each and of exactly each; and all negatives."""
+        """By distinct scores (k,), ascending, those of all positives and the threshold among them: the positives of
+        each, the negatives of at least each and of exactly each; and all negatives."""
         scores, positives, above, equal = scores[::-1], positives[::-1], (higher - equal)[::-1], equal[::-1]
         before = np.diff(above, prepend=0) - np.concatenate([[0], equal[:-1]])[: above.size]
         n, n_pos = n_neg + int(positives.sum()), int(positives.sum())
@@ -86,7 +88,7 @@ class CountedTable(RankingTable):
             lowest_scores=lowest[filled],
             tied_blocks=np.array([int(mixed.sum())]),
             tied_rows=np.array([int((positives + equal)[mixed].sum())]),
-            threshold=0.0,
+            threshold=threshold,
             positives=n_pos,
         )
 
@@ -152,7 +154,8 @@ def evaluate_on_shards(
         for name, metric in metrics.items()
         if name not in refused
     }
-    table = repeated(data.vectors, lambda: table_of(data, scored(data, model)))
+    threshold = line_of(model.header.threshold)
+    table = repeated(data.vectors, lambda: table_of(data, scored(data, model), threshold))
     return summarise(counted, table, None, "block", leave_out_undefined=leave_out_undefined)
 
 
@@ -164,17 +167,17 @@ def scored(data: ShardedData, model: Ranker) -> Handle:
     return scores
 
 
-def table_of(data: ShardedData, scores: Handle) -> CountedTable:
+def table_of(data: ShardedData, scores: Handle, threshold: float) -> CountedTable:
     """The runs of one list."""
     surveys: list[Survey] = data.vectors.ask("survey", scores.number, 1, None)
     if not all(survey.finite for survey in surveys):
         raise FloatingPointError(NOT_FINITE)
-    # 0 among them: on which side of it a score lies is what F looks at.
-    scores_pos = np.concatenate([*(survey.positives for survey in surveys), np.zeros(1)])
+    # The threshold among them: on which side of it a score lies is what F looks at.
+    scores_pos = np.concatenate([*(survey.positives for survey in surveys), [threshold]])
     thresholds, positives = np.unique(scores_pos, return_counts=True)
-    positives[np.searchsorted(thresholds, 0.0)] -= 1
+    positives[np.searchsorted(thresholds, threshold)] -= 1
     higher, equal = negatives_from(data.vectors, scores, thresholds)
-    return CountedTable.of(thresholds, positives, higher, equal, data.n_neg)
+    return CountedTable.of(thresholds, positives, higher, equal, data.n_neg, threshold)
 
 
 def _by_query(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from apsvm.dask.node_sums import Moments as NodeMoments
 from apsvm.dask.node_sums import moments_of, pair_sums
 from apsvm.dask.shard_rows import ShardRows, product
+from apsvm.header_decision import line_of
 from apsvm.oracles.base import QueriesOracle, Violation
 
 if TYPE_CHECKING:
@@ -113,7 +114,9 @@ class QueriesShard(ShardRows):
         if not np.isfinite(scores).all():
             raise FloatingPointError("scores are not finite: the feature values are too large, scale them down")
         ids, codes = number_groups(self._groups, scores.size)
-        table = Judgements(self._target.judgements, lowest_relevant, codes, ids).table(scores, "block")
+        threshold = line_of(model.header.threshold)
+        rows = Judgements(self._target.judgements, lowest_relevant, codes, ids, threshold=threshold)
+        table = rows.table(scores, "block")
         figures: dict[str, NDArray[np.float64] | None] = {}
         for name, metric in metrics.items():
             try:

@@ -47,6 +47,9 @@ METRICS: Registry[Metric] = Registry(
         "nDCG@k": "apsvm.metrics.ndcg:NDCGAtK",
         "nDCG(exp)": "apsvm.metrics.ndcg:ExponentialNDCG",
         "nDCG(exp)@k": "apsvm.metrics.ndcg:ExponentialNDCGAtK",
+        "Precision": "apsvm.metrics.precision:Precision",
+        "Recall": "apsvm.metrics.recall:Recall",
+        "Accuracy": "apsvm.metrics.accuracy:Accuracy",
         "Fβ": "apsvm.metrics.f_measure:FMeasure",
     },
 )

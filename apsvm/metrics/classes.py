@@ -31,6 +31,7 @@ def evaluate_classes(
     ties: str = "block",
     *,
     groups: ArrayLike | None = None,
+    thresholds: ArrayLike | None = None,
 ) -> Evaluation:
     """Evaluate one ranking a class; in the result classes take the place of groups.
 
@@ -40,6 +41,7 @@ def evaluate_classes(
     classes : (C,) the classes' labels, each once; needed with labels (n,), else 0..C−1 if None
     ties : one of `TIE_RULES`
     groups : (n,) integers in any order, or None
+    thresholds : (C,) scores above them predict the class, as of `evaluate`; None: 0
 
     The result's counts: `n_rows` n; `n_positives` labels of all rows that are among the classes; `n_groups` C;
     `groups_skipped` classes without both positive and negative rows (in one group); ties summed over the classes.
@@ -53,6 +55,7 @@ def evaluate_classes(
     ids, codes = (None, None) if groups is None else number_groups(groups, n_rows)
     group = np.zeros(n_rows, dtype=np.intp) if codes is None else codes
     group_sizes = np.bincount(group)
+    lines = np.zeros(n_classes) if thresholds is None else np.asarray(thresholds, dtype=np.float64)
     in_class = {name: np.full(n_classes, np.nan) for name in parsed}
     n_positives = skipped = tied_blocks = tied_rows = 0
     for c in range(n_classes):
@@ -62,7 +65,8 @@ def evaluate_classes(
         if not ((positives > 0) & (positives < group_sizes)).any():
             skipped += 1
             continue
-        result = summarise(parsed, Judgements(relevant, None, codes, ids).table(values, ties), ids, ties)
+        rows = Judgements(relevant, None, codes, ids, threshold=float(lines[c]))
+        result = summarise(parsed, rows.table(values, ties), ids, ties)
         tied_blocks += result.tied_blocks
         tied_rows += result.tied_rows
         for name, value in result.values.items():

@@ -115,7 +115,7 @@ def evaluate(
     ranked : (n,) bool, None for all: rows without a position count among the positives and negatives only; their
         scores are not looked at
     judged : (n,) bool, None for all: the others are not relevant, and bpref passes them over
-    threshold : scores above it predict "relevant" (F)
+    threshold : scores above it predict "relevant" (F, precision, recall, accuracy)
     leave_out_undefined : a metric without a value on these rows is left out; it is an error only if all are
 
     Raises `MetricError` where a name, the input or a metric on it is at fault, and when every group would be skipped.

@@ -2,9 +2,10 @@
 
     Fβ = (1 + β²)·tp / (#predicted relevant + β²·P),        0 when there is no true positive
 
-Source: van Rijsbergen, "Information Retrieval", 2nd ed., 1979, ch. 7 (F = 1 − E). The threshold is 0; of a TREC run
-every document retrieved counts as predicted, so that F1 is trec_eval's ``set_F``. The only metrics here that look at
-the scores' values, and the only ones that no tie rule changes: rows of equal score fall on the same side. Cost: O(m).
+Source: van Rijsbergen, "Information Retrieval", 2nd ed., 1979, ch. 7 (F = 1 − E). The threshold is the model's,
+or 0; of a TREC run every document retrieved counts as predicted, so that F1 is trec_eval's ``set_F``. As precision,
+recall and accuracy do, it looks at the scores' values, and no tie rule changes it: rows of equal score fall on the same
+side. Cost: O(m).
 """
 
 import math
@@ -40,8 +41,6 @@ class FMeasure(Metric):
         return cls(number_from_name(cls.form, parameter, "F1 or F0.5"))
 
     def _compute(self, table: RankingTable) -> NDArray[np.float64]:
-        above = table.lowest_scores > table.threshold
-        hits, predicted = table.sum_runs(table.gains * above), table.sum_runs(table.sizes * above)
         weight = self.beta * self.beta
-        result: NDArray[np.float64] = (1 + weight) * hits / (predicted + weight * table.n_positives)
+        result: NDArray[np.float64] = (1 + weight) * table.hits_above / (table.rows_above + weight * table.n_positives)
         return result

@@ -169,6 +169,18 @@ class RankingTable:
         return self.in_runs(self.hits)
 
     @cached_property
+    def hits_above(self) -> Counts:
+        """(Q,) int64: positives among the ranked rows of a score above the threshold."""
+        above: Counts = self.sum_runs(self.gains * (self.lowest_scores > self.threshold))
+        return above
+
+    @cached_property
+    def rows_above(self) -> Counts:
+        """(Q,) int64: ranked rows of a score above the threshold."""
+        above: Counts = self.sum_runs(self.sizes * (self.lowest_scores > self.threshold))
+        return above
+
+    @cached_property
     def precision(self) -> NDArray[np.float64]:
         """(m,) float64: precision at the end of each run."""
         return self.hits / self.ends

@@ -102,7 +102,8 @@ def differences(
         draws = {} if confidence is None else _draw_rows(metrics, [a, b], n_draws, seed)
         rng = np.random.default_rng(seed)
         ties = a.evaluation.ties
-        p_values = randomise_rows(metrics, a.scores, b.scores, a.rows, ties, n_swaps, rng)
+        thresholds = a.rows.threshold, b.rows.threshold
+        p_values = randomise_rows(metrics, a.scores, b.scores, a.rows, ties, n_swaps, rng, thresholds)
         result = {}
         for name, p in p_values.items():
             effect = b.evaluation.values[name] - a.evaluation.values[name]
@@ -126,7 +127,9 @@ def differences(
 
 def _draw_rows(metrics: dict[str, Metric], systems: Sequence[System], n_draws: int, seed: int) -> dict[str, Floats]:
     scores, first = [system.scores for system in systems], systems[0]
-    return bootstrap_rows(metrics, scores, first.rows, first.evaluation.ties, n_draws, np.random.default_rng(seed))
+    thresholds = [system.rows.threshold for system in systems]
+    rng = np.random.default_rng(seed)
+    return bootstrap_rows(metrics, scores, first.rows, first.evaluation.ties, n_draws, rng, thresholds)
 
 
 def _paired(a: Evaluation, b: Evaluation, name: str) -> Floats:
@@ -187,11 +190,13 @@ def bootstrap_rows(
     ties: str,
     n_draws: int,
     rng: np.random.Generator,
+    thresholds: Sequence[float] | None = None,
 ) -> dict[str, Floats]:
     """Metric → (n_draws, S): the metric of one ranking whose rows are drawn, the same ones for all S systems.
 
-    scores : S arrays (n,), finite; rows : one ranking
+    scores : S arrays (n,), finite; rows : one ranking; thresholds : S, in the place of that of ``rows``
     """
+    lines = [rows.threshold] * len(scores) if thresholds is None else thresholds
     n = rows.grades.size
     orders = [sorted_rows(s, rows.grades if ties == "pessimistic" else None, None, None, 1) for s in scores]
     relevant = rows.grades >= (1 if rows.relevant_from is None else rows.relevant_from)
@@ -206,7 +211,8 @@ def bootstrap_rows(
             times[:, part] = np.bincount(drawn.ravel(), minlength=n_batch * part.size).reshape(n_batch, part.size)
         for system, order in enumerate(orders):
             taken = np.repeat(np.tile(order, n_batch), times[:, order].ravel())
-            table = _many(scores[system][taken], rows.grades[taken], n_batch, rows, ties, in_order=True)
+            of_system = dataclasses.replace(rows, threshold=lines[system])
+            table = _many(scores[system][taken], rows.grades[taken], n_batch, of_system, ties, in_order=True)
             for name, metric in metrics.items():
                 result[name][first:last, system] = metric.each(table)
     return result
@@ -220,14 +226,17 @@ def randomise_rows(
     ties: str,
     n_draws: int,
     rng: np.random.Generator,
+    thresholds: tuple[float, float] | None = None,
 ) -> dict[str, float]:
-    """Metric → p of the randomisation test between the scores a and b (n,) of one ranking."""
+    """Metric → p of the randomisation test between the scores a and b (n,) of one ranking; ``thresholds``: of each, in
+    the place of that of ``rows``."""
     from scipy.stats import rankdata
 
     n = a.size
+    line_of_a, line_of_b = (rows.threshold, rows.threshold) if thresholds is None else thresholds
     faces = {
         False: (rankdata(a), rankdata(b)),
-        True: ((a > rows.threshold).astype(np.float64), (b > rows.threshold).astype(np.float64)),
+        True: ((a > line_of_a).astype(np.float64), (b > line_of_b).astype(np.float64)),
     }
     zero = dataclasses.replace(rows, threshold=0.0)
     kinds = {kind: {k: m for k, m in metrics.items() if m.thresholded == kind} for kind in faces}

@@ -26,8 +26,16 @@ def threshold_in_words(threshold: Threshold) -> str:
         )
         if value is not None
     ]
-    on = "" if threshold.held_out is None else f" on rows held out, {threshold.held_out}"
-    return f"{text} ({threshold.rule}{on}): {', '.join(figures)}"
+    flatters = ", which flatters" if threshold.held_out is None else ""
+    return f"{text} ({rule_in_words(threshold)}{flatters}): {', '.join(figures)}"
+
+
+def rule_in_words(threshold: Threshold) -> str:
+    """``f1 on rows held out, 5 folds of rows``; the rule alone where it is about no rows."""
+    if threshold.rule in _RULES:
+        return threshold.rule
+    held_out = threshold.held_out
+    return f"{threshold.rule} on {'the training rows' if held_out is None else f'rows held out, {held_out}'}"
 
 
 def probabilities_in_words(calibration: Calibration) -> str:

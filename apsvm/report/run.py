@@ -14,6 +14,7 @@ from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS
 from apsvm.data.labels import Target, recall
 from apsvm.data.rows import Rows
 from apsvm.header import Header
+from apsvm.header_decision import line_of
 from apsvm.metrics import MetricError, trained_metric
 from apsvm.metrics.curves import Judged as JudgedCurve
 from apsvm.metrics.curves import judged_curve
@@ -159,6 +160,7 @@ class JudgedRanker:
                 target.judgements,
                 self.groups,
                 relevant_from=target.lowest_relevant,
+                threshold=line_of(self.ranker.header.threshold),
                 leave_out_undefined=True,
             )
         except MetricError as error:

@@ -151,6 +151,7 @@ def make_bag_risk(
         n_neg=int(of_queries.queries.n_neg.sum()),
         queries=of_queries.queries.n_pos.size,
         queries_skipped=plain.queries_skipped,
+        n_scores=len(rows),
         layout=queries,
         _most_violated=plain._most_violated,
         _counts_ranks=plain._counts_ranks,

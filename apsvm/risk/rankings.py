@@ -98,6 +98,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     rows : the m rows that count, in that order
     n_pos, n_neg, queries : int, positives, negatives and queries among them
     queries_skipped : int, queries left out because they have no positive or no negative
+    n_scores : m
     layout : how the rows stand
     vectors : of their scores
     """
@@ -109,6 +110,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     n_neg: int
     queries: int
     queries_skipped: int
+    n_scores: int = field()  # or the default would be the property of the protocol
     layout: Queries = field(repr=False)
     _most_violated: QueriesOracle = field(repr=False)
     _counts_ranks: bool = False
@@ -116,11 +118,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     vectors: ArrayVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.vectors = ArrayVectors(len(self.rows))
-
-    @property
-    def n_scores(self) -> int:
-        return len(self.rows)
+        self.vectors = ArrayVectors(self.n_scores)
 
     @property
     def lower_bound(self) -> float:
@@ -182,6 +180,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
             n_neg=self.n_neg,
             queries=self.queries,
             queries_skipped=self.queries_skipped,
+            n_scores=self.n_scores,
             layout=self.layout,
             _most_violated=RankingByScore(self.layout, threads=self.rows.threads),
         )
@@ -256,6 +255,7 @@ def bind_risk(rows: ScoredRows, layout: Layout, loss: Loss, oracle: AnyOracle, *
         n_neg=int(queries.n_neg.sum()),
         queries=n_queries,
         queries_skipped=layout.queries_skipped,
+        n_scores=layout.members.size,
         layout=queries,
         _most_violated=oracle.bind_queries(loss, queries, threads=rows.threads),
         _counts_ranks=count_ranks,

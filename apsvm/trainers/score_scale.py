@@ -35,7 +35,7 @@ class Scale:
 STANDARD = Scale(0.0, 1.0)
 
 
-def placed(chosen: ChosenThreshold, scale: Scale, *, rule: str, held_out: str) -> Threshold:
+def placed(chosen: ChosenThreshold, scale: Scale, *, rule: str, held_out: str | None) -> Threshold:
     """A threshold that was chosen on standardised scores, for a model whose scores are of ``scale``."""
     from apsvm.header import Threshold
 

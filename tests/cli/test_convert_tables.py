@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from apsvm.data import open_folder
+from apsvm.data.folder.header import header_text
 
 PENGUINS = Path(__file__).parents[2] / "examples" / "penguins.csv"
 OPTIONS = ("--label-column", "species", "--max-categories", "2", "--missing", "indicator")
@@ -80,3 +83,37 @@ def test_what_does_not_fit_is_said_with_its_file_and_line(parts, run, tmp_path):
     for others, what in (([tmp_path / "rows.svm"], "rows.svm is none"), (["-"], "- is none")):
         assert what in run("convert", first, *others, out, *OPTIONS, code=2).stderr
     assert not out.exists()
+
+
+@pytest.fixture
+def searches(tmp_path):
+    lines = ["query,doc,clicked,length", *(f"q {row % 3},d{row},{row % 2},{row * 7 % 11}" for row in range(18))]
+    (tmp_path / "searches.csv").write_text("\n".join(lines).replace("q ", "query-") + "\n")
+    return tmp_path / "searches.csv"
+
+
+def test_queries_keep_their_words(searches, run, tmp_path):
+    parts = ("--label-column", "clicked", "--qid-column", "query", "--drop", "doc")
+    run("convert", "-q", searches, tmp_path / "folder", *parts)
+    run("train", "-q", tmp_path / "folder", tmp_path / "m", "--bound", "hinge")
+    found = run("predict", tmp_path / "folder", tmp_path / "m", "--trec-run", "tag").stdout
+    assert found == run("predict", searches, tmp_path / "m", "--trec-run", "tag").stdout
+    assert {line.split()[0] for line in found.splitlines()} == {"query-0", "query-1", "query-2"}
+    run("convert", "--check", tmp_path / "folder")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"[1, 2, 3]", "expected a list of words"), (b'["a"]', "queries from 0 to 0"), (b"[", "damaged: ")],
+)
+def test_names_of_queries_that_are_none(content, message, searches, run, tmp_path):
+    folder = tmp_path / "folder"
+    run("convert", "-q", searches, folder, "--label-column", "clicked", "--qid-column", "query", "--drop", "doc")
+    np.save(folder / "queries.npy", np.frombuffer(content, dtype=np.uint8))
+    header = json.loads((folder / "header.json").read_text())
+    stored = (folder / "queries.npy").read_bytes()
+    header["members"]["queries.npy"] = {"size": len(stored), "sha256": hashlib.sha256(stored).hexdigest()}
+    header["queries"] = len(content)
+    del header["sha256"]
+    (folder / "header.json").write_text(header_text(header))
+    assert message in run("train", folder, tmp_path / "m", code=65).stderr

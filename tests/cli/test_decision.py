@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 
 from apsvm import load_any_model
 from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
@@ -183,8 +184,85 @@ def test_too_few_rows_are_said_before_the_training(run, tmp_path):
     assert "these labels are grades: --relevant-from says which" in said
 
 
+BY_TRAINING_ROWS = [
+    ("--bound", "hinge"),
+    ("--bound", "tight", "-C", "1"),
+    ("--loss", "wmw"),
+    ("--loss", "warp", "--epochs", "3"),
+    ("--loss", "direct(ap)", "--epochs", "2"),
+    ("--components", "2", "--bound", "hinge"),
+]
+
+
+@pytest.mark.parametrize("options", BY_TRAINING_ROWS, ids=" ".join)
+def test_where_nothing_is_held_out_the_training_rows_choose(options, cancer, trained, run):
+    path = trained(cancer, *options)
+    model = load_any_model(path)
+    scores = model.score(cancer.X)
+    chosen = choose_threshold(scores, cancer.positive, ThresholdRule("f1"))
+    threshold = model.header.threshold
+    assert threshold.value == pytest.approx(chosen.value, rel=1e-12)  # rows are stored otherwise in training
+    assert (threshold.rule, threshold.held_out) == ("f1", None)
+    assert (threshold.precision, threshold.recall) == (chosen.precision, chosen.recall)
+    assert "(f1 on the training rows, which flatters): precision" in run("info", path).stdout
+    labels = lines(run("predict", cancer.path, path, "--classify").stdout)
+    assert labels == np.where(scores > threshold.value, "1", "0" if "wmw" in options else "-1").tolist()
+
+
+def test_none_of_grades_or_queries(run, tmp_path, rng):
+    X = rng.normal(size=(60, 2)).tolist()
+    (tmp_path / "g").write_text("".join(f"{row % 3} 1:{x!r} 2:{y!r}\n" for row, (x, y) in enumerate(X)))
+    (tmp_path / "q").write_text("".join(f"{row % 2} qid:{row // 20} 1:{x!r} 2:{y!r}\n" for row, (x, y) in enumerate(X)))
+    for data, *options in (("g", "--loss", "ndcg"), ("g", "--loss", "wmw"), ("q",)):
+        run("train", "-q", tmp_path / data, tmp_path / "m", "--bound" if "wmw" not in options else "--lambda",
+            "hinge" if "wmw" not in options else "0.1", *options)  # fmt: skip
+        assert load_any_model(tmp_path / "m").header.threshold is None
+    run("train", "-q", tmp_path / "g", tmp_path / "m", "--relevant-from", "2", "--bound", "hinge")
+    assert load_any_model(tmp_path / "m").header.threshold.rule == "f1"
+
+
+def test_eval_cuts_where_the_model_does(cancer, run, tmp_path, trained):
+    models = [trained(cancer, "--threshold", "fpr=.02"), trained(cancer, "--bound", "hinge", "-C", "0.01")]
+    metrics = ("-m", "F1", "-m", "Precision", "-m", "Recall", "-m", "Accuracy")
+    truth, alone = cancer.positive, []
+    for path in models:
+        model = load_any_model(path)
+        scores = model.score(cancer.X)
+        called = scores > model.header.threshold.value
+        alone.append(json.loads(run("eval", cancer.path, "--model", path, *metrics, "--json").stdout))
+        assert alone[-1]["threshold"] == model.header.threshold.value != 0.0
+        judges = (f1_score, precision_score, recall_score, accuracy_score)
+        assert [*alone[-1]["metrics"].values()] == pytest.approx([judge(truth, called) for judge in judges], abs=1e-15)
+        np.savetxt(tmp_path / f"{len(alone)}", scores - model.header.threshold.value)
+    of_scores = ("--scores", tmp_path / "1", "--scores", tmp_path / "2")
+    of_models = ("--model", models[0], "--model", models[1])
+    tested = (*metrics, "--compare", "--swaps", "40", "--confidence", "0.9", "--bootstrap", "40")
+    shown = run("eval", cancer.path, *of_models, *tested).stdout
+    assert f"threshold    {models[1]}: {alone[1]['threshold']:.6g}, the model's (f1 on the training rows)" in shown
+    found = json.loads(run("eval", cancer.path, *of_models, *tested, "--json").stdout)["systems"]
+    moved = json.loads(run("eval", cancer.path, *of_scores, *tested, "--json").stdout)["systems"]
+    for of_model, of_file, one in zip(found.values(), moved.values(), alone, strict=True):
+        assert of_model["metrics"] == of_file["metrics"] == one["metrics"]
+        assert of_model["intervals"] == of_file["intervals"]
+        assert of_file["threshold"] == 0.0
+    assert [one.get("against_first") for one in found.values()] == [one.get("against_first") for one in moved.values()]
+    assert "0, as there is none" in run("eval", cancer.path, "--scores", tmp_path / "1", *metrics).stdout
+
+
+def test_eval_of_classes_cuts_each_at_its_own(digits, run, tmp_path):
+    run("train", "-q", digits.path, tmp_path / "m", "--one-vs-rest", "--loss", "auc", "--bound", "hinge", "-e", "0.1")
+    model = load_any_model(tmp_path / "m")
+    thresholds = [header.threshold.value for header in model.headers]
+    assert len(set(thresholds)) == 10
+    found = json.loads(run("eval", digits.path, "--model", tmp_path / "m", "-m", "F1", "--json").stdout)
+    assert found["thresholds"] == thresholds
+    called = model.score(digits.X) > thresholds
+    each = [f1_score(digits.labels == label, called[:, j]) for j, label in enumerate(model.classes)]
+    assert found["metrics"]["F1"] == pytest.approx(np.mean(each), abs=1e-15)
+
+
 def test_a_model_without(cancer, trained, run):
-    model = trained(cancer)
+    model = trained(cancer, "--threshold", "none")
     assert load_any_model(model).header.threshold is None
     for option, what in (
         ("--classify", "no threshold: apsvm train --threshold f1"),

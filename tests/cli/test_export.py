@@ -19,13 +19,17 @@ def liblinear():
     return pytest.importorskip("liblinear.liblinearutil")
 
 
+def above_threshold(model, X):
+    return model.score(X) - model.header.threshold.value
+
+
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options) or "default")
 def test_liblinear_scores_as_we_do(options, cancer, trained, run, liblinear, tmp_path):
     model, out = trained(cancer, *options), tmp_path / "liblinear.model"
     run("export", model, out, "--format", "liblinear")
     theirs = liblinear.load_model(str(out))
     labels, _, values = liblinear.predict([], cancer.X.toarray(), theirs, "-q")
-    ours = load_model(model).score(cancer.X)
+    ours = above_threshold(load_model(model), cancer.X)
     assert np.allclose(np.array(values)[:, 0], ours, rtol=1e-12, atol=1e-12)
     assert np.array_equal(labels, np.where(ours > 0, 1, -1))
     assert set(labels) == {1, -1}
@@ -81,7 +85,8 @@ def svmlight_score(model: str, X) -> np.ndarray:
 def test_svmlight_scores_as_we_do(options, cancer, trained, run):
     model = trained(cancer, *options)
     text = run("export", model, "--format", "svmlight").stdout
-    assert np.allclose(svmlight_score(text, cancer.X), load_model(model).score(cancer.X), rtol=1e-12, atol=1e-12)
+    expected = above_threshold(load_model(model), cancer.X)
+    assert np.allclose(svmlight_score(text, cancer.X), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("layout", ["liblinear", "svmlight"])
@@ -101,6 +106,7 @@ def test_features_from_zero_are_exported_from_one(run, liblinear, tmp_path):
     assert "counts features from 0" in done.stderr
     theirs = liblinear.load_model(str(tmp_path / "out"))
     _, _, values = liblinear.predict([], [{1: 1.0, 2: 3.0}, {1: 2.0}], theirs, "-q")
-    assert np.allclose([value[0] for value in values], load_model(model).score(np.array([[1.0, 3.0], [2.0, 0.0]])))
+    ours = above_threshold(load_model(model), np.array([[1.0, 3.0], [2.0, 0.0]]))
+    assert np.allclose([value[0] for value in values], ours)
     text = run("export", model, "--format", "svmlight").stdout
     assert np.allclose(svmlight_score(text, np.array([[1.0, 3.0], [2.0, 0.0]])), [value[0] for value in values])

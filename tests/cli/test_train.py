@@ -336,6 +336,14 @@ def test_late_numerical_trouble_writes_the_best_model(cancer, here, info, monkey
     assert load_model(model).coef.any()
 
 
+def test_folds_of_liblinear_are_found_in_cv(run, tmp_path):
+    (tmp_path / "data").write_text("1 1:1\n-1 1:2\n")
+    for arguments in (("-v", "5", tmp_path / "data"), ("-v", "5", tmp_path / "data", tmp_path / "m")):
+        said = run("train", *arguments, code=2).stderr
+        assert "for 5 folds: apsvm cv DATA --folds 5" in said
+        assert not (tmp_path / "m").exists()
+
+
 @pytest.mark.parametrize(("letter", "hint"), [("-c", "Here it is -C."), ("-s", "Here it is --loss or --solver.")])
 def test_letters_of_other_programs(letter, hint, digits, run):
     done = run("train", digits.path, letter, "1", code=2)

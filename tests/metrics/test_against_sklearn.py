@@ -2,7 +2,16 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, f1_score, fbeta_score, ndcg_score, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    f1_score,
+    fbeta_score,
+    ndcg_score,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
 
 from apsvm.metrics import parse_metric
 
@@ -14,6 +23,9 @@ JUDGES = {
     "nDCG@5": lambda s, y: ndcg_score([y], [s], k=5),
     "F1": lambda s, y: f1_score(y, s > 0, zero_division=0),
     "F0.5": lambda s, y: fbeta_score(y, s > 0, beta=0.5, zero_division=0),
+    "Precision": lambda s, y: precision_score(y, s > 0, zero_division=0),
+    "Recall": lambda s, y: recall_score(y, s > 0),
+    "Accuracy": lambda s, y: accuracy_score(y, s > 0),
 }
 
 

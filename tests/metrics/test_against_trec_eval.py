@@ -19,6 +19,8 @@ MEASURES = {
     "recip_rank": "RR",
     "ndcg": "nDCG",
     "set_F": "F1",
+    "set_P": "Precision",
+    "set_recall": "Recall",
     **{f"P_{k}": f"P@{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000)},
     **{f"recall_{k}": f"R@{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000)},
     **{f"ndcg_cut_{k}": f"nDCG@{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000)},
@@ -86,7 +88,8 @@ def as_bytes(table):
 
 @pytest.mark.parametrize("relevant_from", [1, 2])
 def test_random_runs(relevant_from, rng):
-    measures = {"map", "Rprec", "bpref", "recip_rank", "ndcg", "set_F", "P", "recall", "ndcg_cut"}
+    measures = {"map", "Rprec", "bpref", "recip_rank", "ndcg", "P", "recall", "ndcg_cut"}
+    measures |= {"set_F", "set_P", "set_recall"}
     compared = without_positive = 0
     values = []
     for _ in range(150):

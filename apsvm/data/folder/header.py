@@ -58,11 +58,15 @@ LABELS = _ALWAYS | _MAYBE | _BAGS | _SETS
 _FILES = {HEADER, *_ALWAYS, *_MAYBE, *_BAGS, *_SETS, *itertools.chain(*_LAYOUTS.values())}
 
 
-#: Version 5 is any of the others, of a table: with the number of bytes of its ``Columns`` as JSON, and bags or none.
+#: Version 5 is any of the others, of a table: with the number of bytes of its ``Columns`` as JSON and, where words call
+#: the queries, of the list of those, and bags or none.
 VERSION_OF_TABLES = 5
 TABLE = "columns.npy"
-_KEYS_OF_VERSION[VERSION_OF_TABLES] = ({**_KEYS, "columns": int}, {**_KEYS_OF_SETS, "columns": int})
-_FILES |= {TABLE}
+QUERIES = "queries.npy"
+_KEYS_OF_VERSION[VERSION_OF_TABLES] = tuple(
+    {**keys, "columns": int, **queries} for keys in (_KEYS, _KEYS_OF_SETS) for queries in ({}, {"queries": int})
+)
+_FILES |= {TABLE, QUERIES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,7 @@ class FolderHeader:
     label_sets : the counts k of the classes and m of the rows' labels; None if each row has one label
     members : file name → its size and checksums
     columns : of a table the number of bytes of ``TABLE``; else None
+    queries : of one whose queries are called by words that of ``QUERIES``; else None
     """
 
     layout: str
@@ -110,6 +115,7 @@ class FolderHeader:
     label_sets: tuple[int, int] | None
     members: Mapping[str, Member]
     columns: int | None = None
+    queries: int | None = None
 
     def arrays(self) -> dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]]:
         """Type and shape of every member."""
@@ -131,6 +137,8 @@ class FolderHeader:
             every["label_indices.npy"] = (np.dtype(np.int32), (m,))
         if self.columns is not None:
             every[TABLE] = (np.dtype(np.uint8), (self.columns,))
+        if self.queries is not None:
+            every[QUERIES] = (np.dtype(np.uint8), (self.queries,))
         return {name: every[name] for name in self.members}
 
 
@@ -164,6 +172,7 @@ def read_header(folder: Path) -> FolderHeader:
         label_sets=None if set_counts is None else (set_counts[0], set_counts[1]),
         members={name: _member(folder, name, member) for name, member in content["members"].items()},
         columns=content.get("columns"),
+        queries=content.get("queries"),
     )
 
 
@@ -249,6 +258,7 @@ def _check_members(folder: Path, content: JsonObject) -> None:
     needed = _ALWAYS | _LAYOUTS[content["layout"]] | (_SETS if "label_sets" in content else set())
     needed |= _BAGS if content["version"] == VERSION_OF_BAGS else set()
     needed |= {TABLE} if "columns" in content else set()
+    needed |= {QUERIES, "groups.npy"} if "queries" in content else set()
     with_blocks = content["version"] in (VERSION_OF_BLOCKS, VERSION_OF_TABLES)
     if not needed <= set(members) <= needed | _MAYBE | (_BAGS if with_blocks else set()):
         found = ", ".join(sorted(members))

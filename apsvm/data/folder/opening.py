@@ -17,7 +17,7 @@ from apsvm import sparse as sp
 from apsvm.data.dataset import DataError, Dataset, LabelSets, TableRows
 from apsvm.data.folder.checks import all_below, all_finite, all_rise, rises_to
 from apsvm.data.folder.checksums import verify_member
-from apsvm.data.folder.header import LABELS, TABLE, FolderHeader, read_header
+from apsvm.data.folder.header import LABELS, QUERIES, TABLE, FolderHeader, read_header
 from apsvm.data.mapped_files import mapped
 from apsvm.header_columns import MISSING_RULES, Columns
 from apsvm.header_json import decoded
@@ -126,7 +126,23 @@ class _Members:
         labels = self.arrays["relevance.npy"]
         known = not columns.label_words or bool(np.isin(labels, np.arange(len(columns.label_words))).all())
         self._require("relevance.npy", known, f"labels from 0 to {len(columns.label_words) - 1}")
-        return TableRows(columns)
+        return TableRows(columns, queries=self._queries())
+
+    def _queries(self) -> tuple[str, ...]:
+        """What the queries are called; () where they are numbers."""
+        text = self.arrays.get(QUERIES)
+        if text is None:
+            return ()
+        try:
+            names = json.loads(text.tobytes())
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{self.folder / QUERIES}: damaged: {error}") from None
+        are_words = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        self._require(QUERIES, are_words, "a list of words")
+        groups = self.arrays["groups.npy"]
+        within = bool((groups >= 0).all() and (groups < len(names)).all())
+        self._require("groups.npy", within, f"numbers of queries from 0 to {len(names) - 1}")
+        return tuple(names)
 
     def rows(self) -> Matrix:
         return self._dense_rows() if self.header.layout == "dense" else self._sparse_rows()

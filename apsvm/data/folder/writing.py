@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from apsvm import sparse as sp
 from apsvm.data.dataset import Dataset
@@ -22,6 +22,7 @@ from apsvm.data.folder.checksums import Checksums
 from apsvm.data.folder.header import (
     FORMAT,
     HEADER,
+    QUERIES,
     TABLE,
     VERSION,
     VERSION_OF_BAGS,
@@ -107,8 +108,7 @@ def _write_members(folder: Path, data: Dataset, X: Matrix, dense: bool) -> JsonD
         vectors["classes.npy"] = data.label_sets.classes
         vectors["label_indptr.npy"] = data.label_sets.indptr
         vectors["label_indices.npy"] = data.label_sets.indices
-    if data.table is not None:
-        vectors[TABLE] = np.frombuffer(json.dumps(fields_of(data.table.columns)).encode(), dtype=np.uint8)
+    vectors |= _texts(data)
     if not dense:
         vectors |= {"indptr.npy": X.indptr, "indices.npy": X.indices, "values.npy": X.data}
     members: JsonDict = {
@@ -117,6 +117,16 @@ def _write_members(folder: Path, data: Dataset, X: Matrix, dense: bool) -> JsonD
     if dense:
         members["X.npy"] = _write_rows(folder / "X.npy", X)
     return members
+
+
+def _texts(data: Dataset) -> dict[str, NDArray[np.uint8]]:
+    """What there is to say of a table, as JSON: file name → its bytes."""
+    if data.table is None:
+        return {}
+    texts: dict[str, object] = {TABLE: fields_of(data.table.columns)}
+    if data.table.queries and data.groups is not None:
+        texts[QUERIES] = list(data.table.queries)
+    return {name: np.frombuffer(json.dumps(content).encode(), dtype=np.uint8) for name, content in texts.items()}
 
 
 def _content(data: Dataset, X: Matrix, dense: bool, members: JsonDict) -> JsonDict:
@@ -129,7 +139,7 @@ def _content(data: Dataset, X: Matrix, dense: bool, members: JsonDict) -> JsonDi
     return {
         "format": FORMAT,
         "version": version if data.table is None else VERSION_OF_TABLES,
-        **({} if data.table is None else {"columns": len(json.dumps(fields_of(data.table.columns)).encode())}),
+        **{Path(name).stem: text.size for name, text in _texts(data).items()},
         "layout": "dense" if dense else "csr",
         "shape": [n, d],
         "nnz": n * d if dense else int(X.nnz),
