@@ -1,7 +1,8 @@
 """The risk of one list that lies on many workers: the bucket oracle's histogram, refined where it leaves ranks open.
 
-    survey   each shard's positives' scores, a sample of its negatives', and, in bins made of the sample of the call
-             before, how many negatives are in each
+    survey   each shard's positives' scores, a sample of its negatives', and how many negatives are in each of the bins
+             that are made of the sampled rows' scores, as the driver knows these rows; where it does not, since they
+             have too many features, of the sample of the call before
     bound    positions and edges of a bin bound the ranks in it; where the bounds agree the bin is settled
     split    where this leaves many negatives open, open bins are cut into pieces, counted and bounded again, until at
              most ``MOST_GATHERED`` are open, or a few for each positive
@@ -28,7 +29,7 @@ from apsvm.clock import Spans
 from apsvm.dask.messages import Runs, added, narrow, runs_where
 from apsvm.dask.shard_list import Gathered, Pieces, Splits, Survey, Ties, bins_of
 from apsvm.dask.sharded_risk import NOT_FINITE, ShardedRisk
-from apsvm.dask.vectors import Handle, HandleVectors
+from apsvm.dask.vectors import Handle, HandleVectors, SampledVectors
 from apsvm.losses.base import LossTables, RankingLoss
 from apsvm.ranking import descending_order
 from apsvm.risk.rankings import OracleCall
@@ -43,6 +44,8 @@ MOST_GATHERED, PER_POSITIVE = 65_536, 16
 MOST_PIECES, LEAST_IN_PIECE = 16, 4
 #: Scores in the sample that bins are made of.
 SAMPLE = 4096
+#: Dimensions of w up to which the driver has the sampled rows.
+MOST_DIMENSIONS = 128
 #: Positives whose scores the driver takes at most.
 MOST_POSITIVES = 1_000_000
 
@@ -125,6 +128,7 @@ class ListRisk(ShardedRisk):
         self.threads = threads
         self._sample_size = sample
         self._bins_of: NDArray[np.float64] | None = None
+        self._asked_for_rows = False
         self._usually_open = 0  # after a count in bins made for its own scores
 
     def tangent(self, scores: Handle, slopes: Handle) -> Tangent:
@@ -139,8 +143,11 @@ class ListRisk(ShardedRisk):
     def _most_violated(self, scores: Handle, slopes: Handle) -> tuple[float, float, int, int]:
         """The risk, Δ, how many scores were gathered, and how many negatives violate."""
         call = _Call(self, scores, slopes)
-        call.survey(self._sample_size, self._bins_of)
-        call.count(max(self._most_gathered, 2 * self._usually_open))
+        own = self._own_sample(scores)
+        call.survey(self._sample_size, self._bins_of if own is None else own)
+        if self._vectors.sampled is not None:
+            self._vectors.sampled.learn(scores, call.sample)
+        call.count(np.inf if own is not None else max(self._most_gathered, 2 * self._usually_open))
         if call.fresh:
             self._usually_open, self._bins_of = call.open_scores, call.sample
         self.effort.open_scores.append(call.open_scores)
@@ -153,6 +160,16 @@ class ListRisk(ShardedRisk):
         above = call.above()
         loss = self._tables.loss(above)
         return loss + call.assign(above), loss, gathered, int(above[-1])
+
+    def _own_sample(self, scores: Handle) -> NDArray[np.float64] | None:
+        """The sampled rows' scores, before anybody is asked for them."""
+        vectors = self._vectors
+        if not self._asked_for_rows:
+            rows = vectors.ask("sample_rows", self._sample_size, MOST_DIMENSIONS)
+            self._asked_for_rows = True
+            if all(of_shard is not None for of_shard in rows):
+                vectors.sampled = SampledVectors(np.concatenate(rows))
+        return None if vectors.sampled is None else vectors.sampled.of(scores)
 
     def loss_by_order(self, w: NDArray[np.float64]) -> float:
         """Δ of the ranking by score, rows of equal score in the worst order."""
@@ -210,7 +227,7 @@ class _Call:
         if bins is not None:
             self._binned = bins, added([survey.counts for survey in surveys if survey.counts is not None])
 
-    def count(self, enough: int) -> None:
+    def count(self, enough: float) -> None:
         """Bounds by bins; those of the call before, unless they leave more than ``enough`` open."""
         if self._binned is not None:
             self._bound_bins(*self._binned)

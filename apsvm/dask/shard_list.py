@@ -148,10 +148,22 @@ class ListShard(ShardRows):
             self._in_one_cell()
         else:
             counts = self.count(scores, bins)
-        share = min(negatives.size, -(-sample_size * negatives.size // self._all[1]))
-        sample = negatives[:: negatives.size // share][:share].copy() if share else np.empty(0)
+        sample = negatives[self._sampled(sample_size)]
         lowest, highest = negatives.min(initial=np.inf), negatives.max(initial=-np.inf)
         return Survey(True, positives.copy(), float(lowest), float(highest), sample, counts)
+
+    def _sampled(self, sample_size: int) -> NDArray[np.int64]:
+        """The places among its negatives of its share in a sample of so many of all shards."""
+        n_neg = self._cells.size
+        share = min(n_neg, -(-sample_size * n_neg // self._all[1]))
+        return np.arange(share) * (n_neg // share if share else 0)
+
+    def sample_rows(self, sample_size: int, most: int) -> NDArray[np.float64] | None:
+        """(share, dimension) the rows of the sample, as w sees them; None for more than ``most`` dimensions."""
+        if self._rows.dimension > most:
+            return None
+        rows = self._rows.select(self._n_pos + self._sampled(sample_size))
+        return rows.scores_of_all(np.eye(self._rows.dimension))
 
     @property
     def _sizes(self) -> tuple[int, int]:

@@ -23,10 +23,59 @@ class Handle:
         self.number = number
 
 
+class SampledVectors:
+    """The entries of a few rows, here on the driver, of each vector that comes about by operations on scores: what bins
+    are made of, before anybody is asked.
+
+    rows : (k, dimension) float64, as w sees them
+    """
+
+    def __init__(self, rows: NDArray[np.float64]) -> None:
+        self._rows = rows
+        self._entries: dict[int, NDArray[np.float64]] = {}
+
+    def of(self, handle: Handle) -> NDArray[np.float64] | None:
+        """(k,), about; None where they are not known, or not finite."""
+        entries = self._entries.get(handle.number)
+        return entries if entries is not None and np.isfinite(entries).all() else None
+
+    def learn(self, handle: Handle, entries: NDArray[np.float64]) -> None:
+        """The entries as the shards have them."""
+        self._entries[handle.number] = entries
+
+    def follow(self, out: int, operation: str, arguments: Arguments) -> None:
+        """``out`` is about to become what the operation makes of the arguments."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            entries = self._made(operation, arguments)
+        self.forget(out)
+        if entries is not None:
+            self._entries[out] = entries
+
+    def _made(self, operation: str, arguments: Arguments) -> NDArray[np.float64] | None:
+        known = self._entries
+        match operation, arguments:
+            case "scores", (np.ndarray() as w, _):
+                return self._rows @ w
+            case "add", (int(x), float(t), int(y), _) if x in known and y in known:
+                return known[x] + t * known[y]
+            case "subtract", (int(x), int(y), _) if x in known and y in known:
+                return known[x] - known[y]
+            case "scale", (float(t), int(x), _) if x in known:
+                return t * known[x]
+        return None
+
+    def forget(self, number: int) -> None:
+        self._entries.pop(number, None)
+
+    def forget_all(self) -> None:
+        self._entries.clear()
+
+
 class HandleVectors:
     """``ScoreVectors`` of a crew's shards.
 
     ``foreseen`` : the handle that products are being taken with, or None
+    ``sampled`` : follows what is done, where somebody wants that
     """
 
     def __init__(self, crew: Crew) -> None:
@@ -36,6 +85,7 @@ class HandleVectors:
         self._dropped: list[int] = []
         self._products: dict[tuple[int, int], float] = {}
         self._partner: weakref.ref[Handle] | None = None
+        self.sampled: SampledVectors | None = None
 
     def empty(self) -> Handle:
         handle = Handle(self._next)
@@ -89,11 +139,18 @@ class HandleVectors:
 
     def later(self, out: Handle, operation: str, *arguments: object) -> None:
         """An operation that overwrites ``out``, to be done before the next round's question."""
-        self.overwritten(out)
+        if self.sampled is not None:
+            self.sampled.follow(out.number, operation, arguments)
+        self._forget_products(out)
         self._programme.append((operation, *arguments))
 
     def overwritten(self, handle: Handle) -> None:
-        """What was known of its products is no longer."""
+        """What was known of it is no longer."""
+        if self.sampled is not None:
+            self.sampled.forget(handle.number)
+        self._forget_products(handle)
+
+    def _forget_products(self, handle: Handle) -> None:
         stale = [pair for pair in self._products if handle.number in pair]
         for pair in stale:
             del self._products[pair]
@@ -104,6 +161,9 @@ class HandleVectors:
         dropped, self._dropped[:] = list(self._dropped), []
         if dropped:
             programme.append(("forget", dropped))
+            if self.sampled is not None:
+                for number in dropped:
+                    self.sampled.forget(number)
         return self.crew.ask(method, *common, each=each, programme=programme)
 
     def forget_all(self) -> None:
@@ -111,3 +171,5 @@ class HandleVectors:
         self._programme.clear()
         self._products.clear()
         self._partner = None
+        if self.sampled is not None:
+            self.sampled.forget_all()
