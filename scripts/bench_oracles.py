@@ -1,6 +1,6 @@
 """The repository's oracle benchmark: time a call of every exact oracle for the AP loss, in one run.
 
-    python scripts/bench_oracles.py            P = 100 and P = 1,000, N = 1e3 … 1e6, one thread
+    python scripts/bench_oracles.py            P = 100 and P = 1,000, N = 1e3 … 1e6, one thread; --json FILE writes it
     python scripts/bench_oracles.py --large    the bucket oracle against qs up to N = 1e7
     python scripts/bench_oracles.py --bars     against np.sort, by loss, on hostile scores, as a public function, in a
                                                training: each with the ratio that it is held to; --json FILE writes them
@@ -27,6 +27,7 @@ from apsvm import most_violated_ranking
 from apsvm.benchmarks import Scores, fastest, normal_scores, oracle_table, side_by_side
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
+from apsvm.types import JsonDict
 
 
 def bound(name: str, scores: Scores, *, loss: str = "ap", threads: int = 1) -> Callable[[], object]:
@@ -210,20 +211,25 @@ def main() -> None:
     parser.add_argument("--bars", action="store_true")
     parser.add_argument("--json", metavar="FILE")
     arguments = parser.parse_args()
-    if arguments.json is not None and not arguments.bars:
-        parser.error("--json goes with --bars")
+    if arguments.json is not None and arguments.large:
+        parser.error("--json does not go with --large")
     if arguments.bars:
         bars(arguments.json)
         return
     if arguments.large:
         large()
         return
+    result: list[JsonDict] = []
     for n_pos in (100, 1000):
         for shift in (1.0, 5.0):
             print(f"normal scores, the positives' shifted by {shift:g}")
             rng = np.random.default_rng(0)
             queries = [normal_scores(rng, n_pos, n_neg, shift) for n_neg in (1000, 10_000, 100_000, 1_000_000)]
-            print("\n".join(oracle_table(queries)), end="\n\n")
+            timings: list[JsonDict] = []
+            print("\n".join(oracle_table(queries, timings=timings)), end="\n\n", flush=True)
+            result += [{"shift": shift, **one} for one in timings]
+    if arguments.json is not None:
+        Path(arguments.json).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

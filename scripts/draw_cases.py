@@ -1,5 +1,5 @@
 """The tables and pictures of the pages of docs/cases, docs/bags.md and docs/nets.md, from docs/figures/cases.json, and
-a table of docs/benchmarks.md from docs/figures/defaults.json.
+those of docs/benchmarks.md (``benchmark_tables``) from the other files in docs/figures.
 
     python scripts/draw_cases.py [--docs docs]
 
@@ -18,6 +18,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import numpy as np
+from benchmark_tables import benchmark_tables
 from sklearn.datasets import load_digits
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -215,24 +216,6 @@ def tables_of(figures: Figures) -> dict[str, str]:
     return {name: table("", columns, figures[name]["methods"]) for name, columns in shown.items() if name in figures}
 
 
-def table_of_defaults(measured: Mapping[str, Mapping[str, Sequence[Sequence[float]]]]) -> str:
-    """A row a data set, of what scripts/study_defaults.py measured: by method AP and seconds on each split."""
-    columns = {
-        "logistic regression": "LR tuned",
-        "LinearSVC": "LinearSVC tuned",
-        "`apsvm train`": "apsvm",
-        "`--features piecewise`": "piecewise",
-        "`apsvm cv`": "portfolio",
-        "boosted trees": "boosted",
-    }
-    lines = ["| test AP | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
-    for name, methods in measured.items():
-        values = [float(np.mean([precision for precision, _ in methods[key]])) for key in columns.values()]
-        cells = [f"**{dotted(value)}**" if value == max(values) else dotted(value) for value in values]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
 def pictures_of(figures: Figures) -> dict[str, str]:
     """By file: SVG."""
     result = {}
@@ -279,7 +262,7 @@ def main() -> None:
     docs = parser.parse_args().docs
     figures = json.loads((docs / "figures" / "cases.json").read_text(encoding="utf-8"))
     tables = tables_of(figures)
-    tables["defaults"] = table_of_defaults(json.loads((docs / "figures" / "defaults.json").read_text(encoding="utf-8")))
+    tables |= benchmark_tables(docs / "figures")
     for page in sorted(docs.rglob("*.md")):
         page.write_text(with_tables(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
     for name, drawn in pictures_of(figures).items():

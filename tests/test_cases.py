@@ -30,9 +30,7 @@ def test_tables_are_what_was_measured(scripts):
     drawer, _ = scripts
     tables = drawer.tables_of(FIGURES)
     assert set(tables) == set(FIGURES)
-    tables["defaults"] = drawer.table_of_defaults(
-        json.loads((DOCS / "figures" / "defaults.json").read_text(encoding="utf-8"))
-    )
+    tables |= drawer.benchmark_tables(DOCS / "figures")
     found = set()
     for page in DOCS.rglob("*.md"):
         text = page.read_text(encoding="utf-8")

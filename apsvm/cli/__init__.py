@@ -8,8 +8,10 @@ cannot write, 130 after SIGINT, 143 after SIGTERM or SIGHUP, 141 when the reader
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
+import threading
 from contextlib import suppress
 
 import click
@@ -103,7 +105,22 @@ def _with_hints(failure: click.ClickException) -> click.ClickException:
 
 def main() -> None:
     """The console script."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    is_watched = sys.getprofile() is not None or sys.gettrace() is not None  # by one who reports when it has ended
+    if threading.active_count() == 1 and not is_watched:
+        _leave(code)
+    sys.exit(code)
+
+
+def _leave(code: int) -> None:
+    """Ends the process, whose memory goes back to the system as it is: to free it object by object takes a sixth of a
+    training on a hundred rows. What is to be done at the end is done before; returns if that fails."""
+    atexit._run_exitfuncs()
+    with suppress(OSError, ValueError):  # the interpreter will say so
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(code)
 
 
 def run(arguments: list[str]) -> int:

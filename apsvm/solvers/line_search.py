@@ -176,9 +176,9 @@ class AfterLineSearch(Generic[V]):
         return cut
 
     def restart(self) -> None:
-        if self._best is not None:
-            self._forget(self._best)
-            self._best, self.reach = None, 1.0
+        """Gives back the score vectors, too: whoever restarts may have a use for their memory meanwhile."""
+        self._best, self._scores, self.reach = None, None, 1.0
+        self._unused.clear()
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         if self._best is not None and np.array_equal(point, self._best.point):

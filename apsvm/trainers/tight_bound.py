@@ -25,6 +25,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._native import _kernels
 from apsvm.clock import Span
 from apsvm.data.row_operator import ScoredRows
 from apsvm.risk import OracleCall, Ramp, Risk
@@ -52,8 +53,7 @@ LEAST_GAIN = 0.01
 
 def majorant(ramp: Ramp, w: NDArray[np.float64], C: float) -> Majorant:
     """The one that touches J at ``w``; FloatingPointError where it is not finite."""
-    scores = ramp.scores(w)
-    slopes = ramp.vectors.empty()
+    scores, slopes = ramp.scores(w, ramp.vectors.empty()), ramp.vectors.empty()
     h = ramp.hinge.tangent(scores, slopes).value
     g = ramp.by_score.tangent(scores, slopes).value
     objective = 0.5 * float(w @ w) + C * (h - g)
@@ -70,7 +70,7 @@ def at_its_best_length(
 ) -> NDArray[np.float64]:
     """``w`` at the length where J is lowest, of those tried: the hinge and the ramp are not indifferent to
     it."""
-    scores = risk.scores(w)
+    scores = risk.scores(w, risk.vectors.empty())
     scaled, slopes = risk.vectors.empty(), risk.vectors.empty()
     square = float(w @ w)
 
@@ -194,6 +194,7 @@ class TightBound:
     ) -> NDArray[np.float64]:
         """Where the lowest of the descents ends, or that from ``start`` ``alone``; a start from which there is none is
         left out."""
+        self._stage.restart(solution.w)  # the descents need the memory of its score vectors
         if alone:
             return self._lowest_end({"from the given start": start}, C, spent)
         starts = {"from the hinge": solution.w, "from the C before": self._last, "from the given start": start}
@@ -220,6 +221,13 @@ class TightBound:
         stays = starts[first]
         assert stays is not None
         return stays
+
+    def _make_room(self, point: NDArray[np.float64]) -> None:
+        """Gives back what the descents need: the solver's score vectors, as it will begin anew, at ``point`` or another
+        one, and what passes over the rows took."""
+        self._stage.restart(point)
+        _ = self._curvature
+        _kernels.give_back_memory()
 
     def _risk_at_zero(self) -> float:
         if self._at_zero is None:

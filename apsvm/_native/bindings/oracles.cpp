@@ -5,6 +5,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include "../core/by_score.hpp"
 #include "../core/measure_oracle.hpp"
 #include "../core/ranking_oracle.hpp"
 #include "../core/sorting.hpp"
@@ -19,9 +20,9 @@ nb::tuple as_tuple(const Answer &answer) {
     return nb::make_tuple(answer.value, answer.loss, answer.evaluated, answer.violating);
 }
 
-// (Σ coefficient·h, Σ coefficient·Δ, ranks evaluated, violating) over all tasks; fills the row weights.
 template <class Oracle>
-nb::tuple call(InTurns<Oracle> &oracle, In<double> scores, Out<double> weights) {
+nb::tuple call(InTurns<Oracle> &oracle, Answer (Oracle::*solve)(const double *, double *), In<double> scores,
+               Out<double> weights) {
     const Turn turn(oracle.mutex);
     expect_size(scores.size(), oracle.rows(), "scores, as the tasks have rows");
     expect_size(weights.size(), oracle.rows(), "row weights, as the tasks have rows");
@@ -29,9 +30,15 @@ nb::tuple call(InTurns<Oracle> &oracle, In<double> scores, Out<double> weights) 
     Answer answer;
     {
         nb::gil_scoped_release unlocked;
-        answer = oracle.solve(scores.data(), weights.data());
+        answer = (oracle.*solve)(scores.data(), weights.data());
     }
     return as_tuple(answer);
+}
+
+// (Σ coefficient·h, Σ coefficient·Δ, ranks evaluated, violating) over all tasks; fills the row weights.
+template <class Oracle>
+nb::tuple solve(InTurns<Oracle> &oracle, In<double> scores, Out<double> weights) {
+    return call<Oracle>(oracle, &Oracle::solve, scores, weights);
 }
 
 void expect_classes(const RankingOracle &oracle, std::size_t n_pos, std::size_t n_neg) {
@@ -146,9 +153,27 @@ void bind_oracles(nb::module_ &m) {
                  const Turn turn(self.mutex);
                  self.add_tasks(span_of(first), span_of(tables), span_of(coefficients));
              })
-        .def("__call__", &call<RankingOracle>)
+        .def("__call__", &solve<RankingOracle>)
         .def("one", &call_one<RankingOracle>)
         .def("mixed", &call_mixed<RankingOracle>);
+
+    using ByScore = InTurns<RankingByScore>;
+    nb::class_<ByScore>(m, "RankingByScore")
+        .def("__init__",
+             [](ByScore *self, std::size_t threads) {
+                 expect_threads(threads);
+                 new (self) ByScore(threads);
+             })
+        .def("add_tasks",
+             [](ByScore &self, In<std::int64_t> first, In<std::int64_t> n_pos, In<std::int64_t> n_neg,
+                In<double> coefficients) {
+                 const Turn turn(self.mutex);
+                 self.add_tasks(span_of(first), span_of(n_pos), span_of(n_neg), span_of(coefficients));
+             })
+        .def("__call__", &solve<RankingByScore>)
+        .def("subtract", [](ByScore &self, In<double> scores, Out<double> weights) {
+            return call<RankingByScore>(self, &RankingByScore::subtract, scores, weights);
+        });
 
     using Measure = InTurns<MeasureOracle>;
     nb::class_<Measure>(m, "MeasureOracle")
@@ -164,7 +189,7 @@ void bind_oracles(nb::module_ &m) {
                  const Turn turn(self.mutex);
                  self.add_tasks(span_of(first), span_of(n_pos), span_of(n_neg), span_of(coefficients));
              })
-        .def("__call__", &call<MeasureOracle>)
+        .def("__call__", &solve<MeasureOracle>)
         .def("one", &call_one<MeasureOracle>)
         .def("mixed", &call_mixed<MeasureOracle>);
 }
