@@ -6,12 +6,11 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import BinaryIO
 
 from apsvm import places
-from apsvm.places import Place, place_of
+from apsvm.places import Place, errors_named, place_of
 from apsvm.temporary import remove_abandoned, temporary_name
 
 
@@ -33,8 +32,8 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     if not places.HAS_FOLDER_DESCRIPTORS:
         _replace_by_path(os.path.realpath(path), content)
         return
-    with _errors_named(path), place_of(path) as place:
-        mode = _mode(place)
+    with place_of(path) as place:
+        mode = place.mode()
         if mode is not None and stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if mode is not None and not stat.S_ISREG(mode):
@@ -70,7 +69,7 @@ def _replace(place: Place, content: bytes, mode: int | None) -> None:
 
 def _replace_by_path(path: str, content: bytes) -> None:
     """Where folders have no descriptors: a temporary file beside it, renamed; a device is written to in place."""
-    with _errors_named(path):
+    with errors_named(path):
         if os.path.isdir(path):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         if os.path.exists(path) and not os.path.isfile(path):
@@ -92,7 +91,7 @@ def _replace_by_path(path: str, content: bytes) -> None:
 
 def _check_by_path(path: str) -> None:
     """``check_writable`` where folders have no descriptors."""
-    with _errors_named(path):
+    with errors_named(path):
         if os.path.isdir(path):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         folder = os.path.dirname(path)
@@ -107,30 +106,6 @@ def _write_in_place(place: Place, content: bytes) -> None:
         stream.write(content)
 
 
-def _mode(place: Place) -> int | None:
-    """The type and permissions of what stands in the place; None if nothing does."""
-    try:
-        status = os.lstat(place.name, dir_fd=place.folder)
-        if not stat.S_ISLNK(status.st_mode):
-            return status.st_mode
-        # A link of the system's to something open. A file that has lost its name can only be written in place.
-        mode = os.stat(place.name, dir_fd=place.folder).st_mode
-        return stat.S_IFCHR if stat.S_ISREG(mode) else mode
-    except FileNotFoundError:
-        return None
-
-
-@contextmanager
-def _errors_named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Names ``path`` in errors, which know only a name in a folder. A closed pipe stays what it is."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is not None:
-            error.filename, error.filename2 = os.fspath(path), None
-        raise
-
-
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raises the OSError that writing ``path`` would raise, before the work is done that it would lose."""
     if os.fspath(path) == "-":
@@ -139,8 +114,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     if not places.HAS_FOLDER_DESCRIPTORS:
         _check_by_path(os.path.realpath(path))
         return
-    with _errors_named(path), place_of(path) as place:
-        mode = _mode(place)
+    with place_of(path) as place:
+        mode = place.mode()
         if mode is not None and stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if mode is not None and not os.access(place.name, os.W_OK, dir_fd=place.folder):

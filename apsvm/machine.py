@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any, NamedTuple
 
 
@@ -55,3 +56,14 @@ def _memory_of_windows() -> _Memory:
     library.kernel32.GlobalMemoryStatusEx(answer)
     _, _, total, available, *_ = struct.unpack("<II7Q", answer.raw)
     return _Memory(total, available)
+
+
+def largest_cache() -> int:
+    """Bytes of the first core's largest cache, which others may share; 0 where the system does not say."""
+    sizes = [0]
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
+        try:
+            sizes.append(1024 * int(path.read_text(encoding="ascii").strip().removesuffix("K")))
+        except (OSError, ValueError):
+            continue
+    return max(sizes)

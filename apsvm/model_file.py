@@ -30,7 +30,7 @@ MAGIC = b"PK\x03\x04"
 _HEADER = "header.npy"
 _NPY_MAGIC = b"\x93NUMPY\x01\x00"
 _NPY_HEADER = re.compile(
-    rb"\{'descr': '(?P<dtype>[<|][bifu][1248])', 'fortran_order': (?P<fortran>True|False), "
+    rb"\{'descr': '(?P<dtype>[<|](?:b1|[iu][1248]|f[248]))', 'fortran_order': (?P<fortran>True|False), "
     rb"'shape': \((?P<shape>|[0-9]{1,18},|[0-9]{1,18}(?:, [0-9]{1,18}){1,30})\), \} *\n"
 )
 _DIGEST_LENGTH = 64

@@ -41,10 +41,34 @@ class Place(NamedTuple):
     name: str
     path: Path
 
+    def mode(self) -> int | None:
+        """The type and permissions of what stands there; None if nothing does."""
+        try:
+            status = os.lstat(self.name, dir_fd=self.folder)
+            if not stat.S_ISLNK(status.st_mode):
+                return status.st_mode
+            # A link of the system's to something open. A file that has lost its name can only be written in place.
+            mode = os.stat(self.name, dir_fd=self.folder).st_mode
+            return stat.S_IFCHR if stat.S_ISREG(mode) else mode
+        except FileNotFoundError:
+            return None
+
+
+@contextmanager
+def errors_named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Names ``path`` in errors, which know only a name in a folder. A closed pipe stays what it is."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            error.filename, error.filename2 = os.fspath(path), None
+        raise
+
 
 @contextmanager
 def place_of(path: str | os.PathLike[str]) -> Iterator[Place]:
-    """The place that ``path`` names, links followed, its folder open until the context ends.
+    """The place that ``path`` names, links followed, its folder open until the context ends; errors within it name
+    ``path``.
 
     Raises
     ------
@@ -52,11 +76,12 @@ def place_of(path: str | os.PathLike[str]) -> Iterator[Place]:
     OSError : a folder on the way does not exist or cannot be searched; links that go round in circles
     """
     absolute = os.path.abspath(path) if os.fspath(path) else ""
-    walk = _Walk(absolute)
-    try:
-        yield walk.to_the_end()
-    finally:
-        walk.close()
+    with errors_named(path):
+        walk = _Walk(absolute)
+        try:
+            yield walk.to_the_end()
+        finally:
+            walk.close()
 
 
 def settled(path: str | os.PathLike[str]) -> Path:

@@ -3,10 +3,10 @@
     scripts/fuzz [--sanitize] [--target svmlight csv native …] [--seconds 60] [--seed 19]
 
 The targets are those of tests/fuzz_readers.py, and ``native``: every entry of tests/fuzz_natives.py in turn. Execution
-i of a seed is always the same. Whatever else happens is a failure: another exception, a warning, a signal, a minute
-without an end. Its input is written to build/fuzz/TARGET/; once the reader is mended it moves to tests/corpus/TARGET/,
-where the tests give it to the reader again. Of a native entry the file says which seed to call it with. A process of
-its own does the work, so that one that dies takes nothing with it. The exit code is 1 if anything failed.
+i of a seed is always the same. Whatever else happens is a failure: another exception, a warning, a signal, no end in
+minutes. Its input is written to build/fuzz/TARGET/; once the reader is mended it moves to tests/corpus/TARGET/, where
+the tests give it to the reader again. Of a native entry the file says which seed to call it with. A process of its own
+does the work, so that one that dies takes nothing with it. The exit code is 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ import fuzz_natives  # noqa: E402
 from fuzz_readers import TARGETS  # noqa: E402
 
 FAILED = ROOT / "build" / "fuzz"
-#: Seconds that one execution may take.
-PATIENCE = 60.0
+#: Seconds that one execution may take, with sanitizers on a busy machine.
+PATIENCE = 300.0
 #: Executions between two looks at the clock.
 TURN = 20
+#: Inputs that are saved of a target.
+MOST_KINDS = 50
 
 
 class Failures:
-    """Saves what failed, each kind once.
+    """Saves what failed, each kind once: of exceptions by where they were raised, of processes that died the first few.
 
     Attributes
     ----------
@@ -53,8 +55,8 @@ class Failures:
     def add(self, data: bytes, what: str) -> None:
         self.count += 1
         lines = what.strip().splitlines()
-        kind = "\n".join(line for line in lines if line.lstrip().startswith("File ")) or lines[-1]
-        if kind in self._kinds:
+        kind = "\n".join(line for line in lines if line.lstrip().startswith("File ")) or data.hex()
+        if kind in self._kinds or len(self._kinds) >= MOST_KINDS:
             return
         self._kinds.add(kind)
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import runpy
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -35,6 +37,35 @@ def in_process(
         sys.stdout.flush()
         sys.stderr.flush()
         return CompletedProcess(list(arguments), code, _content(stdout), _content(stderr))
+
+
+def script_in_process(script: Path, *arguments: object) -> CompletedProcess[str]:
+    """What a script of ``scripts/`` prints and exits with, run in this process, which has its imports already."""
+    before = sys.argv, list(sys.path)
+    code: int | str | None = 0
+    with ExitStack() as stack:
+        stdin, stdout, stderr = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(3))
+        stack.enter_context(_streams(stdin, stdout, stderr))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("default")  # as for everybody who runs it
+        sys.argv = [str(script), *map(str, arguments)]
+        sys.path.insert(0, str(script.parent))
+        try:
+            runpy.run_path(str(script), run_name="__main__")
+        except SystemExit as end:
+            code = end.code
+        finally:
+            sys.argv, sys.path[:] = before
+        sys.stdout.flush()
+        if isinstance(code, str):
+            sys.stderr.write(f"{code}\n")
+        sys.stderr.flush()
+        return CompletedProcess(
+            [script, *arguments],
+            1 if isinstance(code, str) else code or 0,
+            _content(stdout).decode(),
+            _content(stderr).decode(),
+        )
 
 
 def _content(stream: BinaryIO) -> bytes:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
-import pytest
+# Two processes at a time, whose linear algebra and networks are small: threads of theirs would wait for one another.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 # tests/ is no package (import-mode=importlib): its helper modules are found here.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from slow import SLOW
+from slow import SLOW  # noqa: E402
 
 # Under nohup it would be ignored here, and so in every process that a test starts and sends it to.
 if hasattr(signal, "SIGHUP"):

@@ -151,6 +151,7 @@ def rows(h: Hostile) -> None:
 
 def order(h: Hostile) -> None:
     _kernels.descending_order(h(h.scores(h.size(0, 30))))
+    _kernels.all_within(h(h.scores(h.size(0, 30))), h(float(h.rng.normal())))
     _kernels.build_info()
 
 
@@ -215,20 +216,20 @@ def measure(h: Hostile) -> None:
 
 def bins(h: Hostile) -> None:
     n_pos, n_neg = h.size(1, 5), h.size(1, 200)
-    loss, negatives = make_loss("ap"), h.scores(n_neg)
+    negatives = h.scores(n_neg)
     found = _kernels.ScoreBins(h(h.rng.choice(negatives, size=h.size(1, 60))), h(n_neg), h(n_pos))
     found.edges()
-    names, counts = found.count(h(negatives))
-    positives = np.sort(h.scores(n_pos))[::-1].copy()
-    tables = loss.tables(n_pos, n_neg)
-    ranks = _kernels.BinnedRanks(
-        found, h(counts), h(positives), *(h(array) for array in tables), unimodal=h(True), threads=h(h.threads())
-    )
-    of_bin = ranks.weight_of_bin
-    places = _kernels.assign_part(h(of_bin), h(names), h(negatives), h(np.zeros(n_neg)))
-    for _ in range(2):
-        ranks.rank_open(h(names[places]), h(negatives[places]))
-    ranks.rank_counts.sum()
+    found.number(h(negatives), h(np.zeros(n_neg, dtype=np.int32)))
+
+
+def by_score(h: Hostile) -> None:
+    sizes = [(h.size(1, 4), h.size(1, 30)) for _ in range(3)]
+    order = _kernels.RankingByScore(h(h.threads()))
+    first = np.r_[0, np.cumsum([n_pos + n_neg for n_pos, n_neg in sizes])]
+    n_pos, n_neg = (ints(part) for part in zip(*sizes, strict=True))
+    order.add_tasks(h(ints(first[:-1])), h(n_pos), h(n_neg), h(np.ones(3)))
+    order(h(h.scores(first[-1])), h(np.zeros(first[-1])))
+    order.subtract(h(h.scores(first[-1])), h(np.zeros(first[-1])))
 
 
 def search(h: Hostile) -> None:
@@ -429,8 +430,8 @@ def cut_files(h: Hostile) -> None:
 ENTRIES: dict[str, Callable[[Hostile], None]] = {
     entry.__name__: entry
     for entry in (
-        bags, rows, order, qp, ranking, measure, bins, search, cells, pairs, lists, decays, svmlight, csv, warp_rows,
-        warp_items, cut_files,
+        bags, rows, order, qp, ranking, measure, by_score, bins, search, cells, pairs, lists, decays, svmlight, csv,
+        warp_rows, warp_items, cut_files,
     )
 }  # fmt: skip
 

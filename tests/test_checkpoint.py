@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from apsvm import checkpoint as module
-from apsvm.checkpoint import Checkpoint, CheckpointError
+from apsvm.checkpoint import Checkpoint, CheckpointError, _shown
 
 TRAINING = {"the command": "train", "--loss": "ap", "-C": [1.0, 2.0]}
 STATE = {
@@ -136,3 +136,9 @@ def test_what_prevents_the_writing_is_told_once_and_prevents_nothing_else(tmp_pa
         piece.reached(dict)
     assert len(told) == 1
     assert isinstance(told[0], FileNotFoundError)
+
+
+@pytest.mark.parametrize(("length", "text"), [(60, "x" * 60), (61, "x" * 57 + "…")])
+def test_long_values_are_cut_in_messages(length, text):
+    assert _shown("x" * length) == text
+    assert _shown(None) == "not said"

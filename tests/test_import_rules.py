@@ -12,9 +12,11 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import click
 import pytest
 
 import apsvm
+from apsvm.cli import _COMMANDS, commands
 from apsvm.installed import installed
 
 PACKAGE = Path(apsvm.__file__).parent
@@ -23,6 +25,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: Leaves that anyone may import: they import nothing of apsvm (files, clock, machine and registry are plumbing;
 #: score_space is where a solver meets what it minimises).
 LEAVES = {"_native", "work", "registry", "clock", "files", "installed", "machine", "score_space", "sparse", "types"}
+LEAVES |= {"threads"}
 #: Modules that are one part with another.
 ONE_PART = {
     "header_1": "header",
@@ -134,8 +137,24 @@ def run_and_look(arguments, unwanted):
 
 def test_help_loads_nothing_heavy():
     heavy = {"numpy", "scipy", "sklearn", "cvxpy", "joblib", "threadpoolctl", "matplotlib", "torch", "dask"}
-    run_and_look(["--help"], heavy)
+    modules = {command.place.partition(":")[0] for command in _COMMANDS.values()}
+    assert "apsvm.cli.train" in modules
+    run_and_look(["--help"], heavy | modules)
     run_and_look(["train", "--help"], heavy | {"apsvm.cli.cv", "apsvm.cli.predict"})
+
+
+def test_the_help_of_the_commands_is_theirs():
+    """What is listed without importing a command is what click would show of it."""
+
+    def listed(group):
+        context = click.Context(group, info_name="apsvm")
+        formatter = context.make_formatter()
+        group.format_commands(context, formatter)
+        return formatter.getvalue()
+
+    imported = click.Group(commands=dict(commands.commands))
+    assert listed(commands) == listed(imported)
+    assert listed(commands).count("\n") > len(_COMMANDS)
 
 
 def test_a_small_training_loads_what_it_needs(tmp_path):

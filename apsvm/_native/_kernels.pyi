@@ -1,6 +1,6 @@
 from typing import TypeAlias
 
-from numpy import bool_, float32, float64, int32, int64, uint8, uint16, uint64
+from numpy import bool_, float32, float64, int32, int64, uint8, uint64
 from numpy.typing import NDArray
 
 _Index: TypeAlias = NDArray[int32] | NDArray[int64]
@@ -9,6 +9,7 @@ _Values: TypeAlias = NDArray[float32] | NDArray[float64]
 _Pass: TypeAlias = tuple[_Index | None, NDArray[float64], NDArray[float64]]
 
 def build_info() -> dict[str, str | int]: ...
+def give_back_memory() -> None: ...  # what was freed and the C library keeps; nothing where it cannot be told to
 def guard_mapping(bytes: NDArray[uint8], words: bytes, exit_code: int) -> int: ...
 def forget_mapping(number: int) -> None: ...
 def best_of_bags(scores: NDArray[float64], offsets: NDArray[int64], rows: NDArray[int64], threads: int) -> None: ...
@@ -36,6 +37,7 @@ def combine_dense(
 ) -> None: ...
 def walk_csr(X: CsrMatrix, scores: list[_Pass], combinations: list[_Pass], threads: int, /) -> None: ...
 def walk_dense(X: _Values, scores: list[_Pass], combinations: list[_Pass], threads: int, /) -> None: ...
+def all_within(values: NDArray[float64], limit: float) -> bool: ...
 def descending_order(scores: NDArray[float64]) -> NDArray[int64]: ...
 
 class ActiveSet:
@@ -96,6 +98,18 @@ class RankingOracle:
         /,
     ) -> tuple[float, float, int, int]: ...
 
+class RankingByScore:
+    def __init__(self, threads: int) -> None: ...
+    def add_tasks(
+        self,
+        first: NDArray[int64],
+        n_pos: NDArray[int64],
+        n_neg: NDArray[int64],
+        coefficients: NDArray[float64],
+    ) -> None: ...
+    def __call__(self, scores: NDArray[float64], weights: NDArray[float64], /) -> tuple[float, float, int, int]: ...
+    def subtract(self, scores: NDArray[float64], weights: NDArray[float64], /) -> tuple[float, float, int, int]: ...
+
 class MeasureOracle:
     def __init__(self, measure: str, parameter: float, discount: NDArray[float64], threads: int) -> None: ...
     def add_tasks(
@@ -123,42 +137,13 @@ class MeasureOracle:
         /,
     ) -> tuple[float, float, int, int]: ...
 
-# The kernels of the bucket oracle one by one, for negatives that stand in several parts. Bins come from a sample of all
-# negatives' scores; each part counts its own scores into them; BinnedRanks takes the sums of the counts and knows no
-# negative's score; assign_part writes the row weights of a part's rows and returns the places of those that are left
-# open, ascending; BinnedRanks.rank_open takes their names and scores, of all parts, in the order of the negatives, and
-# returns their row weights. rank_counts (P,), the negatives of the ranks 1..P, and evaluated are complete then.
+# Bins made of a sample of all negatives' scores, numbered ascending.
 class ScoreBins:
     def __init__(self, sample: NDArray[float64], n_neg: int, n_pos: int, most: int = 65_536) -> None: ...
     @property
     def size(self) -> int: ...
     def edges(self) -> tuple[NDArray[float64], NDArray[float64]]: ...  # lower, upper; infinite at the ends
-    def count(self, scores: NDArray[float64]) -> tuple[NDArray[uint16], NDArray[int64]]: ...
     def number(self, scores: NDArray[float64], cells: NDArray[int32]) -> NDArray[int64]: ...  # counts; writes the cells
-
-class BinnedRanks:
-    def __init__(
-        self,
-        bins: ScoreBins,
-        counts: NDArray[int64],
-        positives: NDArray[float64],
-        weights: NDArray[float64],
-        discount: NDArray[float64],
-        *,
-        unimodal: bool,
-        threads: int = 1,
-    ) -> None: ...
-    @property
-    def weight_of_bin(self) -> NDArray[float64]: ...
-    @property
-    def rank_counts(self) -> NDArray[int64]: ...
-    @property
-    def evaluated(self) -> int: ...
-    def rank_open(self, names: NDArray[uint16], scores: NDArray[float64]) -> NDArray[float64]: ...
-
-def assign_part(
-    weight_of_bin: NDArray[float64], names: NDArray[uint16], scores: NDArray[float64], weights: NDArray[float64]
-) -> NDArray[int64]: ...
 
 # Ranks of negatives whose scores are somewhere else. Cells stand in descending order of score, positions count from 1;
 # edges may be infinite. bound_bins returns the ranks of all bins, ascending, 0 where one is open, and of the open ones,
@@ -189,6 +174,7 @@ class RankSearch:
         scores: NDArray[float64],
         low: NDArray[int32],
         high: NDArray[int32],
+        threads: int = 1,
     ) -> NDArray[int32]: ...
     def rank_tied(
         self,

@@ -30,7 +30,7 @@ class Bar:
     """
 
     def __init__(self, what: str, total: int | None = None) -> None:
-        self._what = shared.printable(what)
+        self._what = what
         self.total = total
         self._done = 0
         self._began = time.monotonic()
@@ -62,16 +62,16 @@ class Bar:
     def reach(self, done: int, what: str | None = None) -> None:
         """So many are done; ``what`` is done now."""
         self._done = done
-        self._what = self._what if what is None else shared.printable(what)
+        self._what = self._what if what is None else what
 
     def text(self, seconds: float) -> str:
         """What stands there after so many seconds."""
-        total = self.total
+        what, total = shared.printable(self._what), self.total
         if total is None:
             count = f" {self._done:,}" if self._done else ""
-            return f"{self._what}{count}, {seconds:.0f} s"
+            return f"{what}{count}, {seconds:.0f} s"
         full = min(self._done, total) * _WIDTH // max(1, total)
-        return f"[{'#' * full}{'.' * (_WIDTH - full)}] {self._done}/{total} {self._what}, {seconds:.0f} s"
+        return f"[{'#' * full}{'.' * (_WIDTH - full)}] {self._done}/{total} {what}, {seconds:.0f} s"
 
     def _keep_showing(self) -> None:
         wait = PATIENCE

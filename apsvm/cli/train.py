@@ -299,19 +299,15 @@ class _Run:
                 fit, start = self._started(prepared)
             except ModelError as error:
                 raise Failure(BAD_DATA, f"{self.given['warm_start']}: {error}") from None
-            classes = raw.dataset.classes().size if self._of_classes else None
+            given, of_classes = self.given, isinstance(self.trainer, OneVsRestTrainer)
+            classes = raw.dataset.classes().size if of_classes else None
             with Bar("training" if classes is None else "classes begun", classes) as bar:
-                given, of_classes = self.given, self._of_classes
                 display = Display(verbose=given["verbose"], quiet=given["quiet"], one_line=of_classes, bar=bar)
                 watch = Watch(log, display.show, self._remark, lambda: bool(signals), strand)
                 decisions = Decisions(self.given, watch.should_stop)
                 for outcome in fit.outcomes(watch, start, rows if prepared is raw else None):
                     display.finish()
                     yield decisions.made(raw, outcome, fit.model(outcome))
-
-    @property
-    def _of_classes(self) -> bool:
-        return isinstance(self.trainer, OneVsRestTrainer)
 
     def _remark(self, line: str) -> None:
         if not self.given["quiet"]:

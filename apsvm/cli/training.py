@@ -114,9 +114,10 @@ def label_options(given: JsonObject, trainer: AnyTrainer) -> LabelOptions:
     options = LabelOptions(positive_label=given["positive_label"], relevant_from=given["relevant_from"])
     if options.positive_label is not None and options.relevant_from is not None:
         raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
-    refusal = trainer.label_refusal(options)
-    if refusal is not None:
-        raise click.UsageError(refusal)
+    if options != LabelOptions():
+        refusal = trainer.label_refusal(options)
+        if refusal is not None:
+            raise click.UsageError(refusal)
     return options
 
 

@@ -117,7 +117,7 @@ class ShardedFit:
     def outcomes(self, watch: Watch, start: NDArray[np.float64] | None = None) -> Iterator[Outcome]:
         """The trained rankers, as ``Fit.outcomes`` gives them."""
         trainer, target = self.fit.trainer, self.fit.target
-        watch = replace(watch, log=LogOfData(watch.log, self.fit, self.data.rows))
+        watch = replace(watch, log=LogOfData(watch.log, self.fit, lambda: self.data.rows))
         if isinstance(trainer, RankNCGTrainer):
             from apsvm.dask.pairs import train_pairs_on_shards
 

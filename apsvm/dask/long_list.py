@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.clock import Spans
-from apsvm.dask.messages import Runs, narrow, runs_where
+from apsvm.dask.messages import Runs, added, narrow, runs_where
 from apsvm.dask.shard_list import Gathered, Pieces, Splits, Survey, Ties, bins_of
 from apsvm.dask.sharded_risk import NOT_FINITE, ShardedRisk
 from apsvm.dask.vectors import Handle, HandleVectors
@@ -309,7 +309,9 @@ class _Call:
         places = ranges(begins.T.ravel(), counts.T.ravel())
         scores = np.concatenate([answer.scores for answer in answers])
         ranks = np.empty(scores.size, dtype=np.int32)
-        ranks[places] = self._search.rank(down.first, down.counts, scores[places], down.low, down.high)
+        ranks[places] = self._search.rank(
+            down.first, down.counts, scores[places], down.low, down.high, threads=self._risk.threads
+        )
         self._gathered = np.split(ranks, ends[:-1])
         return ranks.size
 
@@ -366,14 +368,6 @@ def negatives_from(
     # Entry i of ``above`` counts those between threshold i − 1, or equal to it, and threshold i.
     higher = np.cumsum(above[::-1])[::-1][1:]
     return higher, equal
-
-
-def added(counts: Sequence[AnyArray]) -> NDArray[np.int64]:
-    """The sums of the shards' counts."""
-    total = np.zeros(counts[0].size, dtype=np.int64)
-    for of_shard in counts:
-        total += of_shard
-    return total
 
 
 def ranges(begins: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:

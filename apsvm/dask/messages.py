@@ -51,6 +51,37 @@ def narrow(counts: AnyArray) -> AnyArray:
     return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
 
 
+class Few(NamedTuple):
+    """Counts of which most are 0: those that are not, ``counts`` (k,), and how far each stands behind the one before,
+    ``steps`` (k,), the first behind place 0; ``size`` in all."""
+
+    size: int
+    steps: AnyArray
+    counts: AnyArray
+
+
+def packed(counts: NDArray[np.int64]) -> AnyArray | Few:
+    """Counts ≥ 0 in the fewer bytes: all of them, or those above 0 with their places."""
+    whole = narrow(counts)
+    places = np.flatnonzero(counts) if np.count_nonzero(counts) < counts.size // 4 else None
+    if places is None:
+        return whole
+    few = Few(counts.size, narrow(np.diff(places, prepend=0)), whole[places])
+    return few if few.steps.nbytes + few.counts.nbytes < whole.nbytes else whole
+
+
+def added(messages: Sequence[AnyArray | Few]) -> NDArray[np.int64]:
+    """The sums of counts that were ``packed``."""
+    first = messages[0]
+    total = np.zeros(first.size, dtype=np.int64)
+    for counts in messages:
+        if isinstance(counts, Few):
+            total[np.cumsum(counts.steps, dtype=np.int64)] += counts.counts
+        else:
+            total += counts
+    return total
+
+
 def size_of(message: object) -> int:
     """About how many bytes a message takes, O(what it consists of) and not O(its bytes)."""
     if isinstance(message, np.ndarray):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.dask.messages import Runs, narrow
+from apsvm.dask.messages import Few, Runs, narrow, packed
 from apsvm.dask.shard_rows import ShardRows, product
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Survey(NamedTuple):
     lowest: float
     highest: float
     sample: NDArray[np.float64]
-    counts: AnyArray | None
+    counts: AnyArray | Few | None
 
 
 class Splits(NamedTuple):
@@ -75,7 +75,7 @@ class Pieces(NamedTuple):
     lowest, highest : of each cut cell, +∞ and −∞ where there is none here; None where nobody asked
     """
 
-    counts: AnyArray
+    counts: AnyArray | Few
     lowest: NDArray[np.float64] | None
     highest: NDArray[np.float64] | None
 
@@ -162,10 +162,10 @@ class ListShard(ShardRows):
         self._cells[:] = 0
         self._counts = np.array([self._cells.size], dtype=np.int64)
 
-    def count(self, scores: int, bins: NDArray[np.float64]) -> AnyArray:
+    def count(self, scores: int, bins: NDArray[np.float64]) -> AnyArray | Few:
         """How many negatives are in each bin; the bins are the cells from now on."""
         self._counts = bins_of(bins, *self._sizes).number(self._vector(scores)[self._n_pos :], self._cells)
-        return narrow(self._counts)
+        return packed(self._counts)
 
     def split(self, scores: int, splits: Splits) -> Pieces:
         """Cuts cells."""
@@ -180,7 +180,7 @@ class ListShard(ShardRows):
         times[is_cut] = pieces
         starts = np.concatenate([[0], np.cumsum(times - 1)]).astype(np.int32)
         self._counts = _kernels.split_cells(negatives, self._cells, starts, thresholds)
-        return Pieces(narrow(self._counts[np.repeat(is_cut, times)]), lowest, highest)
+        return Pieces(packed(self._counts[np.repeat(is_cut, times)]), lowest, highest)
 
     def gather(self, scores: int, apart: NDArray[np.uint8], tied: NDArray[np.uint8]) -> Gathered:
         """Scores of the cells ``apart``, packed, and counts of those that are ``tied``."""

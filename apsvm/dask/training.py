@@ -41,6 +41,11 @@ if TYPE_CHECKING:
     from apsvm.records import Log
 
 ON_A_CLUSTER = "on a cluster"
+#: What --bound auto comes to.
+HINGE_ONLY = (
+    f"--bound auto: hinge (the tight bound is not trained {ON_A_CLUSTER}; it ranks better where many positives cannot "
+    "be told from the negatives: one machine compares the two, on a sample of the rows too)"
+)
 
 
 def refusal(trainer: StructuredSVMTrainer) -> str | None:
@@ -203,8 +208,14 @@ def _outcome(
         positives=data.n_pos,
         ranks=ranks,
         cautions=cautions,
+        notes=[*_of_the_bound(trainer), *outcome.notes],
         details={**outcome.details, "shards": len(data.crew)},
     )
+
+
+def _of_the_bound(trainer: StructuredSVMTrainer) -> list[str]:
+    """What to say where one machine would have chosen it."""
+    return [HINGE_ONLY] if trainer.settings.bound == "auto" and trainer.loss.over_rankings else []
 
 
 class _NoRows:

@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.clock import add_waiting
-from apsvm.machine import memory
+from apsvm.machine import largest_cache, memory
 
 if TYPE_CHECKING:
     from apsvm.types import AnyArray
 
-#: Bytes of a matrix below which it stays in the cache anyhow, and a pass costs less than waiting for others.
-WORTH_SHARING = 4 << 20
+#: Bytes of a matrix below which it stays in the cache anyhow, and a pass costs less than waiting for others: where a
+#: host of 260 MB of cache was shared, passes over 20 MB were a tenth faster apart, and over 120 MB half as fast.
+WORTH_SHARING: int = max(4 << 20, largest_cache() // 8)
 #: Trainings in lock-step, at most.
 MOST_MEMBERS = 32
 #: Numbers that a training keeps of each row, and the share of the machine's memory that those of all may take.
@@ -87,6 +88,11 @@ def members_at_once(n_bytes: int, n_rows: int, trainings: int, threads: int) -> 
     return max(1, min(trainings, MOST_MEMBERS, fit))
 
 
+def rows_worth_sharing(n_bytes: int, n_rows: int) -> int:
+    """Of a matrix of so many bytes and rows: a pass over fewer is better done alone."""
+    return WORTH_SHARING * n_rows // max(1, n_bytes)
+
+
 class _Pass(NamedTuple):
     """A pass that somebody has asked for.
 
@@ -105,10 +111,12 @@ class _Pass(NamedTuple):
 
 
 class Lockstep:
-    """Threads in lock-step, of which at most ``at_once`` compute at a time; and so many do a walk."""
+    """Threads in lock-step, of which at most ``at_once`` compute at a time; and so many do a walk. A pass over fewer
+    rows than ``fewest_rows`` is done by itself, at once."""
 
-    def __init__(self, at_once: int) -> None:
+    def __init__(self, at_once: int, fewest_rows: int = 0) -> None:
         self._at_once = at_once
+        self.fewest_rows = fewest_rows
         self._lock = threading.Lock()
         self._ready: deque[_Member] = deque()  # they go on as soon as fewer are at work
         self._asked: list[_Member] = []
@@ -228,7 +236,7 @@ class _Member:
         threads: int,
         /,
     ) -> None:
-        self._ask(_Pass("scores_csr", X, (rows, W, out)), len(W), threads)
+        self._ask(_Pass("scores_csr", X, (rows, W, out)), len(out), len(W), threads)
 
     def combine_csr(
         self,
@@ -239,7 +247,7 @@ class _Member:
         threads: int,
         /,
     ) -> None:
-        self._ask(_Pass("combine_csr", X, (rows, C, out)), len(out), threads)
+        self._ask(_Pass("combine_csr", X, (rows, C, out)), len(C), len(out), threads)
 
     def scores_dense(
         self,
@@ -250,7 +258,7 @@ class _Member:
         threads: int,
         /,
     ) -> None:
-        self._ask(_Pass("scores_dense", X, (rows, W, out)), len(W), threads)
+        self._ask(_Pass("scores_dense", X, (rows, W, out)), len(out), len(W), threads)
 
     def combine_dense(
         self,
@@ -261,11 +269,11 @@ class _Member:
         threads: int,
         /,
     ) -> None:
-        self._ask(_Pass("combine_dense", X, (rows, C, out)), len(out), threads)
+        self._ask(_Pass("combine_dense", X, (rows, C, out)), len(C), len(out), threads)
 
-    def _ask(self, asked: _Pass, vectors: int, threads: int) -> None:
+    def _ask(self, asked: _Pass, rows: int, vectors: int, threads: int) -> None:
         """A pass for several vectors is shared as it is."""
-        if self.has_left or vectors > 1:
+        if self.has_left or vectors > 1 or rows < self._lockstep.fewest_rows:
             asked.do(threads)
             return
         self.asked, self.error = asked, None

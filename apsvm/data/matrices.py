@@ -6,7 +6,6 @@ Column j is feature j + 1, as in a svmlight file that counts from 1.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from apsvm import sparse as sp
 from apsvm.data.bags import ids_of_offsets
 from apsvm.data.dataset import DataError, Dataset, LabelSets, one_or_several
+from apsvm.data.hashing import hash_of_file
 from apsvm.data.mapped_files import mapped_npy
 from apsvm.types import Matrix
 
@@ -61,25 +61,24 @@ def read_matrix(
             f"{name}: a .npz or .npy file has no labels of its own: name their file by --labels (labels=); "
             "a model is no data"
         )
-    X = _dense(name) if _starts_with(name, NPY_MAGIC) else _sparse(name)
-    if X.shape[0] == 0:
-        raise DataError(f"{name}: expected at least one row, found none")
-    with open(name, "rb") as stream:
-        fingerprint = hashlib.file_digest(stream, "sha256").hexdigest()
-    relevance, sets = (np.zeros(X.shape[0]), None)
-    if labels is not None:
-        relevance, sets = _labels(os.fspath(labels), X.shape[0], name, multilabel)
-    return Dataset(
-        X=X,
-        relevance=relevance,
-        groups=None if groups is None else _vector(os.fspath(groups), X.shape[0], name, np.dtype(np.int64)),
-        costs=None,
-        zero_based=False,
-        source=name,
-        fingerprint=fingerprint,
-        unknown_features=0,
-        label_sets=sets,
-    )
+    with hash_of_file(name) as fingerprint:
+        X = _dense(name) if _starts_with(name, NPY_MAGIC) else _sparse(name)
+        if X.shape[0] == 0:
+            raise DataError(f"{name}: expected at least one row, found none")
+        relevance, sets = (np.zeros(X.shape[0]), None)
+        if labels is not None:
+            relevance, sets = _labels(os.fspath(labels), X.shape[0], name, multilabel)
+        return Dataset(
+            X=X,
+            relevance=relevance,
+            groups=None if groups is None else _vector(os.fspath(groups), X.shape[0], name, np.dtype(np.int64)),
+            costs=None,
+            zero_based=False,
+            source=name,
+            fingerprint=fingerprint(),
+            unknown_features=0,
+            label_sets=sets,
+        )
 
 
 def _starts_with(name: str, magic: bytes) -> bool:

@@ -148,8 +148,8 @@ def _check_options(
             "are for .npz and .npy matrices"
         )
     name = "<stdin>" if source == "-" else os.fspath(source)
-    option = next((option for option, _ in options.named), None)
-    if option is not None and not kind.is_table:
+    if options != UNSAID and not kind.is_table and options.named:
+        option = options.named[0][0]
         raise DataError(f"{name}: {option} is for tables (CSV, Parquet, Arrow), and this is {kind.what}")
     if model is None or model.columns is None or not model.columns.features:
         return

@@ -87,7 +87,7 @@ class Rows:
         feature_map: FeatureMap | None = None,
         scaling: Scaling = NO_SCALING,
     ) -> None:
-        sparse = sp.issparse(X)
+        sparse = not isinstance(X, np.ndarray) and sp.issparse(X)
         matrix: Matrix = X if sparse else np.asarray(X)
         if sparse and matrix.format != "csr":
             matrix = matrix.tocsr()
@@ -106,7 +106,7 @@ class Rows:
         if feature_map is not None and not isinstance(feature_map, Linear):
             self._X = MappedMatrix(self._X, feature_map)
         self._bias = bias
-        self._threads = threads
+        self.threads = threads
         self._selection = None if selection is None else row_numbers(selection, matrix.shape[0])
         self._for_many_passes: Rows | None = None
         self._known_moments: list[Moments] = []
@@ -116,11 +116,6 @@ class Rows:
         if scaling.unit_rows:
             norms = row_norms(self._X)
             self._factors = 1.0 / np.where(norms > 0.0, norms, 1.0)
-
-    @property
-    def threads(self) -> int:
-        """At most this many threads."""
-        return self._threads
 
     def __len__(self) -> int:
         return int(self._X.shape[0]) if self._selection is None else self._selection.size
@@ -232,25 +227,21 @@ class Rows:
 
     def with_bias(self, bias: float) -> Rows:
         """The same rows with a constant feature of this value, unless they have one."""
-        if self._bias is not None:
-            return self
-        rows = copy.copy(self)
-        rows._bias, stored = bias, self._for_many_passes
-        rows._for_many_passes = None if stored is None else stored.with_bias(bias)
-        return rows
+        return self._varied("_bias", bias) if self._bias is None else self
 
     def with_threads(self, threads: int) -> Rows:
         """The same rows, for kernels of at most ``threads`` threads."""
-        rows = copy.copy(self)
-        rows._threads, stored = threads, self._for_many_passes
-        rows._for_many_passes = None if stored is None else stored.with_threads(threads)
-        return rows
+        return self._varied("threads", threads)
 
     def with_kernels(self, kernels: RowKernels) -> Rows:
         """The same rows, whose passes these kernels do."""
-        rows = copy.copy(self)
-        rows._kernels, stored = kernels, self._for_many_passes
-        rows._for_many_passes = None if stored is None else stored.with_kernels(kernels)
+        return self._varied("_kernels", kernels)
+
+    def _varied(self, name: str, value: object) -> Rows:
+        """The same rows with one attribute changed, and so in the copy that is kept for many passes."""
+        rows, stored = copy.copy(self), self._for_many_passes
+        setattr(rows, name, value)
+        rows._for_many_passes = None if stored is None else stored._varied(name, value)
         return rows
 
     @property
@@ -323,9 +314,9 @@ class Rows:
         features = np.ascontiguousarray(W[:, :d] if scaling.divisors is None else W[:, :d] / scaling.divisors)
         for place, X, which in self._in_memory(self._selection, len(self)):
             if isinstance(X, CsrMatrix):
-                self._kernels.scores_csr(X, which, features, out[place], self._threads)
+                self._kernels.scores_csr(X, which, features, out[place], self.threads)
             else:
-                self._kernels.scores_dense(X, which, features, out[place], self._threads)
+                self._kernels.scores_dense(X, which, features, out[place], self.threads)
         if self._factors is not None:
             out *= self._of_selected(self._factors)[:, None]
         if scaling.centre is not None:
@@ -352,12 +343,13 @@ class Rows:
         for place, X, which in self._in_memory(selection, len(of_row)):
             part = np.empty((C.shape[1], d))
             if isinstance(X, CsrMatrix):
-                self._kernels.combine_csr(X, which, of_row[place], part, self._threads)
+                self._kernels.combine_csr(X, which, of_row[place], part, self.threads)
             else:
-                self._kernels.combine_dense(X, which, of_row[place], part, self._threads)
+                self._kernels.combine_dense(X, which, of_row[place], part, self.threads)
             out[:, :d] += part
         scaling = self._scaling
-        sums = [column.sum() for column in np.ascontiguousarray(C.T)]
+        if scaling.centre is not None or self._bias is not None:
+            sums = [column.sum() for column in np.ascontiguousarray(C.T)]
         if scaling.centre is not None:
             out[:, :d] -= np.array([total * scaling.centre for total in sums]).reshape(len(sums), d)
         if scaling.divisors is not None:

@@ -17,6 +17,7 @@ from apsvm import sparse as sp
 from apsvm.data.bags import Bags
 from apsvm.data.labels import Target
 from apsvm.data.pooling import pooled_rows
+from apsvm.header import parse_pool
 from apsvm.types import Column, Matrix
 
 if TYPE_CHECKING:
@@ -141,3 +142,17 @@ class Columns(NamedTuple):
             if values is not None:
                 of_bags(name, values, by_bag)
         return by_bag
+
+
+def checked_pool(pool: object) -> tuple[str, ...] | None:
+    """The parameter ``pool`` as the pools it names.
+
+    Raises
+    ------
+    TypeError, ValueError : it is no text; it names what is none
+    """
+    if pool is None:
+        return None
+    if not isinstance(pool, str):
+        raise TypeError(f"pool is some of min, mean, max, with commas between them, or None, found {pool!r}")
+    return parse_pool(pool)

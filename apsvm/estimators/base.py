@@ -28,15 +28,16 @@ from apsvm.data.dataset import Dataset
 from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
 from apsvm.data.labels import Target
-from apsvm.estimators.bags import Columns, each_alone, of_bags
+from apsvm.estimators.bags import Columns, checked_pool, each_alone, of_bags
 from apsvm.estimators.following import WeakRankerWarning, evidence_of, logger, tell, training
 from apsvm.estimators.levels import at_level
 from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
-from apsvm.header import Header, parse_pool
+from apsvm.estimators.warm_start import start_at
+from apsvm.header import Header
 from apsvm.installed import installed
-from apsvm.model import ComponentRanker, LinearRanker, ModelError, Ranker, WeightedRanker
+from apsvm.model import ComponentRanker, LinearRanker, Ranker, WeightedRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.settings import Settings
@@ -261,17 +262,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             raise ValueError(f"warm_start does not apply: {plan.warm_start_refusal}")
         if not hasattr(self, "coef_"):
             return None
-        before, width, bias = self.to_model(), fit.dataset.X.shape[1], fit.features.bias
-        if before.width != width:
-            raise ValueError(f"warm_start: the weights are of {before.width} features, X has {width}")
-        try:
-            fit.check_map(before)
-            if isinstance(before, ComponentRanker):
-                return fit.start(before)
-        except ModelError as error:
-            raise ValueError(f"warm_start: of the fit before, {error}") from None
-        constant = [] if bias is None else [before.intercept / bias]
-        return np.append(before.coef, constant)
+        return start_at(self.to_model(), fit)
 
     def _header_of(self, header: Header, counted: Counted) -> Header:
         names = getattr(self, "feature_names_in_", None)
@@ -289,12 +280,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         )
 
     def _pool(self) -> tuple[str, ...] | None:
-        """The parameter ``pool``, checked."""
-        if self.pool is None:
-            return None
-        if not isinstance(self.pool, str):
-            raise TypeError(f"pool is some of min, mean, max, with commas between them, or None, found {self.pool!r}")
-        return parse_pool(self.pool)
+        return checked_pool(self.pool)
 
     def _columns(self, X: Matrix, y: Column, qid: Column, sample_weight: Column, bags: Column) -> Columns:
         return Columns(type(self).__name__, X, y, qid, sample_weight, bags)

@@ -69,7 +69,7 @@ def most_violated_ranking(
         grades = np.asarray(relevance, dtype=np.float64)
     if s.ndim != 1 or grades.shape != s.shape:
         raise ValueError(f"scores and relevance must be (n,) arrays of one length, found {s.shape} and {grades.shape}")
-    if not _sums_are_finite(s):
+    if not ranking.certainly_add_up(s):
         trouble = "scores and relevance must be finite" if not np.isfinite(s).all() else ranking.too_far_apart(s)
         if trouble is not None:
             raise ValueError(trouble)
@@ -84,12 +84,6 @@ def most_violated_ranking(
     result = query.solve(s, relevant)
     _ready.give_back(loss, oracle, query)
     return result
-
-
-def _sums_are_finite(scores: NDArray[np.float64]) -> bool:
-    """Whether this is certain at a glance: of scores whose squares have a finite sum none is beyond 1e155."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(scores @ scores))
 
 
 @dataclass(slots=True)

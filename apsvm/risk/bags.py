@@ -13,7 +13,7 @@ Scores are those of the instances, linear in w, so that line searches work as fo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,9 @@ from apsvm.data.bags import rows_of_runs
 from apsvm.data.row_operator import ScoredRows
 from apsvm.losses.base import Loss
 from apsvm.oracles.base import AnyOracle
+from apsvm.oracles.by_score import RankingByScore
 from apsvm.oracles.layout import lay_out
-from apsvm.risk.rankings import Risk, bind_risk
+from apsvm.risk.rankings import Account, NoLoss, Risk, bind_risk
 from apsvm.score_space import Tangent
 
 
@@ -84,6 +85,10 @@ class BagRisk(Risk):
         else:
             slopes[rows] = of_bags
         return tangent
+
+    def by_score(self) -> Risk:
+        order = RankingByScore(self.layout, threads=self.rows.threads)
+        return replace(self, loss=NoLoss(), _most_violated=order, _counts_ranks=False, _account=Account())
 
     def memo(self, slopes: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """The slopes of the positives, at the rows where they are held; None where a bag is a positive here and a
@@ -146,6 +151,7 @@ def make_bag_risk(
         n_neg=int(of_queries.queries.n_neg.sum()),
         queries=of_queries.queries.n_pos.size,
         queries_skipped=plain.queries_skipped,
+        n_scores=len(rows),
         layout=queries,
         _most_violated=plain._most_violated,
         _counts_ranks=plain._counts_ranks,

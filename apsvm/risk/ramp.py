@@ -21,7 +21,6 @@ class Ramp(ScoreFunction[NDArray[np.float64]]):
     def __init__(self, hinge: Risk) -> None:
         self.hinge = hinge
         self.by_score = hinge.by_score()
-        self._slopes = self.vectors.empty()
 
     @property
     def n_scores(self) -> int:
@@ -41,9 +40,7 @@ class Ramp(ScoreFunction[NDArray[np.float64]]):
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
         h = self.hinge.tangent(scores, slopes).value
-        g = self.by_score.tangent(scores, self._slopes).value
-        self.vectors.subtract(slopes, self._slopes, slopes)
-        return Tangent(h - g)
+        return Tangent(h - self.by_score.subtract(scores, slopes))
 
     def combine(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.hinge.combine(slopes)

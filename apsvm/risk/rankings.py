@@ -9,7 +9,7 @@ and how they stand.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from apsvm import ranking
 from apsvm.clock import Span, Spans
 from apsvm.data.row_operator import ScoredRows
 from apsvm.losses.base import Loss, RankingLoss
-from apsvm.oracles import ORACLES
 from apsvm.oracles.base import AnyOracle, QueriesOracle
+from apsvm.oracles.by_score import RankingByScore
 from apsvm.oracles.layout import Layout, Queries, lay_out
 from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
 
@@ -98,6 +98,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     rows : the m rows that count, in that order
     n_pos, n_neg, queries : int, positives, negatives and queries among them
     queries_skipped : int, queries left out because they have no positive or no negative
+    n_scores : m
     layout : how the rows stand
     vectors : of their scores
     """
@@ -109,6 +110,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     n_neg: int
     queries: int
     queries_skipped: int
+    n_scores: int = field()  # or the default would be the property of the protocol
     layout: Queries = field(repr=False)
     _most_violated: QueriesOracle = field(repr=False)
     _counts_ranks: bool = False
@@ -116,11 +118,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     vectors: ArrayVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.vectors = ArrayVectors(len(self.rows))
-
-    @property
-    def n_scores(self) -> int:
-        return len(self.rows)
+        self.vectors = ArrayVectors(self.n_scores)
 
     @property
     def lower_bound(self) -> float:
@@ -133,10 +131,14 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
         """The risk at ``scores``, and its offset Δ; ``slopes`` becomes the row weights c."""
+        return self._asked(self._most_violated, scores, slopes)
+
+    def _asked(self, oracle: QueriesOracle, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
+        """What the oracle says of the scores; it does with ``slopes`` what it does, and the call is accounted for."""
         ranking.check_scores(scores)
         spans = Spans()
         with spans.time("oracle"):
-            value, loss, ranks_evaluated, violating = self._most_violated(scores, slopes)
+            value, loss, ranks_evaluated, violating = oracle(scores, slopes)
         call = OracleCall(
             oracle=self.oracle.name,
             n_pos=self.n_pos,
@@ -170,16 +172,40 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
         """The same queries, with the ranking by score in the place of the most violated one: the hinge of Δ = 0.
 
         Its value is max_R w·Ψ(R) − w·Ψ(R*) ≥ 0, by which the structured hinge exceeds the tighter bound."""
-        oracle = ORACLES["bucket"]()
-        order = oracle.bind_queries(NoLoss(), self.layout, threads=self.rows.threads)
-        return replace(
-            self, loss=NoLoss(), oracle=oracle, _most_violated=order, _counts_ranks=False, _account=Account()
+        return _RiskByScore(
+            rows=self.rows,
+            loss=NoLoss(),
+            oracle=self.oracle,
+            n_pos=self.n_pos,
+            n_neg=self.n_neg,
+            queries=self.queries,
+            queries_skipped=self.queries_skipped,
+            n_scores=self.n_scores,
+            layout=self.layout,
+            _most_violated=RankingByScore(self.layout, threads=self.rows.threads),
         )
+
+    def subtract(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> float:
+        """The risk at ``scores``, whose row weights are subtracted from ``slopes``."""
+        c = self.vectors.empty()
+        value = self.tangent(scores, c).value
+        self.vectors.subtract(slopes, c, slopes)
+        return value
 
     def account(self) -> Account:
         """What was done since the last time this was asked."""
         account, self._account = self._account, Account()
         return account
+
+
+@dataclass(slots=True)
+class _RiskByScore(Risk):
+    """Of rows: ``subtract`` takes no vector of its own."""
+
+    _most_violated: RankingByScore = field(repr=False)
+
+    def subtract(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> float:
+        return self._asked(self._most_violated.subtract, scores, slopes).value
 
 
 def make_risk(
@@ -229,6 +255,7 @@ def bind_risk(rows: ScoredRows, layout: Layout, loss: Loss, oracle: AnyOracle, *
         n_neg=int(queries.n_neg.sum()),
         queries=n_queries,
         queries_skipped=layout.queries_skipped,
+        n_scores=layout.members.size,
         layout=queries,
         _most_violated=oracle.bind_queries(loss, queries, threads=rows.threads),
         _counts_ranks=count_ranks,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from threading import Event
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -19,13 +20,14 @@ from apsvm.clock import wall_time_ns
 from apsvm.data.bags import rows_of_bags
 from apsvm.data.features.base import SHARE_OF_MEMORY
 from apsvm.data.labels import Target
-from apsvm.data.lockstep import Lockstep, members_at_once
+from apsvm.data.lockstep import Lockstep, members_at_once, rows_worth_sharing
 from apsvm.data.rows import Rows
 from apsvm.machine import memory, thread_count
 from apsvm.model import Net
 from apsvm.selection.bags import scores_of_bags
 from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant
+from apsvm.threads import results
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.ranking_check import scores_of
@@ -142,7 +144,6 @@ class CrossValidation:
         SelectionError : a metric is not defined on the rows that a fold leaves out
         ValueError, FloatingPointError : as ``Trainer.train``
         """
-        from joblib import Parallel, delayed
         from threadpoolctl import threadpool_limits
 
         threads = thread_count(jobs)
@@ -154,39 +155,42 @@ class CrossValidation:
         share = SHARE_OF_MEMORY * memory() / (len(self.folds) * len({self._map_of(fit) for fit in self.fits}))
         prepared: dict[tuple[int, _Map], Fit] = {}
         done: dict[Task, PathInFold] = {}
+        ended = Event()
+
+        def must_stop() -> bool:
+            return ended.is_set() or should_stop()
+
         with threadpool_limits(1, user_api="blas"):
             for task in tasks:
                 key = task.fold, self._map_of(self.fits[task.grid])
                 if key not in prepared and not should_stop():
                     prepared[key] = self.prepared(task, share)
-            together = self._together(tasks, list(prepared.values()), threads)
-            lockstep = Lockstep(threads) if together > 1 else None
-            parallel = Parallel(n_jobs=max(together, threads), backend="threading", return_as="generator_unordered")
-            for path in parallel(
-                delayed(self._done)(
-                    task,
-                    prepared.get((task.fold, self._map_of(self.fits[task.grid]))),
-                    should_stop,
-                    lockstep,
-                    piece,
-                    number,
-                )
-                for number, task in enumerate(tasks)
-            ):
+            together, fewest = self._together(tasks, list(prepared.values()), threads)
+            lockstep = Lockstep(threads, fewest) if together > 1 else None
+
+            def work(numbered: tuple[int, Task]) -> PathInFold:
+                number, task = numbered
+                fit = prepared.get((task.fold, self._map_of(self.fits[task.grid])))
+                return self._done(task, fit, must_stop, lockstep, piece, number)
+
+            at_a_time = max(together, threads)
+            for path in results(work, list(enumerate(tasks)), at_a_time, stop=ended.set, in_order=False):
                 done[path.task] = path
                 yield path
         if should_stop():
             piece.broken_off()
         piece.done({"paths": [done[task].to_saved() for task in tasks]})
 
-    def _together(self, tasks: Sequence[Task], prepared: Sequence[Fit], threads: int) -> int:
-        """How many paths share their passes; 1 where one has a time limit, which is its own."""
+    def _together(self, tasks: Sequence[Task], prepared: Sequence[Fit], threads: int) -> tuple[int, int]:
+        """How many paths share their passes, of at least how many rows; 1 where one has a time limit, which is its
+        own."""
         trainers = {self.fits[task.grid].trainer for task in tasks}
         apart = any(not one.shares_passes or one.settings.time_limit is not None for one in trainers)
         if apart or not prepared:
-            return 1
+            return 1, 0
         rows = [fit.shared for fit in prepared if fit.shared is not None]
-        return members_at_once(min(of.bytes_shared for of in rows), max(map(len, rows)), len(tasks), threads)
+        n_bytes, n_rows = min(of.bytes_shared for of in rows), max(map(len, rows))
+        return members_at_once(n_bytes, n_rows, len(tasks), threads), rows_worth_sharing(n_bytes, n_rows)
 
     @staticmethod
     def _map_of(fit: Fit) -> _Map:

@@ -233,7 +233,7 @@ class Solver:
     def _begin(self, C: float, centre: NDArray[np.float64] | None, limits: Limits) -> Run:
         """A run from the start, or from the minimiser of the planes there are already."""
         self._working_set.C = C
-        self._working_set.centre = self._centre_or_zero(centre)
+        self._working_set.recentre(self._centre_or_zero(centre))
         dual = self._working_set.dual_of_nothing
         if self._levels is not None:
             self._levels.begin()

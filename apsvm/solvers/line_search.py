@@ -119,12 +119,8 @@ class AtTheQPsPoint(Generic[V]):
     levels = False
 
     def __init__(self, risk: ScoreFunction[V]) -> None:
-        self._risk = risk
+        self._risk, self.lower_bound = risk, risk.lower_bound
         self._scores, self._slopes = risk.vectors.empty(), risk.vectors.empty()
-
-    @property
-    def lower_bound(self) -> float:
-        return self._risk.lower_bound
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         here = self._know(point)
@@ -157,16 +153,12 @@ class AfterLineSearch(Generic[V]):
     levels = True
 
     def __init__(self, risk: ScoreFunction[V]) -> None:
-        self._risk = risk
+        self._risk, self.lower_bound = risk, risk.lower_bound
         self._vectors = risk.vectors
         self._best: _Known[V] | None = None
         self._scores: V | None = None  # the best point's, between two searches
         self._unused: list[V] = []
         self.reach = 1.0
-
-    @property
-    def lower_bound(self) -> float:
-        return self._risk.lower_bound
 
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         if self._best is None:
@@ -184,9 +176,9 @@ class AfterLineSearch(Generic[V]):
         return cut
 
     def restart(self) -> None:
-        if self._best is not None:
-            self._forget(self._best)
-            self._best, self.reach = None, 1.0
+        """Gives back the score vectors, too: whoever restarts may have a use for their memory meanwhile."""
+        self._best, self._scores, self.reach = None, None, 1.0
+        self._unused.clear()
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         if self._best is not None and np.array_equal(point, self._best.point):

@@ -25,8 +25,10 @@ class WorkingSet:
     lower_bound : L ≤ risk(w) for every w. The plane (0, L) is always there and its α is the rest of C: the QP is
         that of risk − L, by offsets b_t − L, and C·L comes on top of its objective
 
-    ``C``, the cap on the sum of the soft planes' α, may change between solves, and so may ``centre``, c of ½‖w − c‖²:
-    the planes stay, as offsets a_t·c + b_t seen from there.
+    Attributes
+    ----------
+    C : the cap on the sum of the soft planes' α; it may change between solves
+    centre : (dimension,) float64, c of ½‖w − c‖², which ``recentre`` changes
     """
 
     C: float
@@ -34,7 +36,7 @@ class WorkingSet:
     def __init__(self, dimension: int, lower_bound: float = 0.0) -> None:
         self._size = 0
         self._lower_bound = lower_bound
-        self._centre = np.zeros(dimension)
+        self.centre = np.zeros(dimension)
         self._from_centre = np.empty(8)
         self._planes = np.empty((8, dimension))
         self._gram = np.empty((8, 8))
@@ -49,16 +51,10 @@ class WorkingSet:
     def __len__(self) -> int:
         return self._size
 
-    @property
-    def centre(self) -> NDArray[np.float64]:
-        """(dimension,) float64."""
-        return self._centre
-
-    @centre.setter
-    def centre(self, point: NDArray[np.float64]) -> None:
-        t = self._size
-        self._centre = point
-        self._from_centre[:t] = self.offsets_from(point)
+    def recentre(self, point: NDArray[np.float64]) -> None:
+        """Makes ``point`` the centre; the planes stay, as offsets a_t·c + b_t seen from there."""
+        self.centre = point
+        self._from_centre[: self._size] = self.offsets_from(point)
 
     def offsets_from(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
         """(t,) float64, a_t·point + b_t (less the lower bound, where a plane is soft)."""
@@ -90,7 +86,7 @@ class WorkingSet:
         self._gram[t, : t + 1] = row
         self._gram[: t + 1, t] = row
         self._offsets[t] = offset
-        self._from_centre[t] = offset + float(plane @ self._centre)
+        self._from_centre[t] = offset + float(plane @ self.centre)
         self._soft[t] = soft
         self._idle[t] = 0
         self._names[t] = self._next_name
@@ -110,7 +106,7 @@ class WorkingSet:
         self.alpha = feasible(alpha, self._soft[:t], self.C)
         step = -self.combine(self.alpha)
         dual = float(self.alpha @ self._from_centre[:t]) - 0.5 * float(step @ step)
-        return self._centre + step, dual + self.dual_of_nothing
+        return self.centre + step, dual + self.dual_of_nothing
 
     def use(self, planes: NDArray[np.bool_]) -> None:
         """Those, (t,) bool, are not idle, though they may have no α."""
@@ -137,7 +133,7 @@ class WorkingSet:
         self._names[:t] = np.arange(self._next_name, self._next_name + t)
         self._next_name += t
         self._gram[:t, :t] = self._planes[:t] @ self._planes[:t].T
-        self._from_centre[:t] = self.offsets_from(self._centre)
+        self._from_centre[:t] = self.offsets_from(self.centre)
 
     def state(self) -> Saved:
         """Everything there is, for ``restore``."""
@@ -145,7 +141,7 @@ class WorkingSet:
         known = [memo for memo in self._memos if memo is not None]
         return {
             "C": self.C,
-            "centre": self._centre,
+            "centre": self.centre,
             "planes": self._planes[:t].copy(),
             "gram": self._gram[:t, :t].copy(),
             "offsets": self._offsets[:t].copy(),
@@ -162,7 +158,7 @@ class WorkingSet:
     def restore(self, saved: Saved) -> None:
         """Takes over what ``state`` returned."""
         self.C, self._next_name = float(saved["C"]), int(saved["next_name"])
-        self._centre, self.alpha = array(saved["centre"]), array(saved["alpha"])
+        self.centre, self.alpha = array(saved["centre"]), array(saved["alpha"])
         self._planes, self._gram = array(saved["planes"]), array(saved["gram"])
         self._offsets, self._from_centre = array(saved["offsets"]), array(saved["from_centre"])
         self._soft = np.array(saved["soft"], dtype=bool)

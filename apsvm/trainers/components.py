@@ -33,7 +33,7 @@ from apsvm.trainers.latent import OfBags, TightOfBags
 from apsvm.trainers.rounds import Rounds, Spent
 from apsvm.trainers.stage import Stage, StageReport, Trained
 from apsvm.trainers.starts_of_components import around, starts
-from apsvm.trainers.structured_svm import risk_of, share_of_nothing
+from apsvm.trainers.structured_svm import risk_at_zero, risk_of, share_of_nothing
 from apsvm.trainers.tight_bound import TightBound, at_its_best_length
 
 #: Clusterings that are tried, and of their starts how many are descended from, those of the lowest J; one where there
@@ -174,7 +174,7 @@ class _Training:
             self._oracle.exact,
             risk.queries,
             risk.queries_skipped,
-            share_of_nothing=share_of_nothing(self._data, self._loss, risk, end.report.solution, C),
+            share_of_nothing=share_of_nothing(self._data, self._loss, risk_at_zero(risk), end.report.solution, C),
         )
 
     def rough(self, C: float) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import DEFAULT_C, StructuredSettings
 from apsvm.trainers.settings import Multiple, SettingsError, resolved
 from apsvm.trainers.stage import Trained
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.structured_svm import WORTH_A_START, train_path
 from apsvm.trainers.top_losses import (
     Start,
     default_C_at,
@@ -79,6 +79,8 @@ class Decided:
         else:
             point = None if start is None else start.w
             besides = None if self.choice is None or start is not None else self.choice.w
+            if settings.bound == "hinge" and len(values) == 1 and data.rows.n_values >= WORTH_A_START:
+                point = besides if point is None else point
             path = train_path(data, loss, settings, values, watch, point, tight_start=besides)
             yield from zip(values, path, strict=False)
 

@@ -59,7 +59,8 @@ def default_C(data: TrainingSet, loss: Loss, bound: str = "hinge") -> float:
         groups = np.repeat(groups, np.diff(data.bags))
     several = groups is not None and bool((groups != groups[0]).any())
     variance = data.rows.moments(groups).variance
-    return C_by_rule(variance, data.n, loss, bound, several=several, bags=data.bags is not None)
+    n = data.target.relevant.size
+    return C_by_rule(variance, n, loss, bound, several=several, bags=data.bags is not None)
 
 
 def C_by_rule(

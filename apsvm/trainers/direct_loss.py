@@ -42,6 +42,7 @@ from apsvm.trainers.base import Progress, TrainingSet, Watch
 from apsvm.trainers.families.direct_loss import DirectSettings
 from apsvm.trainers.stochastic import (
     TrainedByEpochs,
+    WeightsDescent,
     descend_as_asked,
     generator_state,
     not_finite,
@@ -208,7 +209,7 @@ class _Batch(NamedTuple):
         )
 
 
-class _Descent:
+class _Descent(WeightsDescent):
     """w on its way down."""
 
     def __init__(
@@ -262,16 +263,6 @@ class _Descent:
             raise not_finite("weights")
         moved = (updates > 0 or sampled) and self._unit > 0.0
         return Pass(draws, 0, updates, value / queries, moved=moved)
-
-    def snapshot(self) -> NDArray[np.float64]:
-        return self.w.copy()
-
-    def to_saved(self, snapshot: NDArray[np.float64]) -> Saved:
-        return {"w": snapshot}
-
-    def of_saved(self, saved: Saved) -> NDArray[np.float64]:
-        w: NDArray[np.float64] = saved["w"]
-        return w
 
     def state(self) -> Saved:
         """As ``stochastic.Parameters``."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -166,7 +166,7 @@ class Fit:
             selection = bags.first if selection is None else selection[bags.first]
         return TrainingSet(
             rows=rows,
-            target=self.target.of(selection),
+            target=self.target if selection is None else self.target.of(selection),
             queries=_of(dataset.groups, selection),
             costs=_of(dataset.costs, selection),
             query_weights=self.query_weights,
@@ -204,7 +204,7 @@ class Fit:
         """The trained rankers, as ``Trainer.train`` gives and raises them, those that rank nothing marked; ``data``:
         the training set, where there is one already."""
         data = data or self.training_set()
-        log = LogOfData(watch.log, self, len(data.rows))
+        log = LogOfData(watch.log, self, data.rows.__len__)
         for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
             yield ranking_checked(outcome, data)
 
@@ -379,14 +379,15 @@ def _has_components(outcome: Outcome) -> bool:
 class LogOfData:
     """A log whose ``start`` record also says what is trained, and on what."""
 
-    def __init__(self, log: Log, fit: Fit, n_rows: int) -> None:
+    def __init__(self, log: Log, fit: Fit, count_rows: Callable[[], int]) -> None:
         self._log = log
+        self._count_rows = count_rows
         self._about = {
             "loss": fit.trainer.loss_name,
-            "n_rows": n_rows,
             "n_features": int(fit.dataset.X.shape[1]),
             "sha256": fit.dataset.fingerprint,
         }
 
     def write(self, event: str, **fields: object) -> None:
-        self._log.write(event, **(self._about if event == "start" else {}), **fields)
+        about = {"n_rows": self._count_rows(), **self._about} if event == "start" else {}
+        self._log.write(event, **about, **fields)

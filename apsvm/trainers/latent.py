@@ -35,7 +35,7 @@ from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.rounds import Rounds, Spent
 from apsvm.trainers.stage import Stage, StageReport, Trained
 from apsvm.trainers.starts_of_bags import first_start, starts
-from apsvm.trainers.structured_svm import share_of_nothing
+from apsvm.trainers.structured_svm import risk_at_zero, share_of_nothing
 from apsvm.trainers.tight_bound import majorant as majorant_of_ramp
 
 
@@ -167,7 +167,7 @@ def train_bags(
             risk.queries,
             risk.queries_skipped,
             hinge_objective=stages[0].solution.certificate.primal if len(stages) > 1 else None,
-            share_of_nothing=share_of_nothing(data, loss, risk, report.solution, C),
+            share_of_nothing=share_of_nothing(data, loss, risk_at_zero(risk), report.solution, C),
         )
 
 

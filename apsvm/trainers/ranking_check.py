@@ -13,8 +13,8 @@ from apsvm.data.rows import Rows
 from apsvm.model import ItemFactors, Net
 from apsvm.trainers.base import Outcome, TrainingSet
 
-#: Rows looked at at a time.
-_BLOCK = 1 << 16
+#: Rows looked at at first, and at a time after.
+_FIRST_BLOCK, _BLOCK = 1 << 10, 1 << 16
 
 #: Said of a ranker whose scores of the training rows are all alike.
 RANKS_NOTHING = (
@@ -59,10 +59,11 @@ def ranking_checked(outcome: Outcome, data: TrainingSet) -> Outcome:
 
 def _tells_apart(w: NDArray[np.float64] | Net, rows: RowOperator) -> bool:
     """Whether two rows have different scores; mostly the first rows say so."""
-    low, high = np.inf, -np.inf
-    for start in range(0, len(rows), _BLOCK):
-        scores = scores_of(w, rows.select(np.arange(start, min(start + _BLOCK, len(rows)))))
+    low, high, start, size = np.inf, -np.inf, 0, _FIRST_BLOCK
+    while start < len(rows):
+        scores = scores_of(w, rows.select(np.arange(start, min(start + size, len(rows)))))
         low, high = min(low, float(scores.min())), max(high, float(scores.max()))
         if high - low > 0.0:
             return True
+        start, size = start + size, _BLOCK
     return False

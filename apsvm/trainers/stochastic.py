@@ -54,6 +54,27 @@ class Parameters(Protocol[T]):
         """The snapshot that was saved."""
 
 
+class WeightsDescent:
+    """The snapshots of parameters that are one vector.
+
+    Attributes
+    ----------
+    w : (dimension,) float64, the weights on their way down
+    """
+
+    w: NDArray[np.float64]
+
+    def snapshot(self) -> NDArray[np.float64]:
+        return self.w.copy()
+
+    def to_saved(self, snapshot: NDArray[np.float64]) -> Saved:
+        return {"w": snapshot}
+
+    def of_saved(self, saved: Saved) -> NDArray[np.float64]:
+        w: NDArray[np.float64] = saved["w"]
+        return w
+
+
 def descend_as_asked(
     parameters: Parameters[T],
     settings: EpochSettings,

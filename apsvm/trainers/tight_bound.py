@@ -18,13 +18,14 @@ Each round may only lower J. The last one proves w_t stationary: no point lowers
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._native import _kernels
 from apsvm.clock import Span
 from apsvm.data.row_operator import ScoredRows
 from apsvm.risk import OracleCall, Ramp, Risk
@@ -52,8 +53,7 @@ LEAST_GAIN = 0.01
 
 def majorant(ramp: Ramp, w: NDArray[np.float64], C: float) -> Majorant:
     """The one that touches J at ``w``; FloatingPointError where it is not finite."""
-    scores = ramp.scores(w)
-    slopes = ramp.vectors.empty()
+    scores, slopes = ramp.scores(w, ramp.vectors.empty()), ramp.vectors.empty()
     h = ramp.hinge.tangent(scores, slopes).value
     g = ramp.by_score.tangent(scores, slopes).value
     objective = 0.5 * float(w @ w) + C * (h - g)
@@ -70,7 +70,7 @@ def at_its_best_length(
 ) -> NDArray[np.float64]:
     """``w`` at the length where J is lowest, of those tried: the hinge and the ramp are not indifferent to
     it."""
-    scores = risk.scores(w)
+    scores = risk.scores(w, risk.vectors.empty())
     scaled, slopes = risk.vectors.empty(), risk.vectors.empty()
     square = float(w @ w)
 
@@ -108,18 +108,27 @@ class TightBound:
     """Tightens what ``stage`` has trained on ``risk``; one for a whole path of C.
 
     may_leave : False where the stage has constraints, which only its own solver keeps
+    curvature : ``curvature_of`` the risk's rows, where it is known
 
     The ramp is made where the first descent begins: a training that stops before has no use for it.
     """
 
     def __init__(
-        self, stage: Stage, risk: Risk, settings: StructuredSettings, watch: Watch, *, may_leave: bool = True
+        self,
+        stage: Stage,
+        risk: Risk,
+        settings: StructuredSettings,
+        watch: Watch,
+        *,
+        may_leave: bool = True,
+        curvature: NDArray[np.float64] | None = None,
     ) -> None:
         self._stage = stage
         self._risk = risk
         self._settings = settings
         self._watch = watch
         self._may_leave = may_leave
+        self._known_curvature = curvature
         self._at_zero: float | None = None
         self._last: NDArray[np.float64] | None = None  # the solution for the C before on the path
 
@@ -130,17 +139,25 @@ class TightBound:
 
     @cached_property
     def _curvature(self) -> NDArray[np.float64]:
-        return curvature_of(self._risk.rows)
+        return curvature_of(self._risk.rows) if self._known_curvature is None else self._known_curvature
 
     def tighten(
-        self, hinge: Trained, C: float, start: NDArray[np.float64] | None = None, *, seconds_used: float = 0.0
+        self,
+        hinge: Trained,
+        C: float,
+        start: NDArray[np.float64] | None = None,
+        *,
+        seconds_used: float = 0.0,
+        only_from_start: bool = False,
     ) -> Trained:
         """The stationary point below the lowest that is reached from the hinge's solution, that for the C before on a
-        path, ``start``, and, where the hinge found nothing, the difference of the classes' means."""
+        path, ``start``, and, where the hinge found nothing, the difference of the classes' means; or from ``start``
+        alone."""
         spent = Spent(seconds_used, time.perf_counter())
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
-                lowest = self._lowest(hinge.solution, C, start, spent) if self._may_leave else hinge.w
+                alone = only_from_start and start is not None and bool(start.any())
+                lowest = self._lowest(hinge.solution, C, start, spent, alone=alone) if self._may_leave else hinge.w
                 rounds = Rounds(self._stage, _OfRows(self.ramp), self._settings, self._watch, C, spent)
                 end = rounds.descend(lowest)
         except FloatingPointError as error:  # J has no finite point: the hinge's solution is what there is
@@ -154,33 +171,63 @@ class TightBound:
             hinge_objective=hinge.solution.certificate.primal,
         )
 
-    def first(self, hinge: CuttingPlaneSolution, C: float) -> NDArray[np.float64]:
-        """Where the lowest descent ends, without the proof that it is stationary; FloatingPointError if nowhere."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._lowest(hinge, C, None, Spent(0.0, time.perf_counter()))
-
     def next(self, point: NDArray[np.float64], C: float, spent: Spent | None = None) -> NDArray[np.float64]:
         """Where the descent from ``point`` ends, without the proof; FloatingPointError if nowhere."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._descend("tight", point, C, spent or Spent(0.0, time.perf_counter()))
 
+    def beyond(self, hinge: NDArray[np.float64], C: float) -> NDArray[np.float64]:
+        """Where the lower of the descents ends from a ``hinge`` that has found nothing, and from the difference of the
+        classes' means; without the proof."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            starts = {"from the hinge": hinge, "from the means": self._difference_of_means()}
+            return self._lowest_end(starts, C, Spent(0.0, time.perf_counter()))
+
     def _lowest(
-        self, solution: CuttingPlaneSolution, C: float, start: NDArray[np.float64] | None, spent: Spent
+        self,
+        solution: CuttingPlaneSolution,
+        C: float,
+        start: NDArray[np.float64] | None,
+        spent: Spent,
+        *,
+        alone: bool = False,
     ) -> NDArray[np.float64]:
-        """Where the lowest of the descents ends; a start from which there is none is left out."""
-        hinge = solution.w
-        starts = {"from the hinge": hinge, "from the C before": self._last, "from the given start": start}
+        """Where the lowest of the descents ends, or that from ``start`` ``alone``; a start from which there is none is
+        left out."""
+        self._stage.restart(solution.w)  # the descents need the memory of its score vectors
+        if alone:
+            return self._lowest_end({"from the given start": start}, C, spent)
+        starts = {"from the hinge": solution.w, "from the C before": self._last, "from the given start": start}
         if solution.certificate.primal >= HOPELESS * C * self._risk_at_zero():
             starts["from the means"] = self._difference_of_means()
+        return self._lowest_end(starts, C, spent)
+
+    def _lowest_end(
+        self, starts: Mapping[str, NDArray[np.float64] | None], C: float, spent: Spent
+    ) -> NDArray[np.float64]:
+        """Of the descents from those starts that there are; the first start, where there is no descent."""
+        first, *others = starts
         ends = []
-        for name, point in starts.items():
-            if point is not None and (point is hinge or point.any()):
+        for name in (first, *others):
+            point = starts[name]
+            if point is not None and (name == first or point.any()):
                 try:
                     w = self._descend(f"tight, {name}", point, C, spent)
                     ends.append((majorant(self.ramp, w, C).objective, w))
                 except FloatingPointError:
                     continue
-        return min(ends, key=lambda end: end[0])[1] if ends else hinge
+        if ends:
+            return min(ends, key=lambda end: end[0])[1]
+        stays = starts[first]
+        assert stays is not None
+        return stays
+
+    def _make_room(self, point: NDArray[np.float64]) -> None:
+        """Gives back what the descents need: the solver's score vectors, as it will begin anew, at ``point`` or another
+        one, and what passes over the rows took."""
+        self._stage.restart(point)
+        _ = self._curvature
+        _kernels.give_back_memory()
 
     def _risk_at_zero(self) -> float:
         if self._at_zero is None:

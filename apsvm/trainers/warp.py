@@ -31,6 +31,7 @@ from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.families.warp import WarpSettings, cutoff_of
 from apsvm.trainers.stochastic import (
     TrainedByEpochs,
+    WeightsDescent,
     descend_as_asked,
     generator_state,
     not_finite,
@@ -147,7 +148,7 @@ def train_warp(
         settings,
         watch,
         show=show,
-        validate=None if validate is None else lambda: validate(descent.weights),
+        validate=None if validate is None else lambda: validate(descent.w),
     )
     if not np.isfinite(rows.scores(outcome.best)).all():
         raise not_finite("scores")
@@ -163,12 +164,11 @@ def train_warp(
     )
 
 
-class _Descent:
-    """The weights on their way down.
+class _Descent(WeightsDescent):
+    """The weights on their way down; that of a bias is the last: it moves no ranking, and stays.
 
     Attributes
     ----------
-    weights : (dimension,) float64, the bias weight last if there is one: it moves no ranking, and stays
     pairs : what is drawn from
     """
 
@@ -176,8 +176,8 @@ class _Descent:
         self, rows: Rows, pairs: Candidates, settings: WarpSettings, start: NDArray[np.float64] | None
     ) -> None:
         self.pairs = pairs
-        self.weights = np.zeros(rows.dimension)
-        self._w = self.weights[: rows.features]
+        self.w = np.zeros(rows.dimension)
+        self._w = self.w[: rows.features]
         if start is not None:
             self._w[:] = start[: rows.features]
         self._rows, self._settings = rows, settings
@@ -223,28 +223,18 @@ class _Descent:
         order = self._rng.permutation(self.pairs.rows.size)
         passed = run_pass(self._run, self._loop.settle, order, None, self._settings, self._w, stop)
         # No update may be luck, or the cap on the trials.
-        if passed.moved or not violates(self._rows.scores(self.weights), self.pairs):
+        if passed.moved or not violates(self._rows.scores(self.w), self.pairs):
             return passed
         return replace(passed, moved=True)
 
-    def snapshot(self) -> NDArray[np.float64]:
-        return self.weights.copy()
-
-    def to_saved(self, snapshot: NDArray[np.float64]) -> Saved:
-        return {"w": snapshot}
-
-    def of_saved(self, saved: Saved) -> NDArray[np.float64]:
-        w: NDArray[np.float64] = saved["w"]
-        return w
-
     def state(self) -> Saved:
         """As ``stochastic.Parameters``."""
-        return {**loop_state(self._loop, self._rng), **copies(w=self.weights, squares=self._squares, steps=self._steps)}
+        return {**loop_state(self._loop, self._rng), **copies(w=self.w, squares=self._squares, steps=self._steps)}
 
     def restore(self, saved: Saved) -> None:
         """Takes over what ``state`` returned. The native loop works in these arrays."""
         set_loop_state(self._loop, self._rng, saved)
-        for name, array in (("w", self.weights), ("squares", self._squares), ("steps", self._steps)):
+        for name, array in (("w", self.w), ("squares", self._squares), ("steps", self._steps)):
             array[:] = saved[name]
 
     def _run(self, order: NDArray[np.int64]) -> tuple[int, int, float]:

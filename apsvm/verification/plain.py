@@ -6,19 +6,25 @@ A loss over rankings is Δ = Σ_k u_k [D(k) − D(k + n_k)], n_k negatives above
     gain_k(n) = u_k [D(k) − D(k + n)] − (2/PN) Σ_{j ≤ n} (s⁺_k − s⁻_j)
 
 whatever D is. Where D is convex, each gain is concave in n, and the maximum is an isotonic regression: each n_k at its
-own maximum, neighbours in the wrong order pooled; O(P log N), and more for what is pooled. Else a dynamic programme
-over k has it, M_k(n) = max_{m ≤ n} M_{k−1}(m) + gain_k(n), in O(P·n̄), where no gain rises beyond n̄ ≤ N: then min(n_k,
-n̄) is as good as n_k, and no more need be tried.
+own maximum, neighbours in the wrong order pooled; O(P log N), and more for what is pooled. Under a bound n_k ≤ c the
+maximum is the same with what exceeds c put at c.
+
+A D that is cut off at K is convex up to there and again behind it. Positions rise with k, so that for some m the first
+m positives stand at the first K positions, n_1 ≤ … ≤ n_m ≤ K − m, and the others behind, K − m ≤ n_{m+1} ≤ … ≤ n_P: two
+isotonic regressions under a bound. One pass over the positives makes that of the first m for every m in turn, and one
+from the other end that of the others.
 
 A loss over labellings has Δ of a, the true positives, and b, the false ones, and
 
     h(s) = max_{a, b} Δ(a, b) + (1/n) Σ_{b highest negatives} s⁻ − (1/n) Σ_{P − a lowest positives} s⁺
+
+where a + b is given, or Δ is concave in b, so that the best b of each a is found by bisection.
 """
 
 from __future__ import annotations
 
-import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,9 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-
-#: Values of a table that is filled at once.
-BLOCK = 1 << 22
+Integers = NDArray[np.int64]
 
 
 class UnknownLossError(ValueError):
@@ -59,13 +63,13 @@ class RankingDefinition:
     ----------
     weights : of P and N, u (P,)
     discount : of P + N and N, D at the positions 1..P + N
-    convex_from : from this number of negatives above a positive on, further ones cost less and less
+    split : D is convex up to this position and again behind it, and all weights are equal; 0: it is convex throughout
     gain : of grades, "exponential" or "linear"; None where grades mean nothing to it
     """
 
     weights: Callable[[int, int], Array]
     discount: Callable[[int, int], Array]
-    convex_from: int = 0
+    split: int = 0
     gain: str | None = None
 
     @property
@@ -81,9 +85,7 @@ class RankingDefinition:
     def hinge(self, positives: Array, negatives: Array, costs: tuple[Array, Array] | None) -> Hinge:
         """Of one task, scores (P,) and (N,)."""
         P, N = positives.size, negatives.size
-        return hinge_of_rankings(
-            self.weights(P, N), self.discount(P + N, N), positives, negatives, convex_from=self.convex_from
-        )
+        return hinge_of_rankings(self.weights(P, N), self.discount(P + N, N), positives, negatives, split=self.split)
 
     def ideal(self, n_pos: int) -> float:
         """The DCG of so many positives at the top."""
@@ -96,12 +98,12 @@ class LabellingDefinition:
 
     Attributes
     ----------
-    loss : Δ of arrays a and b of true and false positives, and P
+    loss : Δ of arrays a and b of true and false positives, and P; concave in b where ``labelled`` is None
     labelled : how many rows are labelled positive, of P, if there are so many; None: any number
     level_free : as of ``RankingDefinition``: as many are labelled positive as are
     """
 
-    loss: Callable[[Array, Array, int], Array]
+    loss: Callable[[Integers, Integers, int], Array]
     labelled: Callable[[int], int] | None = None
     level_free: bool = False
 
@@ -118,13 +120,8 @@ class LabellingDefinition:
 class ZeroOneDefinition:
     """(1/n) Σ_i cost_i max(0, 1 − y_i s_i), of all rows as one task."""
 
-    @property
-    def by_query(self) -> bool:
-        return False
-
-    @property
-    def level_free(self) -> bool:
-        return False
+    by_query = False
+    level_free = False
 
     def hinge(self, positives: Array, negatives: Array, costs: tuple[Array, Array] | None) -> Hinge:
         """Of scores (P,) and (N,), and their costs."""
@@ -149,7 +146,7 @@ def definition_of(name: str) -> Definition:
     if name in ("ndcg", "ndcg(exponential)", "ndcg(linear)"):
         return _ndcg(lambda n, N: _logarithmic(n), gain="linear" if name == "ndcg(linear)" else "exponential")
     if name == "ndcg-chakrabarti":
-        return _ndcg(lambda n, N: np.append(1.0, _logarithmic(n - 1)), convex_from=1)
+        return _ndcg(lambda n, N: np.append(1.0, _logarithmic(n - 1)), split=1)
     if name == "mrr":
         return RankingDefinition(
             lambda P, N: (np.arange(P) == 0).astype(np.float64), lambda n, N: 1.0 / np.arange(1, n + 1)
@@ -182,8 +179,8 @@ def _logarithmic(n: int) -> Array:
     return 1.0 / np.log2(np.arange(2, n + 2))
 
 
-def _ndcg(discount: Callable[[int, int], Array], convex_from: int = 0, gain: str = "exponential") -> RankingDefinition:
-    return RankingDefinition(lambda P, N: np.full(P, 1.0 / float(discount(P, N).sum())), discount, convex_from, gain)
+def _ndcg(discount: Callable[[int, int], Array], split: int = 0, gain: str = "exponential") -> RankingDefinition:
+    return RankingDefinition(lambda P, N: np.full(P, 1.0 / float(discount(P, N).sum())), discount, split, gain)
 
 
 def _rank_biased(rho: float) -> RankingDefinition:
@@ -193,10 +190,10 @@ def _rank_biased(rho: float) -> RankingDefinition:
 def _at_k(form: str, k: int) -> Definition:
     if form == "p":
         return RankingDefinition(
-            lambda P, N: np.full(P, 1.0 / k), lambda n, N: (np.arange(n) < k).astype(np.float64), convex_from=k
+            lambda P, N: np.full(P, 1.0 / k), lambda n, N: (np.arange(n) < k).astype(np.float64), split=k
         )
     if form == "ndcg":
-        return _ndcg(lambda n, N: _logarithmic(n) * (np.arange(n) < k), convex_from=k)
+        return _ndcg(lambda n, N: _logarithmic(n) * (np.arange(n) < k), split=k)
     if form == "set-p":
         return LabellingDefinition(lambda a, b, P: (min(P, k) - a) / k, lambda P: k)
     return LabellingDefinition(lambda a, b, P: (min(P, k) - a) / P, lambda P: k)
@@ -207,102 +204,133 @@ def _f_measure(beta: float) -> LabellingDefinition:
     return LabellingDefinition(lambda a, b, P: 1.0 - (1.0 + square) * a / (a + b + square * P))
 
 
-def hinge_of_rankings(
-    weights: Array, discount: Array, positives: Array, negatives: Array, *, convex_from: int = 0
-) -> Hinge:
-    """See the module, for u (P,), D (P + N,) and scores (P,) and (N,)."""
+def hinge_of_rankings(weights: Array, discount: Array, positives: Array, negatives: Array, *, split: int = 0) -> Hinge:
+    """See the module, for u (P,), D (P + N,) and scores (P,) and (N,); ``split`` as of ``RankingDefinition``."""
     P, N = positives.size, negatives.size
     order, order_neg = np.argsort(-positives), np.argsort(-negatives)
-    ranked = _Ranked(weights, discount, positives[order], negatives[order_neg], convex_from)
-    above = ranked.most_violated()
+    s_pos, s_neg = positives[order], negatives[order_neg]
+    if 0 < split < P + N:
+        above = _most_violated_in_two_parts(weights, discount, s_pos, s_neg, split)
+    else:
+        above = _Gains(weights, discount, s_pos, s_neg).most_violated(P)
+    unit = 2.0 / (P * N)
     down, up = np.empty(P), np.empty(N)
-    down[order] = -ranked.unit * above
-    up[order_neg] = ranked.unit * (P - np.searchsorted(above, np.arange(1, N + 1), side="left"))
+    down[order] = -unit * above
+    up[order_neg] = unit * (P - np.searchsorted(above, np.arange(1, N + 1), side="left"))
     k = np.arange(P)
     loss = float(weights @ (discount[k] - discount[k + above]))
     return Hinge(loss + float(down @ positives) + float(up @ negatives), loss, down, up)
 
 
-class _Ranked:
-    """The dynamic programme of one task, whose scores are in descending order."""
+def _most_violated_in_two_parts(
+    weights: Array, discount: Array, positives: Array, negatives: Array, split: int
+) -> Integers:
+    """n_k, (P,), of scores in descending order, where D is convex up to ``split``, K, and again behind it."""
+    P, N = positives.size, negatives.size
+    place = np.arange(P + N)
+    # Each part's D goes on as a convex one where the other's is: no n within the bounds leads there.
+    drop = discount[split] - discount[split + 1] if split + 1 < P + N else 0.0
+    tail = np.where(place < split, discount[split] + (split - place) * drop, discount)
+    above = _Gains(weights, discount[np.minimum(place, split - 1)], positives, negatives)
+    # From the other end N − n_k of the negatives stand on the same side of a positive.
+    below = _Gains(weights[::-1], tail[::-1], -positives[::-1], -negatives[::-1])
+    m = np.arange(min(P, split) + 1)
+    room = split - m  # for the negatives above the first m positives; the others have at least as many above them
+    from_above = above.highest_sums(np.minimum(room, N))
+    from_below = below.highest_sums(N - np.clip(split - np.arange(P, -1, -1), 0, N))[P - m]
+    # What the pairs of the others come to where all are in the wrong order, which ``below`` counts from.
+    swapped = N * positives - negatives.sum()
+    values = from_above + from_below - 2.0 / (P * N) * (swapped.sum() - np.append(0.0, np.cumsum(swapped))[m])
+    values[(room > N) & (m < P)] = -np.inf
+    best = int(np.argmax(values))
+    first = np.minimum(above.most_violated(best), room[best])
+    others = N - np.minimum(below.most_violated(P - best), N - room[best])[::-1] if best < P else np.empty(0, np.int64)
+    return np.append(first, others)
 
-    def __init__(self, weights: Array, discount: Array, positives: Array, negatives: Array, convex_from: int) -> None:
-        P, N = positives.size, negatives.size
-        self.unit = 2.0 / (P * N)
+
+class _Pool(NamedTuple):
+    """Positives from ``first`` on that share ``n``; ``before`` is the sum of the gains of those before them."""
+
+    first: int
+    n: int
+    before: float
+
+
+class _Gains:
+    """The gains of one task, whose scores are in descending order, for a convex D; D(k) itself is left out."""
+
+    def __init__(self, weights: Array, discount: Array, positives: Array, negatives: Array) -> None:
+        self._unit = 2.0 / (positives.size * negatives.size)
         self._weights, self._discount, self._positives, self._negatives = weights, discount, positives, negatives
-        self._convex = convex_from == 0
-        self._own = self._own_maxima(convex_from)
-        self._most = int(self._own.max())
-        self._count = np.arange(self._most + 1)
-        self._sums = np.concatenate([[0.0], np.cumsum(negatives[: self._most])])
+        self._weight = float(weights[0]) if (weights == weights[0]).all() else None  # of each, where all are equal
+        self._sums = [np.append(0.0, np.cumsum(array)) for array in (discount, positives, negatives)]
 
-    def _own_maxima(self, convex_from: int) -> NDArray[np.int64]:
-        """(P,): where each gain ceases to rise, from ``convex_from`` on: by bisection, for its slope falls there. n̄ is
-        the largest."""
-        P, N = self._positives.size, self._negatives.size
-        low, high = np.full(P, min(convex_from, N)), np.full(P, N)
-        k = np.arange(P)
+    def most_violated(self, m: int) -> Integers:
+        """n_k of the first m positives where there are no others, (m,)."""
+        pools: list[_Pool] = []
+        for latest in self._pools(m):
+            pools = latest
+        starts = np.array([pool.first for pool in pools], dtype=np.int64)
+        return np.repeat(np.array([pool.n for pool in pools], dtype=np.int64), np.diff(starts, append=m))
+
+    def highest_sums(self, bounds: Integers) -> Array:
+        """For each m = 0, 1, … the highest sum of the first m gains with n_k ≤ ``bounds``[m], where all u are equal."""
+        result = [0.0]
+        for m, pools in enumerate(self._pools(bounds.size - 1, with_sums=True), 1):
+            bound = int(bounds[m])
+            at = min(bisect_right(pools, bound, key=lambda pool: pool.n), len(pools) - 1)
+            result.append(pools[at].before + self._sum(pools[at].first, m, min(pools[at].n, bound)))
+        return np.array(result)
+
+    def _pools(self, m: int, *, with_sums: bool = False) -> Iterator[list[_Pool]]:
+        """Those of the first positive, of the first two, …, of the first m, their n ascending: by pooling adjacent
+        violators (Best, Chakravarti and Ubhaya 2000)."""
+        pools: list[_Pool] = []
+        of_positives = self._sums[1]
+        for k, n in enumerate(self._own_maxima(m).tolist()):
+            first = k
+            while pools and pools[-1].n > n:
+                first, above, _ = pools.pop()
+                n = self._maximum(first, k + 1, n, above, float(of_positives[k + 1] - of_positives[first]))
+            last = pools[-1] if pools and with_sums else None
+            before = 0.0 if last is None else last.before + self._sum(last.first, first, last.n)
+            pools.append(_Pool(first, n, before))
+            yield pools
+
+    def _own_maxima(self, m: int) -> Integers:
+        """(m,): where the gain of each of the first positives ceases to rise: by bisection, for its slope falls."""
+        N, k = self._negatives.size, np.arange(m)
+        low, high = np.zeros(m, dtype=np.int64), np.full(m, N)
         while (low < high).any():
             middle = (low + high) // 2
             at = np.minimum(middle, N - 1)
             drop = self._discount[k + at] - self._discount[k + at + 1]
-            rises = (middle < N) & (self._weights * drop > self.unit * (self._positives - self._negatives[at]))
+            margins = self._unit * (self._positives[:m] - self._negatives[at])
+            rises = (middle < N) & (self._weights[:m] * drop > margins)
             low, high = np.where(rises & (low < high), middle + 1, low), np.where(rises, high, middle)
         return low
-
-    def most_violated(self) -> NDArray[np.int64]:
-        """n_k, (P,)."""
-        return self._by_pooling() if self._convex else self._by_programme()
-
-    def _by_pooling(self) -> NDArray[np.int64]:
-        """Pool adjacent violators (Best, Chakravarti and Ubhaya 2000), for gains that are concave."""
-        own, sums = self._own.tolist(), np.concatenate([[0.0], np.cumsum(self._positives)])
-        pools: list[tuple[int, int]] = []  # the first positive of each, and the n of all of them
-        for k, n in enumerate(own):
-            first = k
-            while pools and pools[-1][1] > n:
-                first, above = pools.pop()
-                n = self._maximum(first, k + 1, n, above, float(sums[k + 1] - sums[first]))
-            pools.append((first, n))
-        starts = np.array([first for first, _ in pools])
-        return np.repeat(np.array([n for _, n in pools]), np.diff(starts, append=len(own)))
 
     def _maximum(self, first: int, end: int, low: int, high: int, of_positives: float) -> int:
         """Where in low..high the sum of the gains of the positives ``first`` to ``end`` − 1, whose scores sum to
         ``of_positives``, ceases to rise."""
-        weights, discount = self._weights[first:end], self._discount
+        discount = self._discount
         while low < high:
             n = (low + high) // 2
-            drops = discount[first + n : end + n] - discount[first + n + 1 : end + n + 1]
-            rises = float(weights @ drops) > self.unit * (of_positives - (end - first) * float(self._negatives[n]))
+            if self._weight is None:
+                lost = -float(self._weights[first:end] @ np.diff(discount[first + n : end + n + 1]))
+            else:
+                lost = self._weight * float(discount[first + n] - discount[end + n])
+            rises = lost > self._unit * (of_positives - (end - first) * float(self._negatives[n]))
             low, high = (n + 1, high) if rises else (low, n)
         return low
 
-    def _gain(self, k: int) -> Array:
-        """Of the positive k, from 0, for n = 0..n̄."""
-        lost = self._discount[k] - self._discount[k : k + self._most + 1]
-        gain: Array = self._weights[k] * lost - self.unit * (self._count * self._positives[k] - self._sums)
-        return gain
-
-    def _by_programme(self) -> NDArray[np.int64]:
-        """For any D. Of the programme's rows every √P-th is kept, and those between are computed once more."""
-        P = self._positives.size
-        step = math.isqrt(P)
-        row, kept = np.zeros(self._most + 1), []
-        for k in range(P):
-            if k % step == 0:
-                kept.append(row)
-            row = np.maximum.accumulate(row) + self._gain(k)
-        above = np.empty(P, dtype=np.int64)
-        best = int(np.argmax(row))
-        for begin in reversed(range(0, P, step)):
-            rows = [kept.pop()]
-            for k in range(begin, min(begin + step, P) - 1):
-                rows.append(np.maximum.accumulate(rows[-1]) + self._gain(k))
-            for k in reversed(range(begin, begin + len(rows))):
-                above[k] = best
-                best = int(np.argmax(rows[k - begin][: best + 1]))
-        return above
+    def _sum(self, first: int, end: int, n: int) -> float:
+        """Of the gains of the positives ``first`` to ``end`` − 1, n negatives above each, where all u are equal."""
+        assert self._weight is not None
+        discounts, positives, negatives = self._sums
+        lost = self._weight * (discounts[end + n] - discounts[first + n])
+        margins = n * (positives[end] - positives[first]) - (end - first) * negatives[n]
+        return -float(lost + self._unit * margins)
 
 
 def hinge_of_labellings(definition: LabellingDefinition, positives: Array, negatives: Array) -> Hinge:
@@ -312,12 +340,12 @@ def hinge_of_labellings(definition: LabellingDefinition, positives: Array, negat
     right = np.concatenate([[0.0], np.cumsum(positives[order])])
     wrong = np.concatenate([[0.0], np.cumsum(negatives[order_neg])])
     share = 1.0 / (P + N)
+    a, b = _counts(definition, P, share, wrong)
     value, true, false = 0.0, P, 0
-    for a, b in _counts(definition, P, N):
-        values = definition.loss(a, b, P) + share * (wrong[b.astype(int)] - (right[-1] - right[a.astype(int)]))
-        at = np.unravel_index(int(np.argmax(values)), values.shape)
+    if a.size:
+        values = definition.loss(a, b, P) + share * (wrong[b] - (right[-1] - right[a]))
+        at = int(np.argmax(values))
         if values[at] > value:
-            a, b = np.broadcast_arrays(a, b)
             value, true, false = float(values[at]), int(a[at]), int(b[at])
     down, up = np.zeros(P), np.zeros(N)
     down[order[true:]] = -share
@@ -326,18 +354,22 @@ def hinge_of_labellings(definition: LabellingDefinition, positives: Array, negat
     return Hinge(value, loss, down, up)
 
 
-def _counts(definition: LabellingDefinition, P: int, N: int) -> Iterator[tuple[Array, Array]]:
-    """Numbers a and b of true and false positives, in arrays that broadcast to one shape, block by block."""
+def _counts(definition: LabellingDefinition, P: int, share: float, wrong: Array) -> tuple[Integers, Integers]:
+    """Numbers a and b of true and false positives, of which some are the best: all that there may be, or for every a
+    the best b, by bisection, for Δ is concave in b, and so are ``wrong``, the sums of the b highest negatives."""
+    N = wrong.size - 1
     if definition.labelled is not None:
         labelled = min(definition.labelled(P), P + N)
-        a = np.arange(max(0, labelled - N), min(P, labelled) + 1, dtype=np.float64)
-        if a.size:
-            yield a, labelled - a
-        return
-    step = max(1, BLOCK // (N + 1))
-    for begin in range(0, P + 1, step):
-        a = np.arange(begin, min(begin + step, P + 1), dtype=np.float64)
-        yield a[:, None], np.arange(N + 1, dtype=np.float64)[None, :]
+        a = np.arange(max(0, labelled - N), min(P, labelled) + 1)
+        return a, labelled - a
+    a = np.arange(P + 1)
+    low, high = np.zeros(P + 1, dtype=np.int64), np.full(P + 1, N)
+    while (low < high).any():
+        b = np.minimum((low + high) // 2, N - 1)
+        gained = definition.loss(a, b + 1, P) - definition.loss(a, b, P)
+        rises = (low < high) & (gained + share * (wrong[b + 1] - wrong[b]) > 0.0)
+        low, high = np.where(rises, b + 1, low), np.where(rises, high, np.minimum(high, b))
+    return a, low
 
 
 def ranking_by_score(positives: Array, negatives: Array) -> Hinge:

@@ -135,3 +135,11 @@ def test_classes_that_rank_nothing_are_named(here, tmp_path):
     assert "the rankers of 3 classes rank nothing: 1, 2, 3" in rankers.header.cautions
     assert not rankers.coef.any()
     assert all(NOTHING in rankers.ranker(label).header.cautions[0] for label in (1, 2, 3))
+
+
+@pytest.mark.parametrize(("loss", "ignored"), [("ap", True), ("zero-one", False)])
+def test_costs_are_of_use_to_some_losses(loss, ignored, here, tmp_path):
+    data = tmp_path / "costs.svm"
+    data.write_text("1 cost:2 1:1\n-1 cost:1 1:0\n1 cost:3 1:3\n-1 1:1\n")
+    done = here("train", "--loss", loss, "--bound", "hinge", data, tmp_path / "m")
+    assert ("cost: is not used by this loss" in done.stderr) == ignored

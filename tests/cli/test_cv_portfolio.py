@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -170,7 +170,7 @@ def test_a_signal_during_the_outer_folds(data, here, tmp_path, monkeypatch):
     """The model is written by then; the exit code tells."""
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     model = tmp_path / "m"
-    command = sys.modules["apsvm.cli.cv"]
+    command = import_module("apsvm.cli.cv")
     nest = command._Run.nest
 
     def interrupted(self, search):

@@ -92,9 +92,11 @@ def test_validation_keeps_the_best_epoch(scale, cancer, write_rows, here, tmp_pa
     options = ["--validation", valid, "--validation-metric", "ndcg", "--patience", 3, "--epochs", 60, "--scale", scale]
     log, model = tmp_path / "log", tmp_path / "m"
     done = here("train", "--loss", "direct(ap)", "--update", "negative", fit, model, *options, "--log", log)
-    values = [record["validation"] for record in records(log)[1:-1]]
+    epochs = records(log)[1:-1]
+    values = [record["validation"] for record in epochs]
     best = int(np.argmax(values)) + 1
     assert f"kept epoch {best}, ndcg {values[best - 1]:.6f}" in done.stderr
+    assert f"mean of the steps of epoch {best}: {epochs[best - 1]['loss']:.6g}" in done.stderr
     assert len(values) <= best + 3
     header = load_model(model).header
     assert (header.epochs.best, header.epochs.validation.metric) == (best, "ndcg")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -340,3 +341,18 @@ def test_nobody_reads_standard_error(redirection, small, command, environment, t
     assert shell(redirection, command, "train", tmp_path / "nowhere", ours, env=environment()).returncode == 66
     done = shell(redirection, command, "train", "-C", "0", data, ours, env=environment())
     assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_the_end_of_the_process_leaves_nothing_undone():
+    """It ends at once, and yet what is registered for the end is done, and what was printed arrives."""
+    script = (
+        "import atexit, sys; from apsvm.cli import main; "
+        "atexit.register(print, 'registered'); sys.stdout.write('printed '); "
+        "sys.argv = ['apsvm', *sys.argv[1:]]; main()"
+    )
+    for arguments, code in ((["--version"], 0), (["nonsense"], 2)):
+        done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == code
+        assert done.stdout.startswith("printed ")
+        assert done.stdout.endswith("registered\n")
+        assert (code == 0) == (done.stderr == "")

@@ -83,6 +83,9 @@ def test_training_is_that_of_one_machine(apsvm, parts, tmp_path, options):
     hinge = [] if "wmw" in options else ["--bound", "hinge"]
     code, _, said = apsvm("train", parts.pattern, "there.model", "--scheduler", "@", "--log", "log", *options)
     assert code == 0, said
+    assert ("--bound auto: hinge (the tight bound is not trained" in said) == (
+        "wmw" not in options and "zero-one" not in options
+    )
     assert apsvm("train", parts.path, "here.model", *hinge, *options)[0] == 0
     there, here = load_model(tmp_path / "there.model"), load_model(tmp_path / "here.model")
     np.testing.assert_allclose(there.coef, here.coef, rtol=1e-6, atol=1e-9)

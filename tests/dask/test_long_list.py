@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shards import list_risk, sharded, slopes_of_rows
 
-from apsvm.dask.messages import Runs, narrow, runs_where, size_of
+from apsvm.dask.messages import Few, Runs, added, narrow, packed, runs_where, size_of
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
@@ -223,3 +223,15 @@ def test_runs_and_counts_read_back(rng):
     sizes = Counter(narrow(np.array([top])).dtype.itemsize for top in (0, 255, 256, 65_536, 2**33))
     assert sizes == {1: 2, 2: 1, 4: 1, 8: 1}
     assert size_of((np.zeros(100), [1, "four"])) == size_of((np.zeros(0), [1, "four"])) + 800
+
+
+def test_counts_that_are_mostly_zero_are_sent_with_their_places(rng):
+    kinds = set()
+    for share in (0.0, 0.01, 0.2, 0.24, 0.3, 1.0):
+        for size in (0, 1, 70_000):
+            counts = [rng.integers(1, 300, size) * (rng.random(size) < share) for _ in range(3)]
+            messages = [packed(of_shard) for of_shard in counts]
+            kinds |= {type(message) for message in messages}
+            np.testing.assert_array_equal(added(messages), np.sum(counts, axis=0))
+            assert all(size_of(message) <= size_of(narrow(of)) for message, of in zip(messages, counts, strict=True))
+    assert kinds == {Few, np.ndarray}

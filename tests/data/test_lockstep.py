@@ -191,3 +191,32 @@ def test_how_many_go_together(monkeypatch):
     assert members_at_once(1 << 30, 1000, 3, threads=2) == 1  # nearly a thread each
     assert members_at_once(1 << 20, 1000, 100, threads=2) == 1  # in the cache anyhow
     assert members_at_once(1 << 30, 1_000_000, 100, threads=2) == 9  # 128 bytes a row each, an eighth of the memory
+
+
+def test_passes_over_few_rows_are_not_waited_for(monkeypatch):
+    """While the other member is at work elsewhere."""
+    walks, walk = [], module._walk
+    monkeypatch.setattr(module, "_walk", lambda asked, threads: (walks.append(len(asked)), walk(asked, threads))[1])
+    rows = Rows(matrix("dense", np.float64))
+    both, done = threading.Barrier(2), threading.Event()
+
+    def work(kernels, number):
+        both.wait(timeout=60)
+        few = rows.with_kernels(kernels).select(np.arange(99))
+        if number == 0:
+            assert done.wait(timeout=60)
+        else:
+            few.combine(few.scores(np.ones(rows.dimension)))
+            done.set()
+        assert not walks
+        return rows.with_kernels(kernels).scores(np.ones(rows.dimension))
+
+    one, other = in_lockstep(Lockstep(2, fewest_rows=100), work, members=2)
+    np.testing.assert_array_equal(one, other)
+    assert sum(walks) == 2
+
+
+def test_what_is_worth_sharing(monkeypatch):
+    monkeypatch.setattr(module, "WORTH_SHARING", 4 << 20)
+    assert module.rows_worth_sharing(40 << 20, 1000) == 100
+    assert module.rows_worth_sharing(0, 1000) > 1000

@@ -127,6 +127,15 @@ def test_many_categories_stay_sparse(tmp_path: Path) -> None:
     assert np.array_equal(data.X.toarray(), expected)
 
 
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [("dear", "expected a number, found 'dear'"), ("-1.5", "at least 0, found -1.5"), ("", "has no cost")],
+)
+def test_costs_that_are_none(cost: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=rf"data.csv.*3.*{message}"):
+        read(tmp_path, f"y,cost,x\n1,1,1\n0,{cost},2\n1,2,3\n", label="y", cost="cost")
+
+
 def test_parts_of_columns(tmp_path: Path) -> None:
     text = "query,doc,grade,bag,cost,x\n9007199254740993,007,2,b,1.5,1\n9007199254740992,8,0,a,0,2\n"
     data = read(tmp_path, text, label="grade", qid="query", id="doc", cost="cost", drop=("bag",))

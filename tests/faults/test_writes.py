@@ -1,8 +1,9 @@
 """Every call that writes, syncs, renames or makes a file, of every command that leaves one, fails once.
 
-The k-th, for every k (``--every-fault``; else for some). What was there before is then there still, or the new one is,
-whole; and the exit code says which. A write that is cut short is no fault: the rest is written by another. A process
-that is killed at the call leaves the old or the new, and its unfinished files to the next run, which removes them.
+The k-th, for every k (``--every-fault``; else for some; ``-rP`` counts them). What was there before is there still,
+or the new one is, whole; and the exit code says which. A write that is cut short is no fault: the rest is written by
+another. A process that is killed at the call leaves the old or the new, and its unfinished files to the next run,
+which removes them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,6 +167,7 @@ def test_the_old_or_the_new_stands_there_whole(name, kind, faulty, prepared, tmp
     if not every and (name in ("report", "cv", "checkpoint", "one-vs-rest", "path") or kind in ("EIO", "short")):
         pytest.skip("--every-fault")
     command = COMMANDS[name]
+    outcomes = Counter[str]()
     for at in range(0, 1000, 1 if every else 3 + 8 * (name == "run")):
         folder = tmp_path / str(at)
         shutil.copytree(prepared, folder)
@@ -188,7 +191,10 @@ def test_the_old_or_the_new_stands_there_whole(name, kind, faulty, prepared, tmp
         if not answer["hit"]:
             assert at > 3, where
             assert answer["code"] == 0, where
+            counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+            sys.stdout.write(f"{name}, {kind}: {outcomes.total()} faults, {counts}\n")
             return
+        outcomes["all of it new" if len(new) == len(command.outputs) else "some new" if new else "old"] += 1
         if kind == "killed":
             assert answer["code"] == -9, where
             assert faulty.run(folder, command.arguments.replace("new", "newer").split(), 1 << 30, EIO)["code"] == 0, (

@@ -22,6 +22,15 @@ def zeros(*shape: int) -> np.ndarray:
     return np.zeros(shape)
 
 
+@pytest.mark.parametrize("n", [1, 7, 8, 100])
+@pytest.mark.parametrize(("value", "within"), [(-2.0, True), (2.1, False), (-np.inf, False), (np.nan, False)])
+def test_all_within(n, value, within):
+    values = np.ones(n)
+    values[n // 2] = value
+    assert _kernels.all_within(values, 2.0) is within
+    assert _kernels.all_within(zeros(0), 0.0)
+
+
 class TestCsr:
     """Three rows of four columns, six entries."""
 

@@ -208,3 +208,48 @@ def test_calls_from_several_threads(rng):
         worker.join()
     assert len(answers) == 4
     assert len(set(answers)) == 1
+
+
+def together(work: Callable[[int], None], threads: int = 4) -> None:
+    """``work`` of each number, in as many threads of Python at once."""
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+def test_threads_that_share_an_oracle_take_turns(rng):
+    loss, n_pos, n_neg = make_loss("ap"), 50, 3000
+    oracle = _kernels.RankingOracle("bucket", loss.unimodal, 2)
+    oracle.add_tables(n_neg, *loss.tables(n_pos, n_neg))
+    oracle.add_tasks(ints(0), ints(0), np.ones(1))
+    scores = rng.normal(size=(4, n_pos + n_neg))
+
+    def answer(number: int) -> bytes:
+        weights = np.empty(n_pos + n_neg)
+        return bytes(str(oracle(scores[number], weights)), "ascii") + weights.tobytes()
+
+    expected, answers = [answer(number) for number in range(4)], [set[bytes]() for _ in range(4)]
+    assert len(set(expected)) == 4
+    together(lambda number: answers[number].update(answer(number) for _ in range(30)))
+    assert answers == [{one} for one in expected]
+
+
+def test_threads_that_share_a_loop_take_turns(rng):
+    n, d, n_pos = 400, 5, 100
+    X, w, no_memory = rng.normal(size=(n, d)), np.zeros(d), np.empty(0)
+    loop = _kernels.WarpRows(
+        w, no_memory, no_memory, np.arange(n_pos), np.zeros(n_pos, np.int64), np.full(n_pos, n - n_pos),
+        np.arange(n_pos, n), np.arange(n - n_pos + 1.0), "plugin", 1.0, 50, "sgd", 0.01, 0.1, 16, 1, 1,
+    )  # fmt: skip
+
+    def passes(number: int) -> None:
+        for _ in range(20):
+            loop.run_dense(X, np.arange(n_pos))
+            loop.set_random_states(loop.random_states())
+            loop.settle()
+
+    together(passes)
+    assert np.isfinite(w).all()
+    assert w.any()

@@ -108,6 +108,7 @@ def test_costs_are_known_to_the_one_oracle_that_wants_them(rng):
         y = np.where(relevant, 1.0, -1.0)
         lacking = np.maximum(0.0, 1.0 - y * scores)
         assert found.value == pytest.approx((weight * lacking).mean())
+        assert (found.ranks_evaluated, found.violating) == (0, np.count_nonzero(lacking))
         np.testing.assert_allclose(weights, (-weight * y * (lacking > 0) / 50)[layout.members])
 
 

@@ -148,7 +148,6 @@ def test_bins_are_bounded_as_cells_are(rng):
         (lambda f, i, n: _kernels.cut_evenly(f, f + 1, np.full(4, 2**30), True), "fewer than 2"),
         (lambda f, i, n: _kernels.ScoreBins(f, 10, 1, 0), "at most 2"),
         (lambda f, i, n: _kernels.ScoreBins(f, 10, 1).number(f, i[:2]), "4 cells"),
-        (lambda f, i, n: _kernels.ScoreBins(np.arange(9.0), 2**30, 2**20, 2**20).count(f), "to be named"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, message):

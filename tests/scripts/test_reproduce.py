@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command import script_in_process
 from sklearn.datasets import dump_svmlight_file, load_digits
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -23,8 +22,7 @@ def digits(tmp_path_factory):
 
 
 def reproduce(script, data, output):
-    command = [sys.executable, SCRIPTS / script, data, "--quick", "--output", output]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = script_in_process(SCRIPTS / script, data, "--quick", "--output", output)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -128,6 +129,22 @@ def test_limits_end_with_the_lowest_point_and_a_bound_of_its_majorant(difference
     assert short.certificate.primal == problem.J(short.best.point) <= problem.J(start)
     problem.options = {"should_stop": lambda: True}
     assert problem.descend(start).state is State.INTERRUPTED
+
+
+def test_a_round_that_gains_nothing_is_the_last(difference, rng):
+    """Rounding: the solver says that the majorant fell, and J is where it was."""
+
+    start = 3.0 * rng.normal(size=5)
+
+    class Level(Problem):
+        def majorise(self, w):
+            return replace(super().majorise(w), objective=self.J(start))
+
+    problem, rounds = Level(*difference), []
+    end = problem.descend(start, on_round=rounds.append)
+    assert end.state is State.STALLED
+    assert len(rounds) == 1
+    np.testing.assert_array_equal(end.best.point, start)
 
 
 @pytest.mark.parametrize("where", ["majorise", "minimise"])

@@ -39,7 +39,7 @@ def model(working_set, w):
 def random_working_set(rng, *, hard=0):
     working_set = WorkingSet(6, lower_bound=-0.5)
     working_set.C = 30.0
-    working_set.centre = rng.normal(size=6)
+    working_set.recentre(rng.normal(size=6))
     for t in range(12):
         working_set.add(rng.normal(size=6), -3.0 if t < hard else rng.normal(), soft=t >= hard)
     return working_set
@@ -154,3 +154,12 @@ def test_levels_save_iterations_and_keep_the_bounds(lowest, rng, monkeypatch):
         assert all(one.certificate.dual <= optimum.primal + 1e-9 * abs(optimum.primal) for one in iterations)
         assert all(one.certificate.primal >= optimum.dual - 1e-9 * abs(optimum.primal) for one in iterations)
     assert seen["levels"][0].iterations < 0.7 * seen["plain"][0].iterations
+
+
+def test_every_problem_begins_with_heights_of_its_own(rng, monkeypatch):
+    begun = []
+    monkeypatch.setattr(levels, "Heights", lambda: begun.append(1) or Heights())
+    solver = Solver(AfterLineSearch(Mean(rng.normal(size=(50, 4)), 0.0)), 4, BACKENDS["auto"]())
+    for C, count in ((1.0, 2), (10.0, 3)):
+        solver.minimise(C, epsilon=1e-3)
+        assert len(begun) == count

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize as scipy_minimize
 
 from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.solvers import nonlinear_cg
 from apsvm.solvers.smooth import SEARCHES, Limits, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise
 from apsvm.solvers.state import State
 
@@ -105,12 +106,23 @@ def test_what_is_told(rng, name):
     found = solve(problem, name, on_evaluation=evaluations.append, on_iteration=iterations.append)
     assert [told.index for told in evaluations] == list(range(1, len(evaluations) + 1))
     assert found.evaluations == len(evaluations) + 1 == problem.evaluations  # the last one checks the result
+    if name == "prcg":  # the last but one, too, by scores that are computed afresh
+        assert evaluations[-1].gradient_norm == found.gradient_norm
     assert [told.index for told in iterations] == list(range(1, found.iterations + 1))
     assert iterations[-1].gradient_norm <= found.asked * (1 + 1e-6)
     if name == "lbfgs":
         objectives = [told.objective for told in iterations]
         falls = -np.diff(objectives)
         assert (falls >= -1e-12 * np.abs(objectives[:-1])).all()  # to the last bit or two
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_the_first_trial_changes_scores_by_one(rng, name):
+    problem, trials = logistic(rng), []
+    solve(problem, name, on_evaluation=trials.append)
+    step = next(trial.step for trial in trials if trial.step is not None)
+    change = problem.X @ (problem.X.T @ problem.slope(-problem.b))
+    assert step * np.sqrt(np.mean(change**2)) == pytest.approx(1.0)
 
 
 def test_a_trial_of_the_gradients_line_search_passes_over_no_row(rng):
@@ -242,3 +254,15 @@ def test_quasi_newton_goes_on_where_the_objective_cannot_tell(rng, make):
     """Slopes are known to more digits than values: gradients 1e-12 of the first are reached."""
     found = solve(make(rng), "lbfgs", tolerance=1e-12)
     assert found.state is State.CONVERGED
+
+
+def test_the_steepest_direction_without_a_step_is_the_end(rng, monkeypatch):
+    tried = []
+
+    def minimise(line, w, direction, slope, step):
+        tried.append(direction)
+        assert len(tried) < 5
+
+    monkeypatch.setattr(nonlinear_cg._Line, "minimise", minimise)
+    assert solve(logistic(rng), "prcg").state is State.STALLED
+    assert len(tried) == 1

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command import script_in_process
 from sklearn.datasets import dump_svmlight_file, load_diabetes
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "reproduce_sodeep.py"
 
 
 def reproduce(*options):
-    command = [sys.executable, SCRIPT, "--quick", *map(str, options)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = script_in_process(SCRIPT, "--quick", *options)
     assert done.returncode == 0, done.stderr
     tables = [
         [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()]
@@ -28,13 +26,17 @@ def reproduce(*options):
     return [{row[0]: dict(zip(heading[1:], row[1:], strict=True)) for row in rows} for heading, _, *rows in tables]
 
 
-def test_sorters(tmp_path):
-    table, _, sweep = reproduce("--parts", "table-1,figure-5", "--output", tmp_path)
+def test_sorters_and_unknown_parts(tmp_path):
+    table, _, sweep, of_nets = reproduce("--parts", "table-1,figure-5,figure-6", "--output", tmp_path)
     assert table["lstm"]["the paper's L1"] == ".0033"
     assert float(table["handcrafted-raw(10)"]["L1"]) == pytest.approx(0.035, abs=0.02)
     assert set(sweep) == {"handcrafted-raw(10)", "handcrafted(10)", "laplace(10)", "cnn", "lstm", "attention"}
     assert float(sweep["laplace(10)"]["mean error"]) < 0.02
     assert sorted(path.name for path in tmp_path.iterdir()) == ["figure-5.svg", "tables.md"]
+    assert {"AP hinge", "SoDeep lstm, AP", "SoDeep lstm, eq. 7", "SoDeep handcrafted, AP"} <= set(of_nets)
+    done = script_in_process(SCRIPT, "--parts", "table-9")
+    assert done.returncode == 2
+    assert "parts are table-1" in done.stderr
 
 
 def test_tasks(tmp_path):
@@ -55,11 +57,3 @@ def test_tasks(tmp_path):
     assert set(spearman) == {"squares", "L1", "SoDeep handcrafted", "SoDeep Laplace", "SoDeep attention"}
     assert all(0 <= float(value) <= 100 for row in recall.values() for value in row.values())
     assert precision["soft margin"]["minus the first"] == "+0.00"
-
-
-def test_figure_6_and_unknown_parts(tmp_path):
-    (table,) = reproduce("--parts", "figure-6", "--output", tmp_path)
-    assert {"AP hinge", "SoDeep lstm, AP", "SoDeep lstm, eq. 7", "SoDeep handcrafted, AP"} <= set(table)
-    done = subprocess.run([sys.executable, SCRIPT, "--parts", "table-9"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "parts are table-1" in done.stderr

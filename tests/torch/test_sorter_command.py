@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def here(tmp_path, monkeypatch, capfd):
     """here(argument, ..., code=0) → (stdout, stderr), run in an empty folder; sorters are judged at a glance."""
     monkeypatch.chdir(tmp_path)
     # Not by its name, which is also that of the command in it.
-    monkeypatch.setattr(sys.modules["apsvm.cli.sorter"], "JUDGED_ON", 20)
+    monkeypatch.setattr(import_module("apsvm.cli.sorter"), "JUDGED_ON", 20)
     monkeypatch.setattr("apsvm.torch.sorter_quality.STEPS", 2)
 
     def call(*arguments, code=0):

@@ -11,9 +11,10 @@ import pytest
 from trainings import training_set
 
 from apsvm.losses import make_loss
-from apsvm.trainers import bound_choice
+from apsvm.trainers import bound_choice, comparison
 from apsvm.trainers.base import Watch
-from apsvm.trainers.bound_choice import BoundCandidate, choose
+from apsvm.trainers.bound_choice import choose
+from apsvm.trainers.comparison import BoundCandidate
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.settings import Multiple
 
@@ -21,6 +22,7 @@ AP = make_loss("ap")
 #: The small multiples that are tried with the hinge.
 SMALL = (0.001, 0.01, 0.1)
 ONE_THREAD = StructuredSettings(threads=1)
+EVERYTHING = [(bound, 10.0**k) for bound in ("hinge", "tight") for k in range(-3, 5)]
 
 
 def numbered(relevant, queries=None, d=2, **more):
@@ -36,10 +38,10 @@ class Recorded:
 
     def __init__(self, monkeypatch, loss_of=lambda bound, C: 0.5):
         self.trained, self.judged, self.starts, self._loss_of = [], [], [], loss_of
-        monkeypatch.setattr(bound_choice, "rough_path", self._train)
-        monkeypatch.setattr(bound_choice, "loss_by_order", self._judge)
+        monkeypatch.setattr(comparison, "rough_path", self._train)
+        monkeypatch.setattr(comparison, "loss_by_order", self._judge)
 
-    def _train(self, data, loss, settings, values, watch, start=None):
+    def _train(self, risk, data, settings, values, watch, start=None, *, is_hopeless=False):
         w = np.zeros(data.rows.dimension)
         w[0] = 1.0  # scores are the rows' numbers
         self.starts.append((settings.bound, settings.C, None if start is None else start.copy()))
@@ -78,7 +80,7 @@ def test_each_row_is_held_out_or_trained_on(n, folds, how, rng, monkeypatch):
     assert len(splits) == folds
     tried = Counter((bound, C) for bound, C, _ in recorded.trained)
     assert set(tried.values()) == {folds}
-    assert len(tried) == len(choice.candidates) == 9
+    assert len(tried) == len(choice.candidates) == (7 if folds > 1 else 6)
     positives = set(np.flatnonzero(relevant).tolist())
     for training, test in splits:
         assert not training & test
@@ -201,21 +203,27 @@ def some_rows(rng):
 @pytest.mark.parametrize(
     ("losses", "bound", "C"),
     [
-        ({("tight", 1.0): 0.1, ("hinge", 0.1): 0.2}, "tight", 1.0),
-        ({("tight", 1.0): 0.2, ("hinge", 0.1): 0.1}, "hinge", 0.1),
-        ({("tight", 1.0): 0.1, ("hinge", 1.0): 0.1}, "hinge", 1.0),
-        ({("hinge", 1.0): 0.1, ("hinge", 0.1): 0.1}, "hinge", 0.1),
+        ({("tight", 1.0): 0.1, ("tight", 0.1): 0.2, ("hinge", 0.1): 0.2}, "tight", 1.0),
+        ({("tight", 0.1): 0.2, ("hinge", 0.1): 0.1}, "hinge", 0.1),
+        ({("tight", 0.1): 0.1, ("hinge", 0.01): 0.1}, "hinge", 0.01),
+        ({("hinge", 0.01): 0.1, ("hinge", 0.1): 0.1}, "hinge", 0.01),
+        ({("hinge", 0.01): 0.1, ("hinge", 0.1): 0.0991}, "hinge", 0.01),
+        ({("hinge", 0.01): 0.101, ("hinge", 0.1): 0.0981}, "hinge", 0.1),
+        ({("hinge", 0.01): 0.0102, ("hinge", 0.1): 0.0099}, "hinge", 0.1),
         ({("tight", 10.0): 0.1, ("tight", 0.1): 0.1, ("tight", 1.0): 0.1}, "tight", 0.1),
-        ({("tight", 10.0): 0.1, ("tight", 100.0): 0.9, ("hinge", 1.0): 0.8}, "tight", 10.0),
+        ({("tight", 1.0): 0.1, ("tight", 0.1): 0.1005, ("hinge", 0.1): 0.2}, "tight", 0.1),
+        ({("tight", 10.0): 0.952, **dict.fromkeys(EVERYTHING, 0.95)}, "tight", 0.1),
+        ({**dict.fromkeys(EVERYTHING, 0.96), ("hinge", 0.1): 0.95, ("tight", 10.0): 0.952}, "tight", 10.0),
+        ({**dict.fromkeys(EVERYTHING, 0.96), ("hinge", 0.1): 0.95}, "hinge", 0.1),
     ],
 )
 def test_the_lowest_loss_is_taken(losses, bound, C, some_rows, monkeypatch):
-    """Of equals the hinge, and the smaller C; the candidates are told with the best first."""
+    """Of equals the hinge, and of what is hardly behind the smaller C; the candidates are told with that one first."""
     Recorded(monkeypatch, lambda bound, C: losses.get((bound, C), 0.5))
     choice = choose(some_rows, AP, ONE_THREAD, Watch())
     assert (choice.bound, choice.C) == (bound, (Multiple(C),))
     assert choice.candidates[0] == BoundCandidate(bound, Multiple(C), pytest.approx(losses[bound, C]))
-    values = [one.loss for one in choice.candidates]
+    values = [one.loss for one in choice.candidates[1:]]
     assert values == sorted(values)
     other = {"hinge": "tight", "tight": "hinge"}[bound]
     assert f"--bound auto: {bound}, C = {C:g}x: loss " in str(choice)
@@ -226,29 +234,64 @@ def test_the_loss_is_the_mean_over_the_splits(some_rows, monkeypatch):
     number = count()
     Recorded(monkeypatch, lambda bound, C: float(bound == "hinge") + next(number) / 100)
     choice = choose(some_rows, AP, replace(ONE_THREAD, C=(5.0,)), Watch())
-    # One C: the splits of the tight bound first, then the hinge's, ten each.
+    # One C: the splits of the hinge first, then the tight bound's, ten each.
     assert choice.candidates == [
-        BoundCandidate("tight", 5.0, pytest.approx(0.045)),
-        BoundCandidate("hinge", 5.0, pytest.approx(1.145)),
+        BoundCandidate("tight", 5.0, pytest.approx(0.145)),
+        BoundCandidate("hinge", 5.0, pytest.approx(1.045)),
     ]
 
 
 @pytest.mark.parametrize(
     ("best", "tried"),
-    [(10.0, [*SMALL, 1, 10, 100]), (100.0, [*SMALL, 1, 10, 100, 1000]), (1e9, [*SMALL, 1, 10, 100, 1000])],
+    [
+        (0.1, [*SMALL, 1, 10]),
+        (10.0, [*SMALL, 1, 10, 100]),
+        (100.0, [*SMALL, 1, 10, 100, 1000]),
+        (1e9, [*SMALL, 1, 10, 100, 1000]),
+    ],
 )
-def test_a_grid_whose_highest_C_is_the_best_is_widened_twice(best, tried, some_rows, monkeypatch):
+def test_a_grid_whose_highest_C_is_the_best_is_widened(best, tried, some_rows, monkeypatch):
     def loss_of(bound, C):
-        return 0.9 if bound == "tight" else 0.1 * abs(np.log10(C / best))
+        return 0.95 if bound == "tight" else 0.05 * abs(np.log10(C / best))
 
     recorded = Recorded(monkeypatch, loss_of)
     choice = choose(some_rows, AP, ONE_THREAD, Watch())
     assert sorted(one.C.factor for one in choice.candidates if one.bound == "hinge") == tried
-    assert sorted(one.C.factor for one in choice.candidates if one.bound == "tight") == [0.1, 1, 10, 100]
+    if best > 0.1:  # where nothing is lost there is nothing to gain
+        tight = [one.C.factor for one in choice.candidates if one.bound == "tight"]
+        assert tight == ([0.1] if best == 1e9 else [])
     assert (Multiple(min(best, 1000.0)),) == choice.C
     began = {C: start for bound, C, start in recorded.starts if bound == "hinge"}
-    assert began[tuple(map(Multiple, bound_choice.MULTIPLES["hinge"]))] is None
-    assert began[(Multiple(100.0),)].any()  # where 10x ended
+    assert began[tuple(map(Multiple, comparison.MULTIPLES))] is None
+    if best > 1.0:
+        assert began[(Multiple(100.0),)].any()  # where 10x ended
+
+
+@pytest.mark.parametrize(
+    ("losses", "tried"),
+    [
+        ([0.307], [0.1]),  # too far behind the hinge
+        ([0.303, 0.301, 0.2995, 0.2992], [0.1, 1, 10, 100]),
+        ([0.303, 0.3025], [0.1, 1]),  # not ahead, and hardly better
+        ([0.298, 0.2975, 0.296, 0.2955, 0.294, 0.29], [0.1, 1, 10, 100, 1000, 10_000]),
+        ([0.298, 0.2975, 0.299], [0.1, 1, 10]),  # twice hardly better
+        ([0.298, 0.302], [0.1, 1]),
+        ([0.2, 0.21, 0.29, 0.3], [0.1, 1, 10, 100]),  # far ahead
+        ([0.2, 0.21, 0.19, 0.1895, 0.18, 0.17], [0.1, 1, 10, 100, 1000, 10_000]),
+        ([0.97, 0.98, 0.99, 0.99], [0.1, 1, 10, 100]),  # the hinge has found nothing
+    ],
+)
+def test_C_of_the_tight_bound_is_raised_while_that_helps(losses, tried, some_rows, monkeypatch):
+    """Each time from where the hinge ended."""
+    hinge = 0.3 if losses[0] < 0.9 else 0.95
+
+    def loss_of(bound, C):
+        return hinge + (C != 0.1) / 50 if bound == "hinge" else losses[round(np.log10(C)) + 1]
+
+    recorded = Recorded(monkeypatch, loss_of)
+    choice = choose(some_rows, AP, ONE_THREAD, Watch())
+    assert sorted(one.C.factor for one in choice.candidates if one.bound == "tight") == tried
+    assert all(start.any() for bound, _, start in recorded.starts if bound == "tight")
 
 
 def test_a_C_that_somebody_named_is_kept(some_rows, monkeypatch):
@@ -278,12 +321,13 @@ def test_a_third_of_the_time_is_for_the_choice(some_rows, monkeypatch):
         recorded = Recorded(monkeypatch, lambda bound, C: 0.1 if bound == "hinge" else 0.2)
         clock = Clock()
         monkeypatch.setattr(bound_choice, "time", clock)
+        monkeypatch.setattr(comparison, "time", clock)
         choice = choose(some_rows, AP, replace(ONE_THREAD, C=(5.0,), time_limit=limit), Watch())
         assert choice.seconds <= limit / 3.0 + 30.0
         tried = Counter(bound for bound, _, _ in recorded.trained)
         assert {one.bound for one in choice.candidates} == {bound for bound, times in tried.items() if times == 10}
         assert len(choice.candidates) == {0.0: 0, 30.0: 0, 59.0: 1, 75.0: 2, 1e6: 2}[limit]
-        assert choice.bound == ("tight" if len(choice.candidates) == 1 else "hinge")
+        assert choice.bound == "hinge"
         if not choice.candidates:
             assert (choice.C, choice.how) == ((5.0,), "there was no time to compare")
 

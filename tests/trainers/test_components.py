@@ -17,10 +17,13 @@ from apsvm.header import Labels
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp, make_risk
+from apsvm.solvers import concave_convex
+from apsvm.trainers import starts_of_components
 from apsvm.trainers.base import Outcome, TrainingSet, Watch
 from apsvm.trainers.components import start_from, train_components, weights_and_constants, with_components
 from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.settings import Multiple, SettingsError
+from apsvm.trainers.starts_of_components import clusters
 from apsvm.trainers.structured_svm import risk_of, train_path
 
 
@@ -234,3 +237,29 @@ def test_what_does_not_go_together(loss, settings, message):
 def test_how_many_there_may_be(components):
     with pytest.raises(SettingsError, match="components"):
         StructuredSVMTrainer("ap", StructuredSettings(components=components))
+
+
+def test_of_several_clusterings_the_tightest(monkeypatch):
+    data = two_kinds(n=60)
+    values = iter([3.0, 1.0, 2.0] + [4.0] * 100)
+    monkeypatch.setattr(starts_of_components, "_k_means", lambda *_: (value := next(values), f"that of {value}"))
+    assert clusters(data.rows, 2, np.random.default_rng(0), data.rows) == "that of 1.0"
+
+
+def test_descents_begin_at_the_lowest_points(monkeypatch):
+    """Where there are more starts than descents."""
+    data, begun = two_kinds(), []
+    good = outcome(data, bound="hinge", C=(10.0,)).w.ravel()
+    points = [*np.random.default_rng(0).normal(size=(3, good.size)), good]
+    descend = concave_convex.descend
+
+    def recorded(majorise, minimise, start, *arguments, **more):
+        begun.append(start)
+        return descend(majorise, minimise, start, *arguments, **more)
+
+    monkeypatch.setattr("apsvm.trainers.components.starts", lambda *_: points)
+    monkeypatch.setattr("apsvm.trainers.components.DESCENTS", 1)
+    monkeypatch.setattr(concave_convex, "descend", recorded)
+    outcome(data, bound="hinge", C=(10.0,))
+    (start,) = begun
+    assert start @ good > 0.999 * np.linalg.norm(start) * np.linalg.norm(good)

@@ -20,7 +20,7 @@ from apsvm.trainers.families.layer_wise import DEFAULT_C, hidden_layers
 from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
 from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.layer_wise import train_layer_wise
-from apsvm.trainers.net_problem import held_out_part, log_loss_net
+from apsvm.trainers.net_problem import held_out_part, log_loss_net, standardised
 from apsvm.trainers.settings import Multiple, SettingsError
 
 
@@ -71,6 +71,7 @@ def test_neither_the_risk_nor_the_objective_ever_rises():
                 settings = StructuredSettings(seed=seed, layer_wise="x")
                 data = rings(seed, n=120 + 10 * seed)
                 (trained,) = train_layer_wise(data, make_loss(loss), settings, hidden, [300.0], Watch(log=log))
+                assert (trained.iterations, trained.qp_fallbacks) == (len(log.of("iteration")), 0)
                 risk, objective = trained.started_from, np.inf
                 for record in log.of("layer"):
                     assert record["risk"] <= record["majorant"] + 1e-9
@@ -183,11 +184,23 @@ def test_what_is_held_out():
     training, test = held_out_part(by_query, 0)
     assert not set(by_query.queries[training]) & set(by_query.queries[test])
     assert len(set(by_query.queries[test])) == 5
+    one_query = TrainingSet(data.rows, data.target, np.full(400, 7))
+    np.testing.assert_array_equal(held_out_part(one_query, 0)[1], held_out_part(data, 0)[1])
     few = TrainingSet(data.rows, Target(Labels(), np.arange(400) < 5))
     assert held_out_part(few, 0)[1].size == 0
     outcome = outcome_of(few)
     assert outcome.state == "all passes done"
     assert outcome.details["loss on rows held out"] is None
+
+
+def test_features_are_standardised_as_the_rows_to_train_on_ask_for(rng):
+    X = rng.normal(size=(50, 4)) * [1.0, 3.0, 0.1, 1.0] + [5.0, -2.0, 0.0, 1.0]
+    training = np.arange(0, 50, 3)
+    for matrix in (X, sp.csr_matrix(X)):
+        result, scaling = standardised(TrainingSet(Rows(matrix), Target(Labels(), np.arange(50) < 25)), training)
+        np.testing.assert_allclose(result[training].mean(axis=0), 0.0, atol=1e-12)
+        np.testing.assert_allclose(result[training].std(axis=0), 1.0)
+        np.testing.assert_allclose(result * scaling.divisors + scaling.centre, X)
 
 
 def test_it_stops_when_it_is_told_to():

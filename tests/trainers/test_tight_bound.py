@@ -269,3 +269,25 @@ def test_late_trouble_ends_with_a_model_and_its_certificate(bound, noisy, monkey
         assert certificate.dual <= certificate.primal
         assert trained.solution.trouble == "scores are not finite"
     assert names == ({"train"} if bound == "hinge" else {"train", "tight"})
+
+
+class Records:
+    """A log in memory."""
+
+    def __init__(self):
+        self.all = []
+
+    def write(self, event, **fields):
+        self.all.append({"event": event, **fields})
+
+
+def test_every_oracle_call_is_in_the_report(noisy):
+    """Those of the descents and those of the rounds."""
+    log = Records()
+    report = train_svm(noisy, C=200.0, bound="tight", watch=Watch(log=log)).stages[-1]
+    steps, iterations = (
+        sum(each["oracle_calls"] for each in log.all if (each["event"], each.get("stage")) == (event, "tight"))
+        for event in ("step", "iteration")
+    )
+    assert min(steps, iterations) > 0
+    assert report.oracle_calls == steps + iterations

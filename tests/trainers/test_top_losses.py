@@ -23,7 +23,7 @@ from apsvm.trainers.top_losses import DESCENTS, default_C_at, find_start, train_
 TOP_LOSSES = [name for name in RANKING_LOSSES if make_loss(name).starts_from is not None]
 
 
-def long_list(rng, n=1200, graded=False):
+def long_list(rng, n=600, graded=False):
     """One list, a tenth of it positive and half of those hard to find."""
     relevant = rng.random(n) < 0.1
     found = relevant & (rng.random(n) < 0.5)
@@ -67,7 +67,7 @@ def test_never_worse_than_where_it_begins(name, rng):
 @pytest.mark.parametrize("name", ["p@3", "mrr", "ndcg@3"])
 def test_the_descent_begins_at_the_start(name, rng):
     """What the base's training was is told before the descent's; its certificate is of the loss's own problem."""
-    data = long_list(rng, 600)
+    data = long_list(rng, 400)
     (outcome,) = StructuredSVMTrainer(name, settings()).train(data, Watch())
     oracles = outcome.details["oracle"].split(" then ")
     assert len(oracles) >= 3
@@ -105,7 +105,7 @@ def turned_round(monkeypatch, state=State.CONVERGED):
 @pytest.mark.parametrize(("name", "base"), [("p@3", "ap"), ("mrr", "ap"), ("rbp(0.8)", "ap"), ("ndcg@3", "ndcg")])
 def test_a_descent_that_ends_worse_leaves_the_start(name, base, rng, monkeypatch):
     """With the certificate of the start's own problem, and its name."""
-    data = long_list(rng, 600)
+    data = long_list(rng, 400)
     start = find_start(data, make_loss(name), settings(), Watch())
     turned_round(monkeypatch)
     (outcome,) = StructuredSVMTrainer(name, settings()).train(data, Watch())
@@ -121,7 +121,7 @@ def test_a_descent_that_ends_worse_leaves_the_start(name, base, rng, monkeypatch
 
 
 def test_a_descent_that_is_interrupted_leaves_the_start(rng, monkeypatch):
-    data = long_list(rng, 600)
+    data = long_list(rng, 400)
     start = find_start(data, make_loss("mrr"), settings(), Watch())
     turned_round(monkeypatch, State.INTERRUPTED)
     (outcome,) = StructuredSVMTrainer("mrr", settings()).train(data, Watch())
@@ -147,7 +147,7 @@ def test_grades_start_from_grades(rng):
 
 def test_a_start_that_somebody_gives_is_taken(rng, monkeypatch):
     """``--warm-start``: nothing is trained before, and where the descent ends counts, however it ranks."""
-    data = long_list(rng, 600)
+    data = long_list(rng, 400)
     given = np.array([1.0, 0.5, 0.3, 0.0, 0.0, 0.0])
     monkeypatch.setattr(top_losses, "choose", lambda *_: pytest.fail("there is nothing to choose"))
     (outcome,) = StructuredSVMTrainer("mrr", settings(C=(100.0,))).train(data, Watch(), start=given)
@@ -164,7 +164,7 @@ def test_a_start_that_somebody_gives_is_taken(rng, monkeypatch):
 @pytest.mark.parametrize("bound", ["auto", "tight", "hinge"])
 def test_the_hinge_is_what_it_was(bound, rng):
     """Named, it is minimised from nothing: over a long list, at w = 0."""
-    data = long_list(rng, 600)
+    data = long_list(rng, 400)
     (outcome,) = StructuredSVMTrainer("p@1", settings(bound=bound)).train(data, Watch())
     assert outcome.w.any() == (bound != "hinge")
     assert ("choice" in outcome.details) == (bound != "hinge")
@@ -202,7 +202,7 @@ def test_a_start_that_ranks_no_better_than_nothing_has_the_features_C(rng):
 
 def test_two_thirds_of_the_time_are_for_the_start(rng, monkeypatch):
     """None is left over: the descent has a time limit too, and the model is the start at least."""
-    data = long_list(rng, 600)
+    data = long_list(rng, 400)
     limits = []
     original = top_losses.train_path
 
@@ -219,7 +219,7 @@ def test_two_thirds_of_the_time_are_for_the_start(rng, monkeypatch):
 
 
 def test_a_path_of_C_from_one_start(rng):
-    data, loss = long_list(rng, 600), make_loss("mrr")
+    data, loss = long_list(rng, 400), make_loss("mrr")
     start = find_start(data, loss, settings(), Watch())
     plan = settings(bound="tight")
     pairs = list(train_from_start(data, loss, plan, [10.0, 1000.0], Watch(), start))
@@ -240,7 +240,7 @@ OVER_SETS = [name for name in LABELLING_LOSSES if make_loss(name).ranks_like is 
 @pytest.mark.parametrize("name", OVER_SETS)
 def test_a_loss_over_sets_ranks_no_worse_than_where_the_rankings_loss_would(name, rng):
     """By default the better of the hinge's minimiser and the model of the whole list; with the evidence of which."""
-    data, loss = long_list(rng, 600), make_loss(name)
+    data, loss = long_list(rng, 400), make_loss(name)
     start = find_start(data, loss, settings(), Watch())
     (outcome,) = StructuredSVMTrainer(name, settings()).train(data, Watch())
     (hinge,) = StructuredSVMTrainer(name, settings(bound="hinge")).train(data, Watch())

@@ -228,6 +228,36 @@ def test_the_twin(estimator, rule, dtype, rng):
         np.testing.assert_allclose(w, descent.value, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("rule", list(LEARNING_RATES))
+@pytest.mark.parametrize(("columns", "step", "longest"), [(5120, 256, 4), (700, 2, 500)])
+def test_rows_of_many_columns(columns, step, longest, rule, rng):
+    """Columns whose lowest bits agree, and more of them than are moved at once; rows from empty to long."""
+    X = np.zeros((40, columns))
+    for row in X:
+        n = rng.integers(0, longest + 1)
+        row[rng.integers(0, columns // step, n) * step + rng.integers(0, 2, n)] = rng.normal()
+    X[0] = X[1]  # no step
+    grades = np.arange(40) % 2
+    pairs = candidates(grades, None)
+    order = rng.permutation(np.tile(np.arange(pairs.rows.size), 5))
+    table = warp.loss_of_rank("auc", pairs.counts.max())
+    search = Search(table, "plugin", 1 / table[-1], 7, Random(3))
+    descent = Descent(rng.normal(size=columns), rule, rate=LEARNING_RATES[rule], l2=0.0, instalment=16)
+    start = descent.value.copy()
+    negatives = [pairs.members[s : s + c].tolist() for s, c in zip(pairs.starts, pairs.counts, strict=True)]
+    run_rows(X, pairs.rows, negatives, order, search, descent)
+    assert np.count_nonzero(descent.value != start) > (150 if longest > 128 else 10)
+    for matrix in (X, sp.csr_array(X)):
+        w = start.copy()
+        native = loop(
+            w, pairs.rows, pairs.starts, pairs.counts, pairs.members, tau="auc", estimator="plugin", rule=rule,
+            trials=7, seed=3, rate=LEARNING_RATES[rule], scale=1 / table[-1],
+        )  # fmt: skip
+        found = run(native, matrix, order)
+        np.testing.assert_allclose(found, (search.trials, search.updates, search.loss), rtol=1e-10)
+        np.testing.assert_allclose(w, descent.value, rtol=1e-9, atol=1e-12)
+
+
 def test_candidates_against_their_definition(rng):
     for _ in range(300):
         n = int(rng.integers(1, 12))

@@ -82,19 +82,51 @@ def test_hinges_are_those_of_the_oracles(name):
     assert len(values) > 10
 
 
-@pytest.mark.parametrize("name", ["ap", "ndcg", "mrr", "auc", "rbp(0.8)"])
-def test_pooling_and_the_programme_agree(name):
+def highest(u, D, positives, negatives):
+    """max Σ_k gain_k(n_k) over n_1 ≤ … ≤ n_P, whatever D is: M_k(n) = max_{m ≤ n} M_{k−1}(m) + gain_k(n)."""
+    P, N = positives.size, negatives.size
+    sums, n, best = np.append(0.0, np.cumsum(-np.sort(-negatives))), np.arange(N + 1), np.zeros(N + 1)
+    for k, score in enumerate(-np.sort(-positives)):
+        gain = u[k] * (D[k] - D[k : k + N + 1]) - 2.0 / (P * N) * (n * score - sums)
+        best = np.maximum.accumulate(best) + gain
+    return best.max()
+
+
+@pytest.mark.parametrize("scale", [0.001, 0.01, 1.0])
+@pytest.mark.parametrize("name", [name for name in loss_names() if isinstance(definition_of(name), RankingDefinition)])
+def test_pooling_and_a_dynamic_programme_agree(name, scale):
     """On lists where pools are large: of scores in no order that the loss would want."""
     definition, rng = definition_of(name), np.random.default_rng(4)
-    assert isinstance(definition, RankingDefinition)
-    for trial in range(30):
+    split = definition.split
+    for trial in range(40):
         n_pos, n_neg = rng.integers(1, 60, size=2)
         u, D = definition.weights(n_pos, n_neg), definition.discount(n_pos + n_neg, n_neg)
-        u = rng.random(n_pos) if trial % 2 else u  # in no order either
-        positives, negatives = rng.normal(size=n_pos) / 100, rng.normal(size=n_neg) / 100
-        pooled = hinge_of_rankings(u, D, positives, negatives)
-        programmed = hinge_of_rankings(u, D, positives, negatives, convex_from=1)
-        assert pooled.value == pytest.approx(programmed.value, rel=1e-12, abs=1e-14)
+        u = rng.random(n_pos) if trial % 2 and not split else u  # in no order either
+        positives, negatives = rng.normal(size=n_pos) * scale, rng.normal(size=n_neg) * scale
+        if trial % 3 == 0:  # ties
+            positives, negatives = np.round(positives / scale) * scale, np.round(negatives / scale) * scale
+        hinge = hinge_of_rankings(u, D, positives, negatives, split=split)
+        assert hinge.value == pytest.approx(highest(u, D, positives, negatives), rel=1e-11, abs=1e-13)
+
+
+@pytest.mark.parametrize("split", [1, 2, 5, 9, 13])
+def test_two_convex_parts(split):
+    """Whatever they are, a part may be longer than the positives or the negatives are many."""
+    rng, seen = np.random.default_rng(5), set()
+    for _ in range(150):
+        n_pos, n_neg = rng.integers(1, 15, size=2)
+        n, u = n_pos + n_neg, np.full(n_pos, 10.0 ** rng.uniform(-4, 0))
+        falls = np.concatenate([-np.sort(-rng.random(size)) for size in (min(split, n), max(0, n - split))])
+        falls[split : split + 1] = rng.choice([0.0, 0.5, 3.0])
+        D = -np.cumsum(falls)
+        positives, negatives = (
+            np.round(rng.normal(size=size), 1) / rng.choice([1, 10, 100]) for size in (n_pos, n_neg)
+        )
+        hinge = hinge_of_rankings(u, D, positives, negatives, split=split)
+        assert hinge.value == pytest.approx(highest(u, D, positives, negatives), rel=1e-12, abs=1e-13)
+        above = np.sort(np.rint(hinge.positives * n_pos * n_neg / -2.0))
+        seen.add(np.count_nonzero(np.arange(1, n_pos + 1) + above <= split))
+    assert len(seen) > min(split, 8)  # as many positives may stand in the first part
 
 
 def test_the_ranking_by_score():

@@ -5,10 +5,12 @@
 
 #include <nanobind/stl/string.h>
 
+#include "../core/by_score.hpp"
 #include "../core/measure_oracle.hpp"
 #include "../core/ranking_oracle.hpp"
 #include "../core/sorting.hpp"
 #include "arrays.hpp"
+#include "turn.hpp"
 
 namespace {
 
@@ -18,18 +20,25 @@ nb::tuple as_tuple(const Answer &answer) {
     return nb::make_tuple(answer.value, answer.loss, answer.evaluated, answer.violating);
 }
 
-// (Σ coefficient·h, Σ coefficient·Δ, ranks evaluated, violating) over all tasks; fills the row weights.
 template <class Oracle>
-nb::tuple call(Oracle &oracle, In<double> scores, Out<double> weights) {
+nb::tuple call(InTurns<Oracle> &oracle, Answer (Oracle::*solve)(const double *, double *), In<double> scores,
+               Out<double> weights) {
+    const Turn turn(oracle.mutex);
     expect_size(scores.size(), oracle.rows(), "scores, as the tasks have rows");
     expect_size(weights.size(), oracle.rows(), "row weights, as the tasks have rows");
     expect_finite(span_of(scores), "scores");
     Answer answer;
     {
         nb::gil_scoped_release unlocked;
-        answer = oracle.solve(scores.data(), weights.data());
+        answer = (oracle.*solve)(scores.data(), weights.data());
     }
     return as_tuple(answer);
+}
+
+// (Σ coefficient·h, Σ coefficient·Δ, ranks evaluated, violating) over all tasks; fills the row weights.
+template <class Oracle>
+nb::tuple solve(InTurns<Oracle> &oracle, In<double> scores, Out<double> weights) {
+    return call<Oracle>(oracle, &Oracle::solve, scores, weights);
 }
 
 void expect_classes(const RankingOracle &oracle, std::size_t n_pos, std::size_t n_neg) {
@@ -65,8 +74,9 @@ Answer solve_one(MeasureOracle &oracle, const double *positives, std::size_t n_p
 
 // The same for one query whose classes stand apart.
 template <class Oracle>
-nb::tuple call_one(Oracle &oracle, In<double> positives, In<double> negatives, Out<double> weights_pos,
+nb::tuple call_one(InTurns<Oracle> &oracle, In<double> positives, In<double> negatives, Out<double> weights_pos,
                    Out<double> weights_neg) {
+    const Turn turn(oracle.mutex);
     expect_classes(oracle, positives.size(), negatives.size());
     expect_size(weights_pos.size(), positives.size(), "row weights of positives");
     expect_size(weights_neg.size(), negatives.size(), "row weights of negatives");
@@ -83,8 +93,9 @@ nb::tuple call_one(Oracle &oracle, In<double> positives, In<double> negatives, O
 
 // The same for one query whose classes are mixed; the interleaving ranks of the negatives, too.
 template <class Oracle>
-nb::tuple call_mixed(Oracle &oracle, In<double> scores, In<bool> relevant, Out<double> weights,
+nb::tuple call_mixed(InTurns<Oracle> &oracle, In<double> scores, In<bool> relevant, Out<double> weights,
                      Out<std::int32_t> ranks) {
+    const Turn turn(oracle.mutex);
     // numpy may call any byte a bool.
     const auto *const marks = reinterpret_cast<const std::uint8_t *>(relevant.data());
     if (!all_bits(marks, relevant.size())) throw std::invalid_argument("expected relevant rows marked by 0 and 1");
@@ -111,6 +122,7 @@ nb::tuple call_mixed(Oracle &oracle, In<double> scores, In<bool> relevant, Out<d
 }  // namespace
 
 void bind_oracles(nb::module_ &m) {
+    m.def("all_within", [](In<double> values, double limit) { return all_within(span_of(values), limit); });
     m.def("descending_order", [](In<double> scores) {
         expect_numerable(scores.size());
         const auto is_nan = [](double score) { return score != score; };
@@ -124,37 +136,60 @@ void bind_oracles(nb::module_ &m) {
         return to_numpy(std::move(order));
     });
 
-    nb::class_<RankingOracle>(m, "RankingOracle")
+    using Ranking = InTurns<RankingOracle>;
+    nb::class_<Ranking>(m, "RankingOracle")
         .def("__init__",
-             [](RankingOracle *self, const std::string &algorithm, bool unimodal, std::size_t threads) {
+             [](Ranking *self, const std::string &algorithm, bool unimodal, std::size_t threads) {
                  expect_threads(threads);
-                 new (self) RankingOracle(algorithm_named(algorithm), unimodal, threads);
+                 new (self) Ranking(algorithm_named(algorithm), unimodal, threads);
              })
         .def("add_tables",
-             [](RankingOracle &self, std::size_t n_neg, In<double> weights, In<double> discount) {
+             [](Ranking &self, std::size_t n_neg, In<double> weights, In<double> discount) {
+                 const Turn turn(self.mutex);
                  self.add_tables(LossTables(n_neg, span_of(weights), span_of(discount)));
              })
         .def("add_tasks",
-             [](RankingOracle &self, In<std::int64_t> first, In<std::int64_t> tables, In<double> coefficients) {
+             [](Ranking &self, In<std::int64_t> first, In<std::int64_t> tables, In<double> coefficients) {
+                 const Turn turn(self.mutex);
                  self.add_tasks(span_of(first), span_of(tables), span_of(coefficients));
              })
-        .def("__call__", &call<RankingOracle>)
+        .def("__call__", &solve<RankingOracle>)
         .def("one", &call_one<RankingOracle>)
         .def("mixed", &call_mixed<RankingOracle>);
 
-    nb::class_<MeasureOracle>(m, "MeasureOracle")
+    using ByScore = InTurns<RankingByScore>;
+    nb::class_<ByScore>(m, "RankingByScore")
         .def("__init__",
-             [](MeasureOracle *self, const std::string &form, double parameter, In<double> discount,
-                std::size_t threads) {
+             [](ByScore *self, std::size_t threads) {
                  expect_threads(threads);
-                 new (self) MeasureOracle(MeasureSolver(measure_named(form), parameter, span_of(discount)), threads);
+                 new (self) ByScore(threads);
              })
         .def("add_tasks",
-             [](MeasureOracle &self, In<std::int64_t> first, In<std::int64_t> n_pos, In<std::int64_t> n_neg,
+             [](ByScore &self, In<std::int64_t> first, In<std::int64_t> n_pos, In<std::int64_t> n_neg,
                 In<double> coefficients) {
+                 const Turn turn(self.mutex);
                  self.add_tasks(span_of(first), span_of(n_pos), span_of(n_neg), span_of(coefficients));
              })
-        .def("__call__", &call<MeasureOracle>)
+        .def("__call__", &solve<RankingByScore>)
+        .def("subtract", [](ByScore &self, In<double> scores, Out<double> weights) {
+            return call<RankingByScore>(self, &RankingByScore::subtract, scores, weights);
+        });
+
+    using Measure = InTurns<MeasureOracle>;
+    nb::class_<Measure>(m, "MeasureOracle")
+        .def("__init__",
+             [](Measure *self, const std::string &form, double parameter, In<double> discount,
+                std::size_t threads) {
+                 expect_threads(threads);
+                 new (self) Measure(MeasureSolver(measure_named(form), parameter, span_of(discount)), threads);
+             })
+        .def("add_tasks",
+             [](Measure &self, In<std::int64_t> first, In<std::int64_t> n_pos, In<std::int64_t> n_neg,
+                In<double> coefficients) {
+                 const Turn turn(self.mutex);
+                 self.add_tasks(span_of(first), span_of(n_pos), span_of(n_neg), span_of(coefficients));
+             })
+        .def("__call__", &solve<MeasureOracle>)
         .def("one", &call_one<MeasureOracle>)
         .def("mixed", &call_mixed<MeasureOracle>);
 }

@@ -10,6 +10,7 @@
 #include "../core/kernel_sum.hpp"
 #include "../core/pair_sums.hpp"
 #include "arrays.hpp"
+#include "turn.hpp"
 
 namespace {
 
@@ -29,21 +30,24 @@ const PairKernel &objective_named(const std::string &name) {
     throw std::invalid_argument("unknown objective " + name);
 }
 
-void make(PairSums *self, const std::string &objective, const std::string &summation, const FourierTuple &fourier,
-          In<std::int64_t> starts, In<std::int64_t> classes, In<std::int64_t> queries, In<std::int64_t> below_starts,
-          In<std::int64_t> below_first, In<std::int64_t> below_last, In<std::int64_t> above_starts,
-          In<std::int64_t> above_first, In<std::int64_t> above_last, std::size_t threads) {
+void make(InTurns<PairSums> *self, const std::string &objective, const std::string &summation,
+          const FourierTuple &fourier, In<std::int64_t> starts, In<std::int64_t> classes, In<std::int64_t> queries,
+          In<std::int64_t> below_starts, In<std::int64_t> below_first, In<std::int64_t> below_last,
+          In<std::int64_t> above_starts, In<std::int64_t> above_first, In<std::int64_t> above_last,
+          std::size_t threads) {
     expect_threads(threads);
-    new (self) PairSums(objective_named(objective), summation_named(summation), setting_of(fourier),
-                        {span_of(starts), span_of(classes), span_of(queries)},
-                        {span_of(below_starts), span_of(below_first), span_of(below_last)},
-                        {span_of(above_starts), span_of(above_first), span_of(above_last)}, threads);
+    new (self) InTurns<PairSums>(objective_named(objective), summation_named(summation), setting_of(fourier),
+                                 {span_of(starts), span_of(classes), span_of(queries)},
+                                 {span_of(below_starts), span_of(below_first), span_of(below_last)},
+                                 {span_of(above_starts), span_of(above_first), span_of(above_last)}, threads);
 }
 
-double evaluate(PairSums &self, In<double> scores, std::optional<Out<double>> slopes, double scale, bool with_loss) {
+double evaluate(InTurns<PairSums> &self, In<double> scores, std::optional<Out<double>> slopes, double scale,
+                bool with_loss) {
     expect_size(scores.size(), self.rows(), "scores, as there are rows");
     if (slopes) expect_size(slopes->size(), self.rows(), "slopes, as there are rows");
     expect_finite(span_of(scores), "scores");
+    const Turn turn(self.mutex);
     nb::gil_scoped_release unlocked;
     return self.evaluate(scores.data(), slopes ? slopes->data() : nullptr, scale, with_loss);
 }
@@ -65,7 +69,7 @@ void kernel_sum(const std::string &kernel, const std::string &summation, const F
 }  // namespace
 
 void bind_pair_sums(nb::module_ &m) {
-    nb::class_<PairSums>(m, "PairSums")
+    nb::class_<InTurns<PairSums>>(m, "PairSums")
         .def("__init__", &make, nb::arg("objective"), nb::arg("summation"), nb::arg("fourier").none(),
              nb::arg("starts"), nb::arg("classes"), nb::arg("queries"), nb::arg("below_starts"), nb::arg("below_first"),
              nb::arg("below_last"), nb::arg("above_starts"), nb::arg("above_first"), nb::arg("above_last"),

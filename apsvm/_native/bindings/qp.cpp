@@ -6,6 +6,7 @@
 #include "../core/level.hpp"
 #include "../core/qp.hpp"
 #include "arrays.hpp"
+#include "turn.hpp"
 
 namespace {
 
@@ -61,6 +62,7 @@ public:
         const WorkingSetProblem problem = checked(gram, offsets, soft, C, names);
         expect_size(start.size(), offsets.size(), "numbers to start from");
         expect_finite(span_of(start), "numbers to start from");
+        const Turn turn(mutex_);
         std::vector<double> alpha;
         {
             nb::gil_scoped_release unlocked;
@@ -69,13 +71,18 @@ public:
         return to_numpy(std::move(alpha));
     }
 
-    nb::tuple state() const { return saved(kept_); }
+    nb::tuple state() {
+        const Turn turn(mutex_);
+        return saved(kept_);
+    }
     void restore(const In<std::int64_t> &names, double sigma, const In<double> &factor) {
+        const Turn turn(mutex_);
         ::restore(kept_, names, sigma, factor);
     }
 
 private:
     Support kept_;
+    std::mutex mutex_;
 };
 
 class LevelSteps {
@@ -88,6 +95,7 @@ public:
                           highest};
         expect_size(offsets_from_point.size(), offsets.size(), "offsets from the point");
         expect_size(names.size(), offsets.size(), "names");
+        const Turn turn(mutex_);
         LevelStep result;
         {
             nb::gil_scoped_release unlocked;
@@ -98,16 +106,21 @@ public:
     }
 
     // As of the active set, and the support's α.
-    nb::tuple state() const { return saved(last_.support, to_numpy(std::vector<double>(last_.alpha))); }
+    nb::tuple state() {
+        const Turn turn(mutex_);
+        return saved(last_.support, to_numpy(std::vector<double>(last_.alpha)));
+    }
     void restore(const In<std::int64_t> &names, double sigma, const In<double> &factor, const In<double> &alpha) {
         expect_size(alpha.size(), names.size(), "numbers, as there are names");
         expect_finite(span_of(alpha), "numbers");
+        const Turn turn(mutex_);
         ::restore(last_.support, names, sigma, factor);
         last_.alpha.assign(alpha.data(), alpha.data() + alpha.size());
     }
 
 private:
     LastStep last_;
+    std::mutex mutex_;
 };
 
 }  // namespace

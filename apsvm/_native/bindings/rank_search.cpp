@@ -75,7 +75,8 @@ public:
     }
 
     auto rank(In<std::int64_t> first, In<std::int64_t> count, In<double> scores, In<std::int32_t> low,
-              In<std::int32_t> high) const {
+              In<std::int32_t> high, std::size_t threads) const {
+        expect_threads(threads);
         const std::vector<Cell> cells = cells_of(first, count, {}, {}, low, high);
         std::int64_t total = 0;
         for (const Cell &cell : cells) total += cell.count;
@@ -85,12 +86,7 @@ public:
         std::vector<std::int32_t> ranks(scores.size());
         {
             nb::gil_scoped_release unlocked;
-            std::vector<std::int64_t> counts(static_cast<std::size_t>(problem_.n_pos) + 2, 0);
-            std::int64_t at = 0;
-            for (const Cell &cell : cells) {
-                rank_cell(problem_, cell, scores.data() + at, ranks.data() + at, counts.data());
-                at += cell.count;
-            }
+            rank_cells(problem_, cells, scores.data(), ranks.data(), threads);
         }
         return to_numpy(std::move(ranks));
     }
@@ -186,7 +182,7 @@ void bind_rank_search(nb::module_ &m) {
              nb::arg("low"), nb::arg("high"))
         .def("bound_bins", &RankSearch::bound_bins, nb::arg("bins"), nb::arg("counts"), nb::arg("threads") = 1)
         .def("rank", &RankSearch::rank, nb::arg("first"), nb::arg("count"), nb::arg("scores"), nb::arg("low"),
-             nb::arg("high"))
+             nb::arg("high"), nb::arg("threads") = 1)
         .def("rank_tied", &RankSearch::rank_tied, nb::arg("first"), nb::arg("count"), nb::arg("scores"),
              nb::arg("low"), nb::arg("high"));
 

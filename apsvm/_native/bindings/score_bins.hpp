@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "../core/binned_ranks.hpp"
 #include "../core/bins.hpp"
 #include "../core/score_cells.hpp"
 #include "arrays.hpp"
@@ -19,7 +18,7 @@ public:
     static constexpr std::size_t kMostBins = 1u << 24;
 
     ScoreBins(In<double> sample, std::size_t n_neg, std::size_t n_pos, std::size_t most)
-        : bins_(fit(sample, n_neg, n_pos, most)), named_(most <= kNamedBins) {}
+        : bins_(fit(sample, n_neg, n_pos, most)) {}
 
     const Bins &bins() const { return bins_; }
     std::size_t size() const { return count_of(bins_); }
@@ -36,19 +35,6 @@ public:
             },
             bins_);
         return nb::make_tuple(to_numpy(std::move(lower)), to_numpy(std::move(upper)));
-    }
-
-    // (names, counts): the bin of each score, and how many are in each bin.
-    nb::tuple count(In<double> scores) const {
-        expect_numerable(scores.size());
-        if (!named_) throw std::invalid_argument("expected bins that were made to be named by 16 bits");
-        std::vector<std::uint16_t> names(scores.size());
-        std::vector<std::int64_t> counts(size(), 0);
-        {
-            nb::gil_scoped_release unlocked;
-            count_scores(bins_, scores.data(), scores.size(), names.data(), counts.data());
-        }
-        return nb::make_tuple(to_numpy(std::move(names)), to_numpy(std::move(counts)));
     }
 
     // counts: how many are in each bin; cells becomes the bin of each score.
@@ -74,7 +60,6 @@ private:
     }
 
     Bins bins_;
-    bool named_;
 };
 
 }  // namespace apsvm

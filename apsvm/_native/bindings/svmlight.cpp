@@ -10,6 +10,7 @@
 #include "../core/svmlight/parser.hpp"
 #include "../core/svmlight/text.hpp"
 #include "arrays.hpp"
+#include "turn.hpp"
 
 namespace {
 
@@ -74,11 +75,13 @@ public:
         : parser_(options, threads, least_chunk) {}
 
     void wait() {
+        const Turn turn(mutex_);
         run_unlocked([&] { parser_.wait(); });
     }
 
     void feed(const nb::bytes &block) {
-        wait();
+        const Turn turn(mutex_);
+        run_unlocked([&] { parser_.wait(); });
         const auto *const begin = static_cast<const char *>(block.data());
         const auto *const end = begin + block.size();
         if (parser_.is_worth_threads(block.size())) {
@@ -99,6 +102,7 @@ public:
 private:
     template <class Give>
     nb::tuple arrays(Give give, bool dense) {
+        const Turn turn(mutex_);
         Rows rows;
         Buffer indptr;
         run_unlocked([&] {
@@ -120,6 +124,7 @@ private:
 
     nb::object block_;  // outlives the parser, whose destructor waits
     svmlight::Parser parser_;
+    std::mutex mutex_;
 };
 
 }  // namespace

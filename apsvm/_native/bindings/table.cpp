@@ -9,6 +9,7 @@
 
 #include "../core/table/csv.hpp"
 #include "arrays.hpp"
+#include "turn.hpp"
 
 namespace {
 
@@ -53,15 +54,18 @@ public:
     explicit CsvParser(table::CsvParser::Options options) : parser_(std::move(options)) {}
 
     void feed(const nb::bytes &block) {
+        const Turn turn(mutex_);
         const std::string_view text(static_cast<const char *>(block.data()), block.size());
         run_unlocked([&] { parser_.feed(text); });
     }
 
     void finish() {
+        const Turn turn(mutex_);
         run_unlocked([&] { parser_.finish(); });
     }
 
     nb::object take() {
+        const Turn turn(mutex_);
         Buffer cells = parser_.take();
         const std::size_t n_kept = parser_.n_kept(), n = n_kept == 0 ? 0 : cells.size<double>() / n_kept;
         void *const data = cells.release();
@@ -69,7 +73,8 @@ public:
         return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(static_cast<double *>(data), {n, n_kept}, owner));
     }
 
-    nb::list words(std::size_t kept, std::size_t from) const {
+    nb::list words(std::size_t kept, std::size_t from) {
+        const Turn turn(mutex_);
         if (kept >= parser_.n_kept()) throw std::invalid_argument("expected the number of a column that is kept");
         nb::list result;
         const auto &words = parser_.dictionary(kept).words();
@@ -78,12 +83,14 @@ public:
         return result;
     }
 
-    nb::tuple apart() const {
+    nb::tuple apart() {
+        const Turn turn(mutex_);
         return nb::make_tuple(to_numpy(std::vector(parser_.rows_apart())), to_numpy(std::vector(parser_.lines_apart())));
     }
 
 private:
     table::CsvParser parser_;
+    std::mutex mutex_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "../core/warp/rows.hpp"
 #include "arrays.hpp"
 #include "csr.hpp"
+#include "turn.hpp"
 
 namespace {
 
@@ -61,15 +62,26 @@ public:
         return run(Dense<Value>{X.data(), X.shape(1)}, X.shape(0), order);
     }
 
-    void settle() { loop_.settle(); }
+    void settle() {
+        const Turn turn(mutex_);
+        nb::gil_scoped_release unlocked;
+        loop_.settle();
+    }
 
-    auto random_states() const { return to_numpy(loop_.random_states()); }
+    auto random_states() {
+        const Turn turn(mutex_);
+        return to_numpy(loop_.random_states());
+    }
 
-    void set_random_states(In<std::uint64_t> states) { loop_.set_random_states(span_of(states)); }
+    void set_random_states(In<std::uint64_t> states) {
+        const Turn turn(mutex_);
+        loop_.set_random_states(span_of(states));
+    }
 
 private:
     template <class Matrix>
     nb::tuple run(const Matrix &X, std::size_t n_rows, const In<std::int64_t> &order) {
+        const Turn turn(mutex_);
         Counts counts;
         {
             nb::gil_scoped_release unlocked;
@@ -82,6 +94,7 @@ private:
     Out<double> written_[3];
     In<std::int64_t> read_[4];
     In<double> loss_of_rank_;
+    std::mutex mutex_;
 };
 
 // The loop over users' lists, with the arrays that it reads and writes.
@@ -99,6 +112,7 @@ public:
 
     template <class Index>
     nb::tuple run(In<Index> indptr, In<Index> indices, In<std::int64_t> users) {
+        const Turn turn(mutex_);
         Counts counts;
         {
             nb::gil_scoped_release unlocked;
@@ -107,16 +121,27 @@ public:
         return as_tuple(counts);
     }
 
-    void settle() { loop_.settle(); }
+    void settle() {
+        const Turn turn(mutex_);
+        nb::gil_scoped_release unlocked;
+        loop_.settle();
+    }
 
-    auto random_states() const { return to_numpy(loop_.random_states()); }
+    auto random_states() {
+        const Turn turn(mutex_);
+        return to_numpy(loop_.random_states());
+    }
 
-    void set_random_states(In<std::uint64_t> states) { loop_.set_random_states(span_of(states)); }
+    void set_random_states(In<std::uint64_t> states) {
+        const Turn turn(mutex_);
+        loop_.set_random_states(span_of(states));
+    }
 
 private:
     warp::Items loop_;
     Out<float> written_[3];
     In<double> loss_of_rank_;
+    std::mutex mutex_;
 };
 
 // L̂ after each number of trials.
@@ -143,7 +168,7 @@ void bind_warp(nb::module_ &m) {
         .def("run_csr", &WarpRows::run_csr)
         .def("run_dense", &WarpRows::run_dense<double>)
         .def("run_dense", &WarpRows::run_dense<float>)
-        .def("settle", &WarpRows::settle, nb::call_guard<nb::gil_scoped_release>())
+        .def("settle", &WarpRows::settle)
         .def("random_states", &WarpRows::random_states)
         .def("set_random_states", &WarpRows::set_random_states, nb::arg("states"));
 
@@ -153,7 +178,7 @@ void bind_warp(nb::module_ &m) {
                       std::size_t>())
         .def("run", &WarpItems::run<std::int32_t>)
         .def("run", &WarpItems::run<std::int64_t>)
-        .def("settle", &WarpItems::settle, nb::call_guard<nb::gil_scoped_release>())
+        .def("settle", &WarpItems::settle)
         .def("random_states", &WarpItems::random_states)
         .def("set_random_states", &WarpItems::set_random_states, nb::arg("states"));
 

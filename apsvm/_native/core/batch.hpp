@@ -47,23 +47,27 @@ public:
 
     // The sum of all answers; fills the queries' row weights.
     Answer solve(const Solver &solver, const double *scores, double *weights, std::size_t threads) {
-        // A query that is most of the data has all threads to itself.
-        if (Solver::kSharesTask && 2 * largest_ > rows_) {
-            resize_memory(1);
-            for (std::size_t q = 0; q < queries_.size(); ++q)
-                answers_[q] = solve_query(solver, queries_[q], scores, weights, memory_[0], threads);
-        } else {
-            // Below so many rows a thread costs more than it saves.
-            constexpr std::size_t rows_per_thread = 1u << 13;
-            threads = std::clamp<std::size_t>(rows_ / rows_per_thread, 1, threads);
-            resize_memory(threads);
-            in_runs(queries_.size(), threads, [&](std::size_t q, std::size_t t) {
-                answers_[q] = solve_query(solver, queries_[q], scores, weights, memory_[t], 1);
-            });
-        }
-        Answer total;
-        for (const Answer &answer : answers_) total.add(answer, 1.0);
-        return total;
+        return sum_over_queries(threads, [&](const Query &query, Memory &memory, std::size_t of_query) {
+            return solve_query(solver, query, scores + query.first, weights + query.first, memory, of_query);
+        });
+    }
+
+    // The same for a solver that can subtract the row weights of a task from those there are.
+    Answer subtract(const Solver &solver, const double *scores, double *weights, std::size_t threads) {
+        return sum_over_queries(threads, [&](const Query &query, Memory &memory, std::size_t of_query) {
+            const double *const s = scores + query.first;
+            double *const c = weights + query.first;
+            if (query.end - query.begin > 1) {
+                if (memory.sum.size() < query.rows) memory.sum.resize(query.rows);
+                const Answer answer = solve_query(solver, query, s, memory.sum.data(), memory, of_query);
+                for (std::size_t i = 0; i < query.rows; ++i) c[i] -= memory.sum[i];
+                return answer;
+            }
+            auto &[task, coefficient] = tasks_[query.begin];
+            Answer answer;
+            answer.add(solver.subtract(task, coefficient, s, c, memory.workspace, of_query), coefficient);
+            return answer;
+        });
     }
 
 private:
@@ -78,17 +82,36 @@ private:
     struct Memory {
         typename Solver::Workspace workspace;
         std::vector<double> weights;  // of a task that is not the first of its query
+        std::vector<double> sum;      // of a query's tasks, to be subtracted
     };
 
     void resize_memory(std::size_t threads) {
         if (memory_.size() < threads) memory_.resize(threads);
     }
 
-    // The sum of the query's tasks by their coefficients.
-    Answer solve_query(const Solver &solver, const Query &query, const double *scores, double *weights, Memory &memory,
+    // The sum of what body(query, memory, threads of the query) answers.
+    template <class Body>
+    Answer sum_over_queries(std::size_t threads, Body body) {
+        // A query that is most of the data has all threads to itself.
+        if (Solver::kSharesTask && 2 * largest_ > rows_) {
+            resize_memory(1);
+            for (std::size_t q = 0; q < queries_.size(); ++q) answers_[q] = body(queries_[q], memory_[0], threads);
+        } else {
+            // Below so many rows a thread costs more than it saves.
+            constexpr std::size_t rows_per_thread = 1u << 13;
+            threads = std::clamp<std::size_t>(rows_ / rows_per_thread, 1, threads);
+            resize_memory(threads);
+            in_runs(queries_.size(), threads,
+                    [&](std::size_t q, std::size_t t) { answers_[q] = body(queries_[q], memory_[t], 1); });
+        }
+        Answer total;
+        for (const Answer &answer : answers_) total.add(answer, 1.0);
+        return total;
+    }
+
+    // The sum of the query's tasks by their coefficients; `s` and `c`: its scores and row weights.
+    Answer solve_query(const Solver &solver, const Query &query, const double *s, double *c, Memory &memory,
                        std::size_t threads) {
-        const double *const s = scores + query.first;
-        double *const c = weights + query.first;
         Answer total;
         for (std::size_t t = query.begin; t < query.end; ++t) {
             auto &[task, coefficient] = tasks_[t];

@@ -158,9 +158,10 @@ OpenRanks rank_open(const Problem &problem, const Bounds &bounds, double *open, 
     auto *const ranks = reinterpret_cast<std::int32_t *>(open);
     for (std::size_t t = 1; t < tasks; ++t) {
         const std::size_t from = begins[first[t]], n = begins[first[t + 1]] - from;
-        std::memmove(ranks + from, open + from, n * sizeof *ranks);
+        if (n != 0) std::memmove(ranks + from, open + from, n * sizeof *ranks);  // else there may be no array
     }
-    for (std::size_t i = 0; i < counts.size(); ++i) rank_counts[i % n_ranks] += counts[i];
+    for (std::size_t t = 1; t < tasks; ++t)
+        for (std::size_t rank = 0; rank < n_ranks; ++rank) rank_counts[rank] += counts[(t - 1) * n_ranks + rank];
     return {ranks, std::accumulate(evaluated.begin(), evaluated.end(), std::int64_t{0})};
 }
 

@@ -18,24 +18,25 @@ constexpr std::size_t kCells = 64;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
-APSVM_CLONES void find_even(const double *scores, std::size_t n, double low, double per_width, double last,
-                            std::uint16_t *names) {
+template <class Name>
+[[gnu::always_inline]] inline void find_even(const double *scores, std::size_t n, double low, double per_width,
+                                             double last, Name *names) {
     for (std::size_t i = 0; i < n; ++i) {
         double place = (scores[i] - low) * per_width;
         place = place > 0.0 ? place : 0.0;
         place = place < last ? place : last;
-        names[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>(place));
+        names[i] = static_cast<Name>(static_cast<std::int32_t>(place));
     }
 }
 
-APSVM_CLONES void find_even_of_many(const double *scores, std::size_t n, double low, double per_width, double last,
-                                    std::int32_t *names) {
-    for (std::size_t i = 0; i < n; ++i) {
-        double place = (scores[i] - low) * per_width;
-        place = place > 0.0 ? place : 0.0;
-        place = place < last ? place : last;
-        names[i] = static_cast<std::int32_t>(place);
-    }
+APSVM_CLONES void find_named(const double *scores, std::size_t n, double low, double per_width, double last,
+                             std::uint16_t *names) {
+    find_even(scores, n, low, per_width, last, names);
+}
+
+APSVM_CLONES void find_of_many(const double *scores, std::size_t n, double low, double per_width, double last,
+                               std::int32_t *names) {
+    find_even(scores, n, low, per_width, last, names);
 }
 
 template <class Name>
@@ -86,11 +87,11 @@ EvenBins::EvenBins(double low, double high, std::size_t count)
       count_(count) {}
 
 void EvenBins::find(const double *scores, std::size_t n, std::uint16_t *names) const {
-    find_even(scores, n, low_, per_width_, static_cast<double>(count_ - 1), names);
+    find_named(scores, n, low_, per_width_, static_cast<double>(count_ - 1), names);
 }
 
 void EvenBins::find(const double *scores, std::size_t n, std::int32_t *names) const {
-    find_even_of_many(scores, n, low_, per_width_, static_cast<double>(count_ - 1), names);
+    find_of_many(scores, n, low_, per_width_, static_cast<double>(count_ - 1), names);
 }
 
 double EvenBins::lower_edge(std::size_t bin) const {

@@ -99,11 +99,15 @@ bool Bucket::rank_survivors(const Problem &problem, const Sink &sink, const doub
     const double threshold = sample_quantile(sample_, sample_.size() - static_cast<std::size_t>(guess));
     const std::size_t n_survivors = count_from(scores, n_neg_, threshold);
     if (n_survivors >= n_neg_ / 4) return false;
-    // One more: the loop writes each before it knows whether it survives.
-    if (survivors_.size() <= n_survivors) survivors_ = std::vector<std::int32_t>(n_survivors + 1);
+    // One more: the loop writes each before it knows whether it survives. They stand behind the room for the names of
+    // their bins.
+    const std::size_t behind = (n_survivors + 1) / 2 * 2;
+    if (names_.size() < behind + 2 * (n_survivors + 1))
+        names_ = std::vector<std::uint16_t>(behind + 2 * (n_survivors + 1));
+    auto *const survivors = reinterpret_cast<std::int32_t *>(names_.data() + behind);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < n_neg_; ++i) {
-        survivors_[kept] = static_cast<std::int32_t>(i);
+        survivors[kept] = static_cast<std::int32_t>(i);
         spare[kept] = scores[i];
         kept += scores[i] >= threshold;
     }
@@ -115,10 +119,10 @@ bool Bucket::rank_survivors(const Problem &problem, const Sink &sink, const doub
     std::fill(sink.ranks, sink.ranks + n_neg_, problem.n_pos + 1);
     sink.counts[problem.n_pos + 1] += static_cast<std::int64_t>(n_neg_ - kept);
     if (kept < kFew)
-        rank_whole(problem, sink, spare, survivors_.data(), kept);
+        rank_whole(problem, sink, spare, survivors, kept);
     else {
         sample(spare, kept);
-        rank_all(problem, sink, spare, survivors_.data(), kept, spare + kept);
+        rank_all(problem, sink, spare, survivors, kept, spare + kept);
     }
     return true;
 }

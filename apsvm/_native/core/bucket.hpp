@@ -34,12 +34,11 @@ private:
     std::int64_t evaluated_ = 0;
     std::int64_t violating_ = -1;  // in the last call
     std::vector<double> sample_;
-    std::vector<std::uint16_t> names_;  // of each score's bin
+    std::vector<std::uint16_t> names_;  // of each score's bin; and behind them the survivors
     std::vector<std::int64_t> counts_;  // part by part, of each bin
     Bounds bounds_;
     std::vector<Scored> items_;
     SortWorkspace sort_;
-    std::vector<std::int32_t> survivors_;
 };
 
 }  // namespace apsvm

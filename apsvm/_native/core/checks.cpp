@@ -1,5 +1,7 @@
 #include "checks.hpp"
 
+#include <cmath>
+
 #include "threads.hpp"
 
 namespace apsvm {
@@ -46,6 +48,14 @@ APSVM_CLONES static bool finite(const double *values, std::size_t n) {
 }
 
 bool all_finite(std::span<const double> values) { return finite(values.data(), values.size()); }
+
+APSVM_CLONES static bool within(const double *values, std::size_t n, double limit) {
+    std::uint64_t others = 0;
+    for (std::size_t i = 0; i < n; ++i) others |= static_cast<std::uint64_t>(!(std::abs(values[i]) <= limit));
+    return others == 0;
+}
+
+bool all_within(std::span<const double> values, double limit) { return within(values.data(), values.size(), limit); }
 
 APSVM_CLONES bool all_bits(const std::uint8_t *values, std::size_t n) {
     std::uint8_t bits = 0;

@@ -17,6 +17,9 @@ bool all_below(const std::uint64_t *values, std::size_t n, std::uint64_t limit);
 // Whether none of values[0, n) is NaN or infinite.
 bool all_finite(std::span<const double> values);
 
+// Whether none is NaN or further from 0 than the limit.
+bool all_within(std::span<const double> values, double limit);
+
 // Whether none is another byte than 0 and 1, as a bool may be.
 bool all_bits(const std::uint8_t *values, std::size_t n);
 

@@ -1,5 +1,6 @@
 #include "dense_rows.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "threads.hpp"
@@ -12,6 +13,7 @@ namespace apsvm {
 namespace {
 
 constexpr std::size_t kRowsOfDots = 4, kRowsOfSum = 8;
+constexpr std::size_t kBytesAhead = 4096;
 
 typedef double Four __attribute__((vector_size(4 * sizeof(double))));
 typedef float NarrowFour __attribute__((vector_size(4 * sizeof(float))));
@@ -25,12 +27,24 @@ APSVM_INLINE Four load(const double *from) {
 APSVM_INLINE Four load(const float *from) {
     NarrowFour lanes;
     std::memcpy(&lanes, from, sizeof lanes);
-    return __builtin_convertvector(lanes, Four);
+    // Not __builtin_convertvector: GCC makes two conversions of halves of it.
+    return Four{static_cast<double>(lanes[0]), static_cast<double>(lanes[1]), static_cast<double>(lanes[2]),
+                static_cast<double>(lanes[3])};
+}
+
+// How far behind a group of rows the one stands that should be on its way from the memory meanwhile, in values; 0 for the
+// last groups, and where rows are picked from here and there. The processor's own guesses reach half as far as they might.
+template <std::size_t kRows, class Value>
+APSVM_INLINE std::size_t values_ahead(std::size_t d, const std::size_t *rows, std::size_t i, std::size_t n) {
+    const std::size_t bytes = kRows * d * sizeof(Value), ahead = kRows * std::max<std::size_t>(1, kBytesAhead / bytes);
+    if (i + ahead >= n) return 0;
+    const std::size_t distance = rows[i + ahead] - rows[i];
+    return distance <= 2 * ahead ? distance * d : 0;
 }
 
 template <std::size_t kRows, class Value>
 APSVM_INLINE void dots_of(const Value *X, std::size_t d, const std::size_t *rows, const double *w, double *out,
-                          std::size_t stride) {
+                          std::size_t stride, std::size_t ahead) {
     const Value *x[kRows];
     Four even[kRows], odd[kRows];
     double rest[kRows];
@@ -42,6 +56,7 @@ APSVM_INLINE void dots_of(const Value *X, std::size_t d, const std::size_t *rows
     std::size_t at = 0;
     for (; at + 8 <= d; at += 8) {
         const Four first = load(w + at), second = load(w + at + 4);
+        for (std::size_t r = 0; r < kRows; ++r) __builtin_prefetch(x[r] + at + ahead);
         for (std::size_t r = 0; r < kRows; ++r) even[r] += load(x[r] + at) * first;
         for (std::size_t r = 0; r < kRows; ++r) odd[r] += load(x[r] + at + 4) * second;
     }
@@ -63,12 +78,14 @@ APSVM_INLINE void all_dots(const Value *X, std::size_t d, const std::size_t *row
                                                     std::size_t n, const double *w, double *out, std::size_t stride) {
     std::size_t i = 0;
     for (; i + kRowsOfDots <= n; i += kRowsOfDots)
-        dots_of<kRowsOfDots>(X, d, rows + i, w, out + i * stride, stride);
-    for (; i < n; ++i) dots_of<1>(X, d, rows + i, w, out + i * stride, stride);
+        dots_of<kRowsOfDots>(X, d, rows + i, w, out + i * stride, stride,
+                             values_ahead<kRowsOfDots, Value>(d, rows, i, n));
+    for (; i < n; ++i) dots_of<1>(X, d, rows + i, w, out + i * stride, stride, 0);
 }
 
 template <std::size_t kRows, class Value>
-APSVM_INLINE void add_of(const Value *X, std::size_t d, const std::size_t *rows, const double *factors, double *total) {
+APSVM_INLINE void add_of(const Value *X, std::size_t d, const std::size_t *rows, const double *factors, double *total,
+                         std::size_t ahead) {
     const Value *x[kRows];
     Four factor[kRows];
     for (std::size_t r = 0; r < kRows; ++r) {
@@ -76,10 +93,19 @@ APSVM_INLINE void add_of(const Value *X, std::size_t d, const std::size_t *rows,
         factor[r] = Four{factors[r], factors[r], factors[r], factors[r]};
     }
     std::size_t at = 0;
-    for (; at + 4 <= d; at += 4) {
+    for (; at + 8 <= d; at += 8) {
+        Four first = load(total + at), second = load(total + at + 4);
+        for (std::size_t r = 0; r < kRows; ++r) __builtin_prefetch(x[r] + at + ahead);
+        for (std::size_t r = 0; r < kRows; ++r) first += load(x[r] + at) * factor[r];
+        for (std::size_t r = 0; r < kRows; ++r) second += load(x[r] + at + 4) * factor[r];
+        std::memcpy(total + at, &first, sizeof first);
+        std::memcpy(total + at + 4, &second, sizeof second);
+    }
+    if (at + 4 <= d) {
         Four sum = load(total + at);
         for (std::size_t r = 0; r < kRows; ++r) sum += load(x[r] + at) * factor[r];
         std::memcpy(total + at, &sum, sizeof sum);
+        at += 4;
     }
     for (; at < d; ++at) {
         double sum = total[at];
@@ -92,8 +118,9 @@ template <class Value>
 APSVM_INLINE void add_all(const Value *X, std::size_t d, const std::size_t *rows,
                                                    const double *factors, std::size_t n, double *total) {
     std::size_t i = 0;
-    for (; i + kRowsOfSum <= n; i += kRowsOfSum) add_of<kRowsOfSum>(X, d, rows + i, factors + i, total);
-    for (; i < n; ++i) add_of<1>(X, d, rows + i, factors + i, total);
+    for (; i + kRowsOfSum <= n; i += kRowsOfSum)
+        add_of<kRowsOfSum>(X, d, rows + i, factors + i, total, values_ahead<kRowsOfSum, Value>(d, rows, i, n));
+    for (; i < n; ++i) add_of<1>(X, d, rows + i, factors + i, total, 0);
 }
 
 }  // namespace

@@ -81,6 +81,15 @@ std::int32_t Problem::rank_of_many(std::int64_t j, double score, std::int32_t lo
     return 1 + try_ranks(weights, discount + (j - 1), positives, scale, score, low - 1, high - 1);
 }
 
+double dot(const double *a, const double *b, double from, std::size_t n) {
+    double sum[4] = {0, 0, 0, 0};
+    std::size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int lane = 0; lane < 4; ++lane) sum[lane] += a[i + lane] * (b[i + lane] - from);
+    for (; i < n; ++i) sum[0] += a[i] * (b[i] - from);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 // In blocks whose number depends on n alone: the sum does not depend on the number of threads.
 double weigh_ranks(const std::int32_t *ranks, const double *scores, std::size_t n, std::int32_t n_pos, double scale,
                    double top, double *weights, std::size_t threads) {

@@ -97,6 +97,9 @@ struct Sink {
     }
 };
 
+// Σ a · (b − from)
+double dot(const double *a, const double *b, double from, std::size_t n);
+
 // Where the ranks of n rows may stand in the memory of their weights: in its second half.
 inline std::int32_t *ranks_within(double *weights, std::size_t n) {
     return reinterpret_cast<std::int32_t *>(weights) + n;

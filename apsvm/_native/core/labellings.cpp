@@ -34,6 +34,11 @@ double share_of(const MeasureQuery &query) {
     return 1.0 / (static_cast<double>(query.n_pos) + static_cast<double>(query.n_neg));
 }
 
+// The row weights of negatives by the names of their bins: `weight` above the bin `cut`, else 0.
+APSVM_CLONES void weigh_bins(const std::uint16_t *names, std::size_t n, std::int32_t cut, double weight, double *out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = names[i] > cut ? weight : 0.0;
+}
+
 // The row weights, Δ and h of the labelling in which the a highest positives and some b negatives, whose row weights
 // are written already, are positive.
 Answer answer_of_labels(const MeasureQuery &query, std::int32_t a, std::int32_t b, double loss, std::int64_t evaluated,
@@ -234,7 +239,7 @@ Answer f_measure(const MeasureQuery &query, double beta, MeasureWorkspace &work)
     if (best <= 0.0) {
         std::fill(query.weights_neg, query.weights_neg + query.n_neg, 0.0);
     } else {
-        for (std::int32_t j = 0; j < query.n_neg; ++j) query.weights_neg[j] = work.names[j] > cut ? search.share : 0.0;
+        weigh_bins(work.names.data(), static_cast<std::size_t>(query.n_neg), cut, search.share, query.weights_neg);
         for (std::int64_t i = 0; i < b_best - begin; ++i) query.weights_neg[work.rows[items[i].index]] = search.share;
     }
     return answer_of_labels(query, a_best, b_label, loss, evaluated, work);

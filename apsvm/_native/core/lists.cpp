@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "count_below.hpp"
 #include "threads.hpp"
 
 namespace apsvm {
@@ -15,50 +16,6 @@ namespace apsvm {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-double dot(const std::vector<double> &a, const std::vector<double> &b, double from, std::size_t n) {
-    double sums[4] = {0, 0, 0, 0};
-    std::size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (int lane = 0; lane < 4; ++lane) sums[lane] += a[i + lane] * (b[i + lane] - from);
-    for (; i < n; ++i) sums[0] += a[i] * (b[i] - from);
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
-// Of ascending values, how many are below a score: a table of cells of equal width says where to look. The same
-// arithmetic finds the cell of a value and of a score, so that it is monotone and no value is missed.
-class CountBelow {
-public:
-    void fit(const std::vector<double> &ascending) {
-        values_ = ascending.data();
-        low_ = ascending.front();
-        const double range = ascending.back() - low_;
-        last_ = static_cast<double>(2 * ascending.size());
-        per_width_ = last_ / range;
-        if (!std::isfinite(per_width_) || !std::isfinite(range)) per_width_ = 0.0;
-        ends_.assign(2 * ascending.size() + 1, 0);
-        for (const double value : ascending) ++ends_[cell(value)];
-        std::int64_t total = 0;
-        for (std::int64_t &end : ends_) end = total += end;
-    }
-
-    std::int64_t operator()(double score) const {
-        const std::size_t c = cell(score);
-        const double *begin = values_ + (c == 0 ? 0 : ends_[c - 1]), *end = values_ + ends_[c];
-        return std::lower_bound(begin, end, score) - values_;
-    }
-
-private:
-    std::size_t cell(double score) const {
-        double place = (score - low_) * per_width_;
-        place = place > 0.0 ? place : 0.0;  // NaN, too: of a score that is too far away to be placed
-        return static_cast<std::size_t>(place < last_ ? place : last_);
-    }
-
-    const double *values_ = nullptr;
-    double low_ = 0.0, per_width_ = 0.0, last_ = 0.0;
-    std::vector<std::int64_t> ends_;  // of the cells, in the values
-};
 
 // The memory of one thread.
 struct Workspace {
@@ -74,9 +31,9 @@ struct Workspace {
     std::vector<Ends> ends;  // of the scores of the negatives with k positives below them, at [k]
     std::vector<Tie> ties;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> tied;  // (negative, its tie)
-    std::vector<double> ascending;
     std::vector<std::int64_t> above;
     CountBelow count_below;
+    std::vector<std::int32_t> below;  // positives below each negative
 
     template <class Score>
     bool split(const Score *scores, const ListRows &rows, std::size_t begin, std::size_t end);
@@ -200,14 +157,13 @@ void Workspace::share_ties(const LossView &loss) {
 // c − c⁰: c⁰ of a negative is scale · the positives below it, of a positive −scale · the negatives above it.
 void Workspace::subtract_ranking_by_score(const LossView &loss) {
     const auto n_pos = static_cast<std::size_t>(loss.n_pos);
-    ascending.assign(solver.sorted.begin(), solver.sorted.begin() + loss.n_pos);
-    std::reverse(ascending.begin(), ascending.end());
-    count_below.fit(ascending);
+    count_below.fit(solver.sorted.data(), n_pos);
     above.assign(n_pos + 1, 0);  // negatives with k positives below them, at [k]
+    if (below.size() < loss.n_neg) below.resize(loss.n_neg);
+    count_below(negatives.data(), loss.n_neg, below.data());
     for (std::size_t j = 0; j < loss.n_neg; ++j) {
-        const std::int64_t below = count_below(negatives[j]);
-        weights_neg[j] -= loss.scale * static_cast<double>(below);
-        ++above[static_cast<std::size_t>(below)];
+        weights_neg[j] -= loss.scale * static_cast<double>(below[j]);
+        ++above[static_cast<std::size_t>(below[j])];
     }
     // The k-th positive from below has above it the negatives with k and more below them.
     for (std::size_t k = n_pos; k-- > 0;) above[k] += above[k + 1];
@@ -248,8 +204,8 @@ void solve_list(const RankingSolver &solver, bool against_loss, ListForm form, s
     if (form == ListForm::ramp) {
         work.subtract_ranking_by_score(loss);
         const double top = work.solver.sorted[0];
-        value = (against_loss ? -answer.loss : answer.loss) + dot(work.weights_pos, work.positives, top, n_pos) +
-                dot(work.weights_neg, work.negatives, top, n_neg);
+        value = (against_loss ? -answer.loss : answer.loss) + dot(work.weights_pos.data(), work.positives.data(), top, n_pos) +
+                dot(work.weights_neg.data(), work.negatives.data(), top, n_neg);
         if (against_loss) sign = -1.0;
     }
     answers.values[list] = sign * value;

@@ -72,8 +72,11 @@ Sink rank_by_score(const MeasureQuery &query, std::int32_t n_sorted, MeasureWork
 void sum_by_rank(const MeasureQuery &query, std::int32_t most, double origin, MeasureWorkspace &work) {
     constexpr std::int32_t lanes = 4;  // neighbours of one rank need not wait for one another
     work.sums_beating.assign(static_cast<std::size_t>(most + 2) * lanes, 0.0);
-    for (std::int32_t j = 0; j < query.n_neg; ++j)
-        work.sums_beating[std::min(work.ranks[j], most + 1) * lanes + j % lanes] += query.negatives[j] - origin;
+    double *const sums = work.sums_beating.data();
+    const std::int32_t *const ranks = work.ranks.data();
+    const double *const negatives = query.negatives;
+    for (std::int32_t j = 0, n = query.n_neg; j < n; ++j)
+        sums[std::min(ranks[j], most + 1) * lanes + j % lanes] += negatives[j] - origin;
     double sum = 0.0;
     std::int64_t count = 0;
     for (std::int32_t i = 1; i <= most; ++i) {
@@ -84,10 +87,15 @@ void sum_by_rank(const MeasureQuery &query, std::int32_t most, double origin, Me
     }
 }
 
+// What is kept behind a reference would be read anew for every rank that is written.
+APSVM_CLONES void keep_from(std::int32_t *ranks, std::int32_t n, std::int32_t least) {
+    for (std::int32_t j = 0; j < n; ++j) ranks[j] = std::max(ranks[j], least);
+}
+
 // No rank above a + 1.
 void lower_ranks(const Sink &sink, std::int32_t a, std::int32_t n_neg) {
     for (std::int32_t rank = 1; rank <= a; ++rank) sink.counts[a + 1] += std::exchange(sink.counts[rank], 0);
-    for (std::int32_t j = 0; j < n_neg; ++j) sink.ranks[j] = std::max(sink.ranks[j], a + 1);
+    keep_from(sink.ranks, n_neg, a + 1);
 }
 
 // Takes the ranks of items back, so that others can be taken.

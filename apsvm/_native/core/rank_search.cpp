@@ -6,10 +6,13 @@
 #include <limits>
 
 #include "quicksort.hpp"
+#include "threads.hpp"
 
 namespace apsvm {
 
 namespace {
+
+constexpr std::size_t kPerThread = 1u << 14;  // below this many scores a thread costs more than it saves
 
 void bound_between(const Problem &problem, Cell *begin, Cell *end, std::int32_t low, std::int32_t high) {
     while (begin < end) {
@@ -70,12 +73,28 @@ void bound_cells(const Problem &problem, Cell *begin, Cell *end) {
     bound_between(problem, begin, end, 1, problem.n_pos + 1);
 }
 
-void rank_cell(const Problem &problem, const Cell &cell, const double *scores, std::int32_t *ranks,
-               std::int64_t *counts) {
-    std::vector<Scored> items(static_cast<std::size_t>(cell.count));
-    for (std::size_t i = 0; i < items.size(); ++i) items[i] = {scores[i], static_cast<std::int32_t>(i)};
-    const Sink sink{ranks, counts};
-    rank_by_quicksort(problem, sink, cell.first, items.data(), items.data() + items.size(), cell.low, cell.high);
+void rank_cells(const Problem &problem, std::span<const Cell> cells, const double *scores, std::int32_t *ranks,
+                std::size_t threads) {
+    std::vector<std::size_t> begins(cells.size() + 1, 0);  // of the cells' scores
+    for (std::size_t c = 0; c < cells.size(); ++c) begins[c + 1] = begins[c] + static_cast<std::size_t>(cells[c].count);
+    const std::size_t tasks = std::clamp<std::size_t>(begins.back() / kPerThread, 1, threads);
+    const auto cut = [&](std::size_t task) {
+        return std::lower_bound(begins.begin(), begins.end(), begins.back() * task / tasks) - begins.begin();
+    };
+    in_threads(tasks, threads, [&](std::size_t task) {
+        std::vector<std::int64_t> counts(static_cast<std::size_t>(problem.n_pos) + 2, 0);  // which nobody wants
+        std::vector<Scored> items;
+        const auto end = static_cast<std::size_t>(cut(task + 1));
+        for (auto c = static_cast<std::size_t>(cut(task)); c < end; ++c) {
+            const Cell &cell = cells[c];
+            const double *const own = scores + begins[c];
+            items.resize(static_cast<std::size_t>(cell.count));
+            for (std::size_t i = 0; i < items.size(); ++i) items[i] = {own[i], static_cast<std::int32_t>(i)};
+            const Sink sink{ranks + begins[c], counts.data()};
+            rank_by_quicksort(problem, sink, cell.first, items.data(), items.data() + items.size(), cell.low,
+                              cell.high);
+        }
+    });
 }
 
 void rank_tied_cell(const Problem &problem, const Cell &cell, std::vector<Run> &runs) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "inference.hpp"
@@ -21,9 +22,9 @@ struct Cell {
 // Tightens `low` and `high` of every cell, by divide and conquer.
 void bound_cells(const Problem &problem, Cell *begin, Cell *end);
 
-// The ranks of a cell's negatives, whose scores stand in the order of the negatives; `counts` (P + 2) grows at [r].
-void rank_cell(const Problem &problem, const Cell &cell, const double *scores, std::int32_t *ranks,
-               std::int64_t *counts);
+// The ranks of the cells' negatives, whose scores stand cell after cell, and in one in the order of the negatives.
+void rank_cells(const Problem &problem, std::span<const Cell> cells, const double *scores, std::int32_t *ranks,
+                std::size_t threads);
 
 // `count` negatives after one another have this rank.
 struct Run {

@@ -17,15 +17,6 @@ namespace apsvm {
 
 namespace {
 
-double dot(const double *a, const double *b, double from, std::size_t n) {
-    double sum[4] = {0, 0, 0, 0};
-    std::size_t i = 0;
-    for (; i + 4 <= n; i += 4)
-        for (int lane = 0; lane < 4; ++lane) sum[lane] += a[i + lane] * (b[i + lane] - from);
-    for (; i < n; ++i) sum[0] += a[i] * (b[i] - from);
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
 std::vector<double> copied(std::span<const double> values) { return {values.begin(), values.end()}; }
 
 }  // namespace

@@ -97,10 +97,10 @@ std::size_t Scores<Matrix>::threads_worthwhile() const {
 }
 
 template <class Matrix>
-void Scores<Matrix>::compute(std::size_t first, std::size_t last) const {
+void Scores<Matrix>::compute(Pieces::Cursor &cursor, std::size_t last) const {
     const std::size_t step = chunk_of(work_of_row_, k_);
     std::size_t numbers[kChunk];
-    pieces_.each(first, last, [&](std::size_t, std::size_t begin, std::size_t end) {
+    pieces_.each(cursor, last, [&](std::size_t, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; i += step) {
             const std::size_t n = std::min(step, end - i);
             list_.read(i, i + n, numbers);
@@ -116,7 +116,8 @@ void scores_of_rows(const Matrix &X, const Selection &rows, const double *W, std
     const Scores<Matrix> scores(X, rows, W, k, out, kWorkOfPiece);
     threads = std::clamp<std::size_t>(scores.threads_worthwhile(), 1, threads);
     in_threads(threads, threads, [&](std::size_t t) {
-        scores.compute(scores.pieces() * t / threads, scores.pieces() * (t + 1) / threads);
+        Pieces::Cursor cursor = scores.before(scores.pieces() * t / threads);
+        scores.compute(cursor, scores.pieces() * (t + 1) / threads);
     });
 }
 
@@ -148,16 +149,20 @@ std::size_t Combination<Matrix>::first_piece(std::size_t block) const {
 }
 
 template <class Matrix>
-void Combination<Matrix>::add(std::size_t block, std::size_t first, std::size_t last) {
+void Combination<Matrix>::add(std::size_t block, Pieces::Cursor &cursor, std::size_t last) {
     double *const total = totals_.data() + block * k_ * X_.n_columns;
     const std::size_t step = chunk_of(work_of_row_, k_);
     std::size_t numbers[kChunk], weighted[kChunk];
     double factors[kChunk];
-    pieces_.each(first, last, [&](std::size_t piece, std::size_t begin, std::size_t end) {
+    pieces_.each(cursor, last, [&](std::size_t piece, std::size_t begin, std::size_t end) {
         if (entries_[piece] == entries_[piece + 1]) return;
         for (std::size_t i = begin; i < end; i += step) {
             const std::size_t n = std::min(step, end - i);
             list_.read(i, i + n, numbers);
+            if (k_ == 1 && count_nonzero(C_ + i, n) == n) {
+                add_rows(X_, numbers, C_ + i, n, total);
+                continue;
+            }
             for (std::size_t h = 0; h < k_; ++h) {
                 std::size_t kept = 0;
                 for (std::size_t j = 0; j < n; ++j) {
@@ -185,7 +190,8 @@ void combine_rows(const Matrix &X, const Selection &rows, const double *C, std::
                   std::size_t threads) {
     Combination<Matrix> combination(X, rows, C, k, threads);
     in_threads(combination.blocks(), threads, [&](std::size_t b) {
-        combination.add(b, combination.first_piece(b), combination.first_piece(b + 1));
+        Pieces::Cursor cursor = combination.before(combination.first_piece(b));
+        combination.add(b, cursor, combination.first_piece(b + 1));
     });
     combination.write(out);
 }

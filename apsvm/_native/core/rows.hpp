@@ -54,8 +54,10 @@ public:
     // Threads that are worth starting; 0 for none.
     std::size_t threads_worthwhile() const;
 
-    // Of the pieces [first, last).
-    void compute(std::size_t first, std::size_t last) const;
+    Pieces::Cursor before(std::size_t piece) const { return pieces_.before(piece); }
+
+    // Of the pieces up to `last`.
+    void compute(Pieces::Cursor &cursor, std::size_t last) const;
 
 private:
     const Matrix &X_;
@@ -80,8 +82,10 @@ public:
     // Of a block; of the one after the last: the number of pieces.
     std::size_t first_piece(std::size_t block) const;
 
-    // The pieces [first, last) of a block.
-    void add(std::size_t block, std::size_t first, std::size_t last);
+    Pieces::Cursor before(std::size_t piece) const { return pieces_.before(piece); }
+
+    // The pieces of a block up to `last`.
+    void add(std::size_t block, Pieces::Cursor &cursor, std::size_t last);
 
     // The sum of all blocks, out (k, X.n_columns).
     void write(double *out) const;

@@ -33,9 +33,17 @@ public:
             for (std::size_t i = begin; i < end; ++i) *out++ = i;
     }
 
-    // The first place in [begin, end), where the rows ascend, of a row that is not before this one.
+    // The first place in [begin, end), where the rows ascend, of a row that is not before this one: soon found where it
+    // is near the beginning.
     std::size_t place_of(std::size_t row, std::size_t begin, std::size_t end) const {
         if (!narrow_ && !wide_) return std::clamp(row, begin, end);
+        for (std::size_t step = 16; end - begin > step; step *= 2) {
+            if ((*this)[begin + step] >= row) {
+                end = begin + step;
+                break;
+            }
+            begin += step + 1;
+        }
         while (begin < end) {
             const std::size_t middle = begin + (end - begin) / 2;
             if ((*this)[middle] < row)
@@ -66,26 +74,45 @@ public:
 
     std::size_t count() const { return count_; }
 
-    // body(piece, begin, end) for the places of the pieces [first, last), piece after piece.
+    // Where somebody is who goes through the pieces: before this one, and in each run at this place.
+    struct Cursor {
+        std::size_t piece = 0;
+        std::vector<std::size_t> at;
+    };
+
+    Cursor before(std::size_t piece) const {
+        Cursor cursor{piece, {}};
+        if (runs_.size() == 2) return cursor;
+        cursor.at.resize(runs_.size() - 1);
+        for (std::size_t run = 0; run < cursor.at.size(); ++run)
+            cursor.at[run] = rows_.place_of(n_rows_ * piece / count_, runs_[run], runs_[run + 1]);
+        return cursor;
+    }
+
+    // body(piece, begin, end) for the places of the pieces up to `last`, piece after piece.
     template <class Body>
-    void each(std::size_t first, std::size_t last, Body body) const {
+    void each(Cursor &cursor, std::size_t last, Body body) const {
         const std::size_t n = rows_.size();
+        std::size_t &piece = cursor.piece;
         if (runs_.size() == 2) {
-            for (std::size_t piece = first; piece < last; ++piece)
-                body(piece, n * piece / count_, n * (piece + 1) / count_);
+            for (; piece < last; ++piece) body(piece, n * piece / count_, n * (piece + 1) / count_);
             return;
         }
-        std::vector<std::size_t> at(runs_.size() - 1);
-        for (std::size_t run = 0; run < at.size(); ++run)
-            at[run] = rows_.place_of(n_rows_ * first / count_, runs_[run], runs_[run + 1]);
-        for (std::size_t piece = first; piece < last; ++piece) {
+        for (; piece < last; ++piece) {
             const std::size_t next = n_rows_ * (piece + 1) / count_;
-            for (std::size_t run = 0; run < at.size(); ++run) {
-                const std::size_t begin = at[run];
-                at[run] = rows_.place_of(next, begin, runs_[run + 1]);
-                if (begin < at[run]) body(piece, begin, at[run]);
+            for (std::size_t run = 0; run < cursor.at.size(); ++run) {
+                const std::size_t begin = cursor.at[run];
+                cursor.at[run] = rows_.place_of(next, begin, runs_[run + 1]);
+                if (begin < cursor.at[run]) body(piece, begin, cursor.at[run]);
             }
         }
+    }
+
+    // The same for the pieces [first, last).
+    template <class Body>
+    void each(std::size_t first, std::size_t last, Body body) const {
+        Cursor cursor = before(first);
+        each(cursor, last, body);
     }
 
 private:

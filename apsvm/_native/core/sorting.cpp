@@ -53,6 +53,38 @@ APSVM_CLONES void place_scores(const double *scores, std::size_t n, double high,
     }
 }
 
+struct Range {
+    double low, high;
+};
+
+// Of n ≥ 1 scores. Eight at a time: the latency of one chain of comparisons would be the limit.
+APSVM_CLONES Range range_of(const double *scores, std::size_t n) {
+    constexpr std::size_t lanes = 8;
+    double low[lanes], high[lanes];
+    std::fill_n(low, lanes, scores[0]);
+    std::fill_n(high, lanes, scores[0]);
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+            low[lane] = scores[i + lane] < low[lane] ? scores[i + lane] : low[lane];
+            high[lane] = scores[i + lane] > high[lane] ? scores[i + lane] : high[lane];
+        }
+    for (; i < n; ++i) {
+        low[0] = std::min(low[0], scores[i]);
+        high[0] = std::max(high[0], scores[i]);
+    }
+    return {*std::min_element(low, low + lanes), *std::max_element(high, high + lanes)};
+}
+
+// Places 0..last on a scale from `high` down, for scores that it spans and that are lifted before they are divided.
+APSVM_CLONES void place_run(const double *scores, std::size_t n, double high, double lift, double per_step, double last,
+                            std::uint32_t *places) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const double place = (high - scores[i]) * lift * per_step;
+        places[i] = static_cast<std::uint32_t>(static_cast<std::int32_t>(place < last ? place : last));
+    }
+}
+
 // By their places on a scale over the range of the scores, or where they are many of a sample of them, where these tell
 // nearly all scores apart; what lies beyond the scale is sorted by comparison. One digit will do for a few scores.
 bool sorted_by_place(const double *scores, const std::int32_t *index, std::size_t n, Scored *items,
@@ -61,19 +93,9 @@ bool sorted_by_place(const double *scores, const std::int32_t *index, std::size_
     const bool short_of_two_digits = n <= few;
     double low = scores[0], high = low;
     if (short_of_two_digits) {
-        double lows[4] = {low, low, low, low}, highs[4] = {low, low, low, low};
-        std::size_t i = 0;
-        for (; i + 4 <= n; i += 4)
-            for (int lane = 0; lane < 4; ++lane) {
-                lows[lane] = scores[i + lane] < lows[lane] ? scores[i + lane] : lows[lane];
-                highs[lane] = scores[i + lane] > highs[lane] ? scores[i + lane] : highs[lane];
-            }
-        for (; i < n; ++i) {
-            lows[0] = std::min(lows[0], scores[i]);
-            highs[0] = std::max(highs[0], scores[i]);
-        }
-        low = std::min(std::min(lows[0], lows[1]), std::min(lows[2], lows[3]));
-        high = std::max(std::max(highs[0], highs[1]), std::max(highs[2], highs[3]));
+        const Range range = range_of(scores, n);
+        low = range.low;
+        high = range.high;
     } else {
         for (std::size_t i = 1; i < sample; ++i) {
             const double score = scores[sampled_place(i, sample, n)];
@@ -210,12 +232,7 @@ Scored *sort_run(const double *scores, std::size_t n, RunWorkspace &workspace) {
         places.resize(n);
     }
     Scored *const items = sorted.data();
-    double low = scores[0], high = low;
-    if (n > few)
-        for (std::size_t i = 1; i < n; ++i) {
-            low = scores[i] < low ? scores[i] : low;
-            high = scores[i] > high ? scores[i] : high;
-        }
+    const auto [low, high] = n > few ? range_of(scores, n) : Range{scores[0], scores[0]};
     const std::size_t n_places = std::min(std::bit_ceil(n), most_places);
     // Denormal scores are lifted, whose differences are too small to divide by.
     const double lift = high - low < 0x1p-500 ? 0x1p500 : 1.0;
@@ -226,10 +243,7 @@ Scored *sort_run(const double *scores, std::size_t n, RunWorkspace &workspace) {
         return items;
     }
     ends.assign(n_places, 0);
-    for (std::size_t i = 0; i < n; ++i) {
-        const double place = (high - scores[i]) * lift * per_step;
-        places[i] = static_cast<std::uint32_t>(static_cast<std::int32_t>(place < last ? place : last));
-    }
+    place_run(scores, n, high, lift, per_step, last, places.data());
     for (std::size_t i = 0; i < n; ++i) ++ends[places[i]];
     std::uint32_t end = 0;
     for (std::size_t place = 0; place < n_places; ++place) end += std::exchange(ends[place], end);

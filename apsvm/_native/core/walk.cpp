@@ -19,9 +19,10 @@ class Begun {
 public:
     Begun(const Matrix &X, const Pass &pass, std::size_t threads) : out_(pass.out) {
         if (pass.combines)
-            work_.template emplace<Combination<Matrix>>(X, pass.rows, pass.vector, 1, threads);
+            done_ = work_.template emplace<Combination<Matrix>>(X, pass.rows, pass.vector, 1, threads).before(0);
         else
-            work_.template emplace<Scores<Matrix>>(X, pass.rows, pass.vector, 1, pass.out, kWorkInCache);
+            done_ = work_.template emplace<Scores<Matrix>>(X, pass.rows, pass.vector, 1, pass.out, kWorkInCache)
+                        .before(0);
     }
 
     std::size_t pieces() const {
@@ -33,15 +34,13 @@ public:
     void advance(std::size_t last) {
         if (const auto *scores = std::get_if<Scores<Matrix>>(&work_)) {
             scores->compute(done_, last);
-            done_ = last;
             return;
         }
         auto &combination = std::get<Combination<Matrix>>(work_);
-        while (done_ < last) {
+        while (done_.piece < last) {
             const std::size_t end_of_block = combination.first_piece(block_ + 1);
             const std::size_t end = std::min(end_of_block, last);
-            if (done_ < end) combination.add(block_, done_, end);
-            done_ = end;
+            combination.add(block_, done_, end);
             block_ += end == end_of_block && block_ + 1 < combination.blocks();
         }
     }
@@ -53,7 +52,7 @@ public:
 private:
     std::variant<std::monostate, Scores<Matrix>, Combination<Matrix>> work_;
     double *out_;
-    std::size_t done_ = 0;   // pieces
+    Pieces::Cursor done_;
     std::size_t block_ = 0;  // of a combination, the one that the next piece is of
 };
 

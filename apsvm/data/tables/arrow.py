@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.data.dataset import DataError, MissingPackageError
+from apsvm.data.hashing import hash_of_file
 from apsvm.data.tables.cells import MISSING, Cells, Places
 from apsvm.data.tables.recognising import Kind
 from apsvm.data.tables.scratch import MEMORY, Scratch
@@ -47,10 +48,8 @@ def cells_of_arrow(
             f"{name}: {kind.what} is read by pyarrow, which is not installed: {INSTALL}"
         ) from None
     if isinstance(source, str | os.PathLike):
-        with open(source, "rb") as stream:
-            fingerprint = hashlib.file_digest(stream, "sha256").hexdigest()
-            stream.seek(0)
-            return _cells(stream, kind, name, choose(name), scratch), name, fingerprint
+        with hash_of_file(source) as fingerprint, open(source, "rb") as stream:
+            return _cells(stream, kind, name, choose(name), scratch), name, fingerprint()
     content = source.read()
     cells = _cells(io.BytesIO(content), kind, name, choose(name), scratch)
     return cells, name, hashlib.sha256(content).hexdigest()

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from apsvm.data import bags
 from apsvm.data.dataset import DataError, Dataset, TableRows
+from apsvm.data.hashing import Hash
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.tables.cells import Cells
 from apsvm.data.tables.features import features_of
@@ -219,11 +220,10 @@ def _read(
         from apsvm.data.tables.arrow import cells_of_arrow
 
         return cells_of_arrow(source, kind, chosen.of, scratch)
-    digest = hashlib.sha256()
-    with text_blocks(source, digest.update) as (name, blocks):
+    with Hash() as digest, text_blocks(source, digest.update) as (name, blocks):
         cells = cells_of_text(
             blocks, name, chosen.of(name), encoding=options.encoding, decimal=options.decimal, scratch=scratch
         )
-    if len(cells) == 0:
-        raise DataError(f"{name}: expected at least one row, found none")
-    return cells, name, digest.hexdigest()
+        if len(cells) == 0:
+            raise DataError(f"{name}: expected at least one row, found none")
+        return cells, name, digest.hexdigest()

@@ -30,8 +30,6 @@ class Scratch:
             size = int(np.prod(shape)) * np.dtype(dtype).itemsize
             if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and no signal at a write to memory
                 os.posix_fallocate(file.fileno(), 0, size)
-            else:
-                file.truncate(size)
             return np.memmap(file, dtype=dtype, mode="r+", shape=shape)
 
     def gathered(self, blocks: Iterable[NDArray[np.float64]], width: int) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from apsvm.machine import memory, thread_count
 from apsvm.records import Log
+from apsvm.threads import results
 from apsvm.trainers.base import AnyTrainer, Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.settings import Settings, SettingsError
 from apsvm.trainers.summary import summary
@@ -130,21 +131,15 @@ class OneVsRestTrainer(Trainer[Settings]):
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
-        from joblib import Parallel, delayed
-
         assert data.target.classes is not None
         labels = data.target.classes.labels
         run = _Run(self, data, watch, start, validation, len(labels))
         began = time.perf_counter()
-        parallel = Parallel(n_jobs=run.at_a_time, backend="threading", return_as="generator")
         classes: list[ClassTraining] = []
-        try:
-            for one in parallel(delayed(run.train)(label) for label in labels):
-                classes.append(one)
-                for line in one.lines():
-                    watch.remark(line)
-        finally:
-            run.stopped = True  # whatever happened here: the other threads end after their iteration
+        for one in results(run.train, labels, run.at_a_time, stop=run.stop):
+            classes.append(one)
+            for line in one.lines():
+                watch.remark(line)
         seconds = time.perf_counter() - began
         yield from outcomes_of(self, classes, seconds)
 
@@ -189,10 +184,10 @@ class _Run:
         validation: TrainingSet | None,
         n_classes: int,
     ) -> None:
-        from apsvm.data.lockstep import Lockstep, members_at_once
+        from apsvm.data.lockstep import Lockstep, members_at_once, rows_worth_sharing
 
         threads = thread_count(plan.settings.threads)
-        self.stopped = False
+        self._stopped = False
         self._plan = plan
         self._start = start
         self._validation = validation
@@ -204,7 +199,8 @@ class _Run:
         together = 1
         if plan.trainer.shares_passes:
             together = members_at_once(rows.bytes_shared, len(rows), n_classes, threads)
-        self._lockstep = Lockstep(threads) if together > 1 else None
+        fewest = rows_worth_sharing(rows.bytes_shared, len(rows))
+        self._lockstep = Lockstep(threads, fewest) if together > 1 else None
         self.at_a_time = max(together, min(threads, n_classes))
         self._lock = threading.Lock()
         self._waiting, self._running, self._trained = n_classes, 0, 0
@@ -260,8 +256,12 @@ class _Run:
         with self._lock:
             self._watch.progress(replace(progress, stage=f"class {label:g}"))
 
+    def stop(self) -> None:
+        """Classes that are being trained end after their iteration."""
+        self._stopped = True
+
     def _should_stop(self) -> bool:
-        return self.stopped or self._watch.should_stop()
+        return self._stopped or self._watch.should_stop()
 
     def _share_of_time(self) -> float | None:
         """Seconds for a class that begins: those left, shared among the classes that wait or run, so that the last ones

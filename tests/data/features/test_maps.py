@@ -12,7 +12,7 @@ from sklearn.kernel_approximation import Nystroem as ScikitNystroem
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
 
 from apsvm.data.features import FEATURE_MAPS, FeatureMapError, base, learn_map, map_of_arrays, mapped, parsed
-from apsvm.data.features.base import AdditiveMap
+from apsvm.data.features.base import AdditiveMap, check_size
 from apsvm.data.features.mapped import MappedMatrix
 from apsvm.registry import UnknownNameError
 
@@ -328,3 +328,10 @@ def test_repeated_entries_are_summed_before_they_are_mapped():
     learned = map_of_arrays("piecewise:1", 1, arrays)
     np.testing.assert_array_equal(dense(MappedMatrix(X, learned)[:]), [[3.0, 1.0], [5.0, 3.0]])
     assert X.data.size == 3  # left as it was
+
+
+def test_a_quarter_of_the_memory_is_not_too_much(monkeypatch):
+    monkeypatch.setattr(base, "memory", lambda: 4 * 800)
+    check_size("a map", 10, 10, 8, "fewer rows")
+    with pytest.raises(FeatureMapError, match=r"a map makes 101 rows of 1 dense columns.*: fewer rows"):
+        check_size("a map", 101, 1, 8, "fewer rows")

@@ -95,10 +95,12 @@ void Items::visit(const Index *liked, std::size_t n, Worker &worker, Counts &cou
         const auto item = static_cast<std::size_t>(liked[m]);
         for (std::size_t k = 0; k < K; ++k) h[k] = share * (sum[k] - U[item * K + k]);
         const double score = b[item] + dot(h, V + item * K, K);
-        const RankLoss::Found found = loss_.find(others, score, worker.random, counts, [&](std::int64_t r) {
-            const auto other = static_cast<std::size_t>(other_item(liked, n, r));
-            return b[other] + dot(h, V + other * K, K);
-        });
+        const auto score_of = [&](const std::int64_t *r, std::size_t, double *out) {
+            const auto other = static_cast<std::size_t>(other_item(liked, n, *r));
+            *out = b[other] + dot(h, V + other * K, K);
+        };
+        const RankLoss::Found found =
+            loss_.find<1>(others, score, worker.random, counts, score_of, [](std::int64_t) {});
         if (found.which < 0) continue;
         const auto other = static_cast<std::size_t>(other_item(liked, n, found.which));
         move<Access>(all, item, other, found.weight, h, total, room.own.data() + m * K, share);

@@ -9,6 +9,8 @@ namespace apsvm::warp {
 // xoshiro256++ (Blackman, Vigna 2019), seeded by splitmix64.
 class Random {
 public:
+    Random() = default;  // to be assigned to
+
     explicit Random(std::uint64_t seed) {
         for (std::uint64_t &word : state_) {
             std::uint64_t z = seed += 0x9e3779b97f4a7c15u;
@@ -44,7 +46,7 @@ private:
         return result;
     }
 
-    State state_;
+    State state_{};
 };
 
 }  // namespace apsvm::warp

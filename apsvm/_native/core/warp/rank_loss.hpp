@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -64,11 +65,13 @@ public:
         double weight = 0.0;
     };
 
-    // Among the negatives 0..n−1, n ≥ 1, of which score_of tells the scores.
-    template <class ScoreOf>
-    Found find(std::int64_t n, double positive, Random &random, Counts &counts, ScoreOf score_of) const {
-        Found found = estimator_ == Estimator::exact ? among_all(n, positive, random, counts, score_of)
-                                                     : by_trials(n, positive, random, counts, score_of);
+    // Among the negatives 0..n−1, n ≥ 1: scores_of(which, k, out) tells the scores of k of them, at most AtOnce, and
+    // drawn(t) is told that t more have been tried.
+    template <std::size_t AtOnce, class ScoresOf, class Drawn>
+    Found find(std::int64_t n, double positive, Random &random, Counts &counts, ScoresOf scores_of, Drawn drawn) const {
+        Found found = estimator_ == Estimator::exact
+                          ? among_all<AtOnce>(n, positive, random, counts, scores_of)
+                          : by_trials<AtOnce>(n, positive, random, counts, scores_of, drawn);
         if (found.which >= 0) {
             ++counts.updates;
             counts.loss += found.weight * found.hinge;
@@ -87,29 +90,52 @@ public:
     }
 
 private:
-    template <class ScoreOf>
-    Found by_trials(std::int64_t n, double positive, Random &random, Counts &counts, ScoreOf score_of) const {
+    template <std::size_t AtOnce, class ScoresOf, class Drawn>
+    Found by_trials(std::int64_t n, double positive, Random &random, Counts &counts, ScoresOf scores_of,
+                    Drawn drawn) const {
         const std::int64_t last = max_trials_ > 0 ? max_trials_ : std::min<std::int64_t>(n, 1000);
-        for (std::int64_t trial = 1; trial <= last; ++trial) {
-            const std::int64_t which = random.below(n);
-            const double hinge = 1.0 - positive + score_of(which);
-            if (hinge > 0.0) {
-                counts.trials += trial;
-                return {which, hinge, weight_after(n, trial)};
+        std::int64_t which[AtOnce];
+        double score[AtOnce];
+        Random after[AtOnce];
+        for (std::int64_t trials = 0; trials < last;) {
+            // The first is often the last. Of more, those behind a violator have never been drawn.
+            const auto k = trials == 0 ? 1 : std::min<std::int64_t>(AtOnce, last - trials);
+            for (std::int64_t i = 0; i < k; ++i) {
+                which[i] = random.below(n);
+                after[i] = random;
             }
+            scores_of(which, static_cast<std::size_t>(k), score);
+            for (std::int64_t i = 0; i < k; ++i) {
+                const double hinge = 1.0 - positive + score[i];
+                if (hinge > 0.0) {
+                    random = after[i];
+                    drawn(i + 1);
+                    counts.trials += trials + i + 1;
+                    return {which[i], hinge, weight_after(n, trials + i + 1)};
+                }
+            }
+            drawn(k);
+            trials += k;
         }
         counts.trials += last;
         return {};
     }
 
-    template <class ScoreOf>
-    Found among_all(std::int64_t n, double positive, Random &random, Counts &counts, ScoreOf score_of) const {
+    template <std::size_t AtOnce, class ScoresOf>
+    Found among_all(std::int64_t n, double positive, Random &random, Counts &counts, ScoresOf scores_of) const {
         Found found;
         std::int64_t violators = 0;
-        for (std::int64_t which = 0; which < n; ++which) {
-            const double hinge = 1.0 - positive + score_of(which);
-            // The k-th violator takes the place of the one kept with probability 1/k: each is as likely in the end.
-            if (hinge > 0.0 && random.below(++violators) == 0) found = {which, hinge, 0.0};
+        std::int64_t which[AtOnce];
+        double score[AtOnce];
+        for (std::int64_t begin = 0; begin < n; begin += AtOnce) {
+            const auto k = std::min<std::int64_t>(AtOnce, n - begin);
+            std::iota(which, which + k, begin);
+            scores_of(which, static_cast<std::size_t>(k), score);
+            for (std::int64_t i = 0; i < k; ++i) {
+                const double hinge = 1.0 - positive + score[i];
+                // The k-th violator takes the place of the one kept with probability 1/k: each is as likely in the end.
+                if (hinge > 0.0 && random.below(++violators) == 0) found = {which[i], hinge, 0.0};
+            }
         }
         counts.trials += n;
         found.weight = scale_ * loss_of_rank_[violators];

@@ -3,36 +3,38 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "../dense_rows.hpp"
 #include "../matrices.hpp"
 #include "../require.hpp"
+#include "steps.hpp"
 
 namespace apsvm::warp {
 
 namespace {
 
-// step(column, x_b − x_a) for every column where row b differs from row a; CSR rows are sorted.
-template <class Value, class Index, class Step>
-void each_difference(const Csr<Value, Index> &X, std::size_t a, std::size_t b, Step step) {
-    Index i = X.indptr[a], j = X.indptr[b];
-    const Index end_i = X.indptr[a + 1], end_j = X.indptr[b + 1];
-    while (i < end_i && j < end_j) {
-        const Index column_i = X.indices[i], column_j = X.indices[j];
-        if (column_i < column_j) {
-            step(column_i, -static_cast<double>(X.values[i++]));
-        } else if (column_j < column_i) {
-            step(column_j, static_cast<double>(X.values[j++]));
-        } else {
-            step(column_i, static_cast<double>(X.values[j++]) - static_cast<double>(X.values[i++]));
-        }
-    }
-    for (; i < end_i; ++i) step(X.indices[i], -static_cast<double>(X.values[i]));
-    for (; j < end_j; ++j) step(X.indices[j], static_cast<double>(X.values[j]));
+constexpr std::size_t kAtOnce = 128;  // parameters
+
+// body(i) for the i below n; so little is done for each that counting them costs as much.
+template <class Body>
+void each_of(std::size_t n, Body body) {
+    std::size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (std::size_t k = 0; k < 4; ++k) body(i + k);
+    for (; i < n; ++i) body(i);
 }
 
-template <class Value, class Step>
-void each_difference(const Dense<Value> &X, std::size_t a, std::size_t b, Step step) {
-    const Value *x = X.values + a * X.n_columns, *y = X.values + b * X.n_columns;
-    for (std::size_t at = 0; at < X.n_columns; ++at) step(at, static_cast<double>(y[at]) - static_cast<double>(x[at]));
+// Rows scored at once: a sparse row has enough to do by itself.
+template <class Matrix>
+constexpr std::size_t kScoredAtOnce = Matrix::dense ? 4 : 1;
+
+template <class Value, class Index, class Weights>
+void scores(const Csr<Value, Index> &X, const std::size_t *rows, std::size_t n, Weights w, double *out) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = X.dot(rows[i], w);
+}
+
+template <class Value>
+void scores(const Dense<Value> &X, const std::size_t *rows, std::size_t n, View<Plain, double> w, double *out) {
+    dots(X, rows, n, w.at, out, 1);
 }
 
 }  // namespace
@@ -67,7 +69,11 @@ Counts Rows::run(const Matrix &X, std::size_t n_rows, std::span<const std::int64
     require(last_row_ < static_cast<std::int64_t>(n_rows), "expected a matrix with all rows that may be drawn");
     for (const std::int64_t p : order)
         require(0 <= p && p < static_cast<std::int64_t>(positives_.size()), "expected an order of the positives");
+    for (Worker &worker : workers_) worker.ahead.start(worker.random);
     return run_all(order.size(), workers_, [&]<class Access>(std::size_t i, Worker &worker, Counts &counts) {
+        if (i + 4 < order.size()) __builtin_prefetch(&positives_[order[i + 4]]);
+        if (i + 3 < order.size()) prefetch_place(X, static_cast<std::size_t>(positives_[order[i + 3]]));
+        if (i + 2 < order.size()) prefetch_row(X, static_cast<std::size_t>(positives_[order[i + 2]]));
         draw<Access>(X, order[i], worker, counts);
     });
 }
@@ -88,25 +94,67 @@ void Rows::draw(const Matrix &X, std::int64_t p, Worker &worker, Counts &counts)
     } else {
         found = search(X, p, w, worker, counts);
     }
-    if (found.which >= 0) {
-        const auto positive = static_cast<std::size_t>(positives_[p]);
-        const auto negative = static_cast<std::size_t>(members_[starts_[p] + found.which]);
-        with_rule(pace_.rule, [&]<Rule rule>() {
-            each_difference(X, positive, negative, [&](std::size_t column, double difference) {
-                const double gradient = found.weight * difference;
-                if (gradient != 0.0) parameters_.template descend<rule, Access>(column, gradient, pace_.rate);
-            });
-        });
-    }
+    if (found.which >= 0)
+        move<Access>(X, static_cast<std::size_t>(positives_[p]),
+                     static_cast<std::size_t>(members_[starts_[p] + found.which]), found.weight, worker);
     if (pace_.l2 > 0.0 && ++worker.unpaid >= instalment_) pay<Access>(worker);
 }
 
 template <class Matrix, class Weights>
 RankLoss::Found Rows::search(const Matrix &X, std::int64_t p, Weights w, Worker &worker, Counts &counts) const {
-    const std::int64_t *negatives = members_.data() + starts_[p];
-    const double positive = X.dot(static_cast<std::size_t>(positives_[p]), w);
-    return loss_.find(counts_[p], positive, worker.random, counts,
-                      [&](std::int64_t j) { return X.dot(static_cast<std::size_t>(negatives[j]), w); });
+    constexpr std::size_t at_once = kScoredAtOnce<Matrix>;
+    const std::int64_t *negatives = members_.data() + starts_[p], n = counts_[p];
+    const auto row = static_cast<std::size_t>(positives_[p]);
+    double positive;
+    scores(X, &row, 1, w, &positive);
+    return loss_.find<at_once>(
+        n, positive, worker.random, counts,
+        [&](const std::int64_t *which, std::size_t k, double *out) {
+            std::size_t rows[at_once];
+            for (std::size_t i = 0; i < k; ++i) rows[i] = static_cast<std::size_t>(negatives[which[i]]);
+            scores(X, rows, k, w, out);
+        },
+        [&](std::int64_t trials) {
+            for (std::int64_t i = 0; i < trials; ++i) worker.ahead.next(X, negatives, n);
+        });
+}
+
+template <class Access, class Matrix>
+void Rows::move(const Matrix &X, std::size_t positive, std::size_t negative, double weight, Worker &worker) {
+    if constexpr (Matrix::dense) {
+        worker.difference.resize(X.n_columns);
+        difference(X, positive, negative, worker.difference.data());
+        if constexpr (std::is_same_v<Access, Plain>)
+            descend(pace_.rule, parameters_, worker.difference.data(), weight, pace_.rate);
+        else
+            move_some<Access>([](std::size_t i) { return i; }, worker.difference, weight);
+    } else {
+        worker.sparse_difference.find(X, positive, negative);
+        const std::size_t *const columns = worker.sparse_difference.columns();
+        move_some<Access>([columns](std::size_t i) { return columns[i]; }, worker.sparse_difference.values(), weight);
+    }
+}
+
+template <class Access, class Column>
+void Rows::move_some(Column column, std::span<const double> differences, double weight) {
+    double value[kAtOnce], squares[kAtOnce], steps[kAtOnce];
+    const bool has_squares = pace_.rule != Rule::sgd, has_steps = pace_.rule == Rule::adadelta;
+    for (std::size_t begin = 0; begin < differences.size(); begin += kAtOnce) {
+        const std::size_t n = std::min(kAtOnce, differences.size() - begin);
+        const auto collect = [&](const double *from, double *to) {
+            each_of(n, [&](std::size_t i) { to[i] = Access::load(from[column(begin + i)]); });
+        };
+        const auto spread = [&](const double *from, double *to) {
+            each_of(n, [&](std::size_t i) { Access::store(to[column(begin + i)], from[i]); });
+        };
+        collect(parameters_.value, value);
+        if (has_squares) collect(parameters_.squares, squares);
+        if (has_steps) collect(parameters_.steps, steps);
+        descend(pace_.rule, {value, squares, steps, n}, differences.data() + begin, weight, pace_.rate);
+        spread(value, parameters_.value);
+        if (has_squares) spread(squares, parameters_.squares);
+        if (has_steps) spread(steps, parameters_.steps);
+    }
 }
 
 template <class Access>

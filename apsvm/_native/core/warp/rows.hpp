@@ -55,6 +55,14 @@ private:
     template <class Matrix, class Weights>
     RankLoss::Found search(const Matrix &X, std::int64_t p, Weights w, Worker &worker, Counts &counts) const;
 
+    // One step, on the parameters of the columns where the rows differ.
+    template <class Access, class Matrix>
+    void move(const Matrix &X, std::size_t positive, std::size_t negative, double weight, Worker &worker);
+
+    // On those of column(i), with the gradient weight · differences[i]; no column comes twice.
+    template <class Access, class Column>
+    void move_some(Column column, std::span<const double> differences, double weight);
+
     template <class Access>
     void pay(Worker &worker);
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "../threads.hpp"
+#include "ahead.hpp"
+#include "difference.hpp"
 #include "parameters.hpp"
 #include "rank_loss.hpp"
 
@@ -27,8 +29,11 @@ struct Descent {
 struct alignas(128) Worker {
     explicit Worker(std::uint64_t seed) : random(seed) {}
     Random random;
+    Ahead ahead;
     std::int64_t unpaid = 0;   // draws whose share of the L2 penalty is still to be paid
     std::vector<double> copy;  // of the weights, where they are shared
+    std::vector<double> difference;  // between two dense rows
+    SparseDifference sparse_difference;
 };
 
 // Cuts 0..n−1 into a stretch a worker; draw<Access>(i, worker, counts).

@@ -46,10 +46,10 @@ class Split(NamedTuple):
     alike: NDArray[np.int64]
 
 
-def held_out(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
+def candidate_splits(data: TrainingSet, seed: int) -> tuple[list[Split], str]:
     """The splits, and what they are in words; none where there is too little to hold anything out."""
     rng = np.random.default_rng(seed)
-    n, kind = data.n, "rows" if data.bags is None else "bags"
+    n, kind = data.target.relevant.size, "rows" if data.bags is None else "bags"
     call = 1e-6 * (NS_VALUE * data.rows.n_values + NS_ROW * len(data.rows))  # milliseconds
     queries = data.queries
     if queries is not None and np.unique(queries).size > 1:

@@ -1,0 +1,29 @@
+"""Where a fit begins that goes on from the one before."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.model import ComponentRanker, ModelError, WeightedRanker
+from apsvm.trainers.fitting import Fit
+
+
+def start_at(before: WeightedRanker, fit: Fit) -> NDArray[np.float64]:
+    """The weights of the fit before as those of the training ``fit``, a constant last if it has one.
+
+    Raises
+    ------
+    ValueError : they are of another number of features, or of columns that mean something else
+    """
+    width, bias = fit.dataset.X.shape[1], fit.features.bias
+    if before.width != width:
+        raise ValueError(f"warm_start: the weights are of {before.width} features, X has {width}")
+    try:
+        fit.check_map(before)
+        if isinstance(before, ComponentRanker):
+            return fit.start(before)
+    except ModelError as error:
+        raise ValueError(f"warm_start: of the fit before, {error}") from None
+    constant = [] if bias is None else [before.intercept / bias]
+    return np.append(before.coef, constant)

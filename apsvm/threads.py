@@ -1,0 +1,53 @@
+"""Work shared out to threads that have all ended when there is no more of it, however it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+TaskT = TypeVar("TaskT")
+ResultT = TypeVar("ResultT")
+
+
+def results(
+    work: Callable[[TaskT], ResultT],
+    tasks: Sequence[TaskT],
+    threads: int,
+    *,
+    stop: Callable[[], None],
+    in_order: bool = True,
+) -> Iterator[ResultT]:
+    """``work`` of each task, in the tasks' order or as they end, by so many threads; of one thread, by the caller's.
+
+    Parameters
+    ----------
+    stop : called when a task fails, or nobody asks for further results: work that is under way should end soon. Those
+        that nobody has begun are left out, and the others waited for.
+
+    Raises
+    ------
+    whatever ``work`` raises
+    """
+    if threads == 1:
+        yield from map(work, tasks)
+        return
+    from concurrent.futures import ThreadPoolExecutor, as_completed  # one thread does without
+
+    def guarded(task: TaskT) -> ResultT:
+        try:
+            return work(task)
+        except BaseException:
+            stop()
+            raise
+
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(guarded, task) for task in tasks]
+        try:
+            for future in futures if in_order else as_completed(futures):
+                yield future.result()
+        except BaseException:
+            stop()
+            raise
+        finally:
+            for future in futures:
+                future.cancel()

@@ -1,0 +1,32 @@
+"""The objective on shards against that of one machine."""
+
+from __future__ import annotations
+
+import pytest
+from shards import crew_of
+from trainings import train_svm, training_set
+
+from apsvm.dask.data import ShardedData
+from apsvm.dask.fitting import ShardedFit
+from apsvm.data.labels import LabelOptions
+from apsvm.trainers.base import Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.fitting import FeatureOptions
+
+
+def test_objectives_agree_as_far_as_the_gap_that_is_asked_for(rng):
+    """Sums are rounded otherwise, which the QP can amplify; the certificates bound by how much."""
+    X = rng.normal(size=(6000, 6))
+    y = (X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=6000) > 2.5).astype(float)
+    plan = StructuredSVMTrainer("ap", StructuredSettings(bound="hinge", C=(1e4,), epsilon=1e-10))
+    here = train_svm(training_set(X, y > 0.0), "ap", C=1e4, bound="hinge", epsilon=1e-10).solution.certificate
+    for cuts in ([2000, 3000], [1, 3500]):
+        data = ShardedData.of(crew_of(X, y, cuts), "the rows")
+        fit = ShardedFit.of(data, plan, LabelOptions(), FeatureOptions())
+        (outcome,) = fit.outcomes(Watch())
+        there = outcome.certificate
+        assert here.reached
+        assert there.reached
+        assert max(here.gap, there.gap) < 1e-9 * here.primal
+        assert there.primal == pytest.approx(here.primal, rel=1e-9)
+        assert max(here.dual, there.dual) <= min(here.primal, there.primal) * (1.0 + 1e-13)

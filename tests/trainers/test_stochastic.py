@@ -1,0 +1,63 @@
+"""What the trainers that go by epochs share: a training that is stopped is stored as one that is under way."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from trainings import train_by_steps, train_top, training_set
+
+from apsvm.trainers.base import Watch
+from apsvm.work import Strand
+
+
+class Memory:
+    """A store that takes everything at once."""
+
+    def __init__(self, strands=None):
+        self.strands = copy.deepcopy(strands or {})
+
+    def stored(self, strand):
+        return self.strands.get(strand)
+
+    def is_due(self, strand):
+        return True
+
+    def is_stopping(self):
+        return False
+
+    def store(self, strand, snapshot):
+        self.strands[strand] = copy.deepcopy(snapshot)
+
+    def drop(self, prefix):
+        self.strands = {name: value for name, value in self.strands.items() if not name.startswith(prefix)}
+
+
+def warp(watch, rng):
+    X, relevant = rng.normal(size=(60, 3)), np.arange(60) < 10
+    return train_top(X, relevant, epochs=6, watch=watch).w
+
+
+def direct(watch, rng):
+    X, relevant = rng.normal(size=(60, 3)), np.arange(60) < 10
+    return train_by_steps(training_set(X, relevant), epochs=6, watch=watch).w
+
+
+@pytest.mark.parametrize("train", [warp, direct])
+def test_stopped_between_epochs_it_goes_on_to_the_same_bits(train):
+    expected = train(Watch(), np.random.default_rng(0))
+    stored, epochs = Memory(), []
+
+    class Log:
+        def write(self, event, **fields):
+            epochs.append(event)
+
+    watch = Watch(log=Log(), should_stop=lambda: epochs.count("epoch") >= 3, strand=Strand(stored))
+    stopped = train(watch, np.random.default_rng(0))
+    assert (stopped != expected).any()
+    (strand,) = stored.strands.values()
+    assert not strand["finished"]
+    assert len(strand["under_way"]["state"]["done"]) == 2
+    resumed = train(Watch(strand=Strand(Memory(stored.strands))), np.random.default_rng(0))
+    np.testing.assert_array_equal(resumed, expected)
