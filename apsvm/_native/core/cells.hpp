@@ -47,7 +47,7 @@ public:
         require(std::isfinite(first) && std::isfinite(last), "expected scores that cells can number");
         in_a_row = last - first < kMostCells;
         if (in_a_row) {
-            for (double id = first; ids.size() <= static_cast<std::size_t>(last - first); ++id)
+            while (ids.size() <= static_cast<std::size_t>(last - first))
                 ids.push_back(first + static_cast<double>(ids.size()));
             return;
         }
