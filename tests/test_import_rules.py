@@ -55,7 +55,8 @@ MAY_IMPORT = {
     "verification": {"data", "header", "model"},
     "report": {"data", "header", "metrics", "model", "pictures", "records", "trainers"},
     "benchmarks": None,
-    "cli": None,  # everything; nothing imports it
+    "cli": None,  # everything; nothing imports it but __main__
+    "__main__": {"cli"},
     "estimators": None,  # likewise
     "torch": None,  # likewise
     "dask": None,  # likewise

@@ -125,7 +125,7 @@ def files(tmp_path, monkeypatch, rng):
 
 @pytest.mark.parametrize("at", range(len(SNIPPETS)))
 def test_python_runs(at, files):
-    assert len(SNIPPETS) == 4
+    assert len(SNIPPETS) == 5
     with sklearn.config_context():
         exec(compile(SNIPPETS[at], "README.md", "exec"), files)
     if "search" in files:

@@ -356,3 +356,9 @@ def test_the_end_of_the_process_leaves_nothing_undone():
         assert done.stdout.startswith("printed ")
         assert done.stdout.endswith("registered\n")
         assert (code == 0) == (done.stderr == "")
+
+
+def test_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "apsvm", "nothing"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "No such command 'nothing'" in done.stderr

@@ -62,7 +62,7 @@ def test_warm_start_between_scaled_models(wide, run, info, tmp_path):
 
 def test_export(wide, run, tmp_path):
     path, X = wide
-    run("train", "-q", *HINGE, path, tmp_path / "m", "--scale", "maxabs")
+    run("train", "-q", *HINGE, path, tmp_path / "m", "--scale", "maxabs", "--threshold", "none")
     done = run("export", tmp_path / "m", "--format", "liblinear")
     at = done.stdout.splitlines().index("w")
     assert X @ np.array([float(w) for w in done.stdout.splitlines()[at + 1 :]]) == pytest.approx(

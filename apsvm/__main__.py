@@ -1,0 +1,5 @@
+"""``python -m apsvm``: the command."""
+
+from apsvm.cli import main
+
+main()
