@@ -14,6 +14,7 @@ for library in ("OMP", "OPENBLAS", "MKL"):
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 # tests/ is no package (import-mode=importlib): its helper modules are found here.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -23,6 +24,11 @@ from slow import SLOW  # noqa: E402
 # Under nohup it would be ignored here, and so in every process that a test starts and sends it to.
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+# How long a case takes says nothing: the collector of garbage may come by.
+settings.register_profile("apsvm", deadline=None)
+settings.load_profile("apsvm")
 
 
 @pytest.fixture

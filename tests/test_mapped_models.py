@@ -157,7 +157,7 @@ def test_a_ranker_of_items_has_no_map(tmp_path):
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_whatever_the_arrays_are_it_is_a_model_or_a_ModelError(data, tmp_path_factory):
     rng = np.random.default_rng(0)
     ranker = ranker_of(data.draw(st.sampled_from(MAPS)), rng.normal(size=(30, 4)), rng)

@@ -79,7 +79,7 @@ def compare(loss_name, scores, y, cuts, **options):
     return risk
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     loss=st.sampled_from(LOSSES),
     pattern=st.sampled_from(PATTERNS),

@@ -67,7 +67,7 @@ values = st.floats(allow_nan=False, allow_infinity=False)
 sparse_rows = st.lists(st.dictionaries(st.integers(0, 12) | st.integers(0, 2**33), values, max_size=6), min_size=1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=sparse_rows, with_groups=st.booleans(), with_costs=st.booleans(), zero_based=st.booleans(), data=st.data())
 def test_random_round_trip(
     rows: list[dict[int, float]],

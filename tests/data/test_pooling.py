@@ -31,7 +31,7 @@ def bags_for(ids: np.ndarray) -> Bags:
     return Bags.of_rows(ids, np.zeros(ids.size))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     seed=st.integers(0, 2**32),
     n=st.integers(1, 30),

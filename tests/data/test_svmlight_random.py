@@ -20,7 +20,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 int64s = st.integers(-(2**63), 2**63 - 1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     rows=st.lists(
         st.tuples(
@@ -96,7 +96,7 @@ def test_round_trip(
     assert single.X.shape == (len(rows), 2**31 - 1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_float32_round_trip(numbers: list[float]) -> None:
     values = np.array(numbers, dtype=np.float32)
@@ -158,13 +158,13 @@ def check_numbers(texts: list[str]) -> None:
         assert identical(by_label.relevance, np.array(expected))
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(st.lists(decimals, min_size=1, max_size=8))
 def test_numbers(texts: list[str]) -> None:
     check_numbers(texts)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(halfway_decimals(), min_size=1, max_size=8))
 def test_halfway_numbers(texts: list[str]) -> None:
     check_numbers(texts)
@@ -244,7 +244,7 @@ BAGS = b"1 bag:3 cost:0.5 1:2 # c\r\n-1 bag:4 2:1\n+1 bag:3 cost:0.5 10:0.123\n"
 N_ACCEPTED = [0, 0]
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(
     valid=st.sampled_from([VALID, BAGS]),
     edits=st.lists(

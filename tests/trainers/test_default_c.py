@@ -89,7 +89,7 @@ def test_constant_and_duplicate_columns(X):
     assert twice == pytest.approx(C / 2 * (21 / 41) ** 2)  # w needs half the square length, and is less certain
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     seed=st.integers(0, 2**16),
     unit=st.floats(1e-6, 1e6),

@@ -32,7 +32,7 @@ TABLES = hnp.arrays(
     st.tuples(st.integers(1, 30), st.integers(1, 4)),
     elements=st.sampled_from([0.0, 0.0, 0.0, -2.0, -1.0, 0.5, 1.0, 1.0, 3.0, 1e6]),
 )
-quick = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+quick = settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture
