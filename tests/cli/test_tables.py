@@ -288,3 +288,10 @@ def test_a_folder_has_the_rows_that_are_read(run, tmp_path, options):
     assert np.array_equal(rows[0], rows[1].astype(rows[0].dtype))
     assert rows[0].dtype == (np.float32 if "--dtype" in options else np.float64)
     assert np.array_equal(converted.relevance, data.relevance)
+
+
+def test_an_empty_file_is_no_svmlight_text_either(run, tmp_path):
+    path = tmp_path / "empty.csv"
+    path.touch()
+    done = run("train", path, tmp_path / "m", "--label-column", "y", code=65)
+    assert done.stderr == f"apsvm: error: {path}: expected at least one row, found none\n"

@@ -84,14 +84,14 @@ class Rewound(io.RawIOBase):
 
 def recognised(source: str | os.PathLike[str]) -> tuple[Kind, str | os.PathLike[str] | BinaryIO]:
     """What a file, or standard input ("-"), holds; and what to read in its place, which is a stream where it can be
-    read only once. Raises OSError."""
+    read only once. Raises OSError, and DataError where there is nothing."""
     if source != "-":
         mode = os.stat(source).st_mode
         if stat.S_ISDIR(mode):
             return Kind.FOLDER, source
         if stat.S_ISREG(mode):
             with open(source, "rb") as file:
-                return kind_of(file.read(_HEAD)), source
+                return _kind_of_some(file.read(_HEAD), os.fspath(source)), source
     stream: BinaryIO = standard_input() if source == "-" else open(source, "rb")  # noqa: SIM115 - closed by Rewound
     head = b""
     read = getattr(stream, "read1", stream.read)  # a pipe may be slow: its first line is enough
@@ -100,7 +100,16 @@ def recognised(source: str | os.PathLike[str]) -> tuple[Kind, str | os.PathLike[
         if b"\n" in more:
             break
     name = "<stdin>" if source == "-" else os.fspath(source)
-    return kind_of(head), cast(BinaryIO, Rewound(head, stream, name))
+    return _kind_of_some(head, name), cast(BinaryIO, Rewound(head, stream, name))
+
+
+def _kind_of_some(head: bytes, name: str) -> Kind:
+    """``kind_of``, of bytes that there are."""
+    from apsvm.data.dataset import DataError
+
+    if not head:
+        raise DataError(f"{name}: expected at least one row, found none")
+    return kind_of(head)
 
 
 def kind_of(head: bytes) -> Kind:
