@@ -114,7 +114,9 @@ class Progress:
     @property
     def number(self) -> int:
         """The first column counts the lines."""
-        return int(self.values[next(iter(self.columns))] or 0)
+        first = self.values[next(iter(self.columns))]
+        assert first is not None
+        return int(first)
 
 
 def _unseen(_: object) -> None:

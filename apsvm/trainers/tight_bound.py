@@ -147,7 +147,7 @@ class TightBound:
         C: float,
         start: NDArray[np.float64] | None = None,
         *,
-        seconds_used: float = 0.0,
+        seconds_used: float,
         only_from_start: bool = False,
     ) -> Trained:
         """The stationary point below the lowest that is reached from the hinge's solution, that for the C before on a

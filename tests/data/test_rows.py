@@ -114,6 +114,15 @@ def test_bias_is_one_more_column(rng):
     np.testing.assert_allclose(rows.combine(c), extended.T @ c, rtol=1e-12, atol=1e-12)
 
 
+def test_moved_to_the_mean_without_a_bias(rng):
+    X = rng.normal(loc=2.0, size=(12, 4))
+    scaling = learn_scaling("standard", X, np.arange(12))
+    rows, scaled = Rows(X, scaling=scaling), (X - X.mean(0)) / X.std(0)
+    w, c = rng.normal(size=4), rng.normal(size=12)
+    np.testing.assert_allclose(rows.scores(w), scaled @ w, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(rows.combine(c), scaled.T @ c, rtol=1e-12, atol=1e-12)
+
+
 def test_no_rows(rng):
     rows = Rows(rng.normal(size=(4, 3))).select(np.empty(0, dtype=np.int64))
     assert rows.scores(np.ones(3)).size == 0

@@ -93,6 +93,11 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     infinite = written(tmp_path, "parquet", {"a": [1.0, np.inf], "y": [1, 0]})
     with pytest.raises(DataError, match=r"data.parquet: row 2: column 'a': expected a finite number, found 'inf'"):
         read_data(infinite)
+    twice = pa.table([pa.array([1.0, 2.0]), pa.array([3.0, 4.0]), pa.array([1, 0])], names=["a", "a", "y"])
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, twice.schema) as writer:
+        writer.write_table(twice)
+    with pytest.raises(DataError, match=r"expected different names of columns, found more than once: a$"):
+        read_data(path)
     empty = written(tmp_path, "parquet", {"a": pa.array([], pa.int8()), "y": pa.array([], pa.int8())})
     with pytest.raises(DataError, match="expected at least one row, found none"):
         read_data(empty)

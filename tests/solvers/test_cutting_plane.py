@@ -353,3 +353,10 @@ def test_where_a_certificate_is_reached(epsilon):
     assert Certificate(2.0, 1.0, 1.0).reached
     assert not Certificate(2.0, 1.0, 0.6).reached
     assert Certificate(1.0, 1.0 + 1e-9, 0.0).reached  # rounding alone
+
+
+@pytest.mark.parametrize("cutter", CUTTERS)
+def test_the_minimum_near_a_centre(cutter):
+    solver = Solver(CUTTERS[cutter](Hinge([[1.0, 0.0]])), 2, BACKENDS["active-set"]())
+    solution = solver.minimise(10.0, epsilon=1e-9, centre=np.array([0.0, 5.0]))
+    np.testing.assert_allclose(solution.w, [1.0, 5.0], atol=1e-6)

@@ -73,6 +73,11 @@ nb::tuple extremes(In<double> scores, In<std::int32_t> cells, std::size_t n_cell
     return nb::make_tuple(to_numpy(std::move(lowest)), to_numpy(std::move(highest)));
 }
 
+void expect_ranks(std::span<const std::int32_t> ranks, std::int32_t lowest, std::int32_t n_pos) {
+    for (const std::int32_t rank : ranks)
+        if (rank < lowest || rank > n_pos + 1) throw std::invalid_argument("expected interleaving ranks up to P + 1");
+}
+
 nb::tuple weigh(In<double> scores, In<std::int32_t> cells, In<std::int64_t> counts, In<std::int32_t> ranks,
                 In<std::int32_t> open_ranks, std::int32_t n_pos, double scale, double top,
                 std::optional<In<double>> other, Out<double> row_weights) {
@@ -85,6 +90,8 @@ nb::tuple weigh(In<double> scores, In<std::int32_t> cells, In<std::int64_t> coun
         throw std::invalid_argument("expected fewer than 2^31 − 1 positives");
     expect_cells(span_of(cells), counts.size());
     expect_counts(counts, n);
+    expect_ranks(span_of(ranks), 0, n_pos);
+    expect_ranks(span_of(open_ranks), 1, n_pos);
     WeightedSums sums;
     {
         nb::gil_scoped_release unlocked;
