@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import packages_distributions
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -33,20 +35,24 @@ def test_apsvm_itself_loads_neither():
     assert done.returncode == 0, done.stderr
 
 
-def skip_without(folder: str, *modules: str) -> None:
-    specs = [find_spec(name) for name in modules]
-    if any(
-        spec is None or spec.origin is None for spec in specs
-    ):  # tests/torch is found as a package, without __init__
-        pytest.skip(f"tests/{folder} is left out: {modules[0]} is not installed; scripts/test --{folder} installs it")
+def skip_without(*modules: str) -> None:
+    if any(find_spec(name) is None for name in modules):
+        extra = modules[0]
+        pytest.skip(f"tests/{extra}_extra is left out: {extra} is not installed; scripts/test --{extra} installs it")
 
 
 def test_the_losses_themselves():
-    skip_without("torch", "torch")
+    skip_without("torch")
     assert import_module("apsvm.torch").__doc__
 
 
 def test_the_estimators_themselves():
-    skip_without("dask", "dask", "distributed")
+    skip_without("dask", "distributed")
     package = import_module("apsvm.dask")
     assert all(getattr(package, name).__doc__ for name in package.__all__)
+
+
+def test_no_folder_of_tests_is_taken_for_a_package():
+    """tests/ is on the path, where a folder without an ``__init__`` is a package, too."""
+    folders = {entry.name for entry in Path(__file__).parent.iterdir() if entry.is_dir()}
+    assert not folders & {"torch", "dask", "distributed", *packages_distributions(), *sys.stdlib_module_names}

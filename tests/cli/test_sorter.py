@@ -1,4 +1,4 @@
-"""``apsvm sorter`` where PyTorch or safetensors is missing; tests/torch has its other tests."""
+"""``apsvm sorter`` where PyTorch or safetensors is missing; tests/torch_extra has its other tests."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-_SPEC = find_spec("torch")
-#: tests/ is on the path, where its folder torch/ looks like a package without an __init__.
-HAS_TORCH = _SPEC is not None and _SPEC.origin is not None
+HAS_TORCH = find_spec("torch") is not None
 
 
 @pytest.mark.parametrize("missing", ["torch", "safetensors"])

@@ -178,7 +178,7 @@ def test_every_loss_has_one(data):
     """By any of its names; it trains, and as that loss, to something that ranks: a warning would fail the test."""
     examples = {"rbp(rho)": "rbp(0.9)", "ndcg@k": "ndcg@5", "p@k": "p@10", "f(beta)": "f(2)", "set-p@k": "set-p@10",
                 "set-r@k": "set-r@10", "direct(loss)": "direct(auc)", "ndcg(gain)": "ndcg(linear)"}  # fmt: skip
-    for form in set(known_losses()) - set(NetTrainer.losses):  # those are of tests/torch
+    for form in set(known_losses()) - set(NetTrainer.losses):  # those are of tests/torch_extra
         loss = examples.get(form, form)
         estimator = estimator_for(loss)
         y = data.relevant if is_classifier(estimator()) else data.y

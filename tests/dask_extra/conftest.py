@@ -10,9 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-# tests/ is on the path, where this folder itself looks like a package "dask" without an __init__.
-_SPECS = [find_spec(name) for name in ("dask", "distributed")]
-HAS_DASK = all(spec is not None and spec.origin is not None for spec in _SPECS)
+HAS_DASK = all(find_spec(name) is not None for name in ("dask", "distributed"))
 collect_ignore_glob = [] if HAS_DASK else ["*"]
 
 if HAS_DASK:
