@@ -38,7 +38,15 @@ if TYPE_CHECKING:
 
 def _has_probabilities(estimator: TwoClasses) -> bool:
     header: Header | None = getattr(estimator, "_header", None)
-    return estimator.calibrate is not None if header is None else header.calibration is not None
+    if estimator.calibrate is not None if header is None else header.calibration is not None:
+        return True
+    way = (
+        "calibrate='auto', set before it is fitted, makes it give them"
+        if "calibrate" in estimator.get_params()
+        else "sklearn.calibration.CalibratedClassifierCV makes them of its scores"
+    )
+    name = type(estimator).__name__
+    raise AttributeError(f"this {name} gives scores (decision_function) and no probabilities: {way}")
 
 
 class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
@@ -96,7 +104,8 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         if kind != "binary":
             raise ValueError(
                 f"Only binary classification is supported. The type of the target is {kind}. For one class against "
-                "the others give y == label; for grades there is APSVMRanker"
+                "the others give y == label, for each of them sklearn.multiclass.OneVsRestClassifier; for grades there "
+                "is APSVMRanker"
             )
         classes = np.unique(y)
         if classes.size < 2:

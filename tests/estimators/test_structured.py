@@ -173,7 +173,9 @@ def test_two_values_of_any_type(labels, data):
 
 
 def test_labels_that_do_not_fit(data):
-    with pytest.raises(ValueError, match=r"Only binary .* multiclass\. .* y == label; for grades there is APSVMRanker"):
+    with pytest.raises(
+        ValueError, match=r"Only binary .* multiclass\. .* y == label, .*OneVsRestClassifier; for grades there is"
+    ):
         Classifier("ndcg").fit(data.X, data.y)
     with pytest.raises(ValueError, match="Unknown label type"):
         Classifier().fit(data.X, data.X[:, 0])

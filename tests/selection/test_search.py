@@ -331,6 +331,15 @@ def test_grids_may_have_features_of_their_own(dataset, grid, rng):
     assert min(means[0], means[2]) > means[1] + 0.2
 
 
+def test_paths_with_a_time_limit_share_no_passes(few_among_noise, grid, monkeypatch):
+    """Their time is their own; others go together."""
+    asked = []
+    monkeypatch.setattr(cross_validation, "members_at_once", lambda *sizes: asked.append(sizes) or 1)
+    for time_limit, together in ((60.0, 0), (None, 1)):
+        searched(few_among_noise, [grid("ap", {"C": (1.0,)}, time_limit=time_limit)], folds=2)
+        assert len(asked) == together
+
+
 def test_rows_that_are_too_many_to_keep_are_mapped_in_every_pass(dataset, grid, rng, monkeypatch):
     X = rng.normal(size=(200, 3))
     rows = dataset(X, np.where(np.abs(X[:, 0]) < 0.7, 1.0, -1.0))

@@ -13,16 +13,17 @@ from apsvm.work import Strand
 
 
 class Memory:
-    """A store that takes everything at once."""
+    """A store that takes everything at once, or what is broken off alone."""
 
-    def __init__(self, strands=None):
+    def __init__(self, strands=None, *, is_due=True):
         self.strands = copy.deepcopy(strands or {})
+        self.due = is_due
 
     def stored(self, strand):
         return self.strands.get(strand)
 
     def is_due(self, strand):
-        return True
+        return self.due
 
     def is_stopping(self):
         return False
@@ -44,10 +45,11 @@ def direct(watch, rng):
     return train_by_steps(training_set(X, relevant), epochs=6, watch=watch).w
 
 
+@pytest.mark.parametrize("is_due", [True, False])
 @pytest.mark.parametrize("train", [warp, direct])
-def test_stopped_between_epochs_it_goes_on_to_the_same_bits(train):
+def test_stopped_between_epochs_it_goes_on_to_the_same_bits(train, is_due):
     expected = train(Watch(), np.random.default_rng(0))
-    stored, epochs = Memory(), []
+    stored, epochs = Memory(is_due=is_due), []
 
     class Log:
         def write(self, event, **fields):

@@ -15,13 +15,14 @@ from trainings import train_appx, train_svm, training_set
 
 from apsvm import most_violated_ranking
 from apsvm.data.rows import Rows
-from apsvm.losses import LOSSES
+from apsvm.losses import LOSSES, make_loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError, make_risk
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.state import State
 from apsvm.trainers.approximate import EasyRows
 from apsvm.trainers.base import Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.stage import CUTTERS
 
 EXACT = ["greedy", "search", "select", "search-select", "qs", "bucket"]
@@ -299,3 +300,9 @@ def test_storage_orders_give_the_same_training():
         for threads in (1, 2)
     ]
     np.testing.assert_allclose(primal, primal[0], rtol=1e-9)
+
+
+def test_the_loss_is_called_as_it_was_asked_for():
+    loss = make_loss("rbp(.950)")
+    assert StructuredSVMTrainer("rbp(.950)", StructuredSettings()).loss_name == "rbp(.950)"
+    assert StructuredSVMTrainer(loss, StructuredSettings()).loss_name == loss.name

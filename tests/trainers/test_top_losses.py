@@ -234,6 +234,13 @@ def test_a_path_of_C_from_one_start(rng):
         ]
 
 
+def test_a_start_of_two_components_is_gone_on_from_with_both(rng):
+    data, loss = replace(long_list(rng, 200), components=2), make_loss("p@10")
+    start = find_start(data, loss, settings(), Watch())
+    ((_, trained),) = train_from_start(data, loss, settings(), [10.0], Watch(), start)
+    assert trained.w.size == start.w.size == 2 * data.rows.dimension
+
+
 OVER_SETS = [name for name in LABELLING_LOSSES if make_loss(name).ranks_like is not None]
 
 
