@@ -14,7 +14,6 @@ import click
 
 from apsvm.cli.bar import Bar
 from apsvm.cli.checkpoint import checkpoint_options, identity, work_kept
-from apsvm.cli.cluster_training import train_on_cluster
 from apsvm.cli.config import config_option
 from apsvm.cli.decision import Decisions, check_decision_options, decision_options, say_decision
 from apsvm.cli.on_cluster import scheduler_option
@@ -118,6 +117,8 @@ def train(data: str, model: str | None, read: ReadOptions, **given: object) -> i
         raise click.UsageError("with --scheduler, name the MODEL to write")
     run = _Run.of_options(data, model, read, given)
     if given["scheduler"] is not None:
+        from apsvm.cli.cluster_training import train_on_cluster
+
         return train_on_cluster(run)
     dataset, read_seconds = run.read()
     return run.train(dataset, read_seconds)

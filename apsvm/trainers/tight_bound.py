@@ -301,6 +301,9 @@ def curvature_of(rows: ScoredRows) -> NDArray[np.float64]:
     """(dimension,) float64: how much the loss curves in each weight, as the variance of its feature."""
     variance = rows.moments().variance
     known = (variance > 0.0) & np.isfinite(variance)
-    curvature = np.full(rows.dimension, np.median(variance[known]) if known.any() else 1.0)
+    ascending = np.sort(variance[known])
+    # np.median imports numpy.ma, which takes longer than a hundred rows do.
+    median = 0.5 * (ascending[(ascending.size - 1) // 2] + ascending[ascending.size // 2]) if ascending.size else 1.0
+    curvature = np.full(rows.dimension, median)
     curvature[: variance.size][known] = variance[known]
     return curvature

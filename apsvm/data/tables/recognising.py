@@ -10,12 +10,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from apsvm.data.matrices import NPY_MAGIC, NPZ_MAGICS
-from apsvm.data.tables.separated import SEPARATORS
 from apsvm.files import standard_input
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+#: What may stand between the fields of a CSV.
+SEPARATORS = ",\t;|"
 _HEAD = 1 << 16
 _LINES_SEEN = 100
 

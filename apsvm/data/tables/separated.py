@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm.data.dataset import DataError
 from apsvm.data.tables.cells import Cells, Places
+from apsvm.data.tables.recognising import SEPARATORS
 from apsvm.data.tables.scratch import MEMORY, Scratch
 
 #: Bytes looked at before anything is parsed, and the rows among them.
 HEAD = 1 << 19
 _ROWS_SEEN = 200
 
-SEPARATORS = ",\t;|"
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMMA, _POINT = re.compile(r"[+-]?\d+,\d+"), re.compile(r"[+-]?\d*\.\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
