@@ -23,7 +23,7 @@ from apsvm.data.labels import Target
 from apsvm.data.lockstep import Lockstep, members_at_once, rows_worth_sharing
 from apsvm.data.rows import Rows
 from apsvm.machine import memory, thread_count
-from apsvm.model import Net
+from apsvm.model import AnyRankerSet, Net
 from apsvm.selection.bags import scores_of_bags
 from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant
@@ -32,6 +32,7 @@ from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.ranking_check import scores_of
 from apsvm.trainers.settings import saved_value, value_of_saved
+from apsvm.trainers.training_threshold import line_by
 from apsvm.types import JsonObject
 from apsvm.work import Piece, Saved, Strand
 
@@ -248,6 +249,7 @@ class CrossValidation:
             shared=rows.select(training),
         )
         held_out, target = rows.select(test), self.target.of(fold.test)
+        cuts = any(metric.thresholded for metric in self.metrics.values())
         groups = None if self.groups is None else self.groups[fold.test]
         began = wall_time_ns()
         for outcome in fit.outcomes(watch, task.start):
@@ -256,22 +258,44 @@ class CrossValidation:
             assert isinstance(outcome.w, np.ndarray | Net)
             seconds = 1e-9 * (wall_time_ns() - began)
             scores = scores_of_bags(fit.dataset, test, scores_of(outcome.w, held_out))
-            values = self.judged(scores, target, groups, task.fold)
+            line = self._line(fit, outcome, fold) if cuts else 0.0
+            values = self.judged(scores, target, groups, task.fold, line)
             path.settings.append(_measured(task, outcome, values, seconds))
             path.w = None if isinstance(outcome.w, Net) else outcome.w
             began = wall_time_ns()
         return path
 
+    def _line(self, fit: Fit, outcome: Outcome, fold: Fold) -> float:
+        """The score above which the model that the training makes calls a row positive, 0 where it has no threshold."""
+        model = fit.model(outcome)
+        threshold = None if isinstance(model, AnyRankerSet) else model.header.threshold
+        if threshold is not None:
+            return threshold.value
+        if self.groups is not None and np.unique(self.groups).size > 1:
+            return 0.0
+        assert fit.shared is not None
+        assert isinstance(outcome.w, np.ndarray | Net)
+        training = rows_of_bags(fit.dataset, fold.training)
+        return line_by(
+            scores_of_bags(fit.dataset, training, scores_of(outcome.w, fit.shared)), self.target.of(fold.training)
+        )
+
     def judged(
-        self, scores: NDArray[np.float64], target: Target, groups: NDArray[np.int64] | None, fold: int
+        self,
+        scores: NDArray[np.float64],
+        target: Target,
+        groups: NDArray[np.int64] | None,
+        fold: int,
+        line: float = 0.0,
     ) -> Mapping[str, float]:
-        """The metrics of ``scores`` (m,) of a fold's m test rows. Raises SelectionError."""
+        """The metrics of ``scores`` (m,) of a fold's m test rows, positive are called those above the ``line``. Raises
+        SelectionError."""
         from apsvm.metrics import MetricError
         from apsvm.metrics.evaluate import evaluate
 
         metrics, lowest = list(self.metrics.values()), target.lowest_relevant
         try:
-            return evaluate(metrics, scores, target.judgements, groups, relevant_from=lowest).values
+            return evaluate(metrics, scores, target.judgements, groups, relevant_from=lowest, threshold=line).values
         except MetricError as error:
             raise SelectionError(f"fold {fold + 1}: {error}") from None
 

@@ -16,15 +16,18 @@ from numpy.typing import NDArray
 from apsvm.data.dataset import distinct
 from apsvm.data.labels import recall
 from apsvm.header import LabelKind
-from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
+from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.model import AnyRankerSet, ItemRanker
 from apsvm.model_bags import ranked
 from apsvm.trainers.score_scale import STANDARD, placed
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
+    from apsvm.data.labels import Target
     from apsvm.header import Header
     from apsvm.model import Model
+
+_RULE = ThresholdRule("f1")
 
 
 def with_training_threshold(model: Model, dataset: Dataset) -> Model:
@@ -50,14 +53,27 @@ def with_training_threshold(model: Model, dataset: Dataset) -> Model:
         return model
     rows, scores = ranked(model, dataset)
     target = recall(rows, model.header.labels)
-    if target.grades is not None and distinct(target.grades).size > 2:
-        return model
-    return replace(model, header=_decided(model.header, scores, target.relevant))
+    return model if is_graded(target) else replace(model, header=_decided(model.header, scores, target.relevant))
+
+
+def line_by(scores: NDArray[np.float64], target: Target) -> float:
+    """Above which of the ``scores`` (n,) of the rows that it was trained on a ranker would have its threshold; 0 where
+    it would have none."""
+    chosen = None if is_graded(target) else _chosen(scores, target.relevant)
+    return 0.0 if chosen is None else chosen.value
+
+
+def is_graded(target: Target) -> bool:
+    """Whether the rows have more than two grades."""
+    return target.grades is not None and distinct(target.grades).size > 2
 
 
 def _decided(header: Header, scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> Header:
-    if header.threshold is not None or relevant.all() or not relevant.any():
+    chosen = None if header.threshold is not None else _chosen(scores, relevant)
+    if chosen is None:
         return header
-    rule = ThresholdRule("f1")
-    chosen = choose_threshold(scores, relevant, rule)
-    return replace(header, threshold=placed(chosen, STANDARD, rule=str(rule), held_out=None))
+    return replace(header, threshold=placed(chosen, STANDARD, rule=str(_RULE), held_out=None))
+
+
+def _chosen(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> ChosenThreshold | None:
+    return None if relevant.all() or not relevant.any() else choose_threshold(scores, relevant, _RULE)

@@ -8,10 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
 from apsvm.data.labels import LabelOptions, decide
 from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate, parse_metrics
+from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
 from apsvm.selection import cross_validation
 from apsvm.selection.choice import Candidate, simplest
 from apsvm.selection.cross_validation import Measured, SelectionError
@@ -329,6 +331,21 @@ def test_grids_may_have_features_of_their_own(dataset, grid, rng):
         assert found == values
     means = [np.mean(of_grid) for of_grid in values]
     assert min(means[0], means[2]) > means[1] + 0.2
+
+
+@pytest.mark.parametrize("loss", ["ap", "wmw", "zero-one"])
+def test_rows_are_called_positive_as_the_fold_s_model_would(loss, few_among_noise, grid):
+    """By the highest F1 on the rows it was trained on, or by the loss's own line at 0."""
+    one = grid(loss, {"bound": ("hinge",)} if loss == "ap" else None)
+    search = SettingsSearch(few_among_noise, [one], parse_metrics(["F1"]), folds=2)
+    search.run(1)
+    candidate = search.candidates()[0]
+    for fold, value in zip(search.folds, candidate.values("F1"), strict=True):
+        outcome = by_hand(search, few_among_noise, candidate, fold)
+        scores, relevant = few_among_noise.X @ outcome.w, search.target.relevant
+        threshold = choose_threshold(scores[fold.training], relevant[fold.training], ThresholdRule("f1")).value
+        line = 0.0 if loss == "zero-one" else threshold
+        assert value == pytest.approx(f1_score(relevant[fold.test], scores[fold.test] > line), abs=1e-12)
 
 
 def test_paths_with_a_time_limit_share_no_passes(few_among_noise, grid, monkeypatch):
