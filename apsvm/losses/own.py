@@ -1,7 +1,7 @@
 """A user's own loss: any object with the family's two arrays, or a ``package.module:Name`` that leads to one.
 
 The object needs ``weights(n_pos)`` and ``discount(n)`` (see ``RankingLoss``), and may say ``name``, ``unimodal``,
-``metric`` and ``starts_from``.
+``metric`` and ``starts_from``, which otherwise follows from the arrays; None: from w = 0.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class OwnLoss(RankingLoss):
         self.name = name
         self.unimodal = bool(getattr(arrays, "unimodal", False))
         self.metric = getattr(arrays, "metric", None)
-        self.starts_from = getattr(arrays, "starts_from", None)
+        if hasattr(arrays, "starts_from"):
+            self.starts_from = arrays.starts_from
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:
         return self.arrays.weights(n_pos)

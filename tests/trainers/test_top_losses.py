@@ -18,7 +18,7 @@ from apsvm.trainers import top_losses
 from apsvm.trainers.base import Watch
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
-from apsvm.trainers.top_losses import DESCENTS, default_C_at, find_start, train_from_start
+from apsvm.trainers.top_losses import DESCENTS, Start, default_C_at, find_start, train_from_start
 
 TOP_LOSSES = [name for name in RANKING_LOSSES if make_loss(name).starts_from is not None]
 
@@ -175,7 +175,10 @@ def test_the_default_C_is_where_the_ramp_has_fallen_by_a_tenth(name, rng):
     """Along the start, ½t²‖w₀‖² + C·r(t·w₀) has a stationary point t where r has lost φ of what there is to lose."""
     data, loss = long_list(rng), make_loss(name)
     w = np.array([1.0, 0.5, 0.3, 0.0, 0.0, 0.0])
-    C = default_C_at(data, loss, settings(), w)
+    C, origin = default_C_at(data, loss, settings(), Start(make_loss("ap"), w))
+    assert (
+        origin == f"that for which the ap model is at its best length where {name}'s ramp has gone 10 % of its way down"
+    )
     ramp = ramp_of(data, name)
     scores = ramp.scores(w)
     none, reached = value(ramp, 0.0 * scores), lost(name, data, w)
@@ -189,15 +192,18 @@ def test_the_default_C_is_where_the_ramp_has_fallen_by_a_tenth(name, rng):
     wanted = -t * (w @ w) / np.minimum(slopes, -1e-300)
     assert wanted.min() / 1.3 < C < wanted.max() * 1.3
     # In other units of the features the ranking is the same, and so is what C does to it.
-    assert default_C_at(data, loss, settings(), 8.0 * w) == pytest.approx(C, rel=0.2)
+    longer, origin = default_C_at(data, loss, settings(), Start(None, 8.0 * w))
+    assert longer == pytest.approx(C, rel=0.2)
+    assert origin.startswith("that for which the given model is at its best length")
 
 
 def test_a_start_that_ranks_no_better_than_nothing_has_the_features_C(rng):
     data, loss = long_list(rng, 300), make_loss("p@1")
     w = -np.array([5.0, 5.0, 0.0, 0.0, 0.0, 0.0])  # the negatives first
     assert lost("p@1", data, w) == 1.0
-    assert default_C_at(data, loss, settings(), w) == default_C(data, loss, "tight")
-    assert default_C_at(data, loss, settings(), np.zeros(6)) == default_C(data, loss, "tight")
+    by_features = (default_C(data, loss, "tight"), "what fits the scale of the features")
+    assert default_C_at(data, loss, settings(), Start(None, w)) == by_features
+    assert default_C_at(data, loss, settings(), Start(None, np.zeros(6))) == by_features
 
 
 def test_two_thirds_of_the_time_are_for_the_start(rng, monkeypatch):
