@@ -31,8 +31,10 @@ def test_a_model_that_ranks_nothing(quiet, weak, here, tmp_path):
     assert warnings[0].startswith(f"apsvm: warning: {model}: {NOTHING}. Try --bound auto or --bound tight")
     if quiet:
         assert done.stderr == warnings[0] + "\n"
+    assert "positive is" not in done.stderr
     ranker = load_model(model)
     assert not ranker.coef.any()
+    assert ranker.header.threshold is None
     assert (ranker.header.state, ranker.header.as_asked) == ("converged", True)
     (caution,) = ranker.header.cautions
     assert caution.startswith(NOTHING)
@@ -47,14 +49,51 @@ def test_what_it_advises_helps(weak, here, tmp_path):
         assert load_model(tmp_path / "m").coef.any()
 
 
+def test_a_threshold_of_a_model_that_ranks_nothing(weak, here, tmp_path):
+    """None is chosen by rankers of a part of the rows, even where somebody asks."""
+    done = here(
+        "train", "-q", "--loss", "p@1", "--bound", "hinge", "--threshold", "f1", "--calibrate", "platt", weak,
+        tmp_path / "m", code=3,
+    )  # fmt: skip
+    nothing, no_threshold = done.stderr.splitlines()
+    assert NOTHING in nothing
+    assert no_threshold == f"apsvm: warning: {tmp_path / 'm'}: there is no threshold: the model ranks nothing"
+    header = load_model(tmp_path / "m").header
+    assert (header.threshold, header.calibration) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "state"),
+    [
+        (("--bound", "hinge", "--max-iterations", 1), "iteration limit after 1 iterations"),
+        (("--loss", "wmw", "--max-iterations", 1), "iteration limit after 1 iterations, 4 evaluations"),
+        (("--one-vs-rest", "--bound", "hinge", "--max-iterations", 1), "2 classes: 2 iteration limit"),
+    ],
+    ids=["svm", "wmw", "classes"],
+)
+def test_an_exit_code_is_explained_to_whoever_wants_it_quiet(options, state, weak, here, tmp_path):
+    done = here("train", "-q", *options, weak, tmp_path / "m", code=3)
+    assert f"apsvm: warning: {tmp_path / 'm'}: {state}\n" in done.stderr
+    assert all("warning: " in line for line in done.stderr.splitlines())
+
+
+def test_a_choice_that_stopped_early_says_so_where_its_table_is_not_seen(weak, here, tmp_path):
+    options = ("--bound", "hinge", "-C", 10, "--folds", 2, "--max-iterations", 1)
+    done = here("cv", "-q", *options, weak, "-o", tmp_path / "m", "--json", "-", code=3)
+    folds, *_, refit = done.stderr.splitlines()
+    assert folds == "apsvm: warning: training stopped early in some of the folds"
+    assert refit == f"apsvm: warning: {tmp_path / 'm'}: iteration limit after 1 iterations"
+
+
 @pytest.mark.parametrize("bound", ["auto", "hinge", "tight"])
 def test_features_that_are_all_alike(bound, here, tmp_path):
-    """With weights or without: what has one score for all is no ranking."""
+    """With weights or without: what has one score for all is no ranking; the advice is not what was done."""
     data = tmp_path / "same.svm"
     data.write_text("".join(f"{1 if at % 3 == 0 else -1} 1:2 2:1\n" for at in range(40)))
     done = here("train", "-q", "--bound", bound, "-C", 10, data, tmp_path / "m", code=3)
-    assert NOTHING in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    (line,) = done.stderr.splitlines()
+    bounds = {"auto": "", "hinge": "--bound auto or --bound tight, ", "tight": "--bound auto, "}[bound]
+    assert line.endswith(f"{NOTHING}. Try {bounds}another --loss (auc), or features that vary")
 
 
 def test_a_model_that_is_hardly_better(weak, here, tmp_path):

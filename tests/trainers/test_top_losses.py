@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from instances import LABELLING_LOSSES, RANKING_LOSSES
+from instances import LABELLING_LOSSES, RANKING_LOSSES, TWO_ARRAY_LOSSES
 from judge import definition, loss_of_order
 from trainings import training_set
 
 from apsvm.losses import make_loss
+from apsvm.losses.base import ONLY_THE_TOP, RankingLoss, early_share
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp, make_risk
 from apsvm.solvers.state import State
-from apsvm.trainers import top_losses
+from apsvm.trainers import decided, top_losses
 from apsvm.trainers.base import Watch
 from apsvm.trainers.default_c import default_C
 from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
@@ -48,6 +49,112 @@ def test_which_losses_these_are():
     assert {name.partition("@")[0].partition("(")[0] for name in TOP_LOSSES} == {"p", "ndcg", "mrr", "rbp"}
     assert {make_loss(name).starts_from for name in TOP_LOSSES} == {"ap", "ndcg"}
     assert "ap" not in TOP_LOSSES
+
+
+@pytest.mark.parametrize("name", RANKING_LOSSES)
+def test_the_rule_for_losses_that_do_not_say_it_holds_for_those_that_do(name):
+    assert (early_share(make_loss(name)) >= ONLY_THE_TOP) == (name in TOP_LOSSES)
+
+
+@dataclass
+class Arrays:
+    """A loss of somebody's own: the two arrays of another."""
+
+    loss: RankingLoss
+
+    def weights(self, n_pos):
+        return self.loss.weights(n_pos)
+
+    def discount(self, n):
+        return self.loss.discount(n)
+
+
+class AtTen:
+    """A weighted precision at 10."""
+
+    def weights(self, n_pos):
+        return np.full(n_pos, 1.0 / self.discount(n_pos).sum())
+
+    def discount(self, n):
+        return np.maximum(0.0, 10.0 - np.arange(n))
+
+
+class AtTenFromNothing(AtTen):
+    starts_from = None
+
+
+@pytest.mark.parametrize("name", TWO_ARRAY_LOSSES)
+def test_two_arrays_say_where_they_start(name):
+    assert make_loss(Arrays(make_loss(name))).starts_from == make_loss(name).starts_from
+
+
+def test_a_loss_of_the_top_may_say_that_it_starts_from_nothing():
+    assert make_loss(AtTen).starts_from == "ap"
+    assert make_loss(AtTenFromNothing).starts_from is None
+
+
+def test_a_loss_of_nothing_starts_from_nothing():
+    class Flat(AtTen):
+        def weights(self, n_pos):
+            return np.zeros(n_pos)
+
+    assert make_loss(Flat()).starts_from is None
+
+
+def test_ones_own_loss_of_the_top_is_trained_as_those_that_apsvm_has(rng):
+    """Its hinge is least at w = 0; it starts from ap, whose figures are said to be ap's, and ends no worse."""
+    data = long_list(rng)
+    (hinge,) = StructuredSVMTrainer(AtTen, settings(bound="hinge")).train(data, Watch())
+    assert not hinge.w.any()
+    (outcome,) = StructuredSVMTrainer(AtTen, settings()).train(data, Watch())
+    loss = make_loss(AtTen)
+    start = find_start(data, loss, settings(), Watch())
+
+    def lost_at(w):
+        places = np.flatnonzero(data.target.relevant[np.argsort(-data.rows.scores(w))])
+        return loss.of_ranking(places - np.arange(places.size), data.target.relevant.size - places.size)
+
+    assert lost_at(outcome.w) <= lost_at(start.w) < 1.0
+    assert outcome.details["choice"]["start"] == "ap"
+    of_start, of_C = outcome.notes[:2]
+    assert of_start.startswith(f"--bound auto of the start, ap: {start.choice.bound}, C = ")
+    assert ": ap loss " in of_start
+    assert of_C.startswith(f"C = {outcome.C:.6g}, that for which the ap model is at its best length where AtTen's ramp")
+    assert outcome.threshold is None
+
+
+def ends_in_nothing(monkeypatch):
+    """Every hinge that is not of a candidate ends at w = 0."""
+    original = decided.train_path
+
+    def train_path(data, loss, plan, *arguments, **more):
+        for trained in original(data, loss, plan, *arguments, **more):
+            yield replace(trained, w=0.0 * trained.w) if plan.bound == "hinge" else trained
+
+    monkeypatch.setattr(decided, "train_path", train_path)
+
+
+@pytest.mark.parametrize("loss", ["ap", AtTenFromNothing], ids=["ap", "own"])
+def test_a_hinge_that_ends_in_nothing_gives_way_to_the_tight_bound(loss, monkeypatch):
+    """Where the candidate ranked the rows held out; with the C of the tight bound, and no threshold of the hinge's."""
+    rng = np.random.default_rng(1)
+    relevant = rng.random(200) < 0.45
+    data = training_set(rng.normal(size=(200, 6)) + 1.1 * relevant[:, None], relevant)
+    (before,) = StructuredSVMTrainer(loss, settings()).train(data, Watch())
+    assert (before.certificate.bound, before.threshold is None) == ("hinge", False)
+    ends_in_nothing(monkeypatch)
+    (outcome,) = StructuredSVMTrainer(loss, settings()).train(data, Watch())
+    tight = [one for one in outcome.details["choice"]["candidates"] if one["bound"] == "tight"]
+    assert outcome.w.any()
+    assert (outcome.certificate.bound, outcome.as_asked, outcome.threshold) == ("tight", True, None)
+    factor = float(tight[0]["C"].removesuffix("x")) if tight else 1.0
+    wanted = factor * default_C(data, make_loss(loss), "tight")
+    assert wanted == pytest.approx(outcome.C)
+    assert "the hinge is least where all rows have the same score: this is the tight bound" in " ".join(outcome.notes)
+    assert outcome.notes[1].startswith(f"C = {outcome.C:.6g}, ")
+    # Named, the hinge is what it is.
+    (named,) = StructuredSVMTrainer(loss, settings(bound="hinge")).train(data, Watch())
+    assert not named.w.any()
 
 
 @pytest.mark.parametrize("name", TOP_LOSSES)
