@@ -53,7 +53,7 @@ def refusal(trainer: StructuredSVMTrainer) -> str | None:
     settings, loss = trainer.settings, trainer.loss
     if settings.bound == "tight":
         return f"--bound tight is not trained {ON_A_CLUSTER}: leave it out, or train on one machine"
-    if loss.starts_from is not None:
+    if loss.starts_from is not None and not (settings.bound == "hinge" and is_of_two_arrays(loss)):
         return (
             f"--loss {trainer.loss_name} is trained by the tight bound, which is not trained {ON_A_CLUSTER}: "
             f"--loss {loss.starts_from} is the one that it starts from"

@@ -90,8 +90,9 @@ def early_share(loss: LossOverRankings) -> float:
 
     Near 1 the other nine tenths of the pairs count for nothing, but the hinge charges for each that w has wrong.
     """
-    everything = loss.of_ranking(np.full(_LIST, _LIST), _LIST)
-    return loss.of_ranking(np.full(_LIST, _LIST // 10), _LIST) / everything if everything > 0.0 else 0.0
+    with np.errstate(over="ignore", invalid="ignore"):  # a loss too large for the data says so in their training
+        everything = loss.of_ranking(np.full(_LIST, _LIST), _LIST)
+        return loss.of_ranking(np.full(_LIST, _LIST // 10), _LIST) / everything if everything > 0.0 else 0.0
 
 
 #: Positions of a discount that are looked at while they are in the cache.

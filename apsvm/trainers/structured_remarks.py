@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from apsvm.solvers.state import State
 from apsvm.trainers.default_c import THE_RULE
 from apsvm.trainers.families.structured_svm import NEARLY_NOTHING
 from apsvm.trainers.settings import Multiple, times
@@ -57,8 +58,9 @@ def threshold_of(data: TrainingSet, loss: Loss, choice: Choice | None, trained: 
         return Threshold(value=0.0, rule="loss")
     if choice is None or choice.threshold is None or loss.starts_from is not None:
         return None
-    if choice.bound == "hinge" and trained.hinge_objective is not None:
-        return None  # it is of the hinge, and this is the tight bound that took its place
+    took_its_place = choice.bound == "hinge" and trained.hinge_objective is not None
+    if took_its_place or trained.state is not State.CONVERGED:
+        return None  # it is of another ranker than this one
     from apsvm.trainers.score_scale import Scale, placed
 
     return placed(choice.threshold, Scale.of(data.scores(trained.w)), rule="f1", held_out=choice.how)

@@ -11,7 +11,7 @@ from judge import definition, loss_of_order
 from trainings import training_set
 
 from apsvm.losses import make_loss
-from apsvm.losses.base import ONLY_THE_TOP, RankingLoss, early_share
+from apsvm.losses.base import ONLY_THE_TOP, LossError, RankingLoss, early_share
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp, make_risk
 from apsvm.solvers.state import State
@@ -93,6 +93,23 @@ def test_a_loss_of_the_top_may_say_that_it_starts_from_nothing():
     assert make_loss(AtTenFromNothing).starts_from is None
 
 
+@pytest.mark.parametrize(("start", "message"), [("app", "unknown loss 'app'"), (7, "a loss, or None, found 7")])
+def test_a_start_that_is_no_loss_is_refused_before_there_are_rows(start, message):
+    class Own(AtTen):
+        starts_from = start
+
+    with pytest.raises(LossError, match=f"loss 'Own': starts_from.*{message}"):
+        make_loss(Own)
+
+
+def test_a_loss_too_large_for_float64_starts_from_nothing():
+    class Huge(AtTen):
+        def weights(self, n_pos):
+            return np.full(n_pos, 1e307)
+
+    assert make_loss(Huge()).starts_from is None
+
+
 def test_a_loss_of_nothing_starts_from_nothing():
     class Flat(AtTen):
         def weights(self, n_pos):
@@ -152,7 +169,12 @@ def test_a_hinge_that_ends_in_nothing_gives_way_to_the_tight_bound(loss, monkeyp
     assert wanted == pytest.approx(outcome.C)
     assert "the hinge is least where all rows have the same score: this is the tight bound" in " ".join(outcome.notes)
     assert outcome.notes[1].startswith(f"C = {outcome.C:.6g}, ")
+    # What was cut short has none either.
+    monkeypatch.undo()
+    (short,) = StructuredSVMTrainer(loss, settings(max_iterations=1)).train(data, Watch())
+    assert (short.as_asked, short.threshold) == (False, None)
     # Named, the hinge is what it is.
+    ends_in_nothing(monkeypatch)
     (named,) = StructuredSVMTrainer(loss, settings(bound="hinge")).train(data, Watch())
     assert not named.w.any()
 
