@@ -3,6 +3,7 @@ is not good for."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from apsvm.solvers.state import State
@@ -61,9 +62,13 @@ def threshold_of(data: TrainingSet, loss: Loss, choice: Choice | None, trained: 
     took_its_place = choice.bound == "hinge" and trained.hinge_objective is not None
     if took_its_place or trained.state is not State.CONVERGED:
         return None  # it is of another ranker than this one
-    from apsvm.trainers.score_scale import Scale, placed
+    from apsvm.trainers.score_scale import Scale, above_which, placed
 
-    return placed(choice.threshold, Scale.of(data.scores(trained.w)), rule="f1", held_out=choice.how)
+    scores = data.scores(trained.w)
+    threshold = placed(choice.threshold, Scale.of(scores), rule="f1", held_out=choice.how)
+    # Rankers of a part and of all rows may differ, and with them the shape of their scores: where they overlap, the
+    # share of rows that is called positive is the better guide (scripts/study_thresholds.py).
+    return threshold if choice.called is None else replace(threshold, value=above_which(scores, choice.called))
 
 
 def cautions_of(trained: Trained, asked: str, decided: Decided | None = None, *, of_bags: bool = False) -> list[str]:
