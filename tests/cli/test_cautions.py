@@ -85,6 +85,33 @@ def test_a_choice_that_stopped_early_says_so_where_its_table_is_not_seen(weak, h
     assert refit == f"apsvm: warning: {tmp_path / 'm'}: iteration limit after 1 iterations"
 
 
+AT_TEN = """
+import numpy as np
+
+class AtTen:
+    def weights(self, n_pos):
+        return np.full(n_pos, 1.0 / self.discount(n_pos).sum())
+
+    def discount(self, n):
+        return np.maximum(0.0, 10.0 - np.arange(n))
+"""
+
+
+def test_a_loss_of_ones_own_that_counts_only_the_top(weak, here, tmp_path, monkeypatch):
+    """By default it ranks, and what is said of the choice and of C is what they are."""
+    (tmp_path / "only_the_top.py").write_text(AT_TEN)
+    monkeypatch.chdir(tmp_path)
+    assert NOTHING in here("train", "-q", "--loss", "only_the_top:AtTen", "--bound", "hinge", weak, "m", code=3).stderr
+    said = here("train", "--loss", "only_the_top:AtTen", weak, "m").stderr
+    assert "apsvm: --bound auto of the start, ap: " in said
+    assert ": ap loss " in said
+    model = load_model("m")
+    assert f"apsvm: C = {model.header.C:.6g}, that for which the ap model is at its best length where only_the" in said
+    assert model.coef.any()
+    assert (model.header.details["choice"]["start"], model.header.threshold.held_out) == ("ap", None)
+    assert "by the ap loss on rows held out" in " ".join(here("info", "m").stdout.split())
+
+
 @pytest.mark.parametrize("bound", ["auto", "hinge", "tight"])
 def test_features_that_are_all_alike(bound, here, tmp_path):
     """With weights or without: what has one score for all is no ranking; the advice is not what was done."""
