@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.losses.base import Loss
-from apsvm.solvers.state import State
 from apsvm.trainers.approximate import train_approximate
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.bound_choice import Choice, choose
@@ -105,7 +104,7 @@ class Decided:
         if self.settings.bound != "hinge" or choice is None or choice.w is None or len(self.values_of_C) > 1:
             return False
         chosen_well = choice.candidates[0].loss < HOPELESS
-        return chosen_well and trained.state is State.CONVERGED and not tells_apart(trained.w, data.rows)
+        return chosen_well and not trained.state.is_cut_short and not tells_apart(trained.w, data.rows)
 
     def _from_the_candidate(
         self, data: TrainingSet, loss: Loss, watch: Watch, C: float, trained: Trained

@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from apsvm.solvers.state import State
 from apsvm.trainers.default_c import THE_RULE
 from apsvm.trainers.families.structured_svm import NEARLY_NOTHING
 from apsvm.trainers.settings import Multiple, times
@@ -60,7 +59,7 @@ def threshold_of(data: TrainingSet, loss: Loss, choice: Choice | None, trained: 
     if choice is None or choice.threshold is None or loss.starts_from is not None:
         return None
     took_its_place = choice.bound == "hinge" and trained.hinge_objective is not None
-    if took_its_place or trained.state is not State.CONVERGED:
+    if took_its_place or trained.state.is_cut_short:
         return None  # it is of another ranker than this one
     from apsvm.trainers.score_scale import Scale, above_which, placed
 
