@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.shared import BAD_DATA, Failure, reading
+from apsvm.cli.shared import BAD_DATA, Failure, reading, say
 from apsvm.header_decision import line_of
 
 if TYPE_CHECKING:
     from apsvm.cli.scored import Scored
+    from apsvm.data.trec import TrecRun
     from apsvm.header import Threshold
     from apsvm.metrics import Metric
     from apsvm.metrics.significance import Difference, System
@@ -133,7 +134,11 @@ def of_runs(
     entries = []
     for path in runs:
         with reading(path):
-            run = join(judgements, read_run(path), complete=complete)
+            retrieved = read_run(path)
+            run = join(judgements, retrieved, complete=complete)
+        n_retrieved, n_judged = int(run.ranked.sum()), int((run.ranked & run.judged).sum())
+        if n_judged == 0:
+            say(_none_is_judged(retrieved, judgements.source, n_retrieved))
         rows = Judgements(
             run.grades, relevant_from, run.codes, run.queries, run.ranked, run.judged,
             # what is retrieved is predicted to be relevant
@@ -142,9 +147,23 @@ def of_runs(
         # The rows stand in trec_eval's order.
         rule = "file" if ties == RUN_TIES else ties
         result = summarise(metrics, rows.table(run.scores, rule), run.queries, rule, all_groups=True)
-        counts = {"queries_missing": run.missing_queries, "queries_unjudged": run.unjudged_queries}
+        counts = {
+            "queries_missing": run.missing_queries,
+            "queries_unjudged": run.unjudged_queries,
+            "documents_retrieved": n_retrieved,
+            "documents_unjudged": n_retrieved - n_judged,
+        }
         entries.append(EvaluatedSystem(path, System(run.scores, rows, result), ties, counts))
     return entries
+
+
+def _none_is_judged(run: TrecRun, qrels: str, n_retrieved: int) -> str:
+    """What there is to say of a run whose figures are 0, or near it, as it calls its documents otherwise."""
+    of_queries = (
+        f"none of the {n_retrieved:,} documents that {run.source} retrieved for the queries of {qrels} is judged"
+    )
+    are_numbers = all(document.isdigit() for documents in run.scores.values() for document in documents)
+    return f"{of_queries} there: {'are their ids row numbers?' if are_numbers else 'do both call documents alike?'}"
 
 
 def add_intervals(
