@@ -86,8 +86,8 @@ as item:score, best first.
 )  # fmt: skip
 @click.option(
     "--trec-run", metavar="TAG",
-    help="Write a TREC run: qid Q0 docno rank score TAG; docno by --id-column, or by the comments # docid = … of svmlight "
-    "text, or the row's number.",
+    help="Write a TREC run: qid Q0 docno rank score TAG; docno by --id-column, by svmlight comments "
+    "# docid = …, or the row's number.",
 )  # fmt: skip
 @click.option(
     "--explain", type=click.IntRange(1), metavar="[K]",

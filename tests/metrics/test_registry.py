@@ -67,7 +67,6 @@ def test_canonical_names(name, canonical):
 @pytest.mark.parametrize(
     ("name", "nearest"),
     [
-        ("MAP", "AP"),
         ("AP(voc2012)", "AP(voc2010)"),
         ("DCG", "nDCG"),
         ("ndgc@5", "nDCG@k"),
@@ -152,3 +151,17 @@ def test_importing_the_package_loads_nothing_heavy():
 
 def test_tie_rules():
     assert TIE_RULES == ("block", "pessimistic", "file")
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "here"),
+    [
+        ("MAP", "AP"), ("average_precision", "AP"), ("average_precision_score", "AP"), ("ndcg_cut_10", "nDCG@10"),
+        ("ndcg_cut.5", "nDCG@5"), ("P_5", "P@5"), ("recall_100", "R@100"), ("recip_rank", "RR"), ("roc_auc", "AUC"),
+        ("precision@10", "P@10"), ("R-Precision", "Rprec"),
+    ],
+)  # fmt: skip
+def test_what_others_call_a_metric(elsewhere, here):
+    with pytest.raises(MetricError, match=f"unknown metric '{elsewhere}': here it is {re.escape(here)};"):
+        parse_metric(elsewhere)
+    assert parse_metric(here).name == here
