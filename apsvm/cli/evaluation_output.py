@@ -47,6 +47,8 @@ def _entry_as_json(entry: EvaluatedSystem, *, per_query: bool) -> JsonDict:
         "tied_rows": result.tied_rows,
         "ties": entry.ties,
     }
+    if entry.classified is not None:
+        entry_json["classified"] = entry.classified
     if entry.thresholds:
         values = [line_of(threshold) for threshold in entry.thresholds]
         entry_json |= {"thresholds": values} if entry.each == "class" else {"threshold": values[0]}
@@ -104,6 +106,11 @@ def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, sw
     for at, name in enumerate(names):
         cells = "  ".join(f"{column[at]:<{width}}" for column, width in zip(columns, widths, strict=True))
         put(f"{name:<{left}} {cells.rstrip()}")
+    for entry in entries:
+        if entry.classified is not None:
+            whose = f"{entry.name}: " if len(entries) > 1 else ""
+            rule = "of the rows called what they are, by the highest score above its threshold"
+            put(f"{'classified':<{left}} {whose}{entry.classified:.6f} {rule}; Accuracy is of each class's yes or no")
     for entry in entries[1:]:
         if entry.against_first is not None:
             _put_comparison(entries[0], entry, entry.against_first, left, confidence)

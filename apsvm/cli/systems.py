@@ -38,6 +38,8 @@ class EvaluatedSystem:
     undefined : the metrics that have no value on these rows and were not asked for by name
     thresholds : above which scores rows count as called positive, each class's where there are several; where a metric
         looks at that
+    classified : of several classes, where accuracy was asked for and each row has one label: the share of the rows
+        whose own label has the highest score above its threshold, as ``predict --classify`` says
     intervals : by metric, of the bootstrap
     against_first : by metric, the difference from the first entry
     """
@@ -49,6 +51,7 @@ class EvaluatedSystem:
     each: str = "query"
     undefined: Sequence[str] = ()
     thresholds: Sequence[Threshold | None] = ()
+    classified: float | None = None
     intervals: Mapping[str, tuple[float, float]] | None = None
     against_first: Mapping[str, Difference] | None = None
 
@@ -118,6 +121,9 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
     unranked = int(np.setdiff1d(dataset.classes(), classes).size)
     counts = {"classes_unranked": unranked}
     entry = EvaluatedSystem(path, System(scores, Judgements(labels), result), ties, counts, "class")
+    if "Accuracy" in metrics and dataset.label_sets is None:
+        answers = np.argmax(scores - [line_of(threshold) for threshold in thresholds], axis=1)
+        entry.classified = float(labels[np.arange(answers.size), answers].mean())
     return with_thresholds(entry, metrics, thresholds)
 
 

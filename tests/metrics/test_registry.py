@@ -1,5 +1,6 @@
 """Names: one canonical form, read without regard to case; a mistake is answered with the known and the nearest."""
 
+import os
 import pickle
 import re
 import subprocess
@@ -10,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from command import in_process
 
 import apsvm
 from apsvm.metrics import METRICS, TIE_RULES, Metric, MetricAtK, MetricError, known_metrics, parse_metric
@@ -140,6 +142,8 @@ def test_a_newcomer_needs_one_class_and_one_line(monkeypatch):
     assert parse_metric("fiRst").name == "First"
     assert parse_metric("first")([3.0, 2.0, 1.0], [True, False, True]) == 1.0
     assert known_metrics()[-1] == "First"
+    shown = " ".join(in_process(["eval", "--help"], env=dict(os.environ)).stdout.decode().split())
+    assert "nDCG(exp)@10, Precision, Recall, Accuracy, F1, First. --ap" in shown
 
 
 def test_importing_the_package_loads_nothing_heavy():
