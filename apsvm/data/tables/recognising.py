@@ -119,9 +119,12 @@ def _kind_of_some(head: bytes, name: str) -> Kind:
     if _is_blank(head) and len(head) < _HEAD:
         raise DataError(f"{name}: expected at least one row, found none: there are only blanks and ends of lines")
     what = _of_other_programs(head)
+    kind = kind_of(head)
+    if what is None and kind is Kind.SVMLIGHT and _has_colons_between_columns(_first_text(head)):
+        what = "a table whose columns are separated by colons: commas, semicolons, tabs or | are known here"
     if what is not None:
         raise DataError(f"{name}: this is {what}")
-    return kind_of(head)
+    return kind
 
 
 def _is_blank(head: bytes) -> bool:
@@ -140,13 +143,18 @@ def _of_other_programs(head: bytes) -> str | None:
             return "an Excel workbook (.xlsx), or another document of Microsoft Office: save the table as CSV"
         if first and not first.endswith((b".npy", b".json")):  # a matrix, or a model
             return f"a zip archive, of {first.decode('utf-8', 'backslashreplace')!r} first: unpack it"
-        return None
-    text = _first_text(head)
-    lines = [line for line in re.split(rb"[\r\n]+", text) if line.strip()][:_LINES_SEEN]
-    colons = {line.count(b":") for line in lines[: -1 if len(text) >= _HEAD else None]}
-    if len(lines) > 1 and len(colons) == 1 and min(colons) > 1 and not any(_APART.search(line) for line in lines):
-        return "a table whose columns are separated by colons: commas, semicolons, tabs or | are known here"
     return None
+
+
+def _has_colons_between_columns(text: bytes) -> bool:
+    """Whether all lines at the beginning have as many colons, two or more, and nothing else between words."""
+    first = text.lstrip()[:1024].partition(b"\n")[0].strip()
+    if first.count(b":") < 2 or _APART.search(first):
+        return False
+    lines = [line.strip() for line in re.split(rb"[\r\n]+", text) if line.strip()]
+    lines = lines[: -1 if len(text) >= _HEAD else None][:_LINES_SEEN]  # the last may be cut off
+    alike = all(line.count(b":") == first.count(b":") and not _APART.search(line) for line in lines)
+    return alike and len(lines) > 1
 
 
 def kind_of(head: bytes) -> Kind:
