@@ -85,8 +85,10 @@ def _docids(rows: Dataset, path: str) -> tuple[list[str] | None, str]:
         ids = docids(path)
     if ids is not None and rows.deciding is not None:
         ids = [ids[row] for row in rows.deciding.tolist()]
-    if ids is None or len(ids) != rows.X.shape[0]:
+    if ids is None:
         return None, "not every row has a comment # docid = …"
+    if len(ids) != rows.X.shape[0]:
+        return None, "they are bags, and comments are of rows"
     if len(set(zip(rows.groups.tolist(), ids, strict=True))) < len(ids):
         return None, "in a query two of their docids are the same"
     return ids, ""

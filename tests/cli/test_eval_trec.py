@@ -7,6 +7,7 @@ import json
 import lzma
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 PUBLISHED = Path(__file__).parents[1] / "metrics" / "trec_eval"
@@ -150,3 +151,24 @@ def test_documents_that_comments_do_not_name(run, letor_model, tmp_path):
         assert set(documents_of(run, path, letor_model, why)) == numbers
     text = "".join(LETOR)
     assert set(documents_of(run, "-", letor_model, "of files alone", input=text.encode())) == numbers
+
+
+def test_documents_that_are_bags(run, tmp_path):
+    """Of a bag that its best row decides the docid is that row's; of a pooled one there is none."""
+    rng = np.random.default_rng(2)
+    lines = [
+        f"{bag % 2} qid:{bag // 4} bag:{bag} 1:{rng.normal(bag % 2):.3f} # docid = D{bag}_{row}\n"
+        for bag in range(16)
+        for row in range(3)
+    ]
+    data, options = tmp_path / "bags", ("-q", "--bound", "hinge", "-C", "1")
+    data.write_text("".join(lines))
+    run("train", data, tmp_path / "latent", "--latent", "--start", "bag-means", *options)
+    found = dict(map(reversed, documents_of(run, data, tmp_path / "latent", "by the docid of their comments")))
+    deciding = [
+        int(line.split()[1]) for line in run("predict", data, tmp_path / "latent", "--which").stdout.splitlines()
+    ]
+    assert found == {f"D{bag}_{row - 1 - 3 * bag}": str(bag // 4) for bag, row in enumerate(deciding)}
+    run("train", data, tmp_path / "pooled", "--pool", "mean", *options)
+    numbers = documents_of(run, data, tmp_path / "pooled", "they are bags, and comments are of rows")
+    assert {int(number) for _, number in numbers} == set(range(1, 17))
