@@ -34,6 +34,7 @@ from apsvm.cli.training import (
     signals_caught,
     training_options,
 )
+from apsvm.cli.written_models import say_if_stopped_early
 from apsvm.data.read_options import ReadOptions
 from apsvm.work import Strand
 
@@ -307,6 +308,8 @@ class _Run:
         if show is put or not self.request.given["quiet"]:
             for line in results.table():
                 show(f" {line}" if show is say else line)
+        elif not all(candidate.as_asked for candidate in results.candidates):
+            say("warning: training stopped early in some of the folds")
         if as_json is not None:
             text = json.dumps(results.to_json(), indent=1, allow_nan=False) + "\n"
             with writing(as_json):
@@ -334,7 +337,9 @@ class _Run:
             refit.model.save(self.output)
         for caution in refit.outcome.cautions:
             say(f"warning: {self.output}: {caution}")
-        if not self.request.given["quiet"]:
+        if self.request.given["quiet"]:
+            say_if_stopped_early(self.output, refit.outcome, refit.model)
+        else:
             say(f"chosen of {n_candidates} settings, by the {search.rule} of {search.metric}; trained on all rows:")
             for line in (*summary(refit.outcome), *training_metric(refit.fit, refit.model)):
                 say(line)

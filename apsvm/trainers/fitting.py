@@ -206,7 +206,7 @@ class Fit:
         data = data or self.training_set()
         log = LogOfData(watch.log, self, data.rows.__len__)
         for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
-            yield ranking_checked(outcome, data)
+            yield ranking_checked(outcome, data, self.trainer.loss_name)
 
     def start(self, ranker: WeightedRanker) -> NDArray[np.float64]:
         """The weights of a ranker, one a column of the training's rows; of H components (H, columns + 1), each one's

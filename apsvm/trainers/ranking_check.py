@@ -12,22 +12,32 @@ from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
 from apsvm.model import ItemFactors, Net
 from apsvm.trainers.base import Outcome, TrainingSet
+from apsvm.trainers.families.structured_svm import StructuredSettings
 
 #: Rows looked at at first, and at a time after.
 _FIRST_BLOCK, _BLOCK = 1 << 10, 1 << 16
 
-#: Said of a ranker whose scores of the training rows are all alike.
-RANKS_NOTHING = (
-    "this model ranks nothing: all training rows have the same score. Try --bound auto or --bound tight, another "
-    "--loss (ap), or features that vary"
-)
-#: The same of bags by their best rows.
-RANKS_NOTHING_OF_BAGS = (
-    "this model ranks nothing: all training rows have the same score. Try another --start (random:20), a larger C, "
-    "--pool min,mean,max in the place of --latent, or features that vary"
-)
-#: The same of one whose training was cut short.
-RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before there was anything"
+_RANKS_NOTHING = "this model ranks nothing: all training rows have the same score"
+#: Of one whose training was cut short.
+_RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before there was anything"
+#: Losses that find something to rank where others do not.
+_OTHER_LOSSES = ("ap", "auc")
+
+
+def ranks_nothing(outcome: Outcome, loss: str, *, of_bags: bool = False, on_a_cluster: bool = False) -> str:
+    """What is said of a ranker, trained on ``loss``, whose scores of the training rows are all alike; what it advises
+    is not what was done already."""
+    if not outcome.as_asked:
+        return _RANKS_NOTHING_YET
+    settings, remedies = outcome.settings, []
+    if isinstance(settings, StructuredSettings) and of_bags:
+        start = "anneal" if settings.start.startswith("random") else "random:20"
+        remedies = [f"another --start ({start})", "a larger C", "--pool min,mean,max in the place of --latent"]
+    else:
+        if isinstance(settings, StructuredSettings) and not on_a_cluster:
+            remedies += {"hinge": ["--bound auto or --bound tight"], "tight": ["--bound auto"]}.get(settings.bound, [])
+        remedies.append(f"another --loss ({next(name for name in _OTHER_LOSSES if name != loss)})")
+    return f"{_RANKS_NOTHING}. Try {', '.join(remedies)}, or features that vary"
 
 
 def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.float64]:
@@ -38,12 +48,13 @@ def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.flo
     return scores_of_weights(rows, w)
 
 
-def ranking_checked(outcome: Outcome, data: TrainingSet) -> Outcome:
-    """The outcome, with a caution where its scores of the training rows are all alike."""
+def ranking_checked(outcome: Outcome, data: TrainingSet, loss: str) -> Outcome:
+    """The outcome of a training on ``loss``, with a caution, and without a threshold, where its scores of the training
+    rows are all alike."""
     if outcome.classes:
         from apsvm.data.dataset import shown_label
 
-        classes = [(label, ranking_checked(part, data)) for label, part in outcome.classes]
+        classes = [(label, ranking_checked(part, data, loss)) for label, part in outcome.classes]
         useless = [shown_label(label) for label, part in classes if not part.ranks]
         if not useless:
             return replace(outcome, classes=classes)
@@ -51,13 +62,13 @@ def ranking_checked(outcome: Outcome, data: TrainingSet) -> Outcome:
         return replace(outcome, classes=classes, ranks=False, cautions=[*outcome.cautions, what])
     if isinstance(outcome.w, ItemFactors) or outcome.w is None:
         return outcome
-    if _tells_apart(outcome.w, data.rows):
+    if tells_apart(outcome.w, data.rows):
         return outcome
-    nothing = RANKS_NOTHING if data.bags is None else RANKS_NOTHING_OF_BAGS
-    return replace(outcome, ranks=False, cautions=[nothing if outcome.as_asked else RANKS_NOTHING_YET])
+    caution = ranks_nothing(outcome, loss, of_bags=data.bags is not None)
+    return replace(outcome, ranks=False, threshold=None, cautions=[caution])
 
 
-def _tells_apart(w: NDArray[np.float64] | Net, rows: RowOperator) -> bool:
+def tells_apart(w: NDArray[np.float64] | Net, rows: RowOperator) -> bool:
     """Whether two rows have different scores; mostly the first rows say so."""
     low, high, start, size = np.inf, -np.inf, 0, _FIRST_BLOCK
     while start < len(rows):

@@ -242,4 +242,4 @@ def test_a_weak_ranker_is_said_in_words_of_python(rows):
     (message,) = [str(one.message) for one in said]
     assert message.startswith("APSVMClassifierCV: this model ranks nothing")
     assert "--" not in message
-    assert "Try bound='auto' or bound='tight', another loss (ap), or features" in message
+    assert "Try bound='auto' or bound='tight', another loss (auc), or features" in message

@@ -320,7 +320,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             yield replace(
                 outcome,
                 settings=replace(self.settings, C=(asked,)),
-                cautions=cautions_of(trained, settings.bound, decided.choice, of_bags=data.bags is not None),
+                cautions=cautions_of(trained, self.settings.bound, decided, of_bags=data.bags is not None),
                 threshold=threshold_of(data, self.loss, decided.choice, trained),
                 **choice_fields(decided, outcome),
             )
@@ -370,7 +370,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             positives=int(data.target.relevant.sum()),
             queries=trained.queries,
             queries_skipped=trained.queries_skipped,
-            notes=[*how_C_was_found(C, settings.C[0]), *trained.notes, *fallbacks_of(trained)],
+            notes=[*how_C_was_found(C, settings.C[0], trained.origin_of_C), *trained.notes, *fallbacks_of(trained)],
             seconds=seconds,
         )
 
