@@ -25,8 +25,8 @@ BLOCK = 1 << 20
 #: A column whose standard deviation is at most this share of its root mean square counts as constant: what is left of
 #: it may be rounding.
 CONSTANT = 1e-6
-#: A dense column's share from which on its squares are told from that of its mean; below they are taken about the mean,
-#: and the column counts as constant only if what is left is how numbers of its type are rounded.
+#: Where the share is no more than this, the squares are taken about the mean instead of about 0, and the column counts
+#: as constant only if what is left is how numbers of its type are rounded.
 FAR_FROM_ZERO = 1e-3
 ROUNDED = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-13}
 
@@ -72,7 +72,8 @@ def _moments(
     origin: NDArray[np.float64] | None = None,
 ) -> tuple[Moments, NDArray[np.float64], float | None]:
     """The moments, the mean squares that the variances were taken from, about ``origin`` (d,), and what share of a
-    value is rounding, where the rows are dense. ``selection`` is by query, each from one of ``starts`` on."""
+    value is rounding; None of sparse rows in queries, whose squares are taken about 0 alone. ``selection`` is by query,
+    each from one of ``starts`` on."""
     d = X.shape[1]
     total, squares, explained = np.zeros(d), np.zeros(d), np.zeros(d)
     rounded = None
@@ -88,7 +89,16 @@ def _moments(
             if starts is not None:
                 at = starts[np.searchsorted(starts, begin) : np.searchsorted(starts, end)] - begin
             sizes = np.diff(np.r_[at, end - begin])
-            if not isinstance(block, np.ndarray):
+            if not isinstance(block, np.ndarray) and starts is None:
+                rounded = ROUNDED.get(rows.dtype, CONSTANT)
+                values = block.data if origin is None else block.data - origin[block.indices]
+                squares += np.bincount(block.indices, values**2, minlength=d)
+                total += np.bincount(block.indices, values, minlength=d)
+                if origin is not None:
+                    empty = end - begin - np.bincount(block.indices, minlength=d)
+                    squares += empty * origin**2
+                    total -= empty * origin
+            elif not isinstance(block, np.ndarray):
                 squares += np.bincount(block.indices, block.data**2, minlength=d)
                 member = sp.csr_array((np.ones(end - begin), np.arange(end - begin), np.r_[at, end - begin]))
                 sums = (member @ block).tocoo()

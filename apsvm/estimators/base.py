@@ -38,6 +38,7 @@ from apsvm.estimators.warm_start import start_at
 from apsvm.header import Header
 from apsvm.installed import installed
 from apsvm.model import ComponentRanker, LinearRanker, Ranker, WeightedRanker
+from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.settings import Settings
@@ -45,6 +46,9 @@ from apsvm.types import Column, JsonDict, JsonObject, Matrix
 
 #: How X is checked, in fit and after.
 FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+
+#: What helps where a training stalled.
+_FOR_STALLED = "columns of one scale (sklearn.preprocessing.StandardScaler) may bring it further, or a larger epsilon"
 
 
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -393,5 +397,6 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return self.to_model().score(X, threads=effective_n_jobs(self.n_jobs))
 
     def _warn(self, outcome: Outcome) -> None:
-        message = f"{type(self).__name__} stopped early: {outcome.state}{evidence_of(outcome)}; {self._remedy}"
+        remedy = _FOR_STALLED if outcome.state == State.STALLED else self._remedy
+        message = f"{type(self).__name__} stopped early: {outcome.state}{evidence_of(outcome)}; {remedy}"
         warnings.warn(message, ConvergenceWarning, stacklevel=4)

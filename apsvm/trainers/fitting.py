@@ -42,6 +42,7 @@ from apsvm.model import (
 )
 from apsvm.records import Log
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
+from apsvm.trainers.feature_scales import scales_checked
 from apsvm.trainers.ranking_check import ranking_checked
 from apsvm.types import Matrix
 
@@ -206,7 +207,8 @@ class Fit:
         data = data or self.training_set()
         log = LogOfData(watch.log, self, data.rows.__len__)
         for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
-            yield ranking_checked(outcome, data, self.trainer.loss_name)
+            checked = ranking_checked(outcome, data, self.trainer.loss_name)
+            yield scales_checked(checked, self.dataset) if self.features.scale == "none" else checked
 
     def start(self, ranker: WeightedRanker) -> NDArray[np.float64]:
         """The weights of a ranker, one a column of the training's rows; of H components (H, columns + 1), each one's

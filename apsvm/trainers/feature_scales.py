@@ -1,0 +1,45 @@
+"""What is said where a training came to no good end and its features are of very different scale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apsvm.data.moments import column_moments
+from apsvm.solvers.state import State
+from apsvm.trainers.base import Outcome
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+
+#: The largest deviation over the smallest from which on it is said.
+FAR_APART = 1e3
+#: Ends that one scale may spare.
+_ENDS = (State.STALLED, State.NUMERICAL_TROUBLE, State.ITERATION_LIMIT, State.TIME_LIMIT)
+
+
+def scales_checked(outcome: Outcome, dataset: Dataset) -> Outcome:
+    """The outcome, with a caution where its end may be the doing of the scales of the columns of ``dataset``."""
+    if outcome.state not in _ENDS:
+        return outcome
+    deviations = np.sqrt(column_moments(dataset.X).variance)
+    varies = np.flatnonzero((deviations > 0.0) & np.isfinite(deviations))
+    if varies.size < 2:
+        return outcome
+    low, high = (int(varies[at]) for at in (deviations[varies].argmin(), deviations[varies].argmax()))
+    if deviations[high] < FAR_APART * deviations[low]:
+        return outcome
+    caution = (
+        f"the features' deviations go from {deviations[low]:.3g} ({_name(dataset, low)}) to {deviations[high]:.3g} "
+        f"({_name(dataset, high)}): on one scale (--scale standard) training comes further; a column that only "
+        "numbers or dates the rows is best left out"
+    )
+    return replace(outcome, cautions=(*outcome.cautions, caution))
+
+
+def _name(dataset: Dataset, column: int) -> str:
+    if dataset.table is not None:
+        return dataset.table.columns.feature_names()[column]
+    return f"feature {column if dataset.zero_based else column + 1}"
