@@ -27,7 +27,7 @@ from apsvm.trainers.families.structured_svm import (
     StructuredSettings,
     StructuredSVMTrainer,
 )
-from apsvm.trainers.ranking_check import RANKS_NOTHING, RANKS_NOTHING_YET
+from apsvm.trainers.ranking_check import RANKS_NOTHING_YET, ranks_nothing
 from apsvm.trainers.settings import Multiple, SettingsError, resolved
 from apsvm.trainers.stage import Stage, Trained
 from apsvm.trainers.structured_remarks import cautions_of
@@ -199,9 +199,10 @@ def _outcome(
     of_labels = TrainingSet(rows=_NoRows(), target=target)  # type: ignore[arg-type]
     outcome = trainer.outcome(of_labels, replace(trainer.settings, bound="hinge"), C, name, trained)
     ranks = tells_apart(data, trained.w)
-    cautions = cautions_of(trained, "hinge", None, of_bags=False)
+    remedies = trainer.with_settings(bound="hinge").remedies
+    cautions = cautions_of(trained, None, remedies)
     if not ranks:
-        cautions = [RANKS_NOTHING if outcome.as_asked else RANKS_NOTHING_YET]
+        cautions = [ranks_nothing(remedies) if outcome.as_asked else RANKS_NOTHING_YET]
     return replace(
         outcome,
         settings=trainer.settings,

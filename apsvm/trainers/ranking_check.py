@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,18 +17,14 @@ from apsvm.trainers.base import Outcome, TrainingSet
 #: Rows looked at at first, and at a time after.
 _FIRST_BLOCK, _BLOCK = 1 << 10, 1 << 16
 
-#: Said of a ranker whose scores of the training rows are all alike.
-RANKS_NOTHING = (
-    "this model ranks nothing: all training rows have the same score. Try --bound auto or --bound tight, another "
-    "--loss (ap), or features that vary"
-)
-#: The same of bags by their best rows.
-RANKS_NOTHING_OF_BAGS = (
-    "this model ranks nothing: all training rows have the same score. Try another --start (random:20), a larger C, "
-    "--pool min,mean,max in the place of --latent, or features that vary"
-)
-#: The same of one whose training was cut short.
+#: Said of a ranker whose scores of the training rows are all alike and whose training was cut short.
 RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before there was anything"
+
+
+def ranks_nothing(remedies: Sequence[str]) -> str:
+    """Said of a ranker whose scores of the training rows are all alike, and what may help."""
+    tries = ", ".join((*remedies, "or features that vary"))
+    return f"this model ranks nothing: all training rows have the same score. Try {tries}"
 
 
 def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.float64]:
@@ -38,12 +35,12 @@ def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.flo
     return scores_of_weights(rows, w)
 
 
-def ranking_checked(outcome: Outcome, data: TrainingSet) -> Outcome:
-    """The outcome, with a caution where its scores of the training rows are all alike."""
+def ranking_checked(outcome: Outcome, data: TrainingSet, remedies: Sequence[str]) -> Outcome:
+    """The outcome, with a caution where its scores of the training rows are all alike; ``remedies``: what may help."""
     if outcome.classes:
         from apsvm.data.dataset import shown_label
 
-        classes = [(label, ranking_checked(part, data)) for label, part in outcome.classes]
+        classes = [(label, ranking_checked(part, data, remedies)) for label, part in outcome.classes]
         useless = [shown_label(label) for label, part in classes if not part.ranks]
         if not useless:
             return replace(outcome, classes=classes)
@@ -53,8 +50,8 @@ def ranking_checked(outcome: Outcome, data: TrainingSet) -> Outcome:
         return outcome
     if _tells_apart(outcome.w, data.rows):
         return outcome
-    nothing = RANKS_NOTHING if data.bags is None else RANKS_NOTHING_OF_BAGS
-    return replace(outcome, ranks=False, cautions=[nothing if outcome.as_asked else RANKS_NOTHING_YET])
+    nothing = ranks_nothing(remedies) if outcome.as_asked else RANKS_NOTHING_YET
+    return replace(outcome, ranks=False, cautions=[nothing])
 
 
 def _tells_apart(w: NDArray[np.float64] | Net, rows: RowOperator) -> bool:

@@ -3,6 +3,7 @@ is not good for."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from apsvm.trainers.families.structured_svm import NEARLY_NOTHING
@@ -49,7 +50,7 @@ def threshold_of(data: TrainingSet, loss: Loss, choice: Choice | None, trained: 
     out to choose the bound, where they were. None of grades or several queries."""
     from apsvm.header_decision import Threshold
 
-    if loss.depends_on_level and loss.starts_from is None:
+    if loss.draws_line:
         return Threshold(value=0.0, rule="loss")
     if choice is None or choice.threshold is None or loss.starts_from is not None:
         return None
@@ -58,8 +59,9 @@ def threshold_of(data: TrainingSet, loss: Loss, choice: Choice | None, trained: 
     return placed(choice.threshold, Scale.of(data.scores(trained.w)), rule="f1", held_out=choice.how)
 
 
-def cautions_of(trained: Trained, bound: str, choice: Choice | None, *, of_bags: bool) -> list[str]:
-    """What there is to say of a model that is hardly better than none: by rows held out, or else by the bound."""
+def cautions_of(trained: Trained, choice: Choice | None, remedies: Sequence[str]) -> list[str]:
+    """What there is to say of a model that is hardly better than none: by rows held out, or else by the bound;
+    ``remedies``: what may help."""
     if choice is not None and choice.candidates:
         share, what = choice.candidates[0].loss, "the loss on rows held out"
     elif trained.share_of_nothing is not None:
@@ -68,11 +70,8 @@ def cautions_of(trained: Trained, bound: str, choice: Choice | None, *, of_bags:
         return []
     if share < NEARLY_NOTHING:
         return []
-    remedies = ["--bound tight or --bound auto", "a larger C"] if bound == "hinge" else ["a larger C"]
-    if of_bags:
-        remedies = ["another --start (random:20)", "a larger C", "--pool min,mean,max in the place of --latent"]
-    remedies.append("other features (--features piecewise)")
-    return [f"{what} is {share:.1%}: this model may rank badly; what may help: {', '.join(remedies)}"]
+    tries = ", ".join((*remedies, "other features (--features piecewise)"))
+    return [f"{what} is {share:.1%}: this model may rank badly; what may help: {tries}"]
 
 
 def how_C_was_found(C: float, given: float | Multiple) -> list[str]:

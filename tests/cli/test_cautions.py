@@ -62,7 +62,7 @@ def test_a_model_that_is_hardly_better(weak, here, tmp_path):
     done = here("train", "-q", "--bound", "hinge", "-C", 1e-4, "-e", 1e-7, weak, tmp_path / "m")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"apsvm: warning: {tmp_path / 'm'}: the bound on the loss, as a share of ")
-    assert line.endswith("--bound tight or --bound auto, a larger C, other features (--features piecewise)")
+    assert line.endswith("--bound auto or --bound tight, a larger C, other features (--features piecewise)")
     header = load_model(tmp_path / "m").header
     assert load_model(tmp_path / "m").coef.any()
     (caution,) = header.cautions

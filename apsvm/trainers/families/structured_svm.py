@@ -241,6 +241,20 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return self.settings.latent
 
     @property
+    def wants_constant(self) -> bool:
+        """Where the loss itself draws the line at 0; layers have constants of their own."""
+        return self.loss.draws_line and not self._hidden
+
+    @property
+    def remedies(self) -> Sequence[str]:
+        if self.settings.latent:
+            return ["another --start (random:20)", "a larger C", "--pool min,mean,max in the place of --latent"]
+        if not self.loss.over_rankings:
+            return ["a larger C", "--loss ap, whose model has a threshold too"]
+        bounds = ["--bound auto or --bound tight"] if self.settings.bound == "hinge" else []
+        return [*bounds, "a larger C", *(["another --loss (ap)"] if self.loss.name != "ap" else [])]
+
+    @property
     def classes_refusal(self) -> str | None:
         return "--layer-wise trains one network" if self._hidden else None
 
@@ -320,7 +334,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             yield replace(
                 outcome,
                 settings=replace(self.settings, C=(asked,)),
-                cautions=cautions_of(trained, settings.bound, decided.choice, of_bags=data.bags is not None),
+                cautions=cautions_of(trained, decided.choice, self.remedies),
                 threshold=threshold_of(data, self.loss, decided.choice, trained),
                 **choice_fields(decided, outcome),
             )
