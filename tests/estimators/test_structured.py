@@ -139,8 +139,9 @@ def test_a_level_that_the_loss_reads_is_trained(loss, data):
 def test_whole_weights_are_copies_of_rows(loss, data, rng):
     copies = rng.integers(0, 4, size=data.y.size)
     repeated = rng.permutation(np.repeat(np.arange(data.y.size), copies))
-    weighted = Classifier(loss, C=10, epsilon=1e-7).fit(data.X, data.relevant, sample_weight=copies)
-    judge = Classifier(loss, C=10, epsilon=1e-7).fit(data.X[repeated], data.relevant[repeated])
+    settings = {"C": 10, "epsilon": 1e-7, "intercept_scaling": 1}
+    weighted = Classifier(loss, **settings).fit(data.X, data.relevant, sample_weight=copies)
+    judge = Classifier(loss, **settings).fit(data.X[repeated], data.relevant[repeated])
     assert weighted.certificate_.primal == pytest.approx(judge.certificate_.primal, rel=1e-6)
     np.testing.assert_allclose(weighted.coef_, judge.coef_, atol=2e-3 * np.abs(judge.coef_).max())
     unweighted = Classifier(loss, C=10).fit(data.X, data.relevant)
@@ -375,7 +376,8 @@ def test_a_ranker_that_is_hardly_good_for_anything_warns(data):
     assert not model.coef_.any()
     (caution,) = model.to_model().header.cautions  # the command's words, which the warning has in Python's
     assert str(warned[0].message) == "APSVMClassifier: " + caution.replace(
-        "--bound auto or --bound tight, another --loss", "bound='auto' or bound='tight', another loss"
+        "--bound auto or --bound tight, a larger C, another --loss",
+        "bound='auto' or bound='tight', a larger C, another loss",
     )
     middle = np.isin(np.argsort(np.argsort(data.X[:, 2])), range(124, 130))  # the feature hardly finds them
     with pytest.warns(WeakRankerWarning, match=r"the bound on the loss, as a share .* \d+\.\d%: this model may rank"):
