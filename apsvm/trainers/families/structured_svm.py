@@ -249,10 +249,10 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     def remedies(self) -> Sequence[str]:
         if self.settings.latent:
             return ["another --start (random:20)", "a larger C", "--pool min,mean,max in the place of --latent"]
-        if not self.loss.over_rankings:
+        if self.loss.draws_line:
             return ["a larger C", "--loss ap, whose model has a threshold too"]
-        bounds = ["--bound auto or --bound tight"] if self.settings.bound == "hinge" else []
-        return [*bounds, "a larger C", *(["another --loss (ap)"] if self.loss.name != "ap" else [])]
+        bounds = ["--bound auto or --bound tight"] if self.loss.over_rankings and self.settings.bound == "hinge" else []
+        return [*bounds, "a larger C", *([] if self.loss.name == "ap" else ["another --loss (ap)"])]
 
     @property
     def classes_refusal(self) -> str | None:
