@@ -73,7 +73,7 @@ class _OnCluster(LinearEstimator):
         ------
         ValueError : input that does not fit, parameters that do not go together, nothing to rank, no client
         TypeError : X, y or qid of another kind
-        FloatingPointError : feature values too large for the objective to be finite
+        NotFiniteError : (a ValueError) feature values too large for the objective to be finite
         """
         plan = self._plan()
         client = client_of(self.client)
