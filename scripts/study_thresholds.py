@@ -1,5 +1,5 @@
 """How well does a threshold hold on new rows? False positives and F1 there of thresholds chosen on rows held out, with
-the folds' scores brought to the model's scale and without, and on training scores.
+the folds' scores carried to where the model would have them and without, and on training scores.
 
     python scripts/study_thresholds.py
 
@@ -24,7 +24,6 @@ from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.families import trainer_of
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.ranking_check import scores_of
-from apsvm.trainers.score_scale import Scale
 
 TRAININGS = (
     ("ap", {}), ("ap", {"bound": "hinge"}), ("auc", {}), ("wmw", {}), ("warp", {}), ("direct(ap)", {})
@@ -79,7 +78,7 @@ def choices(
     """The scores that a threshold is chosen on, and which rows are positive."""
     seen = training_scores(outcome, fit.training_set())
     held_out = held_out_scores(fit, seen, outcome, bool)
-    with patch.object(Scale, "brought_to", lambda self, other, scores: scores):
+    with patch("apsvm.selection.held_out.carried", lambda scores, own, theirs: scores):
         as_they_are = held_out_scores(fit, seen, outcome, bool)
     assert held_out is not None
     assert as_they_are is not None

@@ -27,7 +27,7 @@ from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.folds import FoldError, make_folds
 from apsvm.trainers.base import Outcome, TrainingSet, Watch
 from apsvm.trainers.ranking_check import scores_of
-from apsvm.trainers.score_scale import Scale
+from apsvm.trainers.score_scale import carried
 
 if TYPE_CHECKING:
     from apsvm.trainers.fitting import Fit
@@ -95,8 +95,8 @@ def held_out_scores(
         if trained is None or trained.interrupted or should_stop():
             return None
         test = replace(training, selection=fold.test).training_set()
-        own, seen = Scale.of(training_scores(trained, data)), Scale.of(model_scores[fold.trained_on])
-        return own.brought_to(seen, training_scores(trained, test)), test.target.relevant
+        own, theirs = training_scores(trained, data), model_scores[fold.trained_on]
+        return carried(training_scores(trained, test), own, theirs), test.target.relevant
 
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         parts = list(pool.map(scored, folds))

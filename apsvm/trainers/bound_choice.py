@@ -40,7 +40,9 @@ class Choice:
     seconds : that it took
     w : (dimension,) float64, the best candidate's weights on the first split: a start for the tight bound
     threshold : of the highest F1 of the best candidate on the rows held out, on scores whose training rows' have mean 0
-        and deviation 1; None of grades, several queries or several C
+        and deviation 1; None of grades, several queries or several C, and of many rows
+    called : the share of the training rows above it, of all rows' share of positives; None where none of the negatives
+        is, and the threshold lies somewhere in a gap
     """
 
     bound: str
@@ -50,6 +52,7 @@ class Choice:
     seconds: float
     w: NDArray[np.float64] | None = None
     threshold: ChosenThreshold | None = None
+    called: float | None = None
 
     def to_saved(self) -> Saved:
         """For ``of_saved``."""
@@ -61,6 +64,7 @@ class Choice:
             "seconds": self.seconds,
             "w": self.w,
             "threshold": None if self.threshold is None else asdict(self.threshold),
+            "called": self.called,
         }
 
     @classmethod
@@ -70,7 +74,8 @@ class Choice:
         C = tuple(map(value_of_saved, saved["C"]))
         known = saved.get("threshold")  # a checkpoint of an earlier version has none
         threshold = None if known is None else ChosenThreshold(**known)
-        return cls(saved["bound"], C, candidates, saved["how"], saved["seconds"], saved["w"], threshold)
+        called = saved.get("called")  # likewise
+        return cls(saved["bound"], C, candidates, saved["how"], saved["seconds"], saved["w"], threshold, called)
 
     def __str__(self) -> str:
         if not self.candidates:
@@ -120,6 +125,6 @@ def _compared(
         return Choice("hinge" if data.components == 1 else "tight", settings.C, (), comparison.why_nothing, seconds)
     top = candidates[0]
     C = (top.C,) if free else settings.C
-    threshold = comparison.threshold(top) if C == (top.C,) else None
+    threshold, called = (comparison.threshold(top) if C == (top.C,) else None) or (None, None)
     seconds = time.perf_counter() - began
-    return Choice(top.bound, C, candidates, how, seconds, comparison.end(0, top.bound, top.C), threshold)
+    return Choice(top.bound, C, candidates, how, seconds, comparison.end(0, top.bound, top.C), threshold, called)

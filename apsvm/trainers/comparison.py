@@ -57,6 +57,8 @@ HARDLY_WORSE = 0.003
 NEGLIGIBLE = 0.02
 #: Of fewer values, what is computed takes no longer than what the interpreter does between: threads would only wait.
 FEWEST_VALUES = 20_000
+#: Rows for each weight from which a threshold chosen on the training rows holds on others (``study_thresholds``).
+ENOUGH_ROWS_A_FEATURE = 10
 #: The gap asked for, at the least: a ranking hardly changes below.
 EPSILON = 1e-2
 
@@ -308,15 +310,28 @@ class Comparison:
         """The weights of a candidate on a split."""
         return next(one.w for one in self._measured if (one.task.split, one.task.bound, one.C) == (split, bound, C))
 
-    def threshold(self, candidate: BoundCandidate) -> ChosenThreshold | None:
-        """See ``Choice``."""
+    def threshold(self, candidate: BoundCandidate) -> tuple[ChosenThreshold, float | None] | None:
+        """``threshold`` and ``called`` of a ``Choice``. Of many rows there is none: a model of all of them knows these
+        hardly better than others, and a part's ranker may be of another kind."""
         data = self._data
         if data.target.grades is not None or (data.queries is not None and np.unique(data.queries).size > 1):
             return None
-        scores, relevant = [], []
+        if len(self._splits) == 1 and len(data.rows) >= ENOUGH_ROWS_A_FEATURE * data.rows.dimension:
+            return None
+        scores, relevant, seen = [], [], []
         for at, split in enumerate(self._splits):
             w = self.end(at, candidate.bound, candidate.C)
             training, test = map(data.select, (split.training, split.alike))
-            scores.append(Scale.of(training.scores(w)).brought_to(STANDARD, test.scores(w)))
+            known = training.scores(w)
+            scale = Scale.of(known)
+            scores.append(scale.brought_to(STANDARD, test.scores(w)))
             relevant.append(test.target.relevant)
-        return choose_threshold(np.concatenate(scores), np.concatenate(relevant), ThresholdRule("f1"))
+            seen.append((scale.brought_to(STANDARD, known), training.target.relevant))
+        chosen = choose_threshold(np.concatenate(scores), np.concatenate(relevant), ThresholdRule("f1"))
+        above = [(known[is_positive] > chosen.value, known[~is_positive] > chosen.value) for known, is_positive in seen]
+        of_positives, of_negatives = (
+            float(np.mean([part.mean() for part in parts])) for parts in zip(*above, strict=True)
+        )
+        share = float(data.target.relevant.mean())
+        called = share * of_positives + (1.0 - share) * of_negatives
+        return chosen, called if of_negatives > 0.0 else None

@@ -4,6 +4,7 @@ is not good for."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from apsvm.trainers.families.structured_svm import NEARLY_NOTHING
@@ -54,9 +55,13 @@ def threshold_of(data: TrainingSet, loss: Loss, choice: Choice | None, trained: 
         return Threshold(value=0.0, rule="loss")
     if choice is None or choice.threshold is None or loss.starts_from is not None:
         return None
-    from apsvm.trainers.score_scale import Scale, placed
+    from apsvm.trainers.score_scale import Scale, above_which, placed
 
-    return placed(choice.threshold, Scale.of(data.scores(trained.w)), rule="f1", held_out=choice.how)
+    scores = data.scores(trained.w)
+    threshold = placed(choice.threshold, Scale.of(scores), rule="f1", held_out=choice.how)
+    # Rankers of a part and of all rows may differ, and with them the shape of their scores: where they overlap, the
+    # share of rows that is called positive is the better guide (scripts/study_thresholds.py).
+    return threshold if choice.called is None else replace(threshold, value=above_which(scores, choice.called))
 
 
 def cautions_of(trained: Trained, choice: Choice | None, remedies: Sequence[str]) -> list[str]:

@@ -152,7 +152,7 @@ class TightBound:
     ) -> Trained:
         """The stationary point below the lowest that is reached from the hinge's solution, that for the C before on a
         path, ``start``, and, where the hinge found nothing, the difference of the classes' means; or from ``start``
-        alone."""
+        alone, unless the hinge found nothing: such data have low points that are far apart."""
         spent = Spent(seconds_used, time.perf_counter())
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
@@ -195,10 +195,11 @@ class TightBound:
         """Where the lowest of the descents ends, or that from ``start`` ``alone``; a start from which there is none is
         left out."""
         self._stage.restart(solution.w)  # the descents need the memory of its score vectors
-        if alone:
+        is_hopeless = solution.certificate.primal >= HOPELESS * C * self._risk_at_zero()
+        if alone and not is_hopeless:
             return self._lowest_end({"from the given start": start}, C, spent)
         starts = {"from the hinge": solution.w, "from the C before": self._last, "from the given start": start}
-        if solution.certificate.primal >= HOPELESS * C * self._risk_at_zero():
+        if is_hopeless:
             starts["from the means"] = self._difference_of_means()
         return self._lowest_end(starts, C, spent)
 

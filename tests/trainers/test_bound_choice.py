@@ -99,6 +99,9 @@ def test_each_row_is_held_out_or_trained_on(n, folds, how, rng, monkeypatch):
 
 def test_rare_positives_are_trained_on_rather_than_held_out(rng, monkeypatch):
     relevant = rng.permutation(np.arange(700_000) < 600)
+    Recorded(monkeypatch)
+    assert choose(numbered(relevant, d=1), AP, ONE_THREAD, Watch()).threshold is None  # the model will have its own
+    monkeypatch.setattr(comparison, "ENOUGH_ROWS_A_FEATURE", 10**9)
     recorded = Recorded(monkeypatch)
     choice = choose(numbered(relevant, d=1), AP, ONE_THREAD, Watch())
     ((training, test),) = recorded.splits

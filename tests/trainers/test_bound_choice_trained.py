@@ -169,3 +169,25 @@ def test_where_the_hinge_found_nothing_the_tight_bound_begins_beyond_it_and_goes
 def _noted(self, asked, name, original, *arguments):
     asked.append(name)
     return original(self, *arguments)
+
+
+def payments(rng, n):
+    """One in a hundred is fraud: a third large for what it is, a third at night with a new card, a third as others."""
+    amount, age = np.exp(rng.normal(3.3, 1.1, n)), rng.integers(1, 3000, n).astype(float)
+    hour, recent, shop = rng.integers(0, 24, n), rng.poisson(0.6, n), rng.integers(0, 10, n)
+    fraud, kind = rng.random(n) < 0.01, rng.integers(0, 3, n)
+    large, at_night = fraud & (kind == 0), fraud & (kind == 1)
+    amount[large] *= 5
+    recent[large] += rng.poisson(2, large.sum())
+    shop[large] = 0
+    age[at_night], hour[at_night] = rng.integers(1, 60, at_night.sum()), rng.integers(0, 5, at_night.sum())
+    return np.column_stack([amount, age, hour, recent, shop[:, None] == np.arange(10)]), fraud
+
+
+def test_the_threshold_is_where_the_model_s_own_scores_lie():
+    """Rankers of a part of rare, partly hopeless positives have scores of another shape than one of all rows."""
+    rng = np.random.default_rng(2)
+    data, (new, _) = training_set(*payments(rng, 8000)), payments(rng, 30_000)
+    (outcome,) = StructuredSVMTrainer("ap", ONE_THREAD).train(data, Watch())
+    assert outcome.threshold.held_out == "5 folds of rows"
+    assert (new @ outcome.w > outcome.threshold.value).mean() == pytest.approx(outcome.threshold.called, rel=0.3)

@@ -15,9 +15,12 @@ from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Risk, make_risk
 from apsvm.solvers.state import State
+from apsvm.trainers import structured_svm
 from apsvm.trainers.base import Watch
+from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.settings import SettingsError
-from apsvm.trainers.tight_bound import HOPELESS
+from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.tight_bound import HOPELESS, TightBound
 
 LOSSES = ["ap", "ndcg", "mrr", "auc", "rbp(0.8)", "p@3", "ndcg@5", "ndcg-chakrabarti"]
 
@@ -291,3 +294,21 @@ def test_every_oracle_call_is_in_the_report(noisy):
     )
     assert min(steps, iterations) > 0
     assert report.oracle_calls == steps + iterations
+
+
+@pytest.mark.parametrize("is_hopeless", [False, True])
+def test_a_start_is_gone_on_from_alone_unless_the_hinge_found_nothing(is_hopeless, rng, monkeypatch):
+    relevant = np.arange(400) < 40
+    X = rng.normal(size=(400, 3)) + (0.0 if is_hopeless else 3.0) * relevant[:, None]
+    names, descend = [], TightBound._descend
+
+    def noted(self, name, *more):
+        names.append(name)
+        return descend(self, name, *more)
+
+    monkeypatch.setattr(TightBound, "_descend", noted)
+    monkeypatch.setattr(structured_svm, "WORTH_A_START", 0)
+    settings = StructuredSettings(bound="tight", threads=1)
+    list(train_path(training_set(X, relevant), make_loss("ap"), settings, [1.0], Watch(), tight_start=np.ones(3)))
+    starts = ["from the hinge", "from the given start", "from the means"] if is_hopeless else ["from the given start"]
+    assert names == [f"tight, {start}" for start in starts]
