@@ -98,7 +98,9 @@ class _Structured(WeightedBags, TakesLoss):
         """Where the scores' level means something to the loss (or, with "appx", to its first stage)."""
         assert isinstance(plan, StructuredSVMTrainer)
         approximates, value = plan.settings.oracle == "appx", self.intercept_scaling
-        if isinstance(value, str) and value == AUTO:
+        if isinstance(value, str):
+            if value != AUTO:
+                raise ValueError(f"intercept_scaling is a number > 0 or 'auto', found {value!r}")
             constant: float | Literal["auto"] = APPX_CONSTANT if approximates else AUTO
             wanted = plan.wants_constant
         else:

@@ -226,6 +226,7 @@ def test_qid_of_any_type(data):
         ({"time_limit": -1}, "time_limit"),
         ({"keep_easy": 101}, "keep_easy"),
         ({"intercept_scaling": 0}, "intercept_scaling"),
+        ({"intercept_scaling": "large"}, "intercept_scaling is a number > 0 or 'auto', found 'large'"),
         ({"loss": "hat"}, "unknown loss 'hat'"),
         ({"oracle": "pythia"}, "unknown oracle 'pythia'"),
         ({"oracle": "search", "loss": "ndcg"}, "oracle='search' cannot serve loss='ndcg': choose auto"),
