@@ -7,7 +7,7 @@ is made of other rows, whose columns are found by name.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 #: What becomes of missing cells (``--missing``).
@@ -75,6 +75,7 @@ class Columns:
     label, qid, bag, cost, id : the names of the columns with these parts, where there are any
     label_words : the labels where they are words: word k is the label k; of two the first is negative
     missing : the rule, one of ``MISSING_RULES``
+    left_out : the other columns of the training file, of which the rows say nothing
     """
 
     features: tuple[Column, ...] = ()
@@ -85,6 +86,7 @@ class Columns:
     id: str | None = None
     label_words: tuple[str, ...] = ()
     missing: str = "median"
+    left_out: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def width(self) -> int:

@@ -89,18 +89,38 @@ def commands() -> None:
     """
 
 
-#: Letters of LIBLINEAR and SVM-rank, and what says the same here.
-_LETTERS_ELSEWHERE = {"-c": ["-C"], "-s": ["--loss", "--solver"], "-w": ["--query-weights"], "-p": ["--loss"]}
+#: Letters of LIBLINEAR, LIBSVM and SVM-rank, and what says the same here.
+_LETTERS_ELSEWHERE = {
+    "-b": ["--probability"],
+    "-c": ["-C"],
+    "-l": ["--loss"],
+    "-n": ["--threads"],
+    "-s": ["--loss", "--solver"],
+    "-t": ["--features"],
+}
+#: Those that nothing says here, and what there is in their place.
+_LETTERS_OF_NOTHING = {
+    "-b": "Probabilities: train --calibrate auto, then apsvm predict --probability.",
+    "-p": "There is no regression and no other norm of slacks; how exact a training is, --epsilon says.",
+    "-w": "Classes have no weights, which a ranking has no use for; rows have costs (cost: in text, --cost-column of "
+    "tables) for --loss zero-one, and queries weights (--query-weights).",
+}
 
 
 def _with_hints(failure: click.ClickException) -> click.ClickException:
-    """A letter that another program has for an option is answered with the option."""
+    """A letter that another program has for an option is answered with the option, or with what there is."""
     if not isinstance(failure, click.NoSuchOption) or failure.ctx is None:
         return failure
     known = {option for parameter in failure.ctx.command.params for option in parameter.opts}
     here = [option for option in _LETTERS_ELSEWHERE.get(failure.option_name, []) if option in known]
-    message = f"No such option {failure.option_name!r}. Here it is {' or '.join(here)}."
-    return click.UsageError(message, ctx=failure.ctx) if here else failure
+    trains = "--loss" in known
+    if here:
+        hint = f"Here it is {' or '.join(here)}."
+    elif trains and failure.option_name in _LETTERS_OF_NOTHING:
+        hint = _LETTERS_OF_NOTHING[failure.option_name]
+    else:
+        return failure
+    return click.UsageError(f"No such option {failure.option_name!r}. {hint}", ctx=failure.ctx)
 
 
 def main() -> None:

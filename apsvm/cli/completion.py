@@ -30,14 +30,15 @@ _FILES = re.compile(r"\[?(DATA|OBJECTS|DETECTIONS|MODEL|OUT|FILE|FILE\.toml|FOLD
 
 def names_that_fit(forms: Iterable[str], incomplete: str) -> list[CompletionItem]:
     """Of ``forms``, with examples in the place of their parameters, those that begin so, in any case."""
-    fitting = []
-    for form in forms:
-        name = form
-        for placeholder, example in _EXAMPLES.items():
-            name = name.replace(placeholder, example)
-        if name.lower().startswith(incomplete.lower()):
-            fitting.append(CompletionItem(name))
-    return fitting
+    names = map(example_of, forms)
+    return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
+
+
+def example_of(form: str) -> str:
+    """A name of this form, with an example in the place of its parameter."""
+    for placeholder, example in _EXAMPLES.items():
+        form = form.replace(placeholder, example)
+    return form
 
 
 class MetricName(ParamType):
@@ -52,6 +53,16 @@ class MetricName(ParamType):
         from apsvm.metrics import METRICS
 
         return names_that_fit(METRICS, incomplete)
+
+
+class MetricOption(click.Option):
+    """An option that takes metrics: its help ends with all that are registered."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from apsvm.metrics import METRICS
+
+        record = super().get_help_record(ctx)
+        return record and (record[0], f"{record[1]} {', '.join(map(example_of, METRICS))}.")
 
 
 class FeatureMapName(ParamType):

@@ -27,13 +27,14 @@ from apsvm.cli.shared import (
     say,
     writing,
 )
-from apsvm.cli.trainer_options import LossName, trainer_options
+from apsvm.cli.trainer_options import LossName, refuse_number_of_folds, trainer_options
 from apsvm.cli.training import (
     exit_code,
     pool_option,
     signals_caught,
     training_options,
 )
+from apsvm.cli.written_models import say_if_stopped_early
 from apsvm.data.read_options import ReadOptions
 from apsvm.work import Strand
 
@@ -58,6 +59,10 @@ class CvCommand(click.Command):
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.params += trainer_options(as_lists=True, without=_WITHOUT)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        refuse_number_of_folds(args, "--folds {}")
+        return super().parse_args(ctx, args)
 
 
 @click.command(name="cv", cls=CvCommand, context_settings={"auto_envvar_prefix": "APSVM_CV"})
@@ -303,6 +308,8 @@ class _Run:
         if show is put or not self.request.given["quiet"]:
             for line in results.table():
                 show(f" {line}" if show is say else line)
+        elif not all(candidate.as_asked for candidate in results.candidates):
+            say("warning: training stopped early in some of the folds")
         if as_json is not None:
             text = json.dumps(results.to_json(), indent=1, allow_nan=False) + "\n"
             with writing(as_json):
@@ -330,7 +337,9 @@ class _Run:
             refit.model.save(self.output)
         for caution in refit.outcome.cautions:
             say(f"warning: {self.output}: {caution}")
-        if not self.request.given["quiet"]:
+        if self.request.given["quiet"]:
+            say_if_stopped_early(self.output, refit.outcome, refit.model)
+        else:
             say(f"chosen of {n_candidates} settings, by the {search.rule} of {search.metric}; trained on all rows:")
             for line in (*summary(refit.outcome), *training_metric(refit.fit, refit.model)):
                 say(line)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from apsvm.cli.completion import MetricName
+from apsvm.cli.completion import MetricName, MetricOption
 from apsvm.cli.items import HIDE, evaluate_items
 from apsvm.cli.on_cluster import evaluate_on_cluster, scheduler_option
 from apsvm.cli.parameters import LabelValue, Number
@@ -41,11 +41,9 @@ RUN_METRICS = ("AP", "nDCG", "nDCG@10", "P@5", "P@10", "R@100", "RR", "Rprec", "
 @click.option("--run", "runs", metavar="FILE", multiple=True, help="… and retrieved documents; more than one may be.")
 @click.option("--complete", is_flag=True, help="Queries of the qrels that a run lacks count 0 (trec_eval -c).")
 @click.option(
-    "-m", "--metric", "metrics", metavar="NAME", type=MetricName(), multiple=True,
+    "-m", "--metric", "metrics", metavar="NAME", type=MetricName(), multiple=True, cls=MetricOption,
     help="A metric to report in place of the usual ones and the one that the model was trained for; may be given more "
-    "than once: AP, AP(voc2007), AP(voc2010), "
-    "AUC, WMW, WMW(adjacent), WMW(0<1,0<2), P@5, R@100, Rprec, RR, RBP(0.8), bpref, nDCG, nDCG@10, nDCG(exp)@10, and "
-    "by the model's threshold, or 0, F1, F0.5, Precision, Recall, Accuracy.",
+    "than once. Precision, Recall, Accuracy and F1, F0.5, … look at the model's threshold, or 0. There are",
 )  # fmt: skip
 @click.option(
     "--ap", "ap", type=click.Choice(list(AP_NAMES)), multiple=True, default=("ap",), show_default=True,

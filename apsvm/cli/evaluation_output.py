@@ -47,6 +47,8 @@ def _entry_as_json(entry: EvaluatedSystem, *, per_query: bool) -> JsonDict:
         "tied_rows": result.tied_rows,
         "ties": entry.ties,
     }
+    if entry.classified is not None:
+        entry_json["classified"] = entry.classified
     if entry.thresholds:
         values = [line_of(threshold) for threshold in entry.thresholds]
         entry_json |= {"thresholds": values} if entry.each == "class" else {"threshold": values[0]}
@@ -104,6 +106,11 @@ def put_summary(entries: Sequence[EvaluatedSystem], confidence: float | None, sw
     for at, name in enumerate(names):
         cells = "  ".join(f"{column[at]:<{width}}" for column, width in zip(columns, widths, strict=True))
         put(f"{name:<{left}} {cells.rstrip()}")
+    for entry in entries:
+        if entry.classified is not None:
+            whose = f"{entry.name}: " if len(entries) > 1 else ""
+            rule = "of the rows called what they are, by the highest score above its threshold"
+            put(f"{'classified':<{left}} {whose}{entry.classified:.6f} {rule}; Accuracy is of each class's yes or no")
     for entry in entries[1:]:
         if entry.against_first is not None:
             _put_comparison(entries[0], entry, entry.against_first, left, confidence)
@@ -146,10 +153,19 @@ def _figure(entry: EvaluatedSystem, name: str) -> str:
 def _put_comparison(
     a: EvaluatedSystem, b: EvaluatedSystem, differences: Mapping[str, Difference], left: int, confidence: float | None
 ) -> None:
-    put(f"{b.name} against {a.name}")
+    """A line a metric: the effect, its interval and p; where one system lacks queries of the other, also over how many
+    the test goes, and the two values there, which are not those of the summary."""
     with_queries = not a.system.is_one_ranking
+    lacking = any(
+        d.queries is not None and d.queries < _with_a_value(one, name)
+        for name, d in differences.items()
+        for one in (a, b)
+    )
+    put(f"{b.name} against {a.name}{f', over the {_PLURAL[a.each]} that both have' if lacking else ''}")
     interval = f"{f'{100 * (confidence or 0):g} % interval':<20}  " if confidence is not None else ""
-    put(f"{'metric':<{left}} {'effect':>9}  {interval}{'p':>8}{'  better  worse' if with_queries else ''}")
+    counted = "  better  worse" if with_queries else ""
+    there = f"  {_PLURAL[a.each]:>7}     first     other" if lacking else ""
+    put(f"{'metric':<{left}} {'effect':>9}  {interval}{'p':>8}{counted}{there}")
     for name, d in differences.items():
         line = f"{name:<{left}} {d.effect:>+9.6f}  "
         if d.low is not None and d.high is not None:
@@ -157,7 +173,16 @@ def _put_comparison(
         line += f"{d.p:>8.6f}"
         if with_queries:
             line += f"  {d.better:>6}  {d.worse:>5}"
+        if lacking:
+            line += f"  {d.queries:>7}  {d.of_a:.6f}  {d.of_b:.6f}"
         put(line)
+
+
+def _with_a_value(entry: EvaluatedSystem, name: str) -> int:
+    """Of how many queries or classes the metric has one."""
+    import numpy as np
+
+    return int(np.count_nonzero(~np.isnan(entry.system.evaluation.in_group[name])))
 
 
 def _put_counts(entries: Sequence[EvaluatedSystem], left: int) -> None:
@@ -170,6 +195,11 @@ def _put_counts(entries: Sequence[EvaluatedSystem], left: int) -> None:
             put(f"{'rows':<{left}} {whose if entry.counts else ''}{result.n_rows} ({result.n_positives} {of})")
             if result.n_groups:
                 put(f"{_PLURAL[entry.each]:<{left}} {whose if entry.counts else ''}{_averaged(entry)}")
+            if "documents_retrieved" in entry.counts:
+                counts = (
+                    f"{entry.counts['documents_retrieved']} retrieved, {entry.counts['documents_unjudged']} not judged"
+                )
+                put(f"{'documents':<{left}} {whose}{counts}")
         blocks = f"{result.tied_blocks} block{'' if result.tied_blocks == 1 else 's'}"
         tied = f"{result.tied_rows} rows in {blocks}" if result.tied_blocks else "none"
         put(f"{'ties':<{left}} {whose}{tied} of equal score across the classes; rule: {entry.ties}")

@@ -159,7 +159,7 @@ def _svmlight(ranker: LinearRanker) -> str:
             f"{ranker.width} # highest feature index",
             f"{ranker.header.data.rows} # number of training documents",
             "2 # number of support vectors plus 1",
-            f"{-ranker.intercept!r} # threshold b, each following line is a SV (starting with alpha*y)",
+            f"{0.0 - ranker.intercept!r} # threshold b, each following line is a SV (starting with alpha*y)",
             " ".join(["1", *entries, "#"]),
             "",
         ]

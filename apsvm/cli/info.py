@@ -215,7 +215,9 @@ def _choice_of_bound(header: Header) -> str:
         if isinstance(one, dict) and isinstance(one.get("loss"), float):
             best.setdefault(str(one.get("bound")), f"{one.get('bound')} {one['loss']:.4g} (C = {one.get('C')})")
     figures = f": {'; '.join(best.values())}" if best else ""
-    return f"{choice.get('bound')}, by the loss on rows held out ({choice.get('held_out')}){figures}"
+    start = choice.get("start")
+    bound, loss = (f"of the start: {choice.get('bound')}", f"{start} loss") if start else (choice.get("bound"), "loss")
+    return f"{bound}, by the {loss} on rows held out ({choice.get('held_out')}){figures}"
 
 
 def _data(data: Data) -> str:

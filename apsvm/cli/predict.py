@@ -84,7 +84,11 @@ as item:score, best first.
     help="Only so many rows, the best first: the row's number or name (--id-column), a tab, its score, and with "
     f"--explain what raised it. Of a model of items: how many to list for each row. [default: {TOP}]",
 )  # fmt: skip
-@click.option("--trec-run", metavar="TAG", help="Write a TREC run: qid Q0 docno rank score TAG, docno by --id-column.")
+@click.option(
+    "--trec-run", metavar="TAG",
+    help="Write a TREC run: qid Q0 docno rank score TAG; docno by --id-column, by svmlight comments "
+    "# docid = …, or the row's number.",
+)  # fmt: skip
 @click.option(
     "--explain", type=click.IntRange(1), metavar="[K]",
     help="Behind each score, what the K features that count the most gave to it, as name=value.  "
@@ -220,7 +224,7 @@ def _lines(
 
     rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
     if asked.trec_run is not None:
-        return list(run_lines(rows, scores, asked.trec_run))
+        return list(run_lines(rows, scores, asked.trec_run, data))
     lines = answers(ranker, scores, model, classify=asked.classify, probability=asked.probability)
     if isinstance(ranker, AnyRankerSet):
         label = ["label"] if asked.classify else []

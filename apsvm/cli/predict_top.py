@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from apsvm.cli.shared import BAD_DATA, Failure, printable
+from apsvm.cli.shared import BAD_DATA, Failure, printable, reading, say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,13 +55,53 @@ def names_of_rows(rows: Dataset) -> list[str]:
     return [str(row) for row in range(1, rows.X.shape[0] + 1)]
 
 
-def run_lines(rows: Dataset, scores: NDArray[np.float64], tag: str) -> Iterator[str]:
-    """A TREC run: qid Q0 docno rank score tag, the best of each query first, queries as they first appear."""
+def documents_of(rows: Dataset, path: str) -> list[str]:
+    """What a run calls its documents: as ``names_of_rows``, or by the docid of the comments where all rows of a file of
+    svmlight text, which is read once more, have one. Says which, unless a column was named for it."""
+    names = names_of_rows(rows)
+    if rows.table is not None and rows.table.keys is not None:
+        return names
+    ids, why_not = _docids(rows, path)
+    if ids is not None:
+        say(f"{rows.source}: documents are called by the docid of their comments")
+        return ids
+    say(f"{rows.source}: documents are called by their rows' numbers, from 1: {why_not}")
+    return names
+
+
+def _docids(rows: Dataset, path: str) -> tuple[list[str] | None, str]:
+    """A name a row, or None and why there are none."""
+    from apsvm.data.reading import is_text
+    from apsvm.data.svmlight import docids
+
+    assert rows.groups is not None
+    if rows.table is not None:
+        return None, "--id-column has names"
+    if not (os.path.isfile(path) or os.path.isdir(path)):
+        return None, "comments (# docid = …) are read of files alone"
+    if not is_text(path):
+        return None, "only svmlight text has comments (# docid = …)"
+    with reading(path):
+        ids = docids(path)
+    if ids is not None and rows.deciding is not None:
+        ids = [ids[row] for row in rows.deciding.tolist()]
+    if ids is None:
+        return None, "not every row has a comment # docid = …"
+    if len(ids) != rows.X.shape[0]:
+        return None, "they are bags, and comments are of rows"
+    if len(set(zip(rows.groups.tolist(), ids, strict=True))) < len(ids):
+        return None, "in a query two of their docids are the same"
+    return ids, ""
+
+
+def run_lines(rows: Dataset, scores: NDArray[np.float64], tag: str, path: str) -> Iterator[str]:
+    """A TREC run: qid Q0 docno rank score tag, the best of each query first, queries as they first appear. ``path`` is
+    where the rows were read."""
     import numpy as np
 
     if rows.groups is None:
         raise Failure(BAD_DATA, f"{rows.source}: a TREC run is of queries, and its rows have none: qid:, --qid-column")
-    names = names_of_rows(rows)
+    names = documents_of(rows, path)
     queries = [printable(name) for name in rows.table.queries] if rows.table is not None else []
     for what, called in (("document", names), ("query", queries)):
         bad = next((name for name in called if not name or name.split() != [name]), None)

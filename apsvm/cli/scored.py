@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -183,7 +184,7 @@ def _read_scores(path: str) -> NDArray[np.float64]:
         content = read_bytes(path)
     name = "<stdin>" if path == "-" else path
     rows: list[list[float]] = []
-    lines = content.split(b"\n")
+    lines = content.removeprefix(codecs.BOM_UTF8).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
     for number, line in enumerate(lines, start=1):

@@ -112,7 +112,7 @@ def sorter() -> None:
 )
 @click.option("--resume", is_flag=True, help=f"Go on from OUTPUT{TRAINING}, which every training leaves.")
 @click.option("--log", metavar="FILE", help="Write a JSON line for every few batches.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors and cautions.")
 @click.option("-v", "--verbose", is_flag=True, help="Every line of progress.")
 @config_option
 def train(output: str, **given: Any) -> int:
@@ -137,6 +137,8 @@ def train(output: str, **given: Any) -> int:
         if log.failed:
             return CANNOT_WRITE
     short = given["samples"] is not None and state != "all lists seen"
+    if short and given["quiet"]:
+        say(f"warning: {output}: {state}, before all lists were seen")
     return STOPPED_EARLY if short else 0
 
 

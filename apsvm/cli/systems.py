@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from apsvm.cli.shared import BAD_DATA, Failure, reading
+from apsvm.cli.shared import BAD_DATA, Failure, reading, say
 from apsvm.header_decision import line_of
 
 if TYPE_CHECKING:
     from apsvm.cli.scored import Scored
+    from apsvm.data.trec import TrecRun
     from apsvm.header import Threshold
     from apsvm.metrics import Metric
     from apsvm.metrics.significance import Difference, System
@@ -37,6 +38,8 @@ class EvaluatedSystem:
     undefined : the metrics that have no value on these rows and were not asked for by name
     thresholds : above which scores rows count as called positive, each class's where there are several; where a metric
         looks at that
+    classified : of several classes, where accuracy was asked for and each row has one label: the share of the rows
+        whose own label has the highest score above its threshold, as ``predict --classify`` says
     intervals : by metric, of the bootstrap
     against_first : by metric, the difference from the first entry
     """
@@ -48,6 +51,7 @@ class EvaluatedSystem:
     each: str = "query"
     undefined: Sequence[str] = ()
     thresholds: Sequence[Threshold | None] = ()
+    classified: float | None = None
     intervals: Mapping[str, tuple[float, float]] | None = None
     against_first: Mapping[str, Difference] | None = None
 
@@ -117,6 +121,9 @@ def _of_classes(metrics: dict[str, Metric], scored: Scored, path: str, ties: str
     unranked = int(np.setdiff1d(dataset.classes(), classes).size)
     counts = {"classes_unranked": unranked}
     entry = EvaluatedSystem(path, System(scores, Judgements(labels), result), ties, counts, "class")
+    if "Accuracy" in metrics and dataset.label_sets is None:
+        answers = np.argmax(scores - [line_of(threshold) for threshold in thresholds], axis=1)
+        entry.classified = float(labels[np.arange(answers.size), answers].mean())
     return with_thresholds(entry, metrics, thresholds)
 
 
@@ -133,7 +140,11 @@ def of_runs(
     entries = []
     for path in runs:
         with reading(path):
-            run = join(judgements, read_run(path), complete=complete)
+            retrieved = read_run(path)
+            run = join(judgements, retrieved, complete=complete)
+        n_retrieved, n_judged = int(run.ranked.sum()), int((run.ranked & run.judged).sum())
+        if n_judged == 0:
+            say(_none_is_judged(retrieved, judgements.source, n_retrieved))
         rows = Judgements(
             run.grades, relevant_from, run.codes, run.queries, run.ranked, run.judged,
             # what is retrieved is predicted to be relevant
@@ -142,9 +153,23 @@ def of_runs(
         # The rows stand in trec_eval's order.
         rule = "file" if ties == RUN_TIES else ties
         result = summarise(metrics, rows.table(run.scores, rule), run.queries, rule, all_groups=True)
-        counts = {"queries_missing": run.missing_queries, "queries_unjudged": run.unjudged_queries}
+        counts = {
+            "queries_missing": run.missing_queries,
+            "queries_unjudged": run.unjudged_queries,
+            "documents_retrieved": n_retrieved,
+            "documents_unjudged": n_retrieved - n_judged,
+        }
         entries.append(EvaluatedSystem(path, System(run.scores, rows, result), ties, counts))
     return entries
+
+
+def _none_is_judged(run: TrecRun, qrels: str, n_retrieved: int) -> str:
+    """What there is to say of a run whose figures are 0, or near it, as it calls its documents otherwise."""
+    of_queries = (
+        f"none of the {n_retrieved:,} documents that {run.source} retrieved for the queries of {qrels} is judged"
+    )
+    are_numbers = all(document.isdigit() for documents in run.scores.values() for document in documents)
+    return f"{of_queries} there: {'are their ids row numbers?' if are_numbers else 'do both call documents alike?'}"
 
 
 def add_intervals(

@@ -160,11 +160,7 @@ class TrainCommand(click.Command):
         self.params += trainer_options()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        for flag, value in pairwise(args):
-            if flag == "-v" and value.isascii() and value.isdigit() and not os.path.lexists(value):
-                raise click.UsageError(
-                    f"-v shows each iteration here, without a number; for {value} folds: apsvm cv DATA --folds {value}"
-                )
+        refuse_number_of_folds(args, "apsvm cv DATA --folds {}")
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -178,6 +174,14 @@ class TrainCommand(click.Command):
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+
+
+def refuse_number_of_folds(args: Sequence[str], instead: str) -> None:
+    """Raises UsageError where ``-v``, to LIBLINEAR the number of folds, is followed by one: ``instead`` it is this."""
+    for flag, value in pairwise(args):
+        if flag == "-v" and value.isascii() and value.isdigit() and not os.path.lexists(value):
+            folds = instead.format(value)
+            raise click.UsageError(f"-v shows each iteration here, without a number; for {value} folds: {folds}")
 
 
 def options_of_trainers() -> list[TrainerOption]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.model import Model
     from apsvm.verification.certificates import Verdict
+    from apsvm.verification.plain import RankingDefinition
 
 #: Of a certificate that does not hold.
 DOES_NOT_HOLD = 4
@@ -49,11 +50,13 @@ def verify(
     A model of a structured SVM says that no weights have an objective more than its gap below its own; by the tight
     bound, of bags and of components, that it stands at a stationary point. Both are proved anew, by a plain
     implementation that shares nothing with the one that trains: of the model its weights alone are believed, and how
-    its features are mapped and scaled.
+    its features are mapped and scaled. A loss that was added to apsvm, and is not defined in that implementation, is
+    what its two arrays in apsvm say.
 
     \b
     Exit codes: 0 it holds; 4 it does not; 3 neither was shown within the limits; 65 there is nothing to verify.
     """
+    from apsvm.losses.base import LossError
     from apsvm.verification.bound import Limits
     from apsvm.verification.certificates import NothingToVerifyError, verify
 
@@ -66,11 +69,15 @@ def verify(
         with reading(data):
             weights = _weights(query_weights)
             verdicts = []
-            for verdict in verify(ranker, dataset, query_weights=weights, limits=limits):
+            for verdict in verify(
+                ranker, dataset, query_weights=weights, limits=limits, defined_elsewhere=definition_of_package
+            ):
                 verdicts.append(verdict)
                 if not as_json:
                     _put_verdict(ranker, dataset, verdict, first=len(verdicts) == 1)
     except NothingToVerifyError as error:
+        raise Failure(BAD_DATA, f"{model}: {error}") from None
+    except LossError as error:
         raise Failure(BAD_DATA, f"{model}: {error}") from None
     except FloatingPointError as error:
         raise Failure(BAD_DATA, f"{data}: {error}") from None
@@ -78,6 +85,25 @@ def verify(
         put(json.dumps(_as_json(ranker, dataset, verdicts), indent=1, sort_keys=True))
     outcomes = {str(verdict.outcome) for verdict in verdicts}
     return DOES_NOT_HOLD if "does not hold" in outcomes else STOPPED_EARLY if "undecided" in outcomes else 0
+
+
+def definition_of_package(name: str) -> RankingDefinition | None:
+    """What a registered loss of two arrays says of itself, for the plain implementation, which does not know it. None
+    of any other name: nothing is imported that only a model's file names (``module:Name``)."""
+    from apsvm.losses import LOSSES, make_loss
+    from apsvm.losses.base import is_of_two_arrays
+    from apsvm.losses.graded import takes_grades
+    from apsvm.registry import spelled
+    from apsvm.verification.plain import RankingDefinition
+
+    if ":" in name or spelled(name, LOSSES) is None:
+        return None
+    loss = make_loss(name)
+    if not is_of_two_arrays(loss):
+        return None
+    return RankingDefinition(
+        loss.weights_of, lambda n, n_neg: loss.discount_of(n), gain=loss.gain if takes_grades(loss) else None
+    )
 
 
 def _weights(path: str | None) -> dict[int, float] | None:
@@ -100,6 +126,7 @@ def _as_json(ranker: Model, dataset: Dataset, verdicts: list[Verdict]) -> JsonDi
             {
                 **({} if verdict.label is None else {"class": verdict.label}),
                 "loss": verdict.loss,
+                "loss_defined_by": "apsvm.verification" if verdict.plainly_defined else "apsvm.losses",
                 "C": verdict.C,
                 "outcome": str(verdict.outcome),
                 "reasons": list(verdict.reasons),
@@ -126,7 +153,8 @@ def _put_verdict(ranker: Model, dataset: Dataset, verdict: Verdict, *, first: bo
         put("")
         _put("class", ranker.header.shown_label(verdict.label))
     apart = abs(verdict.objective - claimed.primal)
-    _put("loss", f"{verdict.loss}, C = {verdict.C:.6g}")
+    whose = "" if verdict.plainly_defined else ", by the package's own definition: its two arrays are believed"
+    _put("loss", f"{verdict.loss}, C = {verdict.C:.6g}{whose}")
     _put("objective", f"{claimed.primal:.9g} by the model, {verdict.objective:.9g} recomputed, {apart:.2g} apart")
     of = "convex majorant's minimum" if verdict.stationary else "optimum"
     _put("lower bound", f"{claimed.dual:.9g} by the model, {verdict.proved:.9g} proved anew, of the {of}")

@@ -46,7 +46,9 @@ def write_models(
         written += 1
         for caution in outcome.cautions:  # whoever wants it quiet wants to know this
             say(f"warning: {name}: {caution}")
-        if not quiet:
+        if quiet:
+            say_if_stopped_early(name, outcome, model)
+        else:
             say_what_became(name, seconds)
         began, read_seconds = time.perf_counter(), 0.0
         if outcome.interrupted:
@@ -56,3 +58,11 @@ def write_models(
     if log.failed:
         return CANNOT_WRITE
     return 0 if as_asked else STOPPED_EARLY
+
+
+def say_if_stopped_early(name: str, outcome: Outcome, model: Model) -> None:
+    """Why training ended before it was done, where it did: an exit code is explained even to whoever wants it quiet."""
+    if not model.header.as_asked:  # the outcome's is also of the threshold, for whose lack there is a caution
+        from apsvm.trainers.summary import ending
+
+        say(f"warning: {name}: {ending(outcome)}")

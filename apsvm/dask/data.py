@@ -16,8 +16,10 @@ from apsvm.dask.vectors import HandleVectors
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
 from apsvm.data.labels import LabelOptions, Takes, Target, decide
-from apsvm.data.moments import CONSTANT, Moments
+from apsvm.data.moments import Moments
 
+#: Shards' means that are as near to each other as this are those of a constant column.
+SAME_MEAN = 1e-10
 #: Bytes of rows that may go through the driver, so that each query is on one worker.
 MOST_MOVED = 256_000_000
 
@@ -216,5 +218,5 @@ def pooled_moments(sizes: NDArray[np.int64], moments: Sequence[Moments], *, with
         variance = np.zeros_like(mean)
         for share, of in zip(shares, moments, strict=True):
             variance += share * (of.variance + (0.0 if within_queries else (of.mean - mean) ** 2))
-        variance[(variance <= CONSTANT**2 * (variance + mean**2)) & np.isfinite(variance)] = 0.0
+        variance[(variance <= SAME_MEAN**2 * (variance + mean**2)) & np.isfinite(variance)] = 0.0
     return Moments(mean, variance)

@@ -35,7 +35,7 @@ from apsvm.trainers.families.rank_ncg import RankNCGTrainer
 from apsvm.trainers.pair_loss import NoPairsError
 from apsvm.trainers.preferences import Classes, PreferenceGraph, Ranges, classes_by_label
 from apsvm.trainers.rank_ncg import TrainedPairs, minimise_pairs
-from apsvm.trainers.ranking_check import RANKS_NOTHING_YET, ranks_nothing
+from apsvm.trainers.ranking_check import ranks_nothing
 from apsvm.trainers.settings import SettingsError
 
 #: Classes of one list, at most: each has moments of its own.
@@ -161,7 +161,7 @@ def train_pairs_on_shards(
     yield replace(
         outcome,
         ranks=ranks,
-        cautions=() if ranks else [ranks_nothing(trainer.remedies) if outcome.as_asked else RANKS_NOTHING_YET],
+        cautions=() if ranks else [ranks_nothing(outcome, trainer)],
         details={**outcome.details, "rows_of_classes": data.counts.tolist(), "shards": len(data.crew)},
     )
 

@@ -27,7 +27,7 @@ from apsvm.trainers.families.structured_svm import (
     StructuredSettings,
     StructuredSVMTrainer,
 )
-from apsvm.trainers.ranking_check import RANKS_NOTHING_YET, ranks_nothing
+from apsvm.trainers.ranking_check import ranks_nothing
 from apsvm.trainers.settings import Multiple, SettingsError, resolved
 from apsvm.trainers.stage import Stage, Trained
 from apsvm.trainers.structured_remarks import cautions_of
@@ -53,7 +53,7 @@ def refusal(trainer: StructuredSVMTrainer) -> str | None:
     settings, loss = trainer.settings, trainer.loss
     if settings.bound == "tight":
         return f"--bound tight is not trained {ON_A_CLUSTER}: leave it out, or train on one machine"
-    if loss.starts_from is not None:
+    if loss.starts_from is not None and not (settings.bound == "hinge" and is_of_two_arrays(loss)):
         return (
             f"--loss {trainer.loss_name} is trained by the tight bound, which is not trained {ON_A_CLUSTER}: "
             f"--loss {loss.starts_from} is the one that it starts from"
@@ -199,10 +199,9 @@ def _outcome(
     of_labels = TrainingSet(rows=_NoRows(), target=target)  # type: ignore[arg-type]
     outcome = trainer.outcome(of_labels, replace(trainer.settings, bound="hinge"), C, name, trained)
     ranks = tells_apart(data, trained.w)
-    remedies = trainer.with_settings(bound="hinge").remedies
-    cautions = cautions_of(trained, None, remedies)
+    cautions = cautions_of(trained, trainer.loss, trainer.settings.bound)
     if not ranks:
-        cautions = [ranks_nothing(remedies) if outcome.as_asked else RANKS_NOTHING_YET]
+        cautions = [ranks_nothing(outcome, trainer, on_a_cluster=True)]
     return replace(
         outcome,
         settings=trainer.settings,

@@ -6,6 +6,7 @@ Column j is feature j + 1, as in a svmlight file that counts from 1.
 
 from __future__ import annotations
 
+import codecs
 import math
 import os
 from collections.abc import Iterator
@@ -202,7 +203,7 @@ def _label_matrix(array: AnyArray, name: str, n: int, data: str) -> LabelSets:
 
 def _lines(name: str) -> list[bytes]:
     with open(name, "rb") as stream:
-        lines = stream.read().split(b"\n")
+        lines = stream.read().removeprefix(codecs.BOM_UTF8).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
     return lines

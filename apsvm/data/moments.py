@@ -25,6 +25,10 @@ BLOCK = 1 << 20
 #: A column whose standard deviation is at most this share of its root mean square counts as constant: what is left of
 #: it may be rounding.
 CONSTANT = 1e-6
+#: A dense column's share from which on its squares are told from that of its mean; below they are taken about the mean,
+#: and the column counts as constant only if what is left is how numbers of its type are rounded.
+FAR_FROM_ZERO = 1e-3
+ROUNDED = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-13}
 
 
 class Moments(NamedTuple):
@@ -43,18 +47,41 @@ def column_moments(
 ) -> Moments:
     """Of the rows ``selection`` (m,) of X, all by default; X is CSR, dense or mapped. ``groups``: (m,), their queries;
     ``factors``: (n,), what each row of X is multiplied by. Values beyond 1e154 make infinities, no warning."""
-    d = X.shape[1]
-    total, squares, explained = np.zeros(d), np.zeros(d), np.zeros(d)
     starts = None
     if groups is not None:
         order = np.argsort(groups, kind="stable")
         selection = order if selection is None else selection[order]
         starts = np.flatnonzero(np.r_[True, np.diff(groups[order]) != 0])
+    moments, size, rounded = _moments(X, selection, starts, factors)
+    far = moments.variance <= FAR_FROM_ZERO**2 * size
+    if rounded is not None and (far & (size > 0.0) & np.isfinite(size)).any():
+        about, size, _ = _moments(X, selection, starts, factors, moments.mean)
+        least = np.maximum(CONSTANT**2 * size, (rounded * moments.mean) ** 2)
+        moments = Moments(np.where(far, about.mean, moments.mean), np.where(far, about.variance, moments.variance))
+    else:
+        least = CONSTANT**2 * size
+    moments.variance[(moments.variance <= least) & np.isfinite(moments.variance)] = 0.0
+    return moments
+
+
+def _moments(
+    X: Matrix,
+    selection: RowNumbers | None,
+    starts: NDArray[np.int64] | None,
+    factors: NDArray[np.float64] | None,
+    origin: NDArray[np.float64] | None = None,
+) -> tuple[Moments, NDArray[np.float64], float | None]:
+    """The moments, the mean squares that the variances were taken from, about ``origin`` (d,), and what share of a
+    value is rounding, where the rows are dense. ``selection`` is by query, each from one of ``starts`` on."""
+    d = X.shape[1]
+    total, squares, explained = np.zeros(d), np.zeros(d), np.zeros(d)
+    rounded = None
     with np.errstate(over="ignore", invalid="ignore"):
         n = X.shape[0] if selection is None else selection.size
         for begin, end in _blocks(X, n, starts):
             which = slice(begin, end) if selection is None else selection[begin:end]
-            block = X[which].astype(np.float64)
+            rows = X[which]
+            block = rows.astype(np.float64)
             if factors is not None:
                 block = _times(block, factors[which])
             at = np.zeros(1, dtype=np.int64)
@@ -68,6 +95,9 @@ def column_moments(
                 total += np.bincount(sums.col, sums.data, minlength=d)
                 explained += np.bincount(sums.col, sums.data**2 / sizes[sums.row], minlength=d)
             else:
+                rounded = ROUNDED.get(rows.dtype, CONSTANT)
+                if origin is not None:
+                    block -= origin
                 squares += np.einsum("ij,ij->j", block, block)
                 sums = np.add.reduceat(block, at, axis=0)
                 total += sums.sum(axis=0)
@@ -75,8 +105,8 @@ def column_moments(
         if starts is None:
             explained = total**2 / n
         variance = np.maximum((squares - explained) / n, 0.0)
-        variance[(variance <= CONSTANT**2 * (squares / n)) & np.isfinite(variance)] = 0.0
-    return Moments(total / n, variance)
+        mean = total / n if origin is None else origin + total / n
+        return Moments(mean, variance), squares / n, rounded
 
 
 def largest_magnitudes(X: Matrix, selection: RowNumbers | None = None) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ def read_query_weights(path: str) -> dict[int, float]:
     DataError : a line that is not a qid and a weight, a qid named twice, or no weight above 0
     """
     weights: dict[int, float] = {}
-    with open(path, encoding="utf-8", errors="backslashreplace") as stream:
+    with open(path, encoding="utf-8-sig", errors="backslashreplace") as stream:
         for at, line in enumerate(stream, start=1):
             words = line.partition("#")[0].split()
             if not words:

@@ -41,6 +41,8 @@ _MOST_BLOCKS = 16  # … up to here: beyond, a block is more memory than the chu
 #: What of a file is looked at to see whether it is one at all: bytes, lines, and what only svmlight rows have.
 _HEAD, _LINES = 1 << 16, 20
 _ENTRY = re.compile(r"(^|\s)\S+:\S")
+#: What a comment calls its row.
+_DOCID = re.compile(rb"#[^#]*?\bdocid\s*=\s*(\S+)", re.IGNORECASE)
 
 
 def read_svmlight(
@@ -288,6 +290,24 @@ def _of_a_table(head: bytes) -> str | None:
                 "a .npy matrix and the labels as another, for --labels (labels=)"
             )
     return None
+
+
+def docids(source: str | os.PathLike[str]) -> list[str] | None:
+    """What the comments of a file that ``read_svmlight`` reads call its rows, as LETOR's have it, ``# docid = GX029``:
+    a name a row, or None where a row has none. Raises DataError, OSError."""
+    result: list[str] = []
+    rest = b""
+    with text_blocks(source) as (_, blocks):
+        for block in itertools.chain(blocks, (b"\n",)):
+            *whole, rest = (rest + block).split(b"\n")
+            for line in whole:
+                if line.lstrip(b" \t\r")[:1] in (b"", b"#"):
+                    continue
+                match = _DOCID.search(line)
+                if match is None:
+                    return None
+                result.append(match[1].decode("utf-8", "backslashreplace"))
+    return result
 
 
 def line_numbers(source: str | os.PathLike[str]) -> NDArray[np.int64]:

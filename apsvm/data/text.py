@@ -6,6 +6,7 @@ What it is compressed by shows in its first bytes, never in its name.
 from __future__ import annotations
 
 import bz2
+import codecs
 import itertools
 import lzma
 import os
@@ -61,11 +62,21 @@ def read_text(source: str | os.PathLike[str]) -> tuple[str, bytes]:
 def text_blocks(
     source: str | os.PathLike[str] | BinaryIO, see: Callable[[bytes], object] = len
 ) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """The name for messages, and the text in blocks, decompressed; the bytes as they are stored are shown to ``see``.
-    Raises DataError, OSError."""
+    """The name for messages, and the text in blocks, decompressed, without the byte-order mark of UTF-8 that it may
+    begin with; the bytes as they are stored are shown to ``see``. Raises DataError, OSError."""
     name, opened = opened_binary(source)
     with opened as stream:
-        yield name, decompressed(blocks_of(stream, _BLOCK, see), _BLOCK, name)
+        yield name, _without_mark(decompressed(blocks_of(stream, _BLOCK, see), _BLOCK, name))
+
+
+def _without_mark(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    head = b""
+    for block in blocks:
+        head += block
+        if len(head) >= len(codecs.BOM_UTF8):
+            break
+    yield head.removeprefix(codecs.BOM_UTF8)
+    yield from blocks
 
 
 def opened_binary(source: str | os.PathLike[str] | BinaryIO) -> tuple[str, BinaryIO | nullcontext[BinaryIO]]:

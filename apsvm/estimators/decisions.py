@@ -41,8 +41,8 @@ def check(fit: Fit, rule: DecisionRule) -> None:
 
 
 def decided(fit: Fit, outcome: Outcome, model: WeightedRanker, rule: DecisionRule) -> WeightedRanker:
-    """The model with what the rule asks for, its threshold at 0. Raises ValueError."""
-    if not rule.asks:
+    """The model with what the rule asks for, its threshold at 0; itself where it ranks nothing. Raises ValueError."""
+    if not rule.asks or not outcome.ranks:
         return model
     try:
         decision = decide(fit, outcome, rule)

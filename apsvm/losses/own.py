@@ -1,7 +1,7 @@
 """A user's own loss: any object with the family's two arrays, or a ``package.module:Name`` that leads to one.
 
 The object needs ``weights(n_pos)`` and ``discount(n)`` (see ``RankingLoss``), and may say ``name``, ``unimodal``,
-``metric`` and ``starts_from``.
+``metric`` and ``starts_from``, which otherwise follows from the arrays; None: from w = 0.
 """
 
 from __future__ import annotations
@@ -35,13 +35,28 @@ class OwnLoss(RankingLoss):
         self.name = name
         self.unimodal = bool(getattr(arrays, "unimodal", False))
         self.metric = getattr(arrays, "metric", None)
-        self.starts_from = getattr(arrays, "starts_from", None)
+        if hasattr(arrays, "starts_from"):
+            self.starts_from = _checked_start(arrays.starts_from, name)
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:
         return self.arrays.weights(n_pos)
 
     def discount(self, n: int) -> NDArray[np.float64]:
         return self.arrays.discount(n)
+
+
+def _checked_start(start: object, name: str) -> str | None:
+    """``start`` if it can be the name of a loss; raises LossError."""
+    from apsvm.losses import LOSSES
+
+    if not isinstance(start, str | None):
+        raise LossError(f"loss {name!r}: starts_from is the name of a loss, or None, found {start!r}")
+    if start is not None and ":" not in start:
+        try:
+            LOSSES.spelled(start)
+        except ValueError as error:
+            raise LossError(f"loss {name!r}: starts_from: {error}") from None
+    return start
 
 
 def has_two_arrays(thing: object) -> TypeGuard[TwoArrays]:

@@ -56,6 +56,20 @@ METRICS: Registry[Metric] = Registry(
 """Canonical form of the name, a letter (or ``graph``) standing for every parameter, → ``"module:Class"``."""
 
 _ALIASES = {"prbep": "Rprec", "mrr": "RR"}  # as the losses are called
+#: What trec_eval, scikit-learn and papers call a metric → what it is called here, for the message alone.
+_ELSEWHERE = {
+    r"map|mean[ _]average[ _]precision|average[ _]precision(?:_score)?": "AP",
+    r"roc|auroc|roc[ _]auc(?:_score)?": "AUC",
+    r"ndcg_score": "nDCG",
+    r"recip_rank|reciprocal[ _]rank": "RR",
+    r"r[-_]?precision": "Rprec",
+    r"acc|accuracy_score": "Accuracy",
+    r"precision_score": "Precision",
+    r"recall_score": "Recall",
+    r"(?:precision|prec|p)[_@.](\d+)": "P@",
+    r"recall[_@.](\d+)": "R@",
+    r"ndcg(?:_cut)?[_.](\d+)": "nDCG@",
+}
 _PLACEHOLDERS = {"@k": "@(.*)", "(rho)": r"\((.*)\)", "(graph)": r"\((.*)\)", "β": "([-+0-9.].*)"}
 
 
@@ -107,6 +121,10 @@ def _pattern(form: str) -> re.Pattern[str] | None:
 
 
 def _unknown(name: str, wanted: str) -> str:
+    for pattern, here in _ELSEWHERE.items():
+        match = re.fullmatch(pattern, wanted)
+        if match is not None:
+            return f"unknown metric {name!r}: here it is {here}{''.join(match.groups())}; known: {', '.join(METRICS)}"
     family, at, _ = wanted.partition("@")
     forms = {form.lower(): form for form in METRICS}
     nearest = [forms[near] for near in difflib.get_close_matches(family + at + "k" * bool(at), forms, n=3, cutoff=0.4)]

@@ -45,6 +45,8 @@ class Difference:
     low, high : the bootstrap interval of the effect; None if none was asked for
     p : two-sided, of the paired randomisation test
     better, worse : queries in which b is better, worse; None for one ranking
+    queries : over how many the test goes, those of which both have a value; None for one ranking
+    of_a, of_b : the mean over these queries; None for one ranking
     """
 
     effect: float
@@ -53,6 +55,9 @@ class Difference:
     p: float
     better: int | None
     worse: int | None
+    queries: int | None = None
+    of_a: float | None = None
+    of_b: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,14 +119,16 @@ def differences(
         return result
     result = {}
     for name in metrics:
-        d = _paired(a.evaluation, b.evaluation, name)
+        of_a, of_b = _paired(a.evaluation, b.evaluation, name)
+        d = of_b - of_a
         low, high = None, None
         if confidence is not None:
             means = bootstrap_means(d[np.newaxis], n_draws, np.random.default_rng(seed))
             low, high = interval(means[:, 0], confidence)
         p = randomisation_test(d, n_swaps, np.random.default_rng(seed))
         better, worse = int(np.count_nonzero(d > _ROUNDING)), int(np.count_nonzero(d < -_ROUNDING))
-        result[name] = Difference(float(d.mean()), low, high, p, better, worse)
+        means_there = float(of_a.mean()), float(of_b.mean())
+        result[name] = Difference(float(d.mean()), low, high, p, better, worse, d.size, *means_there)
     return result
 
 
@@ -132,16 +139,16 @@ def _draw_rows(metrics: dict[str, Metric], systems: Sequence[System], n_draws: i
     return bootstrap_rows(metrics, scores, first.rows, first.evaluation.ties, n_draws, rng, thresholds)
 
 
-def _paired(a: Evaluation, b: Evaluation, name: str) -> Floats:
-    """(u,): b's values less a's, over the queries of which both have one."""
+def _paired(a: Evaluation, b: Evaluation, name: str) -> tuple[Floats, Floats]:
+    """(u,) and (u,): a's and b's values of the queries of which both have one."""
     assert a.groups is not None
     assert b.groups is not None
     _, in_a, in_b = np.intersect1d(a.groups, b.groups, assume_unique=True, return_indices=True)
-    d = b.in_group[name][in_b] - a.in_group[name][in_a]
-    d = d[~np.isnan(d)]
-    if d.size == 0:
+    of_a, of_b = a.in_group[name][in_a], b.in_group[name][in_b]
+    both = ~np.isnan(of_a + of_b)
+    if not both.any():
         raise MetricError(f"nothing to compare: the two systems have no query in common in which {name} has a value")
-    return d
+    return of_a[both], of_b[both]
 
 
 def interval(draws: Floats, confidence: float) -> tuple[float, float]:

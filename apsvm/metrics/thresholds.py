@@ -140,7 +140,10 @@ def _between(descending: NDArray[np.float64], called: int) -> float:
     if called == 0:
         return float(descending[0])
     if called == descending.size:
-        return float(np.nextafter(descending[-1], -np.inf))
+        if descending[-1] != 0.0:
+            return float(np.nextafter(descending[-1], -np.inf))
+        # The next number is too small for other programs, and for people.
+        return -1e-12 * (float(descending[0]) if descending[0] > 1e-100 else 1.0)
     upper, lower = float(descending[called - 1]), float(descending[called])
     middle = lower / 2.0 + upper / 2.0
     return middle if lower <= middle < upper else lower

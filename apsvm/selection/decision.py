@@ -78,9 +78,11 @@ def decide(
 
     Raises
     ------
-    HeldOutError : see ``check_decision``; a fold cannot be trained
+    HeldOutError : see ``check_decision``; the model ranks nothing; a fold cannot be trained
     """
     _require_two_classes(fit.target)
+    if not outcome.ranks:
+        raise HeldOutError("the model ranks nothing")
     data = fit.prepared().training_set()
     held_out = held_out_scores(fit, training_scores(outcome, data), outcome, should_stop)
     return None if held_out is None else decision_of(held_out, rule)

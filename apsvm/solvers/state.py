@@ -16,6 +16,11 @@ class State(StrEnum):
     INTERRUPTED = "interrupted"
     NUMERICAL_TROUBLE = "numerical trouble"
 
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether more time would have led further."""
+        return self in (State.ITERATION_LIMIT, State.TIME_LIMIT, State.INTERRUPTED)
+
 
 def not_finite(what: str) -> FloatingPointError:
     """The error for a value, plane or product that float64 does not hold."""

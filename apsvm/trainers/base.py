@@ -298,11 +298,6 @@ class Trainer(ABC, Generic[SettingsT]):
         return False
 
     @property
-    def remedies(self) -> Sequence[str]:
-        """What may help where a ranker of its is hardly better than none, in words of the command line."""
-        return ["another --loss (ap)"]
-
-    @property
     def warm_start_refusal(self) -> str | None:
         """Why it cannot start from a model, or None if it can."""
         return None

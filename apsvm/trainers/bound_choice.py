@@ -78,13 +78,18 @@ class Choice:
         return cls(saved["bound"], C, candidates, saved["how"], saved["seconds"], saved["w"], threshold, called)
 
     def __str__(self) -> str:
+        return self.in_words()
+
+    def in_words(self, start: str = "") -> str:
+        """A line; ``start``: the loss that the choice is of, where another loss starts from its model."""
+        begins, loss = (f"--bound auto of the start, {start}", f"{start} loss") if start else ("--bound auto", "loss")
         if not self.candidates:
-            return f"--bound auto: {self.bound} ({self.how})"
+            return f"{begins}: {self.bound} ({self.how})"
         best = self.candidates[0]
         other = next((one for one in self.candidates if one.bound != best.bound), None)
         against = "" if other is None else f"; {other.bound} at its best: {other.loss:.4g} (C = {shown_C(other.C)})"
         return (
-            f"--bound auto: {best.bound}, C = {shown_C(best.C)}: loss {best.loss:.4g} on rows held out ({self.how})"
+            f"{begins}: {best.bound}, C = {shown_C(best.C)}: {loss} {best.loss:.4g} on rows held out ({self.how})"
             f"{against}"
         )
 

@@ -49,6 +49,8 @@ FACTORS = {"hinge": (0.3, 0.01), "tight": (1.0, 0.5)}
 FACTOR_OVER_ROWS = 5e4
 #: Of bags, times that of the hinge of rows.
 TIMES_FOR_BAGS = 10.0
+#: What this C is, in words.
+THE_RULE = "what fits the scale of the features"
 #: Rows for each feature beyond these change nothing; by the bound, of one ranking.
 MOST_ROWS_A_FEATURE = {"hinge": 100.0, "tight": 3000.0}
 

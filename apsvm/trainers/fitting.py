@@ -224,13 +224,7 @@ class Fit:
         data = data or self.training_set()
         log = LogOfData(watch.log, self, data.rows.__len__)
         for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
-            yield ranking_checked(outcome, data, self.remedies())
-
-    def remedies(self) -> list[str]:
-        """What may help where the trained ranker ranks nothing, in words of the command line."""
-        lacks_constant = self.trainer.wants_constant and self.bias is None
-        needed = ["a constant feature (this loss needs one)"] if lacks_constant else []
-        return [*needed, *self.trainer.remedies]
+            yield ranking_checked(outcome, data, self.trainer)
 
     def start(self, ranker: WeightedRanker) -> NDArray[np.float64]:
         """The weights of a ranker, one a column of the training's rows; of H components (H, columns + 1), each one's

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,19 +11,43 @@ from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
 from apsvm.model import ItemFactors, Net
-from apsvm.trainers.base import Outcome, TrainingSet
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
+from apsvm.trainers.families.structured_svm import StructuredSettings
 
 #: Rows looked at at first, and at a time after.
 _FIRST_BLOCK, _BLOCK = 1 << 10, 1 << 16
 
-#: Said of a ranker whose scores of the training rows are all alike and whose training was cut short.
-RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before there was anything"
+_RANKS_NOTHING = "this model ranks nothing: all training rows have the same score"
+#: Of one whose training was cut short.
+_RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before there was anything"
+#: Losses that find something to rank where others do not.
+_OTHER_LOSSES = ("ap", "auc")
 
 
-def ranks_nothing(remedies: Sequence[str]) -> str:
-    """Said of a ranker whose scores of the training rows are all alike, and what may help."""
-    tries = ", ".join((*remedies, "or features that vary"))
-    return f"this model ranks nothing: all training rows have the same score. Try {tries}"
+def ranks_nothing(
+    outcome: Outcome,
+    trainer: AnyTrainer,
+    *,
+    of_bags: bool = False,
+    on_a_cluster: bool = False,
+    lacks_constant: bool = False,
+) -> str:
+    """What is said of a ranker whose scores of the training rows are all alike; what it advises is not what was done
+    already. ``lacks_constant``: there is no constant feature, where the trainer wants one."""
+    if not outcome.as_asked:
+        return _RANKS_NOTHING_YET
+    settings, remedies = outcome.settings, []
+    if isinstance(settings, StructuredSettings) and of_bags:
+        start = "anneal" if settings.start.startswith("random") else "random:20"
+        remedies = [f"another --start ({start})", "a larger C", "--pool min,mean,max in the place of --latent"]
+    elif trainer.wants_constant:
+        remedies = ["a constant feature (this loss needs one)"] if lacks_constant else []
+        remedies += ["a larger C", "--loss ap, whose model has a threshold too"]
+    else:
+        if isinstance(settings, StructuredSettings) and not on_a_cluster:
+            remedies += {"hinge": ["--bound auto or --bound tight"], "tight": ["--bound auto"]}.get(settings.bound, [])
+        remedies.append(f"another --loss ({next(name for name in _OTHER_LOSSES if name != trainer.loss_name)})")
+    return f"{_RANKS_NOTHING}. Try {', '.join(remedies)}, or features that vary"
 
 
 def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.float64]:
@@ -35,12 +58,13 @@ def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.flo
     return scores_of_weights(rows, w)
 
 
-def ranking_checked(outcome: Outcome, data: TrainingSet, remedies: Sequence[str]) -> Outcome:
-    """The outcome, with a caution where its scores of the training rows are all alike; ``remedies``: what may help."""
+def ranking_checked(outcome: Outcome, data: TrainingSet, trainer: AnyTrainer) -> Outcome:
+    """The outcome of a training by ``trainer``, with a caution, and without a threshold, where its scores of the
+    training rows are all alike."""
     if outcome.classes:
         from apsvm.data.dataset import shown_label
 
-        classes = [(label, ranking_checked(part, data, remedies)) for label, part in outcome.classes]
+        classes = [(label, ranking_checked(part, data, trainer)) for label, part in outcome.classes]
         useless = [shown_label(label) for label, part in classes if not part.ranks]
         if not useless:
             return replace(outcome, classes=classes)
@@ -48,13 +72,14 @@ def ranking_checked(outcome: Outcome, data: TrainingSet, remedies: Sequence[str]
         return replace(outcome, classes=classes, ranks=False, cautions=[*outcome.cautions, what])
     if isinstance(outcome.w, ItemFactors) or outcome.w is None:
         return outcome
-    if _tells_apart(outcome.w, data.rows):
+    if tells_apart(outcome.w, data.rows):
         return outcome
-    nothing = ranks_nothing(remedies) if outcome.as_asked else RANKS_NOTHING_YET
-    return replace(outcome, ranks=False, cautions=[nothing])
+    lacks_constant = trainer.wants_constant and data.rows.dimension == data.rows.features
+    caution = ranks_nothing(outcome, trainer, of_bags=data.bags is not None, lacks_constant=lacks_constant)
+    return replace(outcome, ranks=False, threshold=None, cautions=[caution])
 
 
-def _tells_apart(w: NDArray[np.float64] | Net, rows: RowOperator) -> bool:
+def tells_apart(w: NDArray[np.float64] | Net, rows: RowOperator) -> bool:
     """Whether two rows have different scores; mostly the first rows say so."""
     low, high, start, size = np.inf, -np.inf, 0, _FIRST_BLOCK
     while start < len(rows):

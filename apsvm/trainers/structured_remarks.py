@@ -3,12 +3,12 @@ is not good for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from apsvm.trainers.default_c import THE_RULE
 from apsvm.trainers.families.structured_svm import NEARLY_NOTHING
-from apsvm.trainers.settings import Multiple
+from apsvm.trainers.settings import Multiple, times
 
 if TYPE_CHECKING:
     from apsvm.header import Json
@@ -31,9 +31,12 @@ def choice_fields(decided: Decided, outcome: Outcome) -> JsonDict:
         for one in choice.candidates
     ]
     about: dict[str, Json] = {"bound": choice.bound, "held_out": choice.how, "candidates": figures}
+    start = "" if decided.start is None else decided.start.name
+    if start:
+        about["start"] = start
     return {
         "details": {**outcome.details, "choice": about},
-        "notes": [str(choice), *outcome.notes],
+        "notes": [choice.in_words(start), *outcome.notes],
         "seconds": {"choosing": _apart_from_parts(decided), **outcome.seconds},
     }
 
@@ -55,6 +58,9 @@ def threshold_of(data: TrainingSet, loss: Loss, choice: Choice | None, trained: 
         return Threshold(value=0.0, rule="loss")
     if choice is None or choice.threshold is None or loss.starts_from is not None:
         return None
+    took_its_place = choice.bound == "hinge" and trained.hinge_objective is not None
+    if took_its_place or trained.state.is_cut_short:
+        return None  # it is of another ranker than this one
     from apsvm.trainers.score_scale import Scale, above_which, placed
 
     scores = data.scores(trained.w)
@@ -64,27 +70,38 @@ def threshold_of(data: TrainingSet, loss: Loss, choice: Choice | None, trained: 
     return threshold if choice.called is None else replace(threshold, value=above_which(scores, choice.called))
 
 
-def cautions_of(trained: Trained, choice: Choice | None, remedies: Sequence[str]) -> list[str]:
-    """What there is to say of a model that is hardly better than none: by rows held out, or else by the bound;
-    ``remedies``: what may help."""
+def cautions_of(
+    trained: Trained, loss: Loss, asked: str, decided: Decided | None = None, *, of_bags: bool = False
+) -> list[str]:
+    """What there is to say of a model that is hardly better than none: by rows held out, or else by the bound.
+    ``asked``: the bound that was asked for; ``decided``: what it came to, where that was to be found out."""
+    choice = None if decided is None else decided.choice
     if choice is not None and choice.candidates:
-        share, what = choice.candidates[0].loss, "the loss on rows held out"
+        assert decided is not None
+        start = "" if decided.start is None else f"{decided.start.name} "
+        share, what = choice.candidates[0].loss, f"the {start}loss on rows held out"
     elif trained.share_of_nothing is not None:
         share, what = trained.share_of_nothing, "the bound on the loss, as a share of what it is for no ranking at all,"
     else:
         return []
     if share < NEARLY_NOTHING:
         return []
-    tries = ", ".join((*remedies, "other features (--features piecewise)"))
-    return [f"{what} is {share:.1%}: this model may rank badly; what may help: {tries}"]
+    remedies = ["--bound tight or --bound auto"] if asked == "hinge" and loss.over_rankings else []
+    if choice is not None and not choice.candidates and choice.bound == "hinge":
+        remedies.append("--bound tight")
+    remedies.append("a larger C")
+    if of_bags:
+        remedies = ["another --start (random:20)", "a larger C", "--pool min,mean,max in the place of --latent"]
+    remedies.append("other features (--features piecewise)")
+    return [f"{what} is {share:.1%}: this model may rank badly; what may help: {', '.join(remedies)}"]
 
 
-def how_C_was_found(C: float, given: float | Multiple) -> list[str]:
-    """A sentence, where C is a multiple of what fits the features."""
+def how_C_was_found(C: float, given: float | Multiple, origin: str | None) -> list[str]:
+    """A sentence, where C was left to be found, or is ``given`` as a multiple of what is: what it is, ``origin`` where
+    that is known."""
     if not isinstance(given, Multiple):
         return []
-    times = "" if given.factor == 1.0 else f"{given.factor:g} times "
-    return [f"C = {C:.6g}, {times}what fits the scale of the features (-C auto)"]
+    return [f"C = {C:.6g}, {origin or times(given) + THE_RULE} (-C auto)"]
 
 
 def fallbacks_of(trained: Trained) -> list[str]:

@@ -14,7 +14,7 @@ def summary(outcome: Outcome) -> list[str]:
     """Why it stopped, its evidence, and what else there is to say."""
     if outcome.classes:
         return list(outcome.notes)
-    lines = [_ending(outcome), *outcome.notes]
+    lines = [ending(outcome), *outcome.notes]
     if outcome.certificate is not None:
         lines += _bounds(outcome.certificate)
     if outcome.gradient is not None:
@@ -26,7 +26,10 @@ def summary(outcome: Outcome) -> list[str]:
     return lines
 
 
-def _ending(outcome: Outcome) -> str:
+def ending(outcome: Outcome) -> str:
+    """Why it stopped, of a set of rankers how many of them did so."""
+    if outcome.classes:
+        return "; ".join(outcome.notes)
     trouble = "" if outcome.trouble is None else f": {outcome.trouble}"
     return f"{_state(outcome)}{trouble}"
 

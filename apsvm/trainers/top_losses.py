@@ -20,6 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +32,9 @@ from apsvm.risk import Ramp, loss_by_order
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.bound_choice import Choice, choose
-from apsvm.trainers.default_c import default_C
+from apsvm.trainers.default_c import THE_RULE, default_C
 from apsvm.trainers.families.structured_svm import StructuredSettings
-from apsvm.trainers.settings import Multiple, resolved
+from apsvm.trainers.settings import Multiple, resolved, times
 from apsvm.trainers.stage import Trained
 from apsvm.trainers.structured_svm import risk_of, train_path
 
@@ -69,6 +70,18 @@ class Start:
         """Of the loss that was minimised; empty where somebody gave the point."""
         return "" if self.loss is None else self.loss.name
 
+    @property
+    def origin_of_C(self) -> str:
+        """What the C is that it was trained with, in words."""
+        return THE_RULE if self.choice is None else f"{times(self.choice.C[0])}{THE_RULE}"
+
+
+class FoundC(NamedTuple):
+    """A default C, and what it is, in words."""
+
+    value: float
+    origin: str
+
 
 def find_start(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: Watch) -> Start:
     """The minimiser of the loss that ``loss.starts_from``, by the bound that is better on rows held out."""
@@ -97,10 +110,22 @@ def default_C_at(
     data: TrainingSet,
     loss: Loss,
     settings: StructuredSettings,
-    start: NDArray[np.float64],
+    start: Start,
     descent: float = DESCENTS[0],
-) -> float:
+) -> FoundC:
     """See the module, ``descent`` is φ; the rule of the features' scale where the start is no better than w = 0."""
+    C = _C_of_descent(data, loss, settings, start.w, descent)
+    if C is None:
+        return FoundC(default_C(data, loss, "tight"), THE_RULE)
+    model = f"the {start.name} model" if start.name else "the given model"
+    share = f"{100.0 * descent:g} %"
+    there = f"where {loss.name}'s ramp has gone {share} of its way down"
+    return FoundC(C, f"that for which {model} is at its best length {there}")
+
+
+def _C_of_descent(
+    data: TrainingSet, loss: Loss, settings: StructuredSettings, start: NDArray[np.float64], descent: float
+) -> float | None:
     ramp = Ramp(risk_of(data, loss, make_oracle(settings.oracle, loss)))
     scores, slopes = ramp.scores(start), ramp.vectors.empty()
     none = ramp.tangent(np.zeros(scores.size), slopes).value
@@ -112,7 +137,7 @@ def default_C_at(
 
     square = float(start @ start)
     if not (square > 0.0 and reached < none):
-        return default_C(data, loss, "tight")
+        return None
     low, high = _bracket(at, wanted)
     for _ in range(4):
         middle = (low * high) ** 0.5
@@ -120,7 +145,7 @@ def default_C_at(
     at(high)
     slope = float(slopes @ scores)
     C = -high * square / slope if slope < 0.0 else 0.0
-    return C if 0.0 < C < np.inf else default_C(data, loss, "tight")
+    return C if 0.0 < C < np.inf else None
 
 
 def _bracket(at: Callable[[float], float], wanted: float) -> tuple[float, float]:
@@ -160,7 +185,7 @@ def train_from_start(
 
 
 def train_no_worse(
-    data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch, start: Start
+    data: TrainingSet, loss: Loss, settings: StructuredSettings, C: FoundC, watch: Watch, start: Start
 ) -> tuple[float, Trained]:
     """The tight bound's stationary point for ``C``, or for larger ones until the training rows are ranked no worse than
     by the start, or the start itself; with the C that it is of."""
@@ -169,14 +194,15 @@ def train_no_worse(
     several = data.queries is not None and bool((data.queries != data.queries[0]).any())
     for descent in DESCENTS_OF_QUERIES if several else DESCENTS:
         if descent > DESCENTS[0]:
-            C = default_C_at(data, loss, settings, start.w, descent)
+            C = default_C_at(data, loss, settings, start, descent)
         limit = settings.time_limit
         left = None if limit is None else max(0.0, limit - (time.perf_counter() - began))
-        ((_, trained),) = train_from_start(data, loss, replace(settings, time_limit=left), [C], watch, start)
+        ((_, trained),) = train_from_start(data, loss, replace(settings, time_limit=left), [C.value], watch, start)
+        trained = replace(trained, origin_of_C=C.origin)
         if _own_loss(data, loss, trained.w) <= at_start:
-            return C, trained
+            return C.value, trained
         if trained.state is not State.CONVERGED:
-            return C, replace(trained, w=start.w)
+            return C.value, replace(trained, w=start.w)
     why = f"the descent on {loss.name} ended at a higher {loss.name} loss on the training rows than it began with"
     return _the_start(start, f"{why}: this is the model of {start.name}")
 
@@ -201,7 +227,8 @@ def train_or_start(
 def _the_start(start: Start, note: str) -> tuple[float, Trained]:
     """The start as the result, with the C and the certificate of its own problem, and why."""
     assert start.trained is not None
-    return start.C, replace(start.trained, certified_loss=start.name, notes=[*start.trained.notes, note])
+    notes = [*start.trained.notes, note]
+    return start.C, replace(start.trained, certified_loss=start.name, notes=notes, origin_of_C=start.origin_of_C)
 
 
 def _after(start: Start, trained: Trained) -> Trained:

@@ -76,4 +76,7 @@ def _decided(header: Header, scores: NDArray[np.float64], relevant: NDArray[np.b
 
 
 def _chosen(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> ChosenThreshold | None:
-    return None if relevant.all() or not relevant.any() else choose_threshold(scores, relevant, _RULE)
+    """None where one class has no rows, or all scores are the same."""
+    if relevant.all() or not relevant.any() or scores.min() == scores.max():
+        return None
+    return choose_threshold(scores, relevant, _RULE)

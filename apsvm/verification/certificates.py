@@ -9,7 +9,7 @@ believed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -63,6 +63,7 @@ class Verdict:
     ----------
     label : of the class, where the model is of several
     loss, C : whose problem it is
+    plainly_defined : whether the loss is defined in ``apsvm.verification.plain``, and not elsewhere
     stationary : whether the claim is that of a stationary point, and not of an optimum
     claimed : what the model says
     objective : float, recomputed at the model's weights
@@ -76,6 +77,7 @@ class Verdict:
     label: float | None
     loss: str
     C: float
+    plainly_defined: bool
     stationary: bool
     claimed: Bounds
     objective: float
@@ -98,6 +100,7 @@ def verify(
     *,
     query_weights: Mapping[int, float] | None = None,
     limits: Limits = Limits(),  # noqa: B008  # frozen
+    defined_elsewhere: Callable[[str], Definition | None] = lambda name: None,
 ) -> Iterator[Verdict]:
     """The verdict on a model's certificate; of a set of rankers one for each class.
 
@@ -106,6 +109,7 @@ def verify(
     dataset : the rows that it was trained on, read and pooled as the model says
     query_weights : the weights of the queries, where training had any
     limits : of each proof
+    defined_elsewhere : the definition of a loss, by its name, that ``plain`` does not know; None: nor does anyone else
 
     Raises
     ------
@@ -118,14 +122,15 @@ def verify(
             ranker = model.ranker(label)
             target = two_classes(dataset, LabelOptions(positive_label=label))
             rows = rows or rows_as_trained(dataset.X, ranker)
-            yield _verify_one(ranker, dataset, target, rows, query_weights, limits, label)
+            yield _verify_one(ranker, dataset, target, rows, query_weights, limits, label, defined_elsewhere)
         return
     if not isinstance(model, LinearRanker | ComponentRanker):
         raise NothingToVerifyError(f"{model.what} has no certificate that can be verified")
     if model.header.certificate is None:
         raise NothingToVerifyError(_without_certificate(model.header.family))
     target = recall(dataset, model.header.labels)
-    yield _verify_one(model, dataset, target, rows_as_trained(dataset.X, model), query_weights, limits, None)
+    rows = rows_as_trained(dataset.X, model)
+    yield _verify_one(model, dataset, target, rows, query_weights, limits, None, defined_elsewhere)
 
 
 def _without_certificate(family: str) -> str:
@@ -141,6 +146,7 @@ def _verify_one(
     query_weights: Mapping[int, float] | None,
     limits: Limits,
     label: float | None,
+    defined_elsewhere: Callable[[str], Definition | None],
 ) -> Verdict:
     header = ranker.header
     claimed, C = header.certificate, header.C
@@ -149,10 +155,7 @@ def _verify_one(
     if not claimed.exact:
         raise NothingToVerifyError("the bounds are those of an approximation (--oracle appx), which certifies nothing")
     name = claimed.loss or header.loss
-    try:
-        definition = definition_of(name)
-    except UnknownLossError as error:
-        raise NothingToVerifyError(str(error)) from None
+    definition, plainly_defined = _definition(name, defined_elsewhere)
     if claimed.bound != "hinge" and not (claimed.bound == "tight" and isinstance(definition, RankingDefinition)):
         raise NothingToVerifyError(f"there is no bound {claimed.bound!r} of the loss {name!r}")
     units = _units(dataset, latent=header.latent, components=rows.components)
@@ -171,7 +174,18 @@ def _verify_one(
             length = np.sqrt(2.0 * max(claimed.primal - lowest.value, 0.0) / rows.components)
             other = _touching(risk, rows, with_common_constant(rows, w, length), C, tight=tight)
             touching = other if other.agrees_with(claimed) else touching
-        return _judged(touching, claimed, limits, reasons, label=label, loss=name)
+        return _judged(touching, claimed, limits, reasons, label=label, loss=name, plainly_defined=plainly_defined)
+
+
+def _definition(name: str, defined_elsewhere: Callable[[str], Definition | None]) -> tuple[Definition, bool]:
+    """The loss of this name, and whether it is a plain one."""
+    try:
+        return definition_of(name), True
+    except UnknownLossError as error:
+        definition = defined_elsewhere(name)
+        if definition is None:
+            raise NothingToVerifyError(str(error)) from None
+        return definition, False
 
 
 def _units(dataset: Dataset, *, latent: bool, components: int) -> Units:
@@ -266,6 +280,7 @@ def _judged(
     *,
     label: float | None,
     loss: str,
+    plainly_defined: bool,
 ) -> Verdict:
     """Proves the bound, and compares."""
     if not np.isfinite(touching.size):
@@ -286,6 +301,7 @@ def _judged(
         label=label,
         loss=loss,
         C=touching.convex.C,
+        plainly_defined=plainly_defined,
         stationary=not touching.is_objective,
         claimed=claimed,
         objective=touching.value,

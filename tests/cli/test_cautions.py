@@ -31,8 +31,10 @@ def test_a_model_that_ranks_nothing(quiet, weak, here, tmp_path):
     assert warnings[0].startswith(f"apsvm: warning: {model}: {NOTHING}. Try --bound auto or --bound tight")
     if quiet:
         assert done.stderr == warnings[0] + "\n"
+    assert "positive is" not in done.stderr
     ranker = load_model(model)
     assert not ranker.coef.any()
+    assert ranker.header.threshold is None
     assert (ranker.header.state, ranker.header.as_asked) == ("converged", True)
     (caution,) = ranker.header.cautions
     assert caution.startswith(NOTHING)
@@ -47,14 +49,78 @@ def test_what_it_advises_helps(weak, here, tmp_path):
         assert load_model(tmp_path / "m").coef.any()
 
 
+def test_a_threshold_of_a_model_that_ranks_nothing(weak, here, tmp_path):
+    """None is chosen by rankers of a part of the rows, even where somebody asks."""
+    done = here(
+        "train", "-q", "--loss", "p@1", "--bound", "hinge", "--threshold", "f1", "--calibrate", "platt", weak,
+        tmp_path / "m", code=3,
+    )  # fmt: skip
+    nothing, no_threshold = done.stderr.splitlines()
+    assert NOTHING in nothing
+    assert no_threshold == f"apsvm: warning: {tmp_path / 'm'}: there is no threshold: the model ranks nothing"
+    header = load_model(tmp_path / "m").header
+    assert (header.threshold, header.calibration) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "state"),
+    [
+        (("--bound", "hinge", "--max-iterations", 1), "iteration limit after 1 iterations"),
+        (("--loss", "wmw", "--max-iterations", 1), "iteration limit after 1 iterations, 4 evaluations"),
+        (("--one-vs-rest", "--bound", "hinge", "--max-iterations", 1), "2 classes: 2 iteration limit"),
+    ],
+    ids=["svm", "wmw", "classes"],
+)
+def test_an_exit_code_is_explained_to_whoever_wants_it_quiet(options, state, weak, here, tmp_path):
+    done = here("train", "-q", *options, weak, tmp_path / "m", code=3)
+    assert f"apsvm: warning: {tmp_path / 'm'}: {state}\n" in done.stderr
+    assert all("warning: " in line for line in done.stderr.splitlines())
+
+
+def test_a_choice_that_stopped_early_says_so_where_its_table_is_not_seen(weak, here, tmp_path):
+    options = ("--bound", "hinge", "-C", 10, "--folds", 2, "--max-iterations", 1)
+    done = here("cv", "-q", *options, weak, "-o", tmp_path / "m", "--json", "-", code=3)
+    folds, *_, refit = done.stderr.splitlines()
+    assert folds == "apsvm: warning: training stopped early in some of the folds"
+    assert refit == f"apsvm: warning: {tmp_path / 'm'}: iteration limit after 1 iterations"
+
+
+AT_TEN = """
+import numpy as np
+
+class AtTen:
+    def weights(self, n_pos):
+        return np.full(n_pos, 1.0 / self.discount(n_pos).sum())
+
+    def discount(self, n):
+        return np.maximum(0.0, 10.0 - np.arange(n))
+"""
+
+
+def test_a_loss_of_ones_own_that_counts_only_the_top(weak, here, tmp_path, monkeypatch):
+    """By default it ranks, and what is said of the choice and of C is what they are."""
+    (tmp_path / "only_the_top.py").write_text(AT_TEN)
+    monkeypatch.chdir(tmp_path)
+    assert NOTHING in here("train", "-q", "--loss", "only_the_top:AtTen", "--bound", "hinge", weak, "m", code=3).stderr
+    said = here("train", "--loss", "only_the_top:AtTen", weak, "m").stderr
+    assert "apsvm: --bound auto of the start, ap: " in said
+    assert ": ap loss " in said
+    model = load_model("m")
+    assert f"apsvm: C = {model.header.C:.6g}, that for which the ap model is at its best length where only_the" in said
+    assert model.coef.any()
+    assert (model.header.details["choice"]["start"], model.header.threshold.held_out) == ("ap", None)
+    assert "by the ap loss on rows held out" in " ".join(here("info", "m").stdout.split())
+
+
 @pytest.mark.parametrize("bound", ["auto", "hinge", "tight"])
 def test_features_that_are_all_alike(bound, here, tmp_path):
-    """With weights or without: what has one score for all is no ranking."""
+    """With weights or without: what has one score for all is no ranking; the advice is not what was done."""
     data = tmp_path / "same.svm"
     data.write_text("".join(f"{1 if at % 3 == 0 else -1} 1:2 2:1\n" for at in range(40)))
     done = here("train", "-q", "--bound", bound, "-C", 10, data, tmp_path / "m", code=3)
-    assert NOTHING in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    (line,) = done.stderr.splitlines()
+    bounds = {"auto": "", "hinge": "--bound auto or --bound tight, ", "tight": "--bound auto, "}[bound]
+    assert line.endswith(f"{NOTHING}. Try {bounds}another --loss (auc), or features that vary")
 
 
 def test_a_model_that_is_hardly_better(weak, here, tmp_path):
@@ -62,7 +128,7 @@ def test_a_model_that_is_hardly_better(weak, here, tmp_path):
     done = here("train", "-q", "--bound", "hinge", "-C", 1e-4, "-e", 1e-7, weak, tmp_path / "m")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"apsvm: warning: {tmp_path / 'm'}: the bound on the loss, as a share of ")
-    assert line.endswith("--bound auto or --bound tight, a larger C, other features (--features piecewise)")
+    assert line.endswith("--bound tight or --bound auto, a larger C, other features (--features piecewise)")
     header = load_model(tmp_path / "m").header
     assert load_model(tmp_path / "m").coef.any()
     (caution,) = header.cautions

@@ -206,3 +206,23 @@ def test_nothing_to_evaluate(run, tmp_path: Path):
     scores.write_text("1\n2\n")
     done = run("eval", data, "--scores", scores, code=65)
     assert "none of the 2 groups holds both" in done.stderr
+
+
+def test_a_byte_order_mark_is_no_content(run, tmp_path):
+    """Of rows, of standard input, of scores, of labels and of weights."""
+    mark, rows = b"\xef\xbb\xbf", b"1 qid:1 1:2\n0 qid:1 1:1\n0 qid:2 1:2\n1 qid:2 1:3\n"
+    (tmp_path / "plain").write_bytes(rows)
+    (tmp_path / "marked").write_bytes(mark + rows)
+    (tmp_path / "scores").write_bytes(mark + b"1\n2\n3\n4\n")
+    (tmp_path / "weights").write_bytes(mark + b"1 2\n2 1\n")
+    for at, (data, given) in enumerate([("plain", b""), ("marked", b""), ("-", mark + rows)]):
+        data = data if data == "-" else tmp_path / data
+        run("train", "-q", data, tmp_path / f"m{at}", "--query-weights", tmp_path / "weights", input=given)
+    predicted = {run("predict", tmp_path / "plain", tmp_path / f"m{at}").stdout for at in range(3)}
+    assert len(predicted) == 1
+    expected = run("eval", tmp_path / "plain", "--scores", tmp_path / "scores", "-m", "AP").stdout
+    assert "AP           0.750000" in expected
+    assert run("eval", tmp_path / "marked", "--scores", tmp_path / "scores", "-m", "AP").stdout == expected
+    np.save(tmp_path / "X.npy", np.array([[2.0], [1.0], [2.0], [3.0]]))
+    (tmp_path / "labels").write_bytes(mark + b"1\n0\n0\n1\n")
+    run("train", "-q", tmp_path / "X.npy", tmp_path / "m", "--labels", tmp_path / "labels")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 PUBLISHED = Path(__file__).parents[1] / "metrics" / "trec_eval"
@@ -34,6 +37,15 @@ def test_text_of_two_runs(run, tmp_path):
     options = ("--run", other, "--compare", "--confidence", "0.9", "-m", "AP", "-m", "P@10")
     text = run("eval", *FILES, *options).stdout
     assert "AP           +0.000000" in text
+    # The means of the summary are over other queries than those of the comparison.
+    both = json.loads(run("eval", *FILES, *options, "--json", "--per-query").stdout)["systems"]
+    there = both[str(other)]["metrics"]["AP"]
+    assert there != pytest.approx(both[str(FILES[-1])]["metrics"]["AP"])
+    assert "other against" in text
+    assert "over the queries that both have" in text
+    (line,) = (line for line in text.splitlines() if line.startswith("AP") and "+0.000000" in line)
+    assert line.split()[-3:] == ["2", f"{there:.6f}", f"{there:.6f}"]
+    assert both[str(other)]["against_first"]["AP"]["queries"] == 2
     assert "other: 2 averaged; 1 missing, 1 not judged" in text
     assert "results.test: 3 averaged; 0 missing, 0 not judged" in text
     assert "rule: docno" in text
@@ -83,3 +95,80 @@ def test_bad_files(run, tmp_path):
 )
 def test_bad_options(arguments, run):
     assert "Error: " in run("eval", *arguments, code=2).stderr
+
+
+def test_a_run_of_other_documents(run, tmp_path):
+    """A run that calls its documents otherwise has figures of 0, and is not passed over in silence."""
+    (tmp_path / "q").write_text("1 0 a 1\n1 0 b 0\n2 0 a 1\n")
+    files = ("--qrels", tmp_path / "q", "--run", tmp_path / "r")
+    for documents, question in (("12", "row numbers?"), ("xy", "alike?")):
+        lines = [f"{query} Q0 {name} 1 {-at}.5 t\n" for query in (1, 2, 9) for at, name in enumerate(documents)]
+        (tmp_path / "r").write_text("".join(lines))
+        done = run("eval", *files, "-m", "AP")
+        assert f"none of the 4 documents that {tmp_path / 'r'} retrieved for the queries of" in done.stderr
+        assert question in done.stderr
+        assert "documents    4 retrieved, 4 not judged" in done.stdout
+    (tmp_path / "r").write_text("1 Q0 a 1 1 t\n1 Q0 c 1 2 t\n")
+    done = run("eval", *files, "-m", "AP")
+    assert done.stderr == ""
+    assert "documents    2 retrieved, 1 not judged" in done.stdout
+
+
+LETOR = [
+    "2 qid:10 1:.5 2:.1 #docid = GX029-35-5894638 inc = 0.01 prob = 0.13\n",
+    "0 qid:10 1:.1 2:.4 # docid = GX2\n",
+    "# only a comment, docid = nobody\n",
+    "1 qid:7 1:.4 2:.2 #DOCID=ä3\n",
+    "0 qid:7 1:.2 #judge docid=GX2\n",
+]
+
+
+@pytest.fixture
+def letor_model(run, tmp_path):
+    (tmp_path / "letor").write_text("".join(LETOR))
+    run("train", tmp_path / "letor", tmp_path / "m", "--loss", "ndcg", "-q")
+    return tmp_path / "m"
+
+
+def documents_of(run, data, model, expected, **more):
+    done = run("predict", data, model, "--trec-run", "t", **more)
+    assert expected in done.stderr
+    return [tuple(line.split()[::2][:2]) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress])
+def test_documents_of_letor(compress, run, letor_model, tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(compress("".join(LETOR).encode()))
+    found = documents_of(run, path, letor_model, "by the docid of their comments")
+    assert set(found) == {("10", "GX029-35-5894638"), ("10", "GX2"), ("7", "ä3"), ("7", "GX2")}
+
+
+def test_documents_that_comments_do_not_name(run, letor_model, tmp_path):
+    path, numbers = tmp_path / "data", {("10", "1"), ("10", "2"), ("7", "3"), ("7", "4")}
+    for old, new, why in (("#DOCID=", "#", "not every row"), ("GX2", "GX029-35-5894638", "two of their docids")):
+        path.write_text("".join(LETOR).replace(old, new))
+        assert set(documents_of(run, path, letor_model, why)) == numbers
+    text = "".join(LETOR)
+    assert set(documents_of(run, "-", letor_model, "of files alone", input=text.encode())) == numbers
+
+
+def test_documents_that_are_bags(run, tmp_path):
+    """Of a bag that its best row decides the docid is that row's; of a pooled one there is none."""
+    rng = np.random.default_rng(2)
+    lines = [
+        f"{bag % 2} qid:{bag // 4} bag:{bag} 1:{rng.normal(bag % 2):.3f} # docid = D{bag}_{row}\n"
+        for bag in range(16)
+        for row in range(3)
+    ]
+    data, options = tmp_path / "bags", ("-q", "--bound", "hinge", "-C", "1")
+    data.write_text("".join(lines))
+    run("train", data, tmp_path / "latent", "--latent", "--start", "bag-means", *options)
+    found = dict(map(reversed, documents_of(run, data, tmp_path / "latent", "by the docid of their comments")))
+    deciding = [
+        int(line.split()[1]) for line in run("predict", data, tmp_path / "latent", "--which").stdout.splitlines()
+    ]
+    assert found == {f"D{bag}_{row - 1 - 3 * bag}": str(bag // 4) for bag, row in enumerate(deciding)}
+    run("train", data, tmp_path / "pooled", "--pool", "mean", *options)
+    numbers = documents_of(run, data, tmp_path / "pooled", "they are bags, and comments are of rows")
+    assert {int(number) for _, number in numbers} == set(range(1, 17))

@@ -88,6 +88,21 @@ def test_eval_of_a_class_that_the_test_rows_lack(digit_set, digits, run, write_r
     assert found["metrics"]["AP"] == pytest.approx(average_precision_score(truth, scores, average="macro"))
 
 
+def test_accuracy_of_classes_that_exclude_each_other(digits, digit_set, tagged, run, tmp_path):
+    """The mean of the classes' own accuracies counts each right No of nine classes: the share that people mean, too."""
+    answers = run("predict", digits.path, digit_set, "--classify").stdout.split()
+    share = (np.array(answers, dtype=float) == digits.labels).mean()
+    options = ("eval", digits.path, "--model", digit_set, "-m", "Accuracy")
+    found = json.loads(run(*options, "--json").stdout)
+    assert found["classified"] == pytest.approx(share)
+    assert 0.5 < share < found["metrics"]["Accuracy"]
+    assert f"classified   {share:.6f} of the rows called what they are" in run(*options).stdout
+    assert "classified" not in run("eval", digits.path, "--model", digit_set, "-m", "AP").stdout
+    path, _ = tagged
+    run("train", *HINGE, "-q", "--one-vs-rest", path, tmp_path / "m")
+    assert "classified" not in run("eval", path, "--model", tmp_path / "m", "-m", "Accuracy").stdout
+
+
 def test_systems_side_by_side(digits, digit_set, run, tmp_path):
     """Models of classes, and files of scores with a line of labels or without."""
     other, scores, named = tmp_path / "other", tmp_path / "scores", tmp_path / "named"

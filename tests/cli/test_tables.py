@@ -44,6 +44,26 @@ def shuffled(path: Path, more: str = "") -> Path:
     return path
 
 
+def test_what_was_left_out_in_training_is_no_news(run, tmp_path):
+    """Of columns that the user dropped nobody is told again, only of those that training did not see."""
+    rng = np.random.default_rng(1)
+    rows = [f"{at},{rng.normal():.3f},,{at % 2}" for at in range(30)]
+    path, folder = tmp_path / "log.csv", tmp_path / "folder"
+    path.write_text("\n".join(["timestamp,x,empty,y", *rows]) + "\n")
+    options = ("-q", "--bound", "hinge", "-C", "1")
+    run("train", path, tmp_path / "dropped", "--drop", "timestamp", *options)
+    run("convert", path, folder, "--drop", "timestamp")
+    run("train", folder, tmp_path / "of_folder", *options)
+    for model in ("dropped", "of_folder"):
+        for command in (("predict", path, tmp_path / model), ("eval", path, "--model", tmp_path / model)):
+            assert "does not know" not in run(*command).stderr
+        assert "does not know" not in run("verify", tmp_path / model, path).stderr
+    other = tmp_path / "other.csv"
+    other.write_text(path.read_text().replace("empty", "new"))
+    done = run("predict", other, tmp_path / "dropped")
+    assert "the model does not know the columns new: they are not used" in done.stderr
+
+
 def test_columns_are_found_by_name(model, scores, run, tmp_path):
     other = shuffled(tmp_path / "other.csv", "x")
     done = run("predict", other, model)

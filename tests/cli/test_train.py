@@ -345,10 +345,27 @@ def test_folds_of_liblinear_are_found_in_cv(run, tmp_path):
         assert not (tmp_path / "m").exists()
 
 
-@pytest.mark.parametrize(("letter", "hint"), [("-c", "Here it is -C."), ("-s", "Here it is --loss or --solver.")])
-def test_letters_of_other_programs(letter, hint, digits, run):
-    done = run("train", digits.path, letter, "1", code=2)
-    assert f"No such option '{letter}'. {hint}" in done.stderr
+def test_folds_of_liblinear_in_cv(run, tmp_path):
+    (tmp_path / "data").write_text("1 1:1\n-1 1:2\n")
+    for arguments in (("-v", "5", tmp_path / "data"), (tmp_path / "data", "-v", "5")):
+        assert "for 5 folds: --folds 5" in run("cv", *arguments, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "letter", "hint"),
+    [
+        ("train", "-c", "Here it is -C."),
+        ("train", "-s", "Here it is --loss or --solver."),
+        ("train", "-w1", "Classes have no weights"),
+        ("cv", "-w-1", "Classes have no weights"),
+        ("train", "-p", "There is no regression"),
+        ("train", "-b", "Probabilities: train --calibrate auto, then apsvm predict --probability."),
+        ("predict", "-b", "Here it is --probability."),
+    ],
+)
+def test_letters_of_other_programs(command, letter, hint, digits, run):
+    done = run(command, digits.path, letter, "1", code=2)
+    assert f"No such option '{letter[:2]}'. {hint}" in done.stderr
 
 
 def test_grades_in_queries_are_led_to_the_loss_for_them(run, tmp_path):

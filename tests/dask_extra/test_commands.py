@@ -13,6 +13,8 @@ from command import in_process
 from sklearn.datasets import dump_svmlight_file
 
 from apsvm import load_model
+from apsvm.dask.training import refusal
+from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 
 
 @dataclass
@@ -238,6 +240,16 @@ def test_bad_parts(apsvm, tmp_path, content, message):
     assert code == 65, said
     assert message in said
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("loss", "bound", "goes"),
+    [("mrr", "auto", False), ("mrr", "hinge", True), ("p@3", "hinge", False), ("auc", "auto", True)],
+)
+def test_the_hinge_of_two_arrays_goes_where_it_is_named(loss, bound, goes):
+    refused = refusal(StructuredSVMTrainer(loss, StructuredSettings(bound=bound)))
+    assert (refused is None) == goes
+    assert goes or "is trained by the tight bound, which is not trained on a cluster" in refused
 
 
 def test_an_empty_part_and_parts_of_one_row(apsvm, tmp_path):

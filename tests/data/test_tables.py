@@ -1,7 +1,10 @@
 """Tables: what is read of a CSV, what is learned of its columns, and that what it cannot be is said with its place."""
 
 import bz2
+import codecs
 import gzip
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import scipy.sparse as sp
 
 from apsvm.data import DataError, Dataset, read_data
 from apsvm.data.read_options import TableOptions
+from apsvm.data.svmlight import line_numbers
 from apsvm.data.tables.cells import Places
 from apsvm.data.tables.reading import ForModel
 from apsvm.data.tables.recognising import Kind, kind_of
@@ -188,7 +192,7 @@ def test_labels(
 HOSTILE = [
     ("", "expected at least one row, found none"),
     ("\n\n", "expected at least one row, found none"),
-    (b"\xef\xbb\xbf\n", "found an empty file"),
+    (b"\xef\xbb\xbf\n", "expected at least one row, found none"),
     ("a,y\n", "expected at least one row, found none"),
     ("a,a,y\n1,2,0\n", "found more than once: a"),
     ("a,y\n1,0\n1,2,3\n", r"data.csv:3: expected 2 fields, found 3"),
@@ -206,6 +210,15 @@ HOSTILE = [
     ("a,y,class\n3,4,1\n", "several columns may be the labels: y, class"),
     ('a,y\n"1,5",1\n"2,5",0\n', r"data.csv:2: column 'a': expected a number, found '1,5' \(2 such .*--decimal ,"),
     ("a;y\n1.234,5;1\n2,5;0\n", r"data.csv:2: column 'a': expected a number, found '1.234,5'"),
+    ('a,y\n"14,424.00",1\n"3.50",0\n', "no separators of thousands here: write 14424.00$"),
+    ('a,y\n"500,25",1\n"14,424.125",0\n', "no separators of thousands here: write 14424.125$"),
+    ("a;y\n1.234.567,5;1\n2,5;0\n", "no separators of thousands here: write 1234567,5$"),
+    ('a,y\n"1,234,567",1\n3.50,0\n', "no separators of thousands here: write 1234567$"),
+    ('a,y\n"14,424",1\n"1,000",0\n', r"is its comma a decimal one \(--decimal ,\), or one of thousands"),
+    ("a,y\n-,1\n3,0\n5,1\n", r"found '-'; a missing cell is empty, or NA, N/A, NaN, null, None, nil or \?$"),
+    (" \n\n\t\n", "found none: there are only blanks and ends of lines"),
+    ("a:b:y\n1:2:0\n2:1:1\n", "this is a table whose columns are separated by colons"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), r"this is an Excel workbook \(.xls\)"),
     ("y,\n1,\n0,\n", "no column is left to be a feature"),
     ("a,y\n,1\n,0\n", "none of them has a value"),
     ("d,y\n2024-01-05,1\n2024-01-06,0\n", r"column 'd' has dates \('2024-01-05'\).*--drop d"),
@@ -217,6 +230,37 @@ HOSTILE = [
 def test_what_cannot_be_read_is_said(tmp_path: Path, text: str | bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("member", "content", "message"),
+    [
+        ("[Content_Types].xml", "<Types/>", r"this is an Excel workbook \(.xlsx\), .*: save the table as CSV"),
+        ("mimetype", "application/vnd.oasis.opendocument.spreadsheet", "this is an OpenDocument file: save"),
+        ("some/data.csv", SIMPLE, "this is a zip archive, of 'some/data.csv' first: unpack it"),
+    ],
+)
+def test_archives_are_no_matrices(tmp_path: Path, member: str, content: str, message: str) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(member, content)
+    for options in ({}, {"label": "y"}):
+        with pytest.raises(DataError, match=message):
+            read(tmp_path, packed.getvalue(), **options)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress])
+def test_svmlight_behind_a_byte_order_mark(tmp_path: Path, compress: Any) -> None:
+    rows = b"1 qid:3 1:2 2:.5\n0 qid:3 2:1\n"
+    plain, marked = (read(tmp_path, compress(mark + rows)) for mark in (b"", codecs.BOM_UTF8))
+    assert marked.table is None
+    assert np.array_equal(marked.X.toarray(), plain.X.toarray())
+    assert marked.relevance.tolist() == [1.0, 0.0]
+    assert marked.groups is not None
+    assert marked.groups.tolist() == [3, 3]
+    assert line_numbers(tmp_path / "data.csv").tolist() == [1, 2]
+    read(tmp_path, compress(codecs.BOM_UTF8 + b"# a\n" + rows))
+    assert line_numbers(tmp_path / "data.csv").tolist() == [2, 3]
 
 
 def test_text_and_stray_words_are_no_categories(tmp_path: Path) -> None:

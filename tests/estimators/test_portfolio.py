@@ -229,7 +229,7 @@ def test_another_weak_ranker(rng):
     X, y = rng.normal(size=(300, 2)), np.arange(300) % 100 == 0
     with pytest.warns(WeakRankerWarning, match="may rank badly") as said:
         APSVMClassifier(bound="hinge").fit(X, y)
-    assert "bound='auto' or bound='tight', a larger C, other features (features='piecewise')" in str(said[0].message)
+    assert "bound='tight' or bound='auto', a larger C, other features (features='piecewise')" in str(said[0].message)
 
 
 def test_a_weak_ranker_is_said_in_words_of_python(rows):
@@ -242,4 +242,4 @@ def test_a_weak_ranker_is_said_in_words_of_python(rows):
     (message,) = [str(one.message) for one in said]
     assert message.startswith("APSVMClassifierCV: this model ranks nothing")
     assert "--" not in message
-    assert "Try bound='auto' or bound='tight', a larger C, or features" in message
+    assert "Try bound='auto' or bound='tight', another loss (auc), or features" in message

@@ -379,9 +379,11 @@ def test_a_ranker_that_is_hardly_good_for_anything_warns(data):
     assert not model.coef_.any()
     (caution,) = model.to_model().header.cautions  # the command's words, which the warning has in Python's
     assert str(warned[0].message) == "APSVMClassifier: " + caution.replace(
-        "--bound auto or --bound tight, a larger C, another --loss",
-        "bound='auto' or bound='tight', a larger C, another loss",
+        "--bound auto or --bound tight, another --loss", "bound='auto' or bound='tight', another loss"
     )
+    with pytest.warns(WeakRankerWarning, match="ranks nothing"):
+        model = Classifier("p@1", threshold="f1").fit(data.X[:, 2:3], data.relevant)
+    assert model.to_model().header.threshold.rule == "break-even"  # f1 is none of a ranker that ranks nothing
     middle = np.isin(np.argsort(np.argsort(data.X[:, 2])), range(124, 130))  # the feature hardly finds them
     with pytest.warns(WeakRankerWarning, match=r"the bound on the loss, as a share .* \d+\.\d%: this model may rank"):
         model = Classifier(C=1e-4, epsilon=1e-7).fit(data.X[:, 2:3], middle)

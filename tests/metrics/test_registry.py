@@ -1,5 +1,6 @@
 """Names: one canonical form, read without regard to case; a mistake is answered with the known and the nearest."""
 
+import os
 import pickle
 import re
 import subprocess
@@ -10,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from command import in_process
 
 import apsvm
 from apsvm.metrics import METRICS, TIE_RULES, Metric, MetricAtK, MetricError, known_metrics, parse_metric
@@ -67,7 +69,6 @@ def test_canonical_names(name, canonical):
 @pytest.mark.parametrize(
     ("name", "nearest"),
     [
-        ("MAP", "AP"),
         ("AP(voc2012)", "AP(voc2010)"),
         ("DCG", "nDCG"),
         ("ndgc@5", "nDCG@k"),
@@ -141,6 +142,8 @@ def test_a_newcomer_needs_one_class_and_one_line(monkeypatch):
     assert parse_metric("fiRst").name == "First"
     assert parse_metric("first")([3.0, 2.0, 1.0], [True, False, True]) == 1.0
     assert known_metrics()[-1] == "First"
+    shown = " ".join(in_process(["eval", "--help"], env=dict(os.environ)).stdout.decode().split())
+    assert "nDCG(exp)@10, Precision, Recall, Accuracy, F1, First. --ap" in shown
 
 
 def test_importing_the_package_loads_nothing_heavy():
@@ -152,3 +155,17 @@ def test_importing_the_package_loads_nothing_heavy():
 
 def test_tie_rules():
     assert TIE_RULES == ("block", "pessimistic", "file")
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "here"),
+    [
+        ("MAP", "AP"), ("average_precision", "AP"), ("average_precision_score", "AP"), ("ndcg_cut_10", "nDCG@10"),
+        ("ndcg_cut.5", "nDCG@5"), ("P_5", "P@5"), ("recall_100", "R@100"), ("recip_rank", "RR"), ("roc_auc", "AUC"),
+        ("precision@10", "P@10"), ("R-Precision", "Rprec"),
+    ],
+)  # fmt: skip
+def test_what_others_call_a_metric(elsewhere, here):
+    with pytest.raises(MetricError, match=f"unknown metric '{elsewhere}': here it is {re.escape(here)};"):
+        parse_metric(elsewhere)
+    assert parse_metric(here).name == here

@@ -75,6 +75,14 @@ def test_it_lies_halfway_and_neighbouring_numbers_are_told_apart():
         assert lower <= chosen.value < upper
 
 
+@pytest.mark.parametrize(("highest", "expected"), [(0.0, -1e-12), (5e-324, -1e-12), (2.5, -2.5e-12)])
+def test_below_all_scores_from_0(highest, expected):
+    """And not at the number next to 0, −5e-324, which is one nowhere else."""
+    scores, relevant = np.array([highest, 0.0, 0.0]), np.array([False, True, False])
+    chosen = choose_threshold(scores, relevant, ThresholdRule("recall", 1.0))
+    assert (chosen.called, chosen.value) == (3, expected)
+
+
 @pytest.mark.parametrize("relevant", [[True, True], [False, False]])
 def test_of_one_class_there_is_none(relevant):
     with pytest.raises(ValueError, match="all rows are of one"):

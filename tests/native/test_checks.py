@@ -128,25 +128,29 @@ class TestCsr:
 
 class TestRowKernels:
     X = sp.csr_array(np.arange(12.0).reshape(3, 4))
-    CSR = _kernels.CsrMatrix(X.indptr, X.indices, X.data, 3, 4)
+
+    @pytest.fixture
+    def csr(self) -> _kernels.CsrMatrix:
+        """Not of the class, which may outlive the extension, as nanobind says at the interpreter's end."""
+        return _kernels.CsrMatrix(self.X.indptr, self.X.indices, self.X.data, 3, 4)
 
     @pytest.mark.parametrize("rows", [ints(3), ints(-1), ints(0, 1, 2, 2**40)])
     @pytest.mark.parametrize("kind", ["csr", "dense"])
-    def test_rows_that_are_not_there(self, kind, rows):
-        matrix = self.CSR if kind == "csr" else self.X.toarray()
+    def test_rows_that_are_not_there(self, kind, rows, csr):
+        matrix = csr if kind == "csr" else self.X.toarray()
         with pytest.raises(ValueError, match="expected rows below 3"):
             getattr(_kernels, f"scores_{kind}")(matrix, rows, zeros(1, 4), zeros(rows.size, 1), 1)
         with pytest.raises(ValueError, match="expected rows below 3"):
             getattr(_kernels, f"combine_{kind}")(matrix, rows, zeros(rows.size, 1), zeros(1, 4), 1)
 
-    def test_lengths(self):
+    def test_lengths(self, csr):
         rows, dense = ints(0, 2), self.X.toarray()
         with pytest.raises(ValueError, match="expected 2 rows of scores"):
-            _kernels.scores_csr(self.CSR, rows, zeros(1, 4), zeros(3, 1), 1)
+            _kernels.scores_csr(csr, rows, zeros(1, 4), zeros(3, 1), 1)
         with pytest.raises(ValueError, match="expected 3 scores a row"):
-            _kernels.scores_csr(self.CSR, rows, zeros(3, 4), zeros(2, 1), 1)
+            _kernels.scores_csr(csr, rows, zeros(3, 4), zeros(2, 1), 1)
         with pytest.raises(ValueError, match="expected 2 row weights"):
-            _kernels.combine_csr(self.CSR, rows, zeros(1, 1), zeros(1, 4), 1)
+            _kernels.combine_csr(csr, rows, zeros(1, 1), zeros(1, 4), 1)
         with pytest.raises(ValueError, match="expected 4 weights"):
             _kernels.scores_dense(dense, rows, zeros(1, 5), zeros(2, 1), 1)
         with pytest.raises(ValueError, match="expected 4 sums"):
@@ -154,7 +158,7 @@ class TestRowKernels:
         with pytest.raises(ValueError, match="expected 1 rows of sums"):
             _kernels.combine_dense(dense, rows, zeros(2, 1), zeros(2, 4), 1)
         with pytest.raises(ValueError, match="at least one thread"):
-            _kernels.scores_csr(self.CSR, rows, zeros(1, 4), zeros(2, 1), 0)
+            _kernels.scores_csr(csr, rows, zeros(1, 4), zeros(2, 1), 0)
 
     def test_another_type_or_layout_is_a_type_error(self):
         rows = ints(0)

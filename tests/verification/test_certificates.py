@@ -12,8 +12,11 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from apsvm import APSVMClassifier, load_any_model, load_model
 from apsvm.cli import run
+from apsvm.cli.verify import definition_of_package
 from apsvm.losses import LOSSES
+from apsvm.losses.base import RankingLoss
 from apsvm.model import LinearRanker
+from apsvm.verification.plain import UnknownLossError, definition_of
 
 N = 80
 
@@ -54,6 +57,11 @@ def verdict(model: str, data: str, capsys: pytest.CaptureFixture[str], *options:
 
 @pytest.mark.parametrize("name", [LOSSES[form]().name for form in LOSSES])
 def test_of_every_loss_trained_by_default(name, data, tmp_path, capsys):
+    try:
+        definition_of(name)
+    except UnknownLossError as error:
+        if definition_of_package(name) is None:
+            pytest.skip(f"{error}, and it is not of two arrays")
     model = trained(data, tmp_path, f"--loss {name} two.svm")
     code, [result] = verdict(model, f"{data}/two.svm", capsys)
     assert code == 0
@@ -207,6 +215,51 @@ def test_what_cannot_be_verified(arguments, reason, data, tmp_path, capsys):
     capsys.readouterr()
     assert run(["verify", model, f"{data}/two.svm"]) == 65
     assert reason in capsys.readouterr().err
+
+
+class WeightedPrecision(RankingLoss):
+    """A loss that somebody adds: precision in which the first positions count the most."""
+
+    parameter = int
+
+    def __init__(self, k: int = 10) -> None:
+        self.k, self.name = k, f"wp@{k}"
+
+    def weights(self, n_pos: int) -> np.ndarray:
+        return np.full(n_pos, 1.0 / self.discount(n_pos).sum())
+
+    def discount(self, n: int) -> np.ndarray:
+        return np.maximum(0.0, self.k - np.arange(n))
+
+
+@pytest.fixture
+def weighted_precision(monkeypatch):
+    monkeypatch.setitem(LOSSES._places, "wp@k", f"{__name__}:WeightedPrecision")
+
+
+@pytest.mark.parametrize("arguments", ["--loss wp@10 --bound hinge two.svm", "--loss wp@3 --bound tight queries.svm"])
+def test_a_loss_that_was_added(arguments, weighted_precision, data, tmp_path, capsys):
+    """One file and one line: the two arrays are those of the package, all else is recomputed."""
+    model, source = trained(data, tmp_path, arguments), f"{data}/{arguments.split()[-1]}"
+    code, [result] = verdict(model, source, capsys)
+    assert (code, result["loss_defined_by"]) == (0, "apsvm.losses")
+    assert run(["verify", model, source]) == 0
+    assert "by the package's own definition" in capsys.readouterr().out
+    ranker = load_model(model)
+    replace(ranker, coef=ranker.coef * 1.001).save(tmp_path / "changed")
+    assert verdict(f"{tmp_path}/changed", source, capsys)[0] == 4
+
+
+def test_a_loss_that_was_added_and_taken_away_again(ranker, data, tmp_path, capsys):
+    replace(ranker, header=replace(ranker.header, loss="gone@10")).save(tmp_path / "unknown")
+    assert run(["verify", f"{tmp_path}/unknown", f"{data}/two.svm"]) == 65
+    assert "'gone@10' is not defined" in capsys.readouterr().err
+
+
+def test_a_plain_definition_is_told_from_another(ranker, data, tmp_path, capsys):
+    ranker.save(tmp_path / "model")
+    code, [result] = verdict(f"{tmp_path}/model", f"{data}/two.svm", capsys)
+    assert (code, result["loss_defined_by"]) == (0, "apsvm.verification")
 
 
 def test_a_loss_that_is_only_a_name(ranker, data, tmp_path, capsys):

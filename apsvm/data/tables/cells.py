@@ -6,6 +6,7 @@ A finite number is itself; a missing cell is the NaN of the bits ``MISSING``; wo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,30 @@ MISSING = 0x7FF8_0000_0000_0000
 
 #: Rows looked at at a time.
 BLOCK = 1 << 14
+
+#: What is not read as a missing cell, but may be meant as one.
+_LIKE_MISSING = {
+    "-",
+    "--",
+    "---",
+    "–",
+    "—",
+    ".",
+    "..",
+    "n.a.",
+    "n.a",
+    "#n/a",
+    "missing",
+    "unknown",
+    "(null)",
+    "<na>",
+    "\\n",
+}
+#: Numbers whose commas or points are not decimal ones, but stand between thousands, and those that may be either.
+_THOUSANDS = re.compile(
+    r"[0-9]{1,3}(,[0-9]{3})+\.[0-9]*|[0-9]{1,3}(\.[0-9]{3})+,[0-9]*|[0-9]{1,3}((,[0-9]{3}){2,}|(\.[0-9]{3}){2,})"
+)
+_OF_THREE_DIGITS = re.compile(r"[1-9][0-9]{0,2},[0-9]{3}|[0-9]{1,3}")
 
 _TRUTH = {"true": 1.0, "false": 0.0}
 
@@ -152,9 +177,9 @@ def fail_not_numbers(cell: Cell, is_wrong: NDArray[np.bool_]) -> DataError:
     word = cell.words[cell.word_numbers[row]]
     count = int(np.count_nonzero(is_wrong))
     more = "" if count == 1 else f" ({count:,} such cells)"
-    return cell.fail(
-        row, f"expected a {'finite ' * is_not_finite(word)}number, found {shown(word)}{more}{hint_of(word)}"
-    )
+    wrong_words = [cell.words[at] for at in np.unique(cell.word_numbers[is_wrong]).tolist()]
+    hint = _hint_of_missing(word) or hint_of(word, wrong_words)
+    return cell.fail(row, f"expected a {'finite ' * is_not_finite(word)}number, found {shown(word)}{more}{hint}")
 
 
 def is_not_finite(word: str) -> bool:
@@ -166,14 +191,33 @@ def is_not_finite(word: str) -> bool:
     return True
 
 
-def hint_of(word: str) -> str:
-    """What may be meant by a word where a number is expected."""
+def hint_of(word: str, column: Sequence[str] = ()) -> str:
+    """What may be meant by a word where a number is expected; ``column``: all such words of its column."""
     plain = word.replace(" ", "").lstrip("+-")
     if plain.replace(",", "").replace(".", "").isdigit():
-        return "; are its commas decimal ones? (--decimal ,)" if plain.count(",") == 1 else ""
+        return _hint_of_separators(plain, [other.replace(" ", "").lstrip("+-") for other in column])
     if plain[:1] in "$€£" or plain[-1:] in "%$€£":
         return "; numbers have no signs of money or per cent here"
     return ""
+
+
+def _hint_of_separators(plain: str, column: Sequence[str]) -> str:
+    """Of digits, commas and points: are the commas decimal ones, or do separators stand between the thousands?"""
+    grouped = next((number for number in (plain, *column) if _THOUSANDS.fullmatch(number)), None)
+    if grouped is not None:
+        separator = "," if grouped.find(",") > -1 and "." not in grouped[: grouped.find(",")] else "."
+        return f"; numbers have no separators of thousands here: write {grouped.replace(separator, '')}"
+    if plain.count(",") != 1:
+        return ""
+    if all(_OF_THREE_DIGITS.fullmatch(number) for number in (plain, *column)):
+        return "; is its comma a decimal one (--decimal ,), or one of thousands, which numbers do not have here?"
+    return "; are its commas decimal ones? (--decimal ,)"
+
+
+def _hint_of_missing(word: str) -> str:
+    if word.strip().lower() not in _LIKE_MISSING:
+        return ""
+    return "; a missing cell is empty, or NA, N/A, NaN, null, None, nil or ?"
 
 
 def shown(word: str) -> str:

@@ -21,7 +21,8 @@ _MOST_LISTED = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """The columns of a file by their parts; ``remarks``: what there is to say of how they were found."""
+    """The columns of a file by their parts; ``left_out``: those without any; ``remarks``: what there is to say of how
+    they were found."""
 
     label: str | None = None
     qid: str | None = None
@@ -29,6 +30,7 @@ class Parts:
     cost: str | None = None
     id: str | None = None
     features: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     remarks: list[str] = field(default_factory=list)
 
     def letters(self, names: Sequence[str]) -> list[str]:
@@ -70,9 +72,11 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
         raise DataError(f"{source}: --categorical: column {no_feature!r} is none of the features")
     if not rest:
         raise DataError(f"{source}: no column is left to be a feature: its columns are {listed(names)}")
+    used = {*given, label, qid, *rest}
     return Parts(
-        label=label, qid=qid, bag=options.bag, cost=options.cost, id=options.id, features=tuple(rest), remarks=remarks
-    )
+        label=label, qid=qid, bag=options.bag, cost=options.cost, id=options.id, features=tuple(rest),
+        left_out=tuple(name for name in names if name and name not in used), remarks=remarks,
+    )  # fmt: skip
 
 
 def parts_of_model(
@@ -119,6 +123,7 @@ def parts_of_model(
     if columns.qid is not None and qid is None and not unlabelled:
         remarks.append(f"no column is called {columns.qid!r}, as that of the queries was: all rows are one query")
     known = {label, qid, bag, key, columns.label, columns.cost, columns.qid, columns.bag, columns.id, *features}
+    known.update(columns.left_out)
     extra = [name for name in free if name not in known] if features else []
     if extra:
         remarks.append(f"the model does not know the columns {listed(extra)}: they are not used")

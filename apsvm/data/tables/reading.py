@@ -131,7 +131,9 @@ def _rows(
     learned = columns is None
     if columns is None:
         columns, more = learn(cells, parts, options)
-        columns = replace(columns, label_words=words)
+        learned_of = {column.name for column in columns.features}
+        left_out = (*parts.left_out, *(name for name in parts.features if name not in learned_of))
+        columns = replace(columns, label_words=words, left_out=left_out)
         remarks += more
     lines = cells.places.all(len(cells)) if cells.places.unit == "line" else None
     places = cells.places

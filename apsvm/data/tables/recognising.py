@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import re
@@ -21,7 +22,7 @@ _HEAD = 1 << 16
 _LINES_SEEN = 100
 
 _PARQUET, _ARROW_MAGICS = b"PAR1", (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
-_BINARY_TEXT = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 #: What every token behind the label is in svmlight text.
 _LABEL = re.compile(rb"[-+.,\deE]+|nan|inf", re.IGNORECASE)
 _OF_SVMLIGHT = re.compile(rb"(qid|cost|bag|\d+):[^\s:,;|]+")
@@ -47,6 +48,11 @@ class Kind(Enum):
         """What it is, in a message."""
         return _WHAT[self]
 
+
+#: How a zip archive begins that has files, and documents of older Office programs.
+_ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+#: What stands between the fields of a row otherwise than in a table with colons.
+_APART = re.compile(rb"[\s,;|#]")
 
 _WHAT = {
     Kind.FOLDER: "a data folder",
@@ -98,7 +104,7 @@ def recognised(source: str | os.PathLike[str]) -> tuple[Kind, str | os.PathLike[
     read = getattr(stream, "read1", stream.read)  # a pipe may be slow: its first line is enough
     while len(head) < _HEAD and (more := read(_HEAD - len(head))):
         head += more
-        if b"\n" in more:
+        if b"\n" in more and not _is_blank(head):
             break
     name = "<stdin>" if source == "-" else os.fspath(source)
     return _kind_of_some(head, name), cast(BinaryIO, Rewound(head, stream, name))
@@ -110,7 +116,45 @@ def _kind_of_some(head: bytes, name: str) -> Kind:
 
     if not head:
         raise DataError(f"{name}: expected at least one row, found none")
-    return kind_of(head)
+    if _is_blank(head) and len(head) < _HEAD:
+        raise DataError(f"{name}: expected at least one row, found none: there are only blanks and ends of lines")
+    what = _of_other_programs(head)
+    kind = kind_of(head)
+    if what is None and kind is Kind.SVMLIGHT and _has_colons_between_columns(_first_text(head)):
+        what = "a table whose columns are separated by colons: commas, semicolons, tabs or | are known here"
+    if what is not None:
+        raise DataError(f"{name}: this is {what}")
+    return kind
+
+
+def _is_blank(head: bytes) -> bool:
+    return not head.removeprefix(codecs.BOM_UTF8).strip()
+
+
+def _of_other_programs(head: bytes) -> str | None:
+    """What a file is, and what to do, where it is one that people have and nothing here reads."""
+    if head.startswith(_OLE):
+        return "an Excel workbook (.xls), or another document of Microsoft Office: save the table as CSV"
+    if head.startswith(_ZIP):
+        first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
+        if first == b"mimetype" and b"opendocument" in head[:200]:
+            return "an OpenDocument file: save the table as CSV"
+        if first.startswith((b"[Content_Types].xml", b"_rels/", b"docProps/", b"xl/")):
+            return "an Excel workbook (.xlsx), or another document of Microsoft Office: save the table as CSV"
+        if first and not first.endswith((b".npy", b".json")):  # a matrix, or a model
+            return f"a zip archive, of {first.decode('utf-8', 'backslashreplace')!r} first: unpack it"
+    return None
+
+
+def _has_colons_between_columns(text: bytes) -> bool:
+    """Whether all lines at the beginning have as many colons, two or more, and nothing else between words."""
+    first = text.lstrip()[:1024].partition(b"\n")[0].strip()
+    if first.count(b":") < 2 or _APART.search(first):
+        return False
+    lines = [line.strip() for line in re.split(rb"[\r\n]+", text) if line.strip()]
+    lines = lines[: -1 if len(text) >= _HEAD else None][:_LINES_SEEN]  # the last may be cut off
+    alike = all(line.count(b":") == first.count(b":") and not _APART.search(line) for line in lines)
+    return alike and len(lines) > 1
 
 
 def kind_of(head: bytes) -> Kind:
@@ -122,11 +166,14 @@ def kind_of(head: bytes) -> Kind:
     if head.startswith(_ARROW_MAGICS):
         return Kind.ARROW
     text = _first_text(head)
-    if text.startswith(_BINARY_TEXT):
+    if text.startswith(_UTF16):
         return Kind.CSV
+    is_marked, text = text.startswith(codecs.BOM_UTF8), text.removeprefix(codecs.BOM_UTF8)
     lines = [line for line in re.split(rb"[\r\n]+", text) if line.strip() and not line.lstrip().startswith(b"#")]
     if any(map(_is_svmlight, lines[:_LINES_SEEN])) or not lines:
         return Kind.SVMLIGHT
+    if is_marked:  # by a program of tables
+        return Kind.CSV
     first = lines[0].strip(b" ")
     # Without a separator it may be one column: its name, and something below it.
     is_name = len(lines) > 1 and b":" not in first and _LABEL.fullmatch(first.split()[0]) is None

@@ -79,10 +79,6 @@ class OneVsRestTrainer(Trainer[Settings]):
         return self.trainer.wants_constant
 
     @property
-    def remedies(self) -> Sequence[str]:
-        return self.trainer.remedies
-
-    @property
     def warm_start_refusal(self) -> str | None:
         return self.trainer.warm_start_refusal
 

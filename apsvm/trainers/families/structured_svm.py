@@ -246,15 +246,6 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return self.loss.draws_line and not self._hidden
 
     @property
-    def remedies(self) -> Sequence[str]:
-        if self.settings.latent:
-            return ["another --start (random:20)", "a larger C", "--pool min,mean,max in the place of --latent"]
-        if self.loss.draws_line:
-            return ["a larger C", "--loss ap, whose model has a threshold too"]
-        bounds = ["--bound auto or --bound tight"] if self.loss.over_rankings and self.settings.bound == "hinge" else []
-        return [*bounds, "a larger C", *([] if self.loss.name == "ap" else ["another --loss (ap)"])]
-
-    @property
     def classes_refusal(self) -> str | None:
         return "--layer-wise trains one network" if self._hidden else None
 
@@ -334,7 +325,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             yield replace(
                 outcome,
                 settings=replace(self.settings, C=(asked,)),
-                cautions=cautions_of(trained, decided.choice, self.remedies),
+                cautions=cautions_of(trained, self.loss, self.settings.bound, decided, of_bags=data.bags is not None),
                 threshold=threshold_of(data, self.loss, decided.choice, trained),
                 **choice_fields(decided, outcome),
             )
@@ -384,7 +375,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             positives=int(data.target.relevant.sum()),
             queries=trained.queries,
             queries_skipped=trained.queries_skipped,
-            notes=[*how_C_was_found(C, settings.C[0]), *trained.notes, *fallbacks_of(trained)],
+            notes=[*how_C_was_found(C, settings.C[0], trained.origin_of_C), *trained.notes, *fallbacks_of(trained)],
             seconds=seconds,
         )
 

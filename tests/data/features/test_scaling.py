@@ -61,6 +61,19 @@ def test_a_constant_column_is_left_alone(X):
     assert learn_scaling("standard", noisy).divisors == [1.0]
 
 
+@pytest.mark.parametrize("offset", [1e3, 1e6, -1e9, 1e12])
+def test_far_from_zero_a_dense_column_varies_as_it_does_there(offset, rng):
+    X = np.round(rng.normal(size=(3000, 3)), 3) + offset
+    groups = np.sort(rng.integers(0, 40, size=3000))
+    near = X - offset
+    found = moments.column_moments(X)
+    np.testing.assert_allclose(found.variance, near.var(axis=0), rtol=1e-8)
+    np.testing.assert_allclose(found.mean - offset, near.mean(axis=0), atol=1e-15 * abs(offset))
+    within = moments.column_moments(near, groups=groups).variance
+    np.testing.assert_allclose(moments.column_moments(X, groups=groups).variance, within, rtol=1e-8)
+    assert moments.column_moments(np.full((9, 1), offset)).variance == [0.0]
+
+
 def test_an_unknown_scaling():
     with pytest.raises(ValueError, match="choose from none, maxabs"):
         learn_scaling("robust", np.ones((2, 2)))
