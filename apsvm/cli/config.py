@@ -9,7 +9,7 @@ from contextlib import nullcontext
 
 import click
 
-from apsvm.cli.parameters import LabelValue, Number, NumberList
+from apsvm.cli.parameters import ConstantFeature, LabelValue, Number, NumberList
 from apsvm.cli.shared import NO_INPUT, Failure
 from apsvm.files import standard_input
 from apsvm.types import JsonDict
@@ -76,7 +76,7 @@ def _expected(option: click.Parameter, value: object) -> str | None:
             if all(_is_number_or_range(number, option.type) for number in numbers)
             else ("a number or a list of numbers")
         )
-    if isinstance(option.type, LabelValue):
+    if isinstance(option.type, LabelValue | ConstantFeature):
         return None if is_number or isinstance(value, str) else "a number or a word"
     if isinstance(option.type, Number):
         return None if is_number else "a number"

@@ -41,6 +41,25 @@ class Number(ParamType):
         return number
 
 
+class ConstantFeature(ParamType):
+    """The value of a constant feature, a number, of which one that is not positive says that there is none, as "none"
+    does; or "auto"."""
+
+    name = "constant"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        word = value.strip().lower() if isinstance(value, str) else ""
+        if word in ("auto", "none"):
+            return word
+        try:
+            return Number().convert(value, param, ctx)
+        except click.UsageError:
+            self.fail(f"expected a finite number, auto or none, found {value!r}", param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return "NUMBER|auto|none"
+
+
 class LabelValue(ParamType):
     """A label: a number, or a word of a table's column."""
 

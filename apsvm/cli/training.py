@@ -12,7 +12,7 @@ import click
 
 from apsvm.cli.completion import FeatureMapName
 from apsvm.cli.config import CONFIG_FILE
-from apsvm.cli.parameters import LabelValue, Number, PoolNames
+from apsvm.cli.parameters import ConstantFeature, LabelValue, Number, PoolNames
 from apsvm.cli.reading import how_to_read_anew, read_rows
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -44,10 +44,12 @@ _OPTIONS = (
     click.option(
         "-B",
         "--bias",
-        type=Number(),
-        default=-1.0,
+        type=ConstantFeature(),
+        default="auto",
         show_default=True,
-        help="Add a constant feature of this value to every row; none if negative.",
+        help="Add a constant feature of this value to every row; none: of 0, or less. auto: where the loss is about "
+        "which scores are above 0 (f1, zero-one), ten times the geometric mean of the features' deviations: 10 where "
+        "they are standardised; none for the other losses, as a constant moves no ranking.",
     ),
     click.option("--positive-label", type=LabelValue(), help="The label that is positive; all others are negative."),
     click.option(
@@ -124,7 +126,7 @@ def label_options(given: JsonObject, trainer: AnyTrainer) -> LabelOptions:
 def feature_options(given: JsonObject, trainer: AnyTrainer, pool: tuple[str, ...] | None = None) -> FeatureOptions:
     """What was said of the features, and of the rows of a bag, ``pool``; ends the command where it does not go with the
     trainer."""
-    from apsvm.trainers.fitting import FeatureOptions
+    from apsvm.trainers.fitting import AUTO, FeatureOptions
 
     if given["scale"] != "none" and trainer.scaling_refusal is not None:
         raise click.UsageError(trainer.scaling_refusal)
@@ -132,9 +134,10 @@ def feature_options(given: JsonObject, trainer: AnyTrainer, pool: tuple[str, ...
         raise click.UsageError(trainer.features_refusal)
     if pool is not None and trainer.takes_bags:
         raise click.UsageError("--pool makes a row of each bag, and this training is of the rows in bags: give one")
-    return FeatureOptions(
-        features=given["features"], scale=given["scale"], bias=given["bias"] if given["bias"] >= 0 else None, pool=pool
-    )
+    bias = given["bias"]
+    if bias != AUTO and (bias == "none" or bias <= 0.0):
+        bias = None
+    return FeatureOptions(features=given["features"], scale=given["scale"], bias=bias, pool=pool)
 
 
 def check_inputs(trainer: AnyTrainer) -> Mapping[str, str]:

@@ -266,7 +266,7 @@ def _finish(
     """All classes together: the outcome, checked, the model, and what ``measure`` says of it."""
     with one_blas_thread():
         held = _held(plan)
-        outcome = ranking_checked(outcome, held.data, held.fit.trainer.loss_name)
+        outcome = ranking_checked(outcome, held.data, held.fit.trainer)
         model = held.fit.model(outcome)
         return outcome, model, list(measure(held.raw, model))
 

@@ -36,7 +36,7 @@ from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
 from apsvm.metrics.evaluate import parse_metrics
 from apsvm.model import LinearRanker
 from apsvm.trainers.base import AnyTrainer, Watch
-from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.types import Collection, Part, Seed
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class _OnCluster(LinearEstimator):
         ------
         ValueError : input that does not fit, parameters that do not go together, nothing to rank, no client
         TypeError : X, y or qid of another kind
-        FloatingPointError : feature values too large for the objective to be finite
+        NotFiniteError : (a ValueError) feature values too large for the objective to be finite
         """
         plan = self._plan()
         client = client_of(self.client)
@@ -92,7 +92,7 @@ class _OnCluster(LinearEstimator):
                 self._require_some_of_both(data, target)
                 *_, outcome = fit.outcomes(Watch(progress=tell, remark=logger.info))
                 model = fit.model(outcome)
-                if fit.fit.features.bias is None:
+                if fit.fit.bias is None:
                     level = at_level(model, self._level(data, model))
                     assert isinstance(level, LinearRanker)
                     model = level
@@ -214,7 +214,7 @@ class DaskAPSVMClassifier(_OnCluster, APSVMClassifier):  # type: ignore[misc]  #
         C: float | str = "auto",
         epsilon: float = 1e-3,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float | str = AUTO,
         solver: str = "line-search",
         qp: str = "auto",
         max_iter: int = 10_000,
@@ -291,7 +291,7 @@ class DaskAPSVMRanker(_OnCluster, APSVMRanker):  # type: ignore[misc]
         C: float | str = "auto",
         epsilon: float = 1e-3,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float | str = AUTO,
         solver: str = "line-search",
         qp: str = "auto",
         max_iter: int = 10_000,

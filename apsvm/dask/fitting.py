@@ -16,9 +16,10 @@ from apsvm.data.labels import LabelOptions, Target
 from apsvm.data.rows import Rows
 from apsvm.model import LinearRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
+from apsvm.trainers.constant_feature import constant_by_rule
 from apsvm.trainers.families.rank_ncg import RankNCGTrainer
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
-from apsvm.trainers.fitting import FeatureOptions, Fit, LogOfData
+from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, LogOfData
 from apsvm.trainers.settings import SettingsError
 
 #: Scores that go through the driver into a checkpoint, at most: 80 MB.
@@ -101,13 +102,17 @@ class ShardedFit:
             target = data.understand(trainer.takes, labels)
         else:
             data.tell(target)
-        scaling = data.scale(features.scale, features.bias)
-        return cls(data, Fit(data.of_labels(), trainer, target, features, scaling=scaling), query_weights)
+        features = features.of(trainer)
+        if features.bias == AUTO:
+            data.scale(features.scale, None)
+            features = replace(features, bias=constant_by_rule(data.moments().variance))
+        fit = Fit(data.of_labels(), trainer, target, features)
+        return cls(data, replace(fit, scaling=data.scale(features.scale, fit.bias)), query_weights)
 
     @property
     def dimension(self) -> int:
         """Number of weights."""
-        return self.data.width + (self.fit.features.bias is not None)
+        return self.data.width + (self.fit.bias is not None)
 
     def of_labels(self) -> TrainingSet:
         """A row for each label there is, without features: what a trainer checks."""

@@ -161,7 +161,7 @@ def train_pairs_on_shards(
     yield replace(
         outcome,
         ranks=ranks,
-        cautions=() if ranks else [ranks_nothing(outcome, trainer.loss_name)],
+        cautions=() if ranks else [ranks_nothing(outcome, trainer)],
         details={**outcome.details, "rows_of_classes": data.counts.tolist(), "shards": len(data.crew)},
     )
 

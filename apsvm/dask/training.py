@@ -199,9 +199,9 @@ def _outcome(
     of_labels = TrainingSet(rows=_NoRows(), target=target)  # type: ignore[arg-type]
     outcome = trainer.outcome(of_labels, replace(trainer.settings, bound="hinge"), C, name, trained)
     ranks = tells_apart(data, trained.w)
-    cautions = cautions_of(trained, trainer.settings.bound)
+    cautions = cautions_of(trained, trainer.loss, trainer.settings.bound)
     if not ranks:
-        cautions = [ranks_nothing(outcome, trainer.loss_name, on_a_cluster=True)]
+        cautions = [ranks_nothing(outcome, trainer, on_a_cluster=True)]
     return replace(
         outcome,
         settings=trainer.settings,

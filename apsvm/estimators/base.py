@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -131,8 +131,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _refuse(self, plan: AnyTrainer, counted: Counted) -> None:
         """Raises ValueError for rows and parameters that do not go together."""
 
-    def _trained_constant(self, plan: AnyTrainer) -> float | None:
-        """The value of a constant feature to be trained with the others, or None."""
+    def _trained_constant(self, plan: AnyTrainer) -> float | Literal["auto"] | None:
+        """The value of a constant feature to be trained with the others, AUTO (``trainers.fitting``) or None."""
         return None
 
     def _free_constant(self, data: TrainingSet, scores: NDArray[np.float64]) -> float:
@@ -229,7 +229,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         model = fit.model(outcome)
         assert isinstance(model, WeightedRanker)
         assert isinstance(outcome.w, np.ndarray)
-        if fit.features.bias is None:
+        if fit.bias is None:
             scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of_weights(data.rows, outcome.w)
             model = at_level(model, self._free_constant(data, scores))
         return replace(model, header=self._header_of(model.header, counted))

@@ -19,6 +19,11 @@ class WeakRankerWarning(UserWarning):
     """A training ended as asked, and yet the ranker is hardly good for anything; the message says why."""
 
 
+class NotFiniteError(FloatingPointError, ValueError):
+    """Features, or a parameter, too large for float64: a ValueError to programs that look for what scikit-learn raises
+    of bad input."""
+
+
 def tell(progress: Progress) -> None:
     """A line of a progress display, for the log."""
     if not logger.isEnabledFor(logging.INFO):
@@ -36,7 +41,12 @@ def tell(progress: Progress) -> None:
 @contextmanager
 def training(verbose: int) -> Iterator[None]:
     """One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
-    ``verbose``: what the logger "apsvm" is told is shown on standard error, unless the program handles it itself."""
+    ``verbose``: what the logger "apsvm" is told is shown on standard error, unless the program handles it itself.
+
+    Raises
+    ------
+    NotFiniteError : in the place of a FloatingPointError, with its words
+    """
     handler = logging.StreamHandler(sys.stderr)
     before = logger.level
     handled = logger.hasHandlers()
@@ -47,6 +57,8 @@ def training(verbose: int) -> Iterator[None]:
     try:
         with threadpool_limits(1, user_api="blas"):
             yield
+    except FloatingPointError as error:
+        raise NotFiniteError(str(error)) from error
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)

@@ -26,7 +26,7 @@ from apsvm.metrics.base import Metric
 from apsvm.metrics.evaluate import evaluate, parse_metrics
 from apsvm.model import WeightedRanker
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
-from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.types import Column, JsonDict, Matrix
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class _Portfolio(ByQuery):
                 dataset,
                 metrics,
                 labels=self._labels(),
-                features=FeatureOptions(scale=self.scale),
+                features=FeatureOptions(scale=self.scale, bias=AUTO),
                 common={"seed": self._seed()},
                 folds=self._folds(target),
                 seed=self._seed(),
@@ -259,6 +259,9 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
         return replace(super()._described(header), labels=of_two(self._negative_first, self._negative_first).labels)
 
     def _constant(self, model: WeightedRanker, X: Matrix, target: Target) -> float:
+        threshold = model.header.threshold
+        if threshold is not None and threshold.rule == "loss":
+            return level_of(model)
         return break_even_intercept(model.score(X) - level_of(model), target.relevant)
 
 

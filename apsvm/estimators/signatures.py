@@ -32,7 +32,7 @@ class OfRows(LinearEstimator):
         Raises
         ------
         ValueError : input that does not fit, parameters that do not go together, nothing to rank
-        FloatingPointError : feature values too large for the objective to be finite
+        NotFiniteError : (a ValueError) feature values too large for the objective to be finite
         """
         return self._fit(X, y, None)
 
@@ -61,7 +61,7 @@ class ByQuery(LinearEstimator):
         Raises
         ------
         ValueError : input that does not fit, parameters that do not go together, nothing to rank
-        FloatingPointError : feature values, or a learning rate, too large for the objective to be finite
+        NotFiniteError : (a ValueError) feature values, or a learning rate, too large for the objective to be finite
         """
         return self._fit(X, y, qid)
 
@@ -112,7 +112,7 @@ class Weighted(LinearEstimator):
         Raises
         ------
         ValueError : input that does not fit, parameters that do not go together, nothing to rank
-        FloatingPointError : feature values too large for the objective to be finite
+        NotFiniteError : (a ValueError) feature values too large for the objective to be finite
         """
         return self._fit(X, y, qid, sample_weight)
 
@@ -177,7 +177,7 @@ class WeightedBags(LinearEstimator):
         Raises
         ------
         ValueError : input that does not fit, parameters that do not go together, nothing to rank
-        FloatingPointError : feature values too large for the objective to be finite
+        NotFiniteError : (a ValueError) feature values too large for the objective to be finite
         """
         return self._fit(X, y, qid, sample_weight, bags)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Literal
 
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.levels import level_of
@@ -15,9 +16,12 @@ from apsvm.header import Bounds, Header
 from apsvm.model import Ranker, WeightedRanker
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
+from apsvm.trainers.fitting import AUTO
 from apsvm.trainers.settings import Range
 from apsvm.types import JsonDict, Seed
 
+#: Of the binary SVM that the two-stage approximation begins with, where nobody says.
+APPX_CONSTANT = 1.0
 #: Where a model tells nothing of its certificate.
 _UNKNOWN = Bounds(primal=math.nan, dual=math.nan, gap=math.nan, tolerance=math.nan, exact=False)
 
@@ -44,7 +48,7 @@ class _Structured(WeightedBags, TakesLoss):
         oracle: str = "auto",
         keep_easy: float = 50.0,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float | str = AUTO,
         threshold: str | None = None,
         calibrate: str | None = None,
         solver: str = "line-search",
@@ -90,10 +94,19 @@ class _Structured(WeightedBags, TakesLoss):
         if self.oracle == "appx" and counted.query_weights is not None:
             raise ValueError("oracle 'appx' knows no weights of queries: leave out sample_weight or choose 'auto'")
 
-    def _trained_constant(self, plan: AnyTrainer) -> float | None:
+    def _trained_constant(self, plan: AnyTrainer) -> float | Literal["auto"] | None:
         """Where the scores' level means something to the loss (or, with "appx", to its first stage)."""
-        value = check_number("intercept_scaling", self.intercept_scaling, Range(0.0, open_low=True))
-        return value if self.fit_intercept and not _level_is_free(plan) else None
+        assert isinstance(plan, StructuredSVMTrainer)
+        approximates, value = plan.settings.oracle == "appx", self.intercept_scaling
+        if isinstance(value, str):
+            if value != AUTO:
+                raise ValueError(f"intercept_scaling is a number > 0 or 'auto', found {value!r}")
+            constant: float | Literal["auto"] = APPX_CONSTANT if approximates else AUTO
+            wanted = plan.wants_constant
+        else:
+            constant = check_number("intercept_scaling", value, Range(0.0, open_low=True))
+            wanted = plan.loss.depends_on_level
+        return constant if self.fit_intercept and (wanted or approximates) else None
 
     @classmethod
     def _parameters(cls, model: Ranker) -> JsonDict:
@@ -120,12 +133,6 @@ class _Structured(WeightedBags, TakesLoss):
         self.hinge_objective_ = self.certificate_.hinge_objective
 
 
-def _level_is_free(plan: AnyTrainer) -> bool:
-    """Whether no constant changes the objective."""
-    assert isinstance(plan, StructuredSVMTrainer)
-    return not plan.loss.depends_on_level and plan.settings.oracle != "appx"
-
-
 class APSVMClassifier(_Structured, TwoClasses):
     """Two classes, told apart so that a ranking metric of the scores is best: the structured SVM.
 
@@ -147,7 +154,9 @@ class APSVMClassifier(_Structured, TwoClasses):
     keep_easy : for oracle "appx": the percentage of the binary SVM's easy rows that stay easy
     fit_intercept, intercept_scaling : whether there is a constant. No ranking depends on it, so that a loss over
         rankings leaves its choice free, and the classifier chooses it: as many training rows score above 0 as are
-        positive. Other losses ("zero-one", "f1" …) train it, as the weight of a feature of value intercept_scaling.
+        positive. Losses about which scores are above 0 ("zero-one", "f1" …) train it, as the weight of a feature of
+        value intercept_scaling; "auto": of ten times the geometric mean of the features' deviations, 10 where they are
+        standardised (``trainers.constant_feature``), as ``apsvm train`` does, and 1 for oracle "appx"
     threshold : where ``predict`` draws the line instead, chosen on rows held out by five more trainings: "f1",
         "fpr=0.01", "precision=0.9", "recall=0.9" or "top=100" (``apsvm.metrics.thresholds``); it becomes the constant
     calibrate : "isotonic", "platt" or "auto": ``predict_proba`` gives probabilities, fitted to the same rows held out,
@@ -263,7 +272,7 @@ class APSVMRanker(_Structured, RankerOfNumbers):
         oracle: str = "auto",
         keep_easy: float = 50.0,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float | str = AUTO,
         solver: str = "line-search",
         qp: str = "auto",
         bound: str = "auto",

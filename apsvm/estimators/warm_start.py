@@ -16,7 +16,7 @@ def start_at(before: WeightedRanker, fit: Fit) -> NDArray[np.float64]:
     ------
     ValueError : they are of another number of features, or of columns that mean something else
     """
-    width, bias = fit.dataset.X.shape[1], fit.features.bias
+    width, bias = fit.dataset.X.shape[1], fit.bias
     if before.width != width:
         raise ValueError(f"warm_start: the weights are of {before.width} features, X has {width}")
     try:

@@ -51,6 +51,12 @@ class Loss(ABC):
         the order of the training rows is better so. A class may say it by an attribute."""
         return None
 
+    @property
+    def draws_line(self) -> bool:
+        """Whether it is about which scores are above 0, so that its rankers call those rows positive and need a
+        constant."""
+        return self.depends_on_level and self.starts_from is None
+
 
 class LossOverRankings(Loss):
     """Δ(R*, R) depends on where the positives stand."""

@@ -244,6 +244,7 @@ class CrossValidation:
             fit,
             trainer=task.variant.trainer.with_settings(threads=1),
             selection=training,
+            features=prepared.features,
             feature_map=prepared.feature_map,
             scaling=prepared.scaling,
             shared=rows.select(training),

@@ -293,6 +293,11 @@ class Trainer(ABC, Generic[SettingsT]):
         return False
 
     @property
+    def wants_constant(self) -> bool:
+        """Whether rows get a constant feature where nobody says (``trainers.constant_feature``)."""
+        return False
+
+    @property
     def warm_start_refusal(self) -> str | None:
         """Why it cannot start from a model, or None if it can."""
         return None

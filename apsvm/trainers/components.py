@@ -28,6 +28,7 @@ from apsvm.risk import BagRisk
 from apsvm.score_space import ScoreFunction
 from apsvm.solvers.concave_convex import StationaryPoint
 from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.constant_feature import mean_deviation
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.latent import OfBags, TightOfBags
 from apsvm.trainers.rounds import Rounds, Spent
@@ -44,9 +45,7 @@ CLUSTERINGS, DESCENTS = 4, 2
 def with_components(data: TrainingSet, components: int) -> TrainingSet:
     """The rows for so many components, with a constant feature: the one that they have, or else one of the size of the
     others, the geometric mean of their deviations."""
-    variance = data.rows.moments().variance
-    variance = variance[(variance > 0.0) & np.isfinite(variance)]
-    size = float(np.exp(0.5 * np.log(variance).mean())) if variance.size else 1.0
+    size = mean_deviation(data.rows.moments().variance)
     return replace(data, rows=data.rows.with_bias(size), components=components)
 
 

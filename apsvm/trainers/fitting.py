@@ -10,7 +10,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ from apsvm.model import (
 )
 from apsvm.records import Log
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
+from apsvm.trainers.constant_feature import constant_by_rule
 from apsvm.trainers.feature_scales import scales_checked
 from apsvm.trainers.ranking_check import ranking_checked
 from apsvm.types import Matrix
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.features.base import FeatureMap
 
+
+#: Of ``FeatureOptions.bias``.
+AUTO: Final = "auto"
 
 #: Values of rows, or None.
 OfRowsT = TypeVar("OfRowsT", NDArray[np.int64] | None, NDArray[np.float64] | None)
@@ -62,15 +66,20 @@ class FeatureOptions:
     Attributes
     ----------
     scale : a scaling's name (``apsvm.data.features.scaling``), of the mapped columns
-    bias : the value of a constant feature, or None for none
+    bias : the value of a constant feature, None for none, or AUTO: one that suits the features (``constant_feature``)
+        where the trainer wants one
     features : a feature map's name (``apsvm.data.features``)
     pool : what becomes of the rows of each bag before all else, some of ``apsvm.header.POOLS``; None: nothing
     """
 
     scale: str = "none"
-    bias: float | None = None
+    bias: float | Literal["auto"] | None = None
     features: str = LINEAR
     pool: tuple[str, ...] | None = None
+
+    def of(self, trainer: AnyTrainer) -> FeatureOptions:
+        """What they ask for of this trainer: AUTO only where it wants a constant."""
+        return replace(self, bias=None) if self.bias == AUTO and not trainer.wants_constant else self
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,28 +127,37 @@ class Fit:
         DataError : the labels do not fit; there are bags, and nobody says what becomes of them; or the reverse
         """
         dataset = bags_settled(dataset, trainer, features.pool)
-        return cls(dataset, trainer, decide(dataset, trainer.takes, labels), features, **more)
+        return cls(dataset, trainer, decide(dataset, trainer.takes, labels), features.of(trainer), **more)
 
     @property
     def threads(self) -> int:
         return thread_count(self.trainer.settings.threads)
 
     def prepared(self) -> Fit:
-        """The training with the map and the scaling that ``features`` ask for, learned from its rows; itself where they
-        ask for none.
+        """The training with the map, the scaling and the constant feature that ``features`` ask for, learned from its
+        rows; itself where they ask for none.
 
         Raises
         ------
         UnknownNameError, FeatureMapError : (ValueErrors) there is no such map; it does not take these rows
         """
         X, options = self.dataset.X, self.features
-        if options.features == LINEAR and options.scale == NO_SCALING.name:
+        if options.features == LINEAR and options.scale == NO_SCALING.name and options.bias != AUTO:
             return self
         learned: FeatureMap | None = None
         if options.features != LINEAR:
             learned = learn_map(options.features, X, self.selection, seed=self.trainer.settings.seed)
             X = MappedMatrix(X, learned)
-        return replace(self, feature_map=learned, scaling=learn_scaling(options.scale, X, self.selection))
+        fit = replace(self, feature_map=learned, scaling=learn_scaling(options.scale, X, self.selection))
+        if options.bias != AUTO:
+            return fit
+        bias = constant_by_rule(fit.rows(selection=self.selection).moments().variance)
+        return replace(fit, features=replace(options, bias=bias))
+
+    @property
+    def bias(self) -> float | None:
+        """The value of the constant feature; None: there is none, or it is not ``prepared`` yet."""
+        return None if self.features.bias == AUTO else self.features.bias
 
     @property
     def n_columns(self) -> int:
@@ -150,7 +168,7 @@ class Fit:
         """Rows of X (n, d), of as many columns as the data set's: mapped, scaled, and with the constant feature."""
         return Rows(
             self.dataset.X if X is None else X,
-            bias=self.features.bias,
+            bias=self.bias,
             threads=self.threads,
             selection=selection,
             feature_map=self.feature_map,
@@ -207,7 +225,7 @@ class Fit:
         data = data or self.training_set()
         log = LogOfData(watch.log, self, data.rows.__len__)
         for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
-            checked = ranking_checked(outcome, data, self.trainer.loss_name)
+            checked = ranking_checked(outcome, data, self.trainer)
             yield scales_checked(checked, self.dataset) if self.features.scale == "none" else checked
 
     def start(self, ranker: WeightedRanker) -> NDArray[np.float64]:
@@ -218,7 +236,7 @@ class Fit:
         ------
         ModelError : its features are not the data's; it has other components than are to be trained
         """
-        width, bias = self.n_columns, self.features.bias
+        width, bias = self.n_columns, self.bias
         if ranker.zero_based != self.dataset.zero_based:
             raise ModelError("its features and the data's count from different bases")
         self.check_map(ranker)
@@ -288,7 +306,7 @@ class Fit:
             yield replace(self, target=two_classes(self.dataset, LabelOptions(positive_label=label))), part
 
     def _linear(self, fit: Fit, outcome: Outcome) -> LinearRanker:
-        w, width, bias = outcome.w, self.n_columns, self.features.bias
+        w, width, bias = outcome.w, self.n_columns, self.bias
         assert isinstance(w, np.ndarray)
         intercept = 0.0 if bias is None else bias * float(w[width])
         coef, constant = self.scaling.raw_weights(w[:width])
@@ -313,7 +331,7 @@ class Fit:
                 zero_based=dataset.zero_based,
                 map=self._map_name,
                 scale=self.features.scale,
-                bias=self.features.bias,
+                bias=self.bias,
                 names=None if columns is None else columns.feature_names(),
                 pool=self.features.pool,
                 columns=columns,

@@ -11,7 +11,7 @@ from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
 from apsvm.model import ItemFactors, Net
-from apsvm.trainers.base import Outcome, TrainingSet
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.families.structured_svm import StructuredSettings
 
 #: Rows looked at at first, and at a time after.
@@ -24,19 +24,29 @@ _RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before ther
 _OTHER_LOSSES = ("ap", "auc")
 
 
-def ranks_nothing(outcome: Outcome, loss: str, *, of_bags: bool = False, on_a_cluster: bool = False) -> str:
-    """What is said of a ranker, trained on ``loss``, whose scores of the training rows are all alike; what it advises
-    is not what was done already."""
+def ranks_nothing(
+    outcome: Outcome,
+    trainer: AnyTrainer,
+    *,
+    of_bags: bool = False,
+    on_a_cluster: bool = False,
+    lacks_constant: bool = False,
+) -> str:
+    """What is said of a ranker whose scores of the training rows are all alike; what it advises is not what was done
+    already. ``lacks_constant``: there is no constant feature, where the trainer wants one."""
     if not outcome.as_asked:
         return _RANKS_NOTHING_YET
     settings, remedies = outcome.settings, []
     if isinstance(settings, StructuredSettings) and of_bags:
         start = "anneal" if settings.start.startswith("random") else "random:20"
         remedies = [f"another --start ({start})", "a larger C", "--pool min,mean,max in the place of --latent"]
+    elif trainer.wants_constant:
+        remedies = ["a constant feature (this loss needs one)"] if lacks_constant else []
+        remedies += ["a larger C", "--loss ap, whose model has a threshold too"]
     else:
         if isinstance(settings, StructuredSettings) and not on_a_cluster:
             remedies += {"hinge": ["--bound auto or --bound tight"], "tight": ["--bound auto"]}.get(settings.bound, [])
-        remedies.append(f"another --loss ({next(name for name in _OTHER_LOSSES if name != loss)})")
+        remedies.append(f"another --loss ({next(name for name in _OTHER_LOSSES if name != trainer.loss_name)})")
     return f"{_RANKS_NOTHING}. Try {', '.join(remedies)}, or features that vary"
 
 
@@ -48,13 +58,13 @@ def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.flo
     return scores_of_weights(rows, w)
 
 
-def ranking_checked(outcome: Outcome, data: TrainingSet, loss: str) -> Outcome:
-    """The outcome of a training on ``loss``, with a caution, and without a threshold, where its scores of the training
-    rows are all alike."""
+def ranking_checked(outcome: Outcome, data: TrainingSet, trainer: AnyTrainer) -> Outcome:
+    """The outcome of a training by ``trainer``, with a caution, and without a threshold, where its scores of the
+    training rows are all alike."""
     if outcome.classes:
         from apsvm.data.dataset import shown_label
 
-        classes = [(label, ranking_checked(part, data, loss)) for label, part in outcome.classes]
+        classes = [(label, ranking_checked(part, data, trainer)) for label, part in outcome.classes]
         useless = [shown_label(label) for label, part in classes if not part.ranks]
         if not useless:
             return replace(outcome, classes=classes)
@@ -64,7 +74,8 @@ def ranking_checked(outcome: Outcome, data: TrainingSet, loss: str) -> Outcome:
         return outcome
     if tells_apart(outcome.w, data.rows):
         return outcome
-    caution = ranks_nothing(outcome, loss, of_bags=data.bags is not None)
+    lacks_constant = trainer.wants_constant and data.rows.dimension == data.rows.features
+    caution = ranks_nothing(outcome, trainer, of_bags=data.bags is not None, lacks_constant=lacks_constant)
     return replace(outcome, ranks=False, threshold=None, cautions=[caution])
 
 

@@ -54,7 +54,7 @@ def threshold_of(data: TrainingSet, loss: Loss, choice: Choice | None, trained: 
     out to choose the bound, where they were. None of grades or several queries."""
     from apsvm.header_decision import Threshold
 
-    if loss.depends_on_level and loss.starts_from is None:
+    if loss.draws_line:
         return Threshold(value=0.0, rule="loss")
     if choice is None or choice.threshold is None or loss.starts_from is not None:
         return None
@@ -70,7 +70,9 @@ def threshold_of(data: TrainingSet, loss: Loss, choice: Choice | None, trained: 
     return threshold if choice.called is None else replace(threshold, value=above_which(scores, choice.called))
 
 
-def cautions_of(trained: Trained, asked: str, decided: Decided | None = None, *, of_bags: bool = False) -> list[str]:
+def cautions_of(
+    trained: Trained, loss: Loss, asked: str, decided: Decided | None = None, *, of_bags: bool = False
+) -> list[str]:
     """What there is to say of a model that is hardly better than none: by rows held out, or else by the bound.
     ``asked``: the bound that was asked for; ``decided``: what it came to, where that was to be found out."""
     choice = None if decided is None else decided.choice
@@ -84,7 +86,7 @@ def cautions_of(trained: Trained, asked: str, decided: Decided | None = None, *,
         return []
     if share < NEARLY_NOTHING:
         return []
-    remedies = ["--bound tight or --bound auto"] if asked == "hinge" else []
+    remedies = ["--bound tight or --bound auto"] if asked == "hinge" and loss.over_rankings else []
     if choice is not None and not choice.candidates and choice.bound == "hinge":
         remedies.append("--bound tight")
     remedies.append("a larger C")

@@ -54,7 +54,7 @@ def test_primal_is_the_objective_over_all_rankings(C, run, info, tmp_path):
 
 
 def test_zero_one_is_the_hinge_of_the_rows(cancer, trained, info):
-    model = trained(cancer, "--loss", "zero-one", "--oracle", "auto", "-C", "1")
+    model = trained(cancer, "--loss", "zero-one", "--oracle", "auto", "-C", "1", "--bias", "none")
     margins = cancer.labels * load_model(model).score(cancer.X)
     weights = load_model(model).coef
     objective = 0.5 * weights @ weights + np.maximum(0, 1 - margins).mean()
@@ -158,7 +158,7 @@ def test_bias_is_a_constant_feature(cancer, trained, run, info, write_rows, tmp_
     model = trained(cancer, "--loss", "zero-one", "--bias", str(bias))
     explicit, data = tmp_path / "m", tmp_path / "data"
     write_rows(data, sp.hstack([cancer.X, np.full((569, 1), bias)]), cancer.labels)
-    run("train", "-q", data, explicit, "--loss", "zero-one")
+    run("train", "-q", data, explicit, "--loss", "zero-one", "--bias", "none")
     found, expected = load_model(model), load_model(explicit)
     assert found.width == 30
     assert np.allclose(found.coef, expected.coef[:30], rtol=1e-7, atol=1e-12)
@@ -167,9 +167,10 @@ def test_bias_is_a_constant_feature(cancer, trained, run, info, write_rows, tmp_
     assert info(model).certificate.primal == pytest.approx(info(explicit).certificate.primal, rel=1e-9)
 
 
-def test_no_bias_by_default_and_for_any_negative_value(cancer, trained):
-    for options in [(), ("--bias", "-7.5")]:
-        assert load_model(trained(cancer, "--loss", "zero-one", *options)).intercept == 0.0
+@pytest.mark.parametrize("bias", ["none", "NONE", "-7.5", "-1", "0"])
+def test_no_constant_if_it_says_so(bias, cancer, trained):
+    model = load_model(trained(cancer, "--loss", "zero-one", "--bias", bias))
+    assert (model.intercept, model.header.features.bias) == (0.0, None)
 
 
 def test_a_bias_moves_no_ranking(cancer, trained, info):
@@ -188,7 +189,7 @@ def test_keep_easy_bounds(cancer, trained, info):
     assert none.details["oracle"] == "zero-one then bucket"
     assert (none.settings["keep_easy"], info(everything).settings["keep_easy"]) == (0.0, 100.0)
 
-    binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one", "-C", "1")).score(cancer.X)
+    binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one", "-C", "1", "-B", "none")).score(cancer.X)
     kept = binary >= 1
     assert 50 < kept.sum() < 569
     margins = cancer.labels * load_model(everything).score(cancer.X)
@@ -198,7 +199,7 @@ def test_keep_easy_bounds(cancer, trained, info):
 
 
 def test_keep_easy_says_how_many(cancer, run, trained, tmp_path):
-    binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one", "-C", "1")).score(cancer.X)
+    binary = cancer.labels * load_model(trained(cancer, "--loss", "zero-one", "-C", "1", "-B", "none")).score(cancer.X)
     easy = round(0.25 * int((binary >= 1).sum()))
     done = run("train", *HINGE, cancer.path, tmp_path / "m", "-C", 1, "--oracle", "appx", "--keep-easy", 25)
     assert f"{easy} rows held easy, {569 - easy} difficult" in done.stderr

@@ -76,7 +76,7 @@ def apsvm(client, tmp_path):
     [
         [],
         ["--loss", "ndcg", "-C", "100", "--scale", "maxabs"],
-        ["--loss", "zero-one", "-B", "1", "--scale", "standard"],
+        ["--loss", "zero-one", "--scale", "standard"],
         ["--scale", "l2", "-C", "10x", "--solver", "cutting-plane", "-e", "0.01"],
         ["--loss", "wmw"],
     ],

@@ -42,7 +42,11 @@ def read(tmp_path, data):
         (["--oracle", "greedy", "--solver", "cutting-plane", "--qp", "active-set", "-e", "0.01"],
          {"oracle": "greedy", "solver": "cutting-plane", "qp": "active-set", "epsilon": 0.01}),
         (["--loss", "zero-one", "-B", "2"], {"loss": "zero-one", "intercept_scaling": 2.0}),
-        (["--loss", "f1", "-B", "1"], {"loss": "f1"}),
+        (["--loss", "f1", "-B", "1"], {"loss": "f1", "intercept_scaling": 1}),
+        (["--loss", "f1"], {"loss": "f1"}),
+        (["--loss", "zero-one"], {"loss": "zero-one"}),
+        (["--loss", "f(2)"], {"loss": "f(2)"}),
+        (["--loss", "set-p@5"], {"loss": "set-p@5"}),
         (["--oracle", "appx", "--keep-easy", "80", "-B", "1"], {"oracle": "appx", "keep_easy": 80}),
         (["--bound", "tight"], {"bound": "tight"}),
     ],
@@ -54,7 +58,7 @@ def test_classifier_trains_as_the_command_does(options, parameters, tmp_path, da
     model = APSVMClassifier(C=C, **parameters).fit(X, data.relevant)
     np.testing.assert_array_equal(model.coef_[0], theirs.coef)
     assert np.abs(theirs.coef).max() > 0.1
-    if "-B" in options:
+    if model.loss in ("zero-one", "f1", "f(2)") or "-B" in options:
         assert model.intercept_[0] == theirs.intercept
     header = theirs.header
     assert model.certificate_ == header.certificate
@@ -92,7 +96,7 @@ def test_the_command_s_model_as_an_estimator(tmp_path, data):
     model = APSVMClassifier.from_model(theirs)
     np.testing.assert_array_equal(model.decision_function(X), theirs.score(X))
     assert model.classes_.tolist() == [0, 1]
-    assert model.get_params() == APSVMClassifier("zero-one", C=C, epsilon=0.01).get_params()
+    assert model.get_params() == APSVMClassifier("zero-one", C=C, epsilon=0.01, intercept_scaling=1).get_params()
     assert model.score(X, data.relevant.astype(int)) > 0.8
     assert model.certificate_ == theirs.header.certificate
     again = APSVMClassifier.from_model(theirs).fit(X, data.relevant)

@@ -36,7 +36,8 @@ APSVM_INLINE Four load(const float *from) {
 // last groups, and where rows are picked from here and there. The processor's own guesses reach half as far as they might.
 template <std::size_t kRows, class Value>
 APSVM_INLINE std::size_t values_ahead(std::size_t d, const std::size_t *rows, std::size_t i, std::size_t n) {
-    const std::size_t bytes = kRows * d * sizeof(Value), ahead = kRows * std::max<std::size_t>(1, kBytesAhead / bytes);
+    const std::size_t bytes = std::max<std::size_t>(1, kRows * d * sizeof(Value));  // rows may have no features
+    const std::size_t ahead = kRows * std::max<std::size_t>(1, kBytesAhead / bytes);
     if (i + ahead >= n) return 0;
     const std::size_t distance = rows[i + ahead] - rows[i];
     return distance <= 2 * ahead ? distance * d : 0;

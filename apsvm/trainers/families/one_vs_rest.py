@@ -75,6 +75,10 @@ class OneVsRestTrainer(Trainer[Settings]):
         return self.trainer.takes_bags
 
     @property
+    def wants_constant(self) -> bool:
+        return self.trainer.wants_constant
+
+    @property
     def warm_start_refusal(self) -> str | None:
         return self.trainer.warm_start_refusal
 

@@ -241,6 +241,11 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return self.settings.latent
 
     @property
+    def wants_constant(self) -> bool:
+        """Where the loss itself draws the line at 0; layers have constants of their own."""
+        return self.loss.draws_line and not self._hidden
+
+    @property
     def classes_refusal(self) -> str | None:
         return "--layer-wise trains one network" if self._hidden else None
 
@@ -320,7 +325,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             yield replace(
                 outcome,
                 settings=replace(self.settings, C=(asked,)),
-                cautions=cautions_of(trained, self.settings.bound, decided, of_bags=data.bags is not None),
+                cautions=cautions_of(trained, self.loss, self.settings.bound, decided, of_bags=data.bags is not None),
                 threshold=threshold_of(data, self.loss, decided.choice, trained),
                 **choice_fields(decided, outcome),
             )
