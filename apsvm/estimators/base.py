@@ -29,7 +29,7 @@ from apsvm.data.features import parsed
 from apsvm.data.features.base import FeatureMap
 from apsvm.data.labels import Target
 from apsvm.estimators.bags import Columns, checked_pool, each_alone, of_bags
-from apsvm.estimators.following import WeakRankerWarning, evidence_of, logger, tell, training
+from apsvm.estimators.following import FOR_STALLED, WeakRankerWarning, evidence_of, logger, tell, training
 from apsvm.estimators.levels import at_level
 from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
@@ -46,9 +46,6 @@ from apsvm.types import Column, JsonDict, JsonObject, Matrix
 
 #: How X is checked, in fit and after.
 FEATURES: JsonDict = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-
-#: What helps where a training stalled.
-_FOR_STALLED = "columns of one scale (sklearn.preprocessing.StandardScaler) may bring it further, or a larger epsilon"
 
 
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -397,6 +394,6 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return self.to_model().score(X, threads=effective_n_jobs(self.n_jobs))
 
     def _warn(self, outcome: Outcome) -> None:
-        remedy = _FOR_STALLED if outcome.state == State.STALLED else self._remedy
+        remedy = FOR_STALLED if outcome.state == State.STALLED else self._remedy
         message = f"{type(self).__name__} stopped early: {outcome.state}{evidence_of(outcome)}; {remedy}"
         warnings.warn(message, ConvergenceWarning, stacklevel=4)

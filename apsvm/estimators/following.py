@@ -14,6 +14,9 @@ from apsvm.trainers.base import Outcome, Progress
 
 logger = logging.getLogger("apsvm")
 
+#: What helps where a training stalled.
+FOR_STALLED = "columns of one scale (sklearn.preprocessing.StandardScaler) may bring it further, or a larger epsilon"
+
 
 class WeakRankerWarning(UserWarning):
     """A training ended as asked, and yet the ranker is hardly good for anything; the message says why."""

@@ -43,6 +43,8 @@ from apsvm.model import (
 from apsvm.records import Log
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
+from apsvm.trainers.feature_options import AUTO as AUTO
+from apsvm.trainers.feature_options import FeatureOptions as FeatureOptions
 from apsvm.trainers.feature_scales import scales_checked
 from apsvm.trainers.ranking_check import ranking_checked
 from apsvm.types import Matrix
@@ -52,34 +54,8 @@ if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
 
 
-#: Of ``FeatureOptions.bias``.
-AUTO: Final = "auto"
-
 #: Values of rows, or None.
 OfRowsT = TypeVar("OfRowsT", NDArray[np.int64] | None, NDArray[np.float64] | None)
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureOptions:
-    """What is done to the features before w weighs them.
-
-    Attributes
-    ----------
-    scale : a scaling's name (``apsvm.data.features.scaling``), of the mapped columns
-    bias : the value of a constant feature, None for none, or AUTO: one that suits the features (``constant_feature``)
-        where the trainer wants one
-    features : a feature map's name (``apsvm.data.features``)
-    pool : what becomes of the rows of each bag before all else, some of ``apsvm.header.POOLS``; None: nothing
-    """
-
-    scale: str = "none"
-    bias: float | Literal["auto"] | None = None
-    features: str = LINEAR
-    pool: tuple[str, ...] | None = None
-
-    def of(self, trainer: AnyTrainer) -> FeatureOptions:
-        """What they ask for of this trainer: AUTO only where it wants a constant."""
-        return replace(self, bias=None) if self.bias == AUTO and not trainer.wants_constant else self
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,35 @@
+"""What is asked for of the features, before anything is learned of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from apsvm.data.features import LINEAR
+from apsvm.trainers.base import AnyTrainer
+
+#: Of ``FeatureOptions.bias``.
+AUTO: Final = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureOptions:
+    """What is done to the features before w weighs them.
+
+    Attributes
+    ----------
+    scale : a scaling's name (``apsvm.data.features.scaling``), of the mapped columns
+    bias : the value of a constant feature, None for none, or AUTO: one that suits the features (``constant_feature``)
+        where the trainer wants one
+    features : a feature map's name (``apsvm.data.features``)
+    pool : what becomes of the rows of each bag before all else, some of ``apsvm.header.POOLS``; None: nothing
+    """
+
+    scale: str = "none"
+    bias: float | Literal["auto"] | None = None
+    features: str = LINEAR
+    pool: tuple[str, ...] | None = None
+
+    def of(self, trainer: AnyTrainer) -> FeatureOptions:
+        """What they ask for of this trainer: AUTO only where it wants a constant."""
+        return replace(self, bias=None) if self.bias == AUTO and not trainer.wants_constant else self
