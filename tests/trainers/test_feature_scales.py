@@ -14,7 +14,8 @@ from apsvm.trainers.feature_scales import scales_checked
 
 def cautions(X, state=State.STALLED, *, zero_based=False):
     dataset = Dataset(X, np.ones(len(X)), None, None, zero_based, "rows", "", 0)
-    return scales_checked(Outcome(None, state, StructuredSettings(), cautions=("before",)), dataset).cautions
+    outcome = Outcome(w=None, state=state, settings=StructuredSettings(), cautions=("before",))
+    return scales_checked(outcome, dataset).cautions
 
 
 @pytest.mark.parametrize("state", [State.STALLED, State.NUMERICAL_TROUBLE, State.TIME_LIMIT, State.ITERATION_LIMIT])
