@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from apsvm.dask.actors import ActorCrew, cluster_of
 from apsvm.dask.crew import LocalCrew, Traffic
@@ -302,7 +303,8 @@ def main() -> None:
     options.add_argument("--simulate", action="store_true", help="--only growth,many")
     given = options.parse_args()
     wanted = ["growth", "many"] if given.simulate else given.only.split(",")
-    with written_to(given.json) as figures:
+    # One BLAS thread, as the command and the estimators have it: two workers and a driver are three already.
+    with written_to(given.json) as figures, threadpool_limits(1, user_api="blas"):
         if "two" in wanted:
             figures["two_workers"] = two_workers(20_000 if given.quick else 4_000_000, given.repetitions)
         grown: list[dict[str, Any]] = []
