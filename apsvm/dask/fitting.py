@@ -19,7 +19,7 @@ from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
 from apsvm.trainers.families.rank_ncg import RankNCGTrainer
 from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
-from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, LogOfData
+from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, LogOfData, asked_of
 from apsvm.trainers.settings import SettingsError
 
 #: Scores that go through the driver into a checkpoint, at most: 80 MB.
@@ -102,7 +102,7 @@ class ShardedFit:
             target = data.understand(trainer.takes, labels)
         else:
             data.tell(target)
-        features = features.of(trainer)
+        features = asked_of(trainer, features)
         if features.bias == AUTO:
             data.scale(features.scale, None)
             features = replace(features, bias=constant_by_rule(data.moments().variance))

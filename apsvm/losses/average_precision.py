@@ -17,6 +17,7 @@ class AveragePrecisionLoss(RankingLoss):
 
     name = "ap"
     metric = "AP"
+    starts_from = None
     unimodal = True
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:

@@ -63,6 +63,7 @@ class LossOverRankings(Loss):
 
     over_rankings: ClassVar[bool] = True
     depends_on_level: ClassVar[bool] = False
+    draws_line = False
 
     @abstractmethod
     def of_ranking(self, negatives_above: NDArray[np.int64], n_neg: int) -> float:

@@ -26,6 +26,7 @@ class NDCGLoss(RankingLoss, GradedLoss):
     """One minus NDCG. ``gain`` of grades: "exponential" or "linear"; raises LossError on another."""
 
     parameter = str
+    starts_from = None
 
     def __init__(self, gain: str = "exponential") -> None:
         if gain not in GAINS:

@@ -17,6 +17,7 @@ class ROCAreaLoss(RankingLoss):
 
     name = "auc"
     metric = "AUC"
+    starts_from = None
     unimodal = True
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:

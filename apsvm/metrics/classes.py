@@ -72,9 +72,7 @@ def evaluate_classes(
         for name, value in result.values.items():
             in_class[name][c] = value
     if skipped == n_classes:
-        raise MetricError(
-            f"nothing to evaluate: none of the {n_classes} classes has both positive and negative rows ({n_rows} rows)"
-        )
+        raise _nothing_to_evaluate(n_classes, n_rows)
     return Evaluation(
         values={name: mean(result) for name, result in in_class.items()},
         n_rows=n_rows,
@@ -86,6 +84,12 @@ def evaluate_classes(
         ties=ties,
         groups=names,
         in_group=in_class,
+    )
+
+
+def _nothing_to_evaluate(n_classes: int, n_rows: int) -> MetricError:
+    return MetricError(
+        f"nothing to evaluate: none of the {n_classes} classes has both positive and negative rows ({n_rows} rows)"
     )
 
 

@@ -227,6 +227,8 @@ class Trainer(ABC, Generic[SettingsT]):
     takes_validation: ClassVar[bool] = False
     #: Whether weights of queries count (``--query-weights``), and costs of rows (``cost:``).
     takes_query_weights: ClassVar[bool] = False
+    #: Whether rows get a constant feature where nobody says (``trainers.constant_feature``).
+    wants_constant: bool = False
     #: Whether its time goes into passes over the rows, which several trainings can do together (``data.lockstep``).
     shares_passes: ClassVar[bool] = False
 
@@ -290,11 +292,6 @@ class Trainer(ABC, Generic[SettingsT]):
     @property
     def takes_bags(self) -> bool:
         """Whether it wants rows bag by bag and what is known of them by bag (``TrainingSet.bags``)."""
-        return False
-
-    @property
-    def wants_constant(self) -> bool:
-        """Whether rows get a constant feature where nobody says (``trainers.constant_feature``)."""
         return False
 
     @property

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from apsvm.data.features import LINEAR
-from apsvm.trainers.base import AnyTrainer
 
 #: Of ``FeatureOptions.bias``.
 AUTO: Final = "auto"
@@ -29,7 +28,3 @@ class FeatureOptions:
     bias: float | Literal["auto"] | None = None
     features: str = LINEAR
     pool: tuple[str, ...] | None = None
-
-    def of(self, trainer: AnyTrainer) -> FeatureOptions:
-        """What they ask for of this trainer: AUTO only where it wants a constant."""
-        return replace(self, bias=None) if self.bias == AUTO and not trainer.wants_constant else self

@@ -58,6 +58,11 @@ if TYPE_CHECKING:
 OfRowsT = TypeVar("OfRowsT", NDArray[np.int64] | None, NDArray[np.float64] | None)
 
 
+def asked_of(trainer: AnyTrainer, features: FeatureOptions) -> FeatureOptions:
+    """What the options ask for of this trainer: AUTO only where it wants a constant."""
+    return replace(features, bias=None) if features.bias == AUTO and not trainer.wants_constant else features
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
     """A training to be done.
@@ -103,7 +108,7 @@ class Fit:
         DataError : the labels do not fit; there are bags, and nobody says what becomes of them; or the reverse
         """
         dataset = bags_settled(dataset, trainer, features.pool)
-        return cls(dataset, trainer, decide(dataset, trainer.takes, labels), features.of(trainer), **more)
+        return cls(dataset, trainer, decide(dataset, trainer.takes, labels), asked_of(trainer, features), **more)
 
     @property
     def threads(self) -> int:

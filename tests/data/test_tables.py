@@ -11,39 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tables import SIMPLE, columns_of, read, remarks, rows
 
-from apsvm.data import DataError, Dataset, read_data
+from apsvm.data import DataError, read_data
 from apsvm.data.read_options import TableOptions
 from apsvm.data.svmlight import line_numbers
 from apsvm.data.tables.cells import Places
 from apsvm.data.tables.reading import ForModel
 from apsvm.data.tables.recognising import Kind, kind_of
-from apsvm.header_columns import Column, ColumnKind, Columns
-
-SIMPLE = "age,city,paid,y\n31,Paris,true,1\n,Rome,false,0\n55,Paris,true,0\n28,,true,1\n"
-
-
-def read(folder: Path, text: str | bytes, model: Columns | None = None, **options: Any) -> Dataset:
-    path = folder / "data.csv"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    unlabelled = bool(options.pop("unlabelled", False))
-    wanted = None if model is None else ForModel(model, model.feature_names(), model.width)
-    return read_data(path, table=TableOptions(**options), model=wanted, unlabelled=unlabelled)
-
-
-def columns_of(data: Dataset) -> Columns:
-    assert data.table is not None
-    return data.table.columns
-
-
-def remarks(data: Dataset) -> str:
-    assert data.table is not None
-    return "\n".join(data.table.remarks)
-
-
-def rows(data: Dataset) -> list[list[float]]:
-    X = data.X.toarray() if sp.issparse(data.X) else data.X
-    return X.tolist()
+from apsvm.header_columns import Column, ColumnKind
 
 
 def test_numbers_words_and_missing_cells(tmp_path: Path) -> None:
@@ -402,42 +378,3 @@ def test_places_of_rows() -> None:
     places = Places("f", "line", 2, np.array([1, 3]), np.array([5, 8]))
     assert [places.number(row) for row in range(5)] == [2, 5, 6, 8, 9]
     assert places.all(5).tolist() == [2, 5, 6, 8, 9]
-
-
-def test_codes_are_categories_where_that_is_said(tmp_path):
-    text = "code,amount,y\n3,1.5,1\n10,2,0\n3,0,0\n,1,1\n2.50,1,0\nnone of these,1,1\n"
-    data = read(tmp_path, text, categorical=("code",))
-    assert columns_of(data).feature_names() == (
-        "code=10", "code=2.5", "code=3", "code=none of these", "code is missing", "amount"
-    )  # fmt: skip
-    assert [row[:5] for row in rows(data)] == [
-        [0, 0, 1, 0, 0], [1, 0, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 0, 1], [0, 1, 0, 0, 0], [0, 0, 0, 1, 0]
-    ]  # fmt: skip
-    assert "words, each a feature: code (4)" in remarks(data)
-    again = read(tmp_path, "amount,code,y\n1,3.0,1\n1,7,0\n", columns_of(data))
-    assert rows(again) == [[0, 0, 1, 0, 0, 1], [0, 0, 0, 0, 0, 1]]
-    assert "1 word has no feature in the model ('7')" in remarks(again)
-
-
-def test_numbers_of_any_kind_may_be_said_to_be_categories(tmp_path):
-    """As many as there are rows, which words may not be unless somebody says so."""
-    text = "code,y\n" + "".join(f"{number / 8!r},{number % 2}\n" for number in range(40))
-    data = read(tmp_path, text, categorical=("code",), max_categories=4)
-    assert columns_of(data).feature_names() == ("code=0", "code=0.125", "code=0.25", "code=0.375", "code is other")
-    dates = "day,y\n" + "".join(f"2026-11-{day},{day % 2}\n" for day in range(10, 30))
-    with pytest.raises(DataError, match="column 'day' has dates"):
-        read(tmp_path, dates)
-    assert len(columns_of(read(tmp_path, dates, categorical=("day",))).feature_names()) == 20
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"categorical": ("colour",)}, "--categorical"),
-        ({"categorical": ("y",)}, "--categorical: column 'y' is none of the features"),
-        ({"categorical": ("city",), "drop": ("city",)}, "--categorical: column 'city' is none of the features"),
-    ],
-)
-def test_categories_that_are_no_features(options, message, tmp_path):
-    with pytest.raises(DataError, match=message):
-        read(tmp_path, SIMPLE, **options)

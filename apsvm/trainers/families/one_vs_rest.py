@@ -43,6 +43,7 @@ class OneVsRestTrainer(Trainer[Settings]):
         if trainer.classes_refusal is not None:
             raise SettingsError(f"--one-vs-rest is not for this --loss {trainer.loss_name}: {trainer.classes_refusal}")
         self.trainer = trainer
+        self.wants_constant = trainer.wants_constant
         self.starts = {} if starts is None else starts
         self.family = trainer.family  # type: ignore[misc]  # a property of the instance here
         self.takes_validation = trainer.takes_validation  # type: ignore[misc]
@@ -73,10 +74,6 @@ class OneVsRestTrainer(Trainer[Settings]):
     @property
     def takes_bags(self) -> bool:
         return self.trainer.takes_bags
-
-    @property
-    def wants_constant(self) -> bool:
-        return self.trainer.wants_constant
 
     @property
     def warm_start_refusal(self) -> str | None:

@@ -188,6 +188,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             raise SettingsError("--start is for --latent")
         random_starts(asked.start)
         self._hidden = hidden_layers(asked.layer_wise) if asked.layer_wise else ()
+        self.wants_constant = self.loss.draws_line and not self._hidden  # layers have constants of their own
         if self._hidden:
             check_layer_wise(self)
         names = self.names
@@ -239,11 +240,6 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     @property
     def takes_bags(self) -> bool:
         return self.settings.latent
-
-    @property
-    def wants_constant(self) -> bool:
-        """Where the loss itself draws the line at 0; layers have constants of their own."""
-        return self.loss.draws_line and not self._hidden
 
     @property
     def classes_refusal(self) -> str | None:
