@@ -125,6 +125,10 @@ def _with_hints(failure: click.ClickException) -> click.ClickException:
 
 def main() -> None:
     """The console script."""
+    if "numpy" not in sys.modules:
+        # Every product here is of one thread. OpenBLAS would make one a core as it is loaded, which wait by turning: of
+        # a training on a hundred rows they were a quarter.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     code = run(sys.argv[1:])
     is_watched = sys.getprofile() is not None or sys.gettrace() is not None  # by one who reports when it has ended
     if threading.active_count() == 1 and not is_watched:
