@@ -65,6 +65,11 @@ class LossOverRankings(Loss):
     depends_on_level: ClassVar[bool] = False
     draws_line = False
 
+    @property
+    def of_whole_list(self) -> str:
+        """The loss that a loss of the top starts from: the one like it that sees the whole list."""
+        return "ap"
+
     @abstractmethod
     def of_ranking(self, negatives_above: NDArray[np.int64], n_neg: int) -> float:
         """Δ of the ranking with n_k = ``negatives_above[k − 1]``, (n_pos,) non-decreasing, 0..n_neg."""
@@ -144,7 +149,7 @@ class RankingLoss(LossOverRankings):
     @cached_property
     def starts_from(self) -> str | None:
         """By the two arrays, where the class does not say it."""
-        return "ap" if early_share(self) >= ONLY_THE_TOP else None
+        return self.of_whole_list if early_share(self) >= ONLY_THE_TOP else None
 
     @abstractmethod
     def weights(self, n_pos: int) -> NDArray[np.float64]:

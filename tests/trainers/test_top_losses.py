@@ -12,6 +12,7 @@ from trainings import training_set
 
 from apsvm.losses import make_loss
 from apsvm.losses.base import ONLY_THE_TOP, LossError, RankingLoss, early_share
+from apsvm.losses.graded import GAINS, GradedLoss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp, make_risk
 from apsvm.solvers.state import State
@@ -269,6 +270,40 @@ def test_grades_start_from_grades(rng):
 
     def graded(w):
         return dcg(data.target.grades[np.argsort(-data.rows.scores(w))]) / dcg(-np.sort(-data.target.grades))
+
+    assert graded(outcome.w) >= graded(start.w) - 1e-12
+    assert graded(outcome.w) > 0.3
+
+
+class Zipf(RankingLoss, GradedLoss):
+    """Of a newcomer: D(p) = 1/p², of grades too."""
+
+    def __init__(self, gain="exponential"):
+        self.name, self.gain = "zipf", gain
+
+    def weights(self, n_pos):
+        return np.full(n_pos, 1.0 / self.ideal(n_pos))
+
+    def discount(self, n):
+        return 1.0 / np.arange(1.0, n + 1.0) ** 2
+
+    def ideal(self, n_pos):
+        return float(self.discount(n_pos).sum())
+
+
+@pytest.mark.parametrize(("gain", "base"), [("exponential", "ndcg"), ("linear", "ndcg(linear)")])
+def test_a_newcomers_loss_of_grades_starts_from_grades(gain, base, rng):
+    """From the NDCG of the same gain; its own gain at the top of the training rows is no worse than there."""
+    data, loss = long_list(rng, 600, graded=True), Zipf(gain)
+    start = find_start(data, loss, settings(), Watch())
+    assert start.name == base == loss.starts_from
+    (outcome,) = StructuredSVMTrainer(loss, settings()).train(data, Watch())
+    assert f"the start, {base}" in " ".join(outcome.notes)
+
+    def graded(w):
+        gains = GAINS[gain](data.target.grades)
+        discount = loss.discount(gains.size)
+        return discount @ gains[np.argsort(-data.rows.scores(w))] / (discount @ -np.sort(-gains))
 
     assert graded(outcome.w) >= graded(start.w) - 1e-12
     assert graded(outcome.w) > 0.3
