@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn
+from instances import loss_names
 from sklearn.datasets import dump_svmlight_file, load_digits
 from sklearn.model_selection import train_test_split
 
@@ -84,6 +85,7 @@ def test_the_loss_is_what_it_says(rng):
         )
         above = np.cumsum(~in_order)[in_order]
         assert loss.of_ranking(above, relevant.size - n_pos) == pytest.approx(1.0 - utility / best, abs=1e-12)
+    assert {"half-life(1.01)", "half-life(5.0)", "half-life(50.0)"} <= set(loss_names())
     with pytest.raises(LossError, match=r"needs a position 1 < h < ∞, found 1"):
         make_loss("half-life(1)")
 

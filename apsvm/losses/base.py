@@ -30,6 +30,8 @@ class Loss(ABC):
     metric: str | None = None
     #: The type of the parameter that the name carries and the constructor takes (``rbp(0.8)``), if there is one.
     parameter: ClassVar[type[int] | type[float] | type[str] | None] = None
+    #: Texts of that parameter that the tests try beside the default, the ends of its range among them.
+    examples: ClassVar[tuple[str, ...]] = ()
     #: Each query has a loss of its own, and the risk is their mean; otherwise all rows are one query.
     by_query: ClassVar[bool] = True
     #: What Δ depends on, as far as others must know: the order of the rows; the counts of a labelling of them; the

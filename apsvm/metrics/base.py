@@ -39,6 +39,7 @@ class Metric(ABC):
         registry
     needs_negatives : whether the value is undefined without a negative (without a positive it always is)
     graded : whether it reads the rows' grades, not only which rows are relevant
+    examples : texts of the parameter that the tests try, the ends of its range among them
     thresholded : whether it reads on which side of the threshold a score lies, not only the order
     """
 
@@ -46,6 +47,7 @@ class Metric(ABC):
     needs_negatives: ClassVar[bool] = False
     graded: ClassVar[bool] = False
     thresholded: ClassVar[bool] = False
+    examples: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def takes_parameter(cls) -> bool:
