@@ -18,6 +18,7 @@ from sklearn.model_selection import train_test_split
 
 from apsvm import most_violated_ranking
 from apsvm.cli import commands, run
+from apsvm.header import LabelKind
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError
 from apsvm.oracles import ORACLES, serving
@@ -127,11 +128,29 @@ def files(tmp_path, monkeypatch, rng):
 
 @pytest.mark.parametrize("at", range(len(SNIPPETS)))
 def test_python_runs(at, files):
-    assert len(SNIPPETS) == 5
+    assert len(SNIPPETS) == 6
     with sklearn.config_context():
         exec(compile(SNIPPETS[at], "README.md", "exec"), files)
     if "search" in files:
         assert Path("ndcg.model").exists()
+
+
+def test_the_loss_of_grades_is_what_it_says(files, rng):
+    """Of any order of graded rows the weighted sum over the levels is one minus the utility."""
+    (snippet,) = (code for code in SNIPPETS if "GradedLoss" in code)
+    exec(compile(snippet, "CONTRIBUTING.md", "exec"), files)
+    assert files["votes"].to_model().header.labels.kind is LabelKind.GRADES
+    loss = files["Votes"]()
+    for _ in range(50):
+        grades = rng.permutation([0, 1, *rng.integers(0, 4, size=6)])
+        discount = 0.5 ** (np.arange(8) / 4)
+        utility, best = discount @ grades, discount @ -np.sort(-grades)
+        total = 0.0
+        for threshold, weight in loss.levels(grades):
+            positive = grades >= threshold
+            above = np.flatnonzero(positive) - np.arange(positive.sum())
+            total += weight * loss.of_ranking(above, int((~positive).sum()))
+        assert total == pytest.approx(1.0 - utility / best, abs=1e-12)
 
 
 def test_the_first_training_says_what_is_shown(tmp_path, monkeypatch, capsys):
