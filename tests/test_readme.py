@@ -18,6 +18,7 @@ from sklearn.model_selection import train_test_split
 
 from apsvm import most_violated_ranking
 from apsvm.cli import commands, run
+from apsvm.cli.commands import Listed
 from apsvm.header import LabelKind
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError
@@ -33,11 +34,15 @@ FOLLOWED = [ROOT / "docs" / "start.md", *(ROOT / "docs" / "cases").glob("*.md")]
 TEXT = README + "".join(text for page, text in PAGES.items() if page.name != "README.md" and page not in FOLLOWED)
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
 PYTHON = [code for language, code in BLOCKS if language == "python"]
-FILES = [code for code in PYTHON if code.startswith('"""')]
+COMMAND = next(code for code in PYTHON if "@click.command" in code)
+LISTED = next(code for code in PYTHON if "Listed(" in code)
+FILES = [code for code in PYTHON if code.startswith('"""') and code != COMMAND]
 LINES = [
     re.fullmatch(r'\s+"(\S+)": "apsvm\.(losses|oracles|trainers\.families)\.(\w+):(\w+)",\n', code) for code in PYTHON
 ]
-SNIPPETS = [code for code, line in zip(PYTHON, LINES, strict=True) if code not in FILES and line is None]
+SNIPPETS = [
+    code for code, line in zip(PYTHON, LINES, strict=True) if line is None and code not in (*FILES, COMMAND, LISTED)
+]
 COMMANDS = [
     command.split("#")[0].split("|")[0].strip()
     for language, code in BLOCKS
@@ -106,6 +111,33 @@ def test_the_oracle_is_exact_and_breaks_ties_as_the_others(rng):
 
 def test_the_trainer_is_the_one_that_is_tested():
     assert (ROOT / "tests" / "newcomer.py").read_text(encoding="utf-8") in FILES
+
+
+def test_the_command_is_what_it_says(tmp_path, monkeypatch, capsys):
+    ((name, listed),) = eval(f"{{{LISTED}}}", {"Listed": Listed}).items()
+    assert f"`{listed.place.partition(':')[0].replace('.', '/')}.py`" in TEXT
+    (tmp_path / "readme_count.py").write_text(COMMAND)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setitem(commands.commands._places, name, "readme_count:count")
+    monkeypatch.chdir(tmp_path)
+    Path("grades.svm").write_text("2 1:1\n0 1:2\n1 2:3\n")
+    Path("words.csv").write_text("label,a\nyes,1\nno,2\nno,3\nno,4\n")
+
+    def said(*arguments, code=0):
+        assert run([name, *arguments]) == code
+        captured = capsys.readouterr()
+        return captured.err if code else captured.out
+
+    try:
+        assert said("--help").split("\n\n")[1].strip() == listed.summary
+        assert said("grades.svm", "--positive-label", "2") == "3 rows, 1 of them positive\n"
+        assert said("words.csv", "--positive-label", "yes") == "4 rows, 1 of them positive\n"
+        assert "expected the labels +1 and -1" in said("grades.svm", code=65)
+        assert "no row has the positive label 7" in said("grades.svm", "--positive-label", "7", code=65)
+        assert "cannot read nothing" in said("nothing", code=66)
+    finally:
+        commands.commands._imported.pop(name, None)
+        sys.modules.pop("readme_count", None)
 
 
 @pytest.fixture
