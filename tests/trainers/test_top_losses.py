@@ -137,7 +137,7 @@ def test_ones_own_loss_of_the_top_is_trained_as_those_that_apsvm_has(rng):
     of_start, of_C = outcome.notes[:2]
     assert of_start.startswith(f"--bound auto of the start, ap: {start.choice.bound}, C = ")
     assert ": ap loss " in of_start
-    assert of_C.startswith(f"C = {outcome.C:.6g}, that for which the ap model is at its best length where AtTen's ramp")
+    assert of_C.startswith(f"C = {outcome.C:.6g}, that for which the ap model is at its best length where the ramp")
     assert outcome.threshold is None
 
 
@@ -250,6 +250,17 @@ def test_a_descent_that_ends_worse_leaves_the_start(name, base, rng, monkeypatch
     assert bounds.gap <= bounds.tolerance == pytest.approx(1e-2 * outcome.C)
 
 
+@pytest.mark.parametrize("name", ["rbp(.50)", "set-p@010"])
+def test_no_sentence_spells_the_loss_otherwise_than_its_user(name, rng, monkeypatch):
+    data = long_list(rng, 400)
+    for _ in range(2):
+        (outcome,) = StructuredSVMTrainer(name, settings()).train(data, Watch())
+        said = " ".join([*outcome.notes, *outcome.cautions])
+        assert "C = " in said
+        assert make_loss(name).name not in said
+        turned_round(monkeypatch)
+
+
 def test_a_descent_that_is_interrupted_leaves_the_start(rng, monkeypatch):
     data = long_list(rng, 400)
     start = find_start(data, make_loss("mrr"), settings(), Watch())
@@ -340,9 +351,7 @@ def test_the_default_C_is_where_the_ramp_has_fallen_by_a_tenth(name, rng):
     data, loss = long_list(rng), make_loss(name)
     w = np.array([1.0, 0.5, 0.3, 0.0, 0.0, 0.0])
     C, origin = default_C_at(data, loss, settings(), Start(make_loss("ap"), w))
-    assert (
-        origin == f"that for which the ap model is at its best length where {name}'s ramp has gone 10 % of its way down"
-    )
+    assert origin == "that for which the ap model is at its best length where the ramp has gone 10 % of its way down"
     ramp = ramp_of(data, name)
     scores = ramp.scores(w)
     none, reached = value(ramp, 0.0 * scores), lost(name, data, w)
