@@ -21,7 +21,7 @@ class SecondSettings(Settings):
     """Numbers where the structured SVM has lists and words; where the perceptron has numbers, others."""
 
     passes: int = setting(3, range=Range(1), label="passes", help="Corrections, at most.")
-    margin: float = setting(1.0, range=Range(0.0), label="margin", help="How far ahead a positive must be.")
+    margin: float = setting(0.625, range=Range(0.0), label="margin", help="How far ahead a positive must be.")
     C: float = setting(2.5, range=Range(0.0), label="C", help="Of no use.")
     epochs: int = setting(7, range=Range(1), label="epochs", help="Of no use.")
     learning_rate: float = setting(0.25, range=Range(0.0), label="learning rate", help="How long a step is.")
