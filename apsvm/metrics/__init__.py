@@ -94,9 +94,13 @@ def parse_metric(name: str) -> Metric:
         parameter = _parameter(form, wanted)
         if parameter is not None and _has_parameter(form):
             try:
-                return _with_parameter(form, parameter)
+                metric = METRICS[form].from_text(parameter)
             except MetricError as error:
                 raise MetricError(f"bad parameter in metric {name!r}: {error}; known: {', '.join(METRICS)}") from None
+            if wanted not in forms:
+                return metric
+    if wanted in forms:
+        raise MetricError(f"metric {name!r} is a form: a value stands in the place of its letter or word")
     raise MetricError(_unknown(name, wanted))
 
 
@@ -124,15 +128,6 @@ def _parameter(form: str, wanted: str) -> str | None:
     before, after = re.escape(place.before.lower()), re.escape(place.after)
     match = re.fullmatch(before + text + after, wanted, re.DOTALL)
     return None if match is None else match[1]
-
-
-def _with_parameter(form: str, parameter: str) -> Metric:
-    """Raises MetricError."""
-    metric = METRICS[form].from_text(parameter)
-    place = place_in(form)
-    if place is not None and parameter == place.word.lower():
-        raise MetricError(f"in {form}, {place.word} stands for a value")
-    return metric
 
 
 def _unknown(name: str, wanted: str) -> str:
