@@ -86,7 +86,8 @@ class AtTenFromNothing(AtTen):
 
 @pytest.mark.parametrize("name", TWO_ARRAY_LOSSES)
 def test_two_arrays_say_where_they_start(name):
-    assert make_loss(Arrays(make_loss(name))).starts_from == make_loss(name).starts_from
+    """That of grades is the class's to say."""
+    assert make_loss(Arrays(make_loss(name))).starts_from == (None if make_loss(name).starts_from is None else "ap")
 
 
 def test_a_loss_of_the_top_may_say_that_it_starts_from_nothing():
