@@ -150,8 +150,8 @@ class ScoreBins:
 # Ranks of negatives whose scores are somewhere else. Cells stand in descending order of score, positions count from 1;
 # edges may be infinite. bound_bins returns the ranks of all bins, ascending, 0 where one is open, and of the open ones,
 # descending, name, first, count, low and high. rank takes counts of several parts, (parts, cells), and each part's
-# scores from the last cell to the first, in one in the order of the negatives; it returns their ranks, and how many have
-# each rank, 0 … P + 1. rank_tied takes cells of one score, and returns runs of equal ranks: those of cell i are starts[i]
+# scores from the last cell to the first, in one in the order of the negatives; it returns their ranks, and how many are
+# of each, 0 … P + 1. rank_tied takes cells of one score, and returns runs of equal ranks: those of cell i are starts[i]
 # to starts[i + 1] − 1. cut_evenly returns how many pieces each cell is cut into, and the lowest score of each but its
 # cell's first.
 class RankSearch:

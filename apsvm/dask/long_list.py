@@ -374,12 +374,16 @@ def negatives_from(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """How many negatives have a score of at least each of the ``thresholds`` (k,), ascending, and how many exactly
     that: (k,) int64 both."""
-    answers = vectors.ask("counts_above", scores.number, thresholds)
+    return higher_and_equal(vectors.ask("counts_above", scores.number, thresholds))
+
+
+def higher_and_equal(answers: Sequence[tuple[AnyArray, AnyArray]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of scores that shards have ``counted`` by thresholds (k,), how many are at least each, and exactly each: (k,)
+    int64 both."""
     above = added([answer[0] for answer in answers])
     equal = added([answer[1] for answer in answers])
     # Entry i of ``above`` counts those between threshold i − 1, or equal to it, and threshold i.
-    higher = np.cumsum(above[::-1])[::-1][1:]
-    return higher, equal
+    return np.cumsum(above[::-1])[::-1][1:], equal
 
 
 def ranges(begins: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm.dask.messages import Few, Runs, narrow, packed
 from apsvm.dask.shard_rows import ShardRows, product
+from apsvm.dask.shard_scored import counted
 
 if TYPE_CHECKING:
     from apsvm.dask.sources import Source
@@ -265,17 +266,8 @@ class ListShard(ShardRows):
         self._vector(out)[:] = model.score(self._X, threads=self._threads)[self._order_of_rows]
 
     def counts_above(self, scores: int, thresholds: NDArray[np.float64]) -> tuple[AnyArray, AnyArray]:
-        """Of the negatives: how many are above each of the ``thresholds`` (k,), ascending, and how many equal it."""
-        negatives = self._vector(scores)[self._n_pos :]
-        if not thresholds.size:
-            return np.array([negatives.size]), np.zeros(0, dtype=np.int64)
-        higher = _kernels.count_below(-thresholds, -negatives)  # thresholds
-        right = thresholds.size - higher
-        of_equal = right[thresholds[np.maximum(right, 1) - 1] == negatives] - 1
-        first = np.searchsorted(thresholds, thresholds, side="left")  # of equal thresholds
-        equal = np.bincount(first[of_equal], minlength=thresholds.size)
-        above = np.bincount(right, minlength=thresholds.size + 1)
-        return narrow(above), narrow(equal)
+        """``counted``, of the negatives' scores."""
+        return counted(self._vector(scores)[self._n_pos :], thresholds)
 
     def count_keys(self, scores: int, low: int, shift: int, parts: int) -> AnyArray:
         """How many scores have keys in each of ``parts`` ranges of 2^shift keys, the first from ``low`` on."""

@@ -107,7 +107,7 @@ class TestScoresWithoutAnOrder:
             (counts[:1], "2 rows of counts"),
             (counts * [[-1], [1]], "at least 0"),
             (np.hstack([counts, counts]), "1 counts of each part"),
-            (counts + [[1], [-1]], "3 scores of the cells"),
+            (counts + np.array([[1], [-1]]), "3 scores of the cells"),
             (counts * 0, "0 scores of the cells"),
         ):
             with pytest.raises(ValueError, match=message):

@@ -22,9 +22,7 @@ def scores_of(kind, n, rng):
     }[kind]
 
 
-@pytest.mark.parametrize(
-    "kind", ["normal", "cauchy", "few", "far from zero", "huge", "tiny", "lumps", "around zero"]
-)
+@pytest.mark.parametrize("kind", ["normal", "cauchy", "few", "far from zero", "huge", "tiny", "lumps", "around zero"])
 @pytest.mark.parametrize("most", [65_536, 200_000])
 def test_scores_lie_between_the_edges_of_their_cells(kind, most, rng):
     scores = scores_of(kind, 3000, rng)
