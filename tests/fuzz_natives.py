@@ -247,7 +247,11 @@ def search(h: Hostile) -> None:
         h(first), h(count), h(edges[:-1].copy()), h(edges[1:].copy()), h(least.copy()), h(most.copy())
     )
     scores = h.scores(n_neg)
-    found.rank(h(first), h(count), h(scores), h(low), h(high))
+    cut = h.chance.randint(0, 2)
+    of_first = (count * cut // 2).astype(np.int32)
+    counts = np.stack([of_first, count.astype(np.int32) - of_first])
+    split = n_neg - int(counts[1].sum())
+    found.rank(h(first), h(counts), [h(scores[:split].copy()), h(scores[split:].copy())], h(low), h(high))
     found.rank_tied(h(first), h(count), h(edges[:-1].copy()), h(least), h(most))
 
 
@@ -255,9 +259,10 @@ def cells(h: Hostile) -> None:
     n_pos, n_neg = h.size(1, 5), h.size(1, 200)
     scores, tables = h.scores(n_neg), make_loss("ap").tables(n_pos, n_neg)
     most = h.chance.choice((16, 65_536, 200_000))
-    found = _kernels.ScoreBins(h(h.rng.choice(scores, size=h.size(1, 60))), h(n_neg), h(n_pos), h(most))
+    of_all = h.chance.choice((n_neg, 3_000_000))
+    found = _kernels.ScoreBins(h(h.rng.choice(scores, size=h.size(1, 60))), h(of_all), h(n_pos), h(most))
     numbers = np.zeros(n_neg, np.int32)
-    counts = found.number(h(scores), h(numbers))
+    counts, _, _ = found.number(h(scores), h(numbers))
     positives = np.sort(h.scores(n_pos))[::-1].copy()
     ranks = _kernels.RankSearch(h(positives), h(tables.weights), h(tables.discount), unimodal=h(True))
     of_cell, names, *_ = ranks.bound_bins(found, h(counts), h(h.threads()))
@@ -270,6 +275,7 @@ def cells(h: Hostile) -> None:
         h(scores), h(numbers), h(counts), h(of_cell), h(open_ranks), h(n_pos), h(1.0), h(0.0), h(other),
         h(np.zeros(n_neg)),
     )  # fmt: skip
+    _kernels.count_below(h(h.scores(h.size(1, 300))), h(scores))
     _kernels.cell_extremes(h(scores), h(numbers), h(counts.size))
     edges = found.edges()
     lower, upper = (np.clip(edge[names], -1e300, 1e300) for edge in edges)

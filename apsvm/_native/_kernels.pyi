@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from numpy import bool_, float32, float64, int32, int64, uint8, uint64
@@ -143,13 +144,15 @@ class ScoreBins:
     @property
     def size(self) -> int: ...
     def edges(self) -> tuple[NDArray[float64], NDArray[float64]]: ...  # lower, upper; infinite at the ends
-    def number(self, scores: NDArray[float64], cells: NDArray[int32]) -> NDArray[int64]: ...  # counts; writes the cells
+    # Writes the cells; how many are in each bin, the lowest and the highest score: NaN where one is not finite.
+    def number(self, scores: NDArray[float64], cells: NDArray[int32]) -> tuple[NDArray[int64], float, float]: ...
 
 # Ranks of negatives whose scores are somewhere else. Cells stand in descending order of score, positions count from 1;
 # edges may be infinite. bound_bins returns the ranks of all bins, ascending, 0 where one is open, and of the open ones,
-# descending, name, first, count, low and high. rank takes the scores cell by cell, in the order of the negatives;
-# rank_tied those of cells of one score, and returns runs of equal ranks: those of cell i are starts[i] to
-# starts[i + 1] − 1. cut_evenly returns how many pieces each cell is cut into, and the lowest score of each but its
+# descending, name, first, count, low and high. rank takes counts of several parts, (parts, cells), and each part's
+# scores from the last cell to the first, in one in the order of the negatives; it returns their ranks, and how many are
+# of each, 0 … P + 1. rank_tied takes cells of one score, and returns runs of equal ranks: those of cell i are starts[i]
+# to starts[i + 1] − 1. cut_evenly returns how many pieces each cell is cut into, and the lowest score of each but its
 # cell's first.
 class RankSearch:
     def __init__(
@@ -170,12 +173,12 @@ class RankSearch:
     def rank(
         self,
         first: NDArray[int64],
-        count: NDArray[int64],
-        scores: NDArray[float64],
+        counts: NDArray[int32],
+        scores: Sequence[NDArray[float64]],
         low: NDArray[int32],
         high: NDArray[int32],
         threads: int = 1,
-    ) -> NDArray[int32]: ...
+    ) -> tuple[list[NDArray[int32]], NDArray[int64]]: ...
     def rank_tied(
         self,
         first: NDArray[int64],
@@ -199,6 +202,7 @@ def split_cells(
 def collect_scores(
     scores: NDArray[float64], cells: NDArray[int32], counts: NDArray[int64], wanted: NDArray[uint8]
 ) -> NDArray[float64]: ...
+def count_below(values: NDArray[float64], scores: NDArray[float64]) -> NDArray[int32]: ...  # of the values, each score
 def cell_extremes(
     scores: NDArray[float64], cells: NDArray[int32], n_cells: int
 ) -> tuple[NDArray[float64], NDArray[float64]]: ...

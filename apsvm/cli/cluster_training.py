@@ -12,6 +12,7 @@ import click
 
 from apsvm.cli.checkpoint import work_kept
 from apsvm.cli.cluster_classes import check_classes, train_classes_on_cluster
+from apsvm.cli.decision import say_decision
 from apsvm.cli.on_cluster import check_reading, cluster, evaluated, file_part, need_dask, parts_named, read_parts
 from apsvm.cli.progress import Display
 from apsvm.cli.reading import one_ranker, read_any_model
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from apsvm.dask.fitting import ShardedFit
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions
+    from apsvm.model import LinearRanker
     from apsvm.records import Log
     from apsvm.trainers.base import AnyTrainer, Outcome
     from apsvm.trainers.fitting import FeatureOptions
@@ -130,17 +132,15 @@ def _train(run: Run, fit: ShardedFit, read_seconds: float) -> int:
         if given["run_dir"] is not None:
             log.write("run", **run_record(run.data, fit.fit.dataset, run.read_options, read_seconds))
         trained = (
-            TrainedModel(
-                outcome,
-                fit.model(outcome),
-                partial(_say_what_became, fit, outcome, last=number == len(run.models)),
-            )
-            for number, outcome in enumerate(_outcomes(run, fit, log, signals, strand), 1)
+            TrainedModel(outcome, model, partial(_say_what_became, fit, outcome, model, last=number == len(run.models)))
+            for number, (outcome, model) in enumerate(_outcomes(run, fit, log, signals, strand), 1)
         )
         return write_models(run.models, trained, log, signals, read_seconds=read_seconds, quiet=given["quiet"])
 
 
-def _outcomes(run: Run, fit: ShardedFit, log: Log, signals: list[int], strand: Strand) -> Iterator[Outcome]:
+def _outcomes(
+    run: Run, fit: ShardedFit, log: Log, signals: list[int], strand: Strand
+) -> Iterator[tuple[Outcome, LinearRanker]]:
     from threadpoolctl import threadpool_limits
 
     from apsvm.model import ModelError
@@ -158,10 +158,12 @@ def _outcomes(run: Run, fit: ShardedFit, log: Log, signals: list[int], strand: S
     with threadpool_limits(1, user_api="blas"):
         for outcome in fit.outcomes(Watch(log, display.show, remark, lambda: bool(signals), strand), start):
             display.finish()
-            yield outcome
+            yield outcome, fit.decided(outcome)
 
 
-def _say_what_became(fit: ShardedFit, outcome: Outcome, name: str, seconds: Mapping[str, float], *, last: bool) -> None:
+def _say_what_became(
+    fit: ShardedFit, outcome: Outcome, model: LinearRanker, name: str, seconds: Mapping[str, float], *, last: bool
+) -> None:
     from apsvm.cli.training_metric import figures_of
     from apsvm.metrics import MetricError
     from apsvm.trainers.summary import summary
@@ -170,9 +172,10 @@ def _say_what_became(fit: ShardedFit, outcome: Outcome, name: str, seconds: Mapp
         say(line)
     if last:  # shards that are evaluated are no longer as the training wants them
         try:
-            say(figures_of(evaluated(fit.data, fit.model(outcome), fit.fit.target, None), fit.fit.target.labels))
+            say(figures_of(evaluated(fit.data, model, fit.fit.target, None), fit.fit.target.labels))
         except MetricError as error:
             say(f"training metric: {error}")
+    say_decision(model)
     say(f"{sum(seconds.values()):.2f} s: {', '.join(f'{part} {taken:.2f}' for part, taken in seconds.items())}")
     say(f"model written to {'standard output' if name == '-' else name}")
 

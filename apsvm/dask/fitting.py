@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from apsvm.dask.data import ShardedData
 from apsvm.dask.training import ON_A_CLUSTER, refusal, train_on_shards
+from apsvm.dask.training_threshold import with_training_threshold
 from apsvm.data.features import LINEAR
 from apsvm.data.labels import LabelOptions, Target
 from apsvm.data.rows import Rows
@@ -144,3 +145,8 @@ class ShardedFit:
         model = self.fit.model(outcome)
         assert isinstance(model, LinearRanker)
         return model
+
+    def decided(self, outcome: Outcome) -> LinearRanker:
+        """``model`` with a threshold, where that makes sense: a few passes over the rows."""
+        model = self.model(outcome)
+        return with_training_threshold(model, self.data, self.fit.target) if outcome.ranks else model

@@ -5,7 +5,7 @@
              have too many features, of the sample of the call before
     bound    positions and edges of a bin bound the ranks in it; where the bounds agree the bin is settled
     split    where this leaves many negatives open, open bins are cut into pieces, counted and bounded again, until at
-             most ``MOST_GATHERED`` are open, or a few for each positive
+             most ``ENOUGH_GATHERED`` are open, or some for each positive
     gather   these negatives' scores, to be ranked one by one. A cell of one repeated score needs no scores: there ranks
              go by position, and shards are told where ranks change and how many rows stand before theirs
     assign   ranks, as runs over the cells, and the counts above each positive: each shard writes its slopes
@@ -38,8 +38,8 @@ from apsvm.score_space import Tangent
 if TYPE_CHECKING:
     from apsvm.types import AnyArray
 
-#: Scores that are gathered at most, or so many for each positive; above, cells are cut.
-MOST_GATHERED, PER_POSITIVE = 65_536, 16
+#: Scores that are gathered in any case, so many for each positive, and at most; above, cells are cut.
+ENOUGH_GATHERED, PER_POSITIVE, MOST_GATHERED = 65_536, 40, 16_000_000
 #: Pieces that an open cell is cut into at most, and what is in each, about, where they are fewer.
 MOST_PIECES, LEAST_IN_PIECE = 16, 4
 #: Scores in the sample that bins are made of.
@@ -123,7 +123,7 @@ class ListRisk(ShardedRisk):
         self._loss = loss
         self._tables = loss.tables(n_pos, n_neg)
         if most_gathered is None:
-            most_gathered = max(MOST_GATHERED, PER_POSITIVE * n_pos)
+            most_gathered = min(max(ENOUGH_GATHERED, PER_POSITIVE * n_pos), MOST_GATHERED)
         self._most_gathered = most_gathered
         self.threads = threads
         self._sample_size = sample
@@ -151,7 +151,7 @@ class ListRisk(ShardedRisk):
         if call.fresh:
             self._usually_open, self._bins_of = call.open_scores, call.sample
         self.effort.open_scores.append(call.open_scores)
-        if call.scores_repeat and call.untied > min(self._most_gathered, MOST_GATHERED):
+        if call.scores_repeat and call.untied > min(self._most_gathered, ENOUGH_GATHERED):
             call.split()  # most of it may be of cells that need no scores
         while call.untied > self._most_gathered:
             call.split()
@@ -306,7 +306,8 @@ class _Call:
 
     def gather(self) -> int:
         """Ranks of all that is open, one by one or by position; how many scores that took."""
-        self._gathered = [np.empty(0, dtype=np.int32)] * len(self._sizes)
+        self._gathered: list[AnyArray] = [np.empty(0, dtype=np.int32)] * len(self._sizes)
+        self._of_ranks = np.zeros(self._risk.n_pos + 2, dtype=np.int64)
         self._ties: list[Ties | None] = [None] * len(self._sizes)
         cells = self._open
         if not cells.counts.size:
@@ -319,18 +320,14 @@ class _Call:
         return self._rank_apart(cells.at(~cells.tied).at(DOWNWARDS), answers)
 
     def _rank_apart(self, down: Cells, answers: Sequence[Gathered]) -> int:
-        # By descending cell, and in one by shard, whose negatives come in their order.
-        counts = np.array([answer.counts[::-1] for answer in answers], dtype=np.int64)
-        ends = np.cumsum([answer.scores.size for answer in answers])
-        begins = ends[:, None] - np.cumsum(counts, axis=1)
-        places = ranges(begins.T.ravel(), counts.T.ravel())
-        scores = np.concatenate([answer.scores for answer in answers])
-        ranks = np.empty(scores.size, dtype=np.int32)
-        ranks[places] = self._search.rank(
-            down.first, down.counts, scores[places], down.low, down.high, threads=self._risk.threads
+        counts = np.array([answer.counts[::-1] for answer in answers], dtype=np.int32)
+        scores = [answer.scores for answer in answers]
+        ranks, self._of_ranks = self._search.rank(
+            down.first, counts, scores, down.low, down.high, threads=self._risk.threads
         )
-        self._gathered = np.split(ranks, ends[:-1])
-        return ranks.size
+        narrowest = np.min_scalar_type(self._risk.n_pos + 1)
+        self._gathered = [of_shard.astype(narrowest, copy=False) for of_shard in ranks]
+        return sum(of_shard.size for of_shard in scores)
 
     def _rank_tied(self, cells: Cells, of_shards: NDArray[np.int64]) -> None:
         down = cells.at(DOWNWARDS)
@@ -344,9 +341,7 @@ class _Call:
     def above(self) -> NDArray[np.int64]:
         """(P,) how many negatives stand above each positive, by descending score of the positives."""
         n_pos = self._risk.n_pos
-        counts = np.bincount(self._ranks, self._counts, n_pos + 2).astype(np.int64)
-        for ranks in self._gathered:
-            counts += np.bincount(ranks, minlength=n_pos + 2)
+        counts = np.bincount(self._ranks, self._counts, n_pos + 2).astype(np.int64) + self._of_ranks
         ties = self._ties[0]
         if ties is not None:
             np.add.at(counts, ties.runs.values, ties.runs.lengths)
@@ -379,12 +374,16 @@ def negatives_from(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """How many negatives have a score of at least each of the ``thresholds`` (k,), ascending, and how many exactly
     that: (k,) int64 both."""
-    answers = vectors.ask("counts_above", scores.number, thresholds)
+    return higher_and_equal(vectors.ask("counts_above", scores.number, thresholds))
+
+
+def higher_and_equal(answers: Sequence[tuple[AnyArray, AnyArray]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of scores that shards have ``counted`` by thresholds (k,), how many are at least each, and exactly each: (k,)
+    int64 both."""
     above = added([answer[0] for answer in answers])
     equal = added([answer[1] for answer in answers])
     # Entry i of ``above`` counts those between threshold i − 1, or equal to it, and threshold i.
-    higher = np.cumsum(above[::-1])[::-1][1:]
-    return higher, equal
+    return np.cumsum(above[::-1])[::-1][1:], equal
 
 
 def ranges(begins: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from apsvm.dask.shard_list import ListShard
 from apsvm.dask.shard_queries import QueriesShard
+from apsvm.dask.shard_scored import ScoredShard
 
 
-class Shard(ListShard, QueriesShard):
+class Shard(ListShard, QueriesShard, ScoredShard):
     """See the module; ``call`` is the way in."""

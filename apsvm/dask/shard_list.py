@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm.dask.messages import Few, Runs, narrow, packed
 from apsvm.dask.shard_rows import ShardRows, product
+from apsvm.dask.shard_scored import counted
 
 if TYPE_CHECKING:
     from apsvm.dask.sources import Source
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 #: Bins that scores are counted into: their largest number, where positives are few, and for each of many.
-LEAST_BINS, BINS_PER_POSITIVE, MOST_BINS = 1 << 16, 24, 1 << 22
+LEAST_BINS, BINS_PER_POSITIVE, MOST_BINS = 1 << 16, 5, 1 << 22
 
 
 class Survey(NamedTuple):
@@ -140,16 +141,16 @@ class ListShard(ShardRows):
         in."""
         values = self._vector(scores)
         positives, negatives = values[: self._n_pos], values[self._n_pos :]
-        finite = bool(np.isfinite(values.sum()) or np.isfinite(values).all())
-        if not finite:
-            return Survey(False, positives.copy(), np.inf, -np.inf, np.empty(0), None)
         counts = None
         if bins is None:
             self._in_one_cell()
+            lowest, highest = negatives.min(initial=np.inf), negatives.max(initial=-np.inf)  # NaN where one is
         else:
-            counts = self.count(scores, bins)
+            counts, lowest, highest = self._number(negatives, bins)
+        of_negatives = negatives.size == 0 or (np.isfinite(lowest) and np.isfinite(highest))
+        if not (of_negatives and np.isfinite(positives).all()):
+            return Survey(False, positives.copy(), np.inf, -np.inf, np.empty(0), None)
         sample = negatives[self._sampled(sample_size)]
-        lowest, highest = negatives.min(initial=np.inf), negatives.max(initial=-np.inf)
         return Survey(True, positives.copy(), float(lowest), float(highest), sample, counts)
 
     def _sampled(self, sample_size: int) -> NDArray[np.int64]:
@@ -176,8 +177,12 @@ class ListShard(ShardRows):
 
     def count(self, scores: int, bins: NDArray[np.float64]) -> AnyArray | Few:
         """How many negatives are in each bin; the bins are the cells from now on."""
-        self._counts = bins_of(bins, *self._sizes).number(self._vector(scores)[self._n_pos :], self._cells)
-        return packed(self._counts)
+        return self._number(self._vector(scores)[self._n_pos :], bins)[0]
+
+    def _number(self, negatives: NDArray[np.float64], bins: NDArray[np.float64]) -> tuple[AnyArray | Few, float, float]:
+        """Their counts in the bins, the lowest and the highest; NaN where one is not finite."""
+        self._counts, lowest, highest = bins_of(bins, *self._sizes).number(negatives, self._cells)
+        return packed(self._counts), lowest, highest
 
     def split(self, scores: int, splits: Splits) -> Pieces:
         """Cuts cells."""
@@ -261,14 +266,8 @@ class ListShard(ShardRows):
         self._vector(out)[:] = model.score(self._X, threads=self._threads)[self._order_of_rows]
 
     def counts_above(self, scores: int, thresholds: NDArray[np.float64]) -> tuple[AnyArray, AnyArray]:
-        """Of the negatives: how many are above each of the ``thresholds`` (k,), ascending, and how many equal it."""
-        negatives = self._vector(scores)[self._n_pos :]
-        right = np.searchsorted(thresholds, negatives, side="right")
-        of_equal = right[thresholds[np.maximum(right, 1) - 1] == negatives] - 1
-        first = np.searchsorted(thresholds, thresholds, side="left")  # of equal thresholds
-        equal = np.bincount(first[of_equal], minlength=thresholds.size)
-        above = np.bincount(right, minlength=thresholds.size + 1)
-        return narrow(above), narrow(equal)
+        """``counted``, of the negatives' scores."""
+        return counted(self._vector(scores)[self._n_pos :], thresholds)
 
     def count_keys(self, scores: int, low: int, shift: int, parts: int) -> AnyArray:
         """How many scores have keys in each of ``parts`` ranges of 2^shift keys, the first from ``low`` on."""

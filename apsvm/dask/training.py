@@ -15,6 +15,7 @@ from apsvm.dask.data import ShardedData
 from apsvm.dask.long_list import ListRisk
 from apsvm.dask.recovery import Recovering, repeated
 from apsvm.dask.summed import SummedRisk
+from apsvm.header_decision import Threshold
 from apsvm.losses.base import Loss, is_of_two_arrays
 from apsvm.machine import thread_count
 from apsvm.oracles import make_oracle
@@ -207,6 +208,7 @@ def _outcome(
         settings=trainer.settings,
         positives=data.n_pos,
         ranks=ranks,
+        threshold=Threshold(value=0.0, rule="loss") if ranks and trainer.loss.draws_line else None,
         cautions=cautions,
         notes=[*_of_the_bound(trainer), *outcome.notes],
         details={**outcome.details, "shards": len(data.crew)},

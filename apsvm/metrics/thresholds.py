@@ -139,11 +139,17 @@ def _between(descending: NDArray[np.float64], called: int) -> float:
     """A threshold below the first ``called`` scores and no others."""
     if called == 0:
         return float(descending[0])
-    if called == descending.size:
-        if descending[-1] != 0.0:
-            return float(np.nextafter(descending[-1], -np.inf))
+    lower = float(descending[called]) if called < descending.size else None
+    return halfway(float(descending[called - 1]), lower, float(descending[0]))
+
+
+def halfway(upper: float, lower: float | None, highest: float) -> float:
+    """A threshold below ``upper`` and not below ``lower``, the next lower score; None where ``upper`` is the lowest of
+    all, of which ``highest`` is the highest."""
+    if lower is None:
+        if upper != 0.0:
+            return float(np.nextafter(upper, -np.inf))
         # The next number is too small for other programs, and for people.
-        return -1e-12 * (float(descending[0]) if descending[0] > 1e-100 else 1.0)
-    upper, lower = float(descending[called - 1]), float(descending[called])
+        return -1e-12 * (highest if highest > 1e-100 else 1.0)
     middle = lower / 2.0 + upper / 2.0
     return middle if lower <= middle < upper else lower

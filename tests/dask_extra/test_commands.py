@@ -95,6 +95,10 @@ def test_training_is_that_of_one_machine(apsvm, parts, tmp_path, options):
     assert there.header.labels == here.header.labels
     assert there.header.metric == here.header.metric
     assert there.header.data.rows == here.header.data.rows == 900
+    assert there.header.threshold.value == pytest.approx(here.header.threshold.value, rel=1e-6, abs=1e-9)
+    assert there.header.threshold.precision == here.header.threshold.precision
+    assert there.header.threshold.rule == here.header.threshold.rule
+    assert ("(f1 on the training rows, which flatters)" in said) == ("zero-one" not in options)
     if here.header.certificate is not None:
         assert there.header.certificate.primal == pytest.approx(here.header.certificate.primal, rel=1e-9)
         assert there.header.certificate.dual == pytest.approx(here.header.certificate.dual, rel=1e-9)
@@ -112,6 +116,7 @@ def test_queries_and_their_weights(apsvm, parts, tmp_path):
     code, _, said = apsvm("train", parts.queries, "there.model", "--scheduler", "@", *options)
     assert code == 0, said
     assert "mean of" in said
+    assert "positive is a score" not in said  # scores of several queries are not compared with a constant
     assert apsvm("train", parts.with_queries, "here.model", "--bound", "hinge", *options)[0] == 0
     there, here = load_model(tmp_path / "there.model"), load_model(tmp_path / "here.model")
     np.testing.assert_allclose(there.coef, here.coef, rtol=1e-6, atol=1e-9)
@@ -129,6 +134,9 @@ def test_several_C_and_a_run_folder(apsvm, parts, tmp_path):
         "ranker.C1.model",
         "ranker.C10.model",
     ]
+    thresholds = [load_model(tmp_path / "run" / f"ranker.{C}.model").header.threshold for C in ("C1", "C10")]
+    assert said.count("positive is a score above") == 2
+    assert thresholds[0].value != thresholds[1].value
     code, _, said = apsvm("train", parts.pattern, "m", "--scheduler", "@", "--warm-start", "run/ranker.C10.model", "-q")
     assert (code, said) == (0, "")
 

@@ -14,22 +14,65 @@ def scores_of(kind, n, rng):
         "normal": rng.normal(size=n),
         "cauchy": rng.standard_cauchy(size=n),
         "few": rng.choice([-1.5, 0.0, 2.0], n),
+        "far from zero": 1e8 + 1e-3 * rng.normal(size=n),
+        "huge": 1e300 * rng.uniform(-1.0, 1.0, n),
+        "tiny": 1e-300 * rng.uniform(-1.0, 1.0, n),
+        "lumps": rng.normal(np.repeat([-1.0, 0.0, 4.0], n // 3), 0.3),
         "around zero": rng.normal(size=n) * 10.0 ** rng.integers(-320, -290, size=n),
     }[kind]
 
 
-@pytest.mark.parametrize("kind", ["normal", "cauchy", "few", "around zero"])
+@pytest.mark.parametrize("kind", ["normal", "cauchy", "few", "far from zero", "huge", "tiny", "lumps", "around zero"])
 @pytest.mark.parametrize("most", [65_536, 200_000])
 def test_scores_lie_between_the_edges_of_their_cells(kind, most, rng):
     scores = scores_of(kind, 3000, rng)
     bins = _kernels.ScoreBins(scores[::3].copy(), 3_000_000, 50_000, most)
     cells = np.empty(scores.size, dtype=np.int32)
-    counts = bins.number(scores, cells)
+    counts, lowest, highest = bins.number(scores, cells)
+    assert (lowest, highest) == (scores.min(), scores.max())
     lower, upper = bins.edges()
     assert bins.size <= most
     np.testing.assert_array_equal(counts, np.bincount(cells, minlength=bins.size))
     assert (lower[cells] <= scores).all()
     assert (scores <= upper[cells]).all()
+
+
+def test_many_bins_are_narrower_where_scores_are_dense(rng):
+    """At least a fifth of them is for all parts of the range alike, the rest goes by the sample."""
+    scores = rng.normal(size=200_000)
+    bins = _kernels.ScoreBins(scores[::40].copy(), 4_000_000, 50_000, 200_000)
+    counts, _, _ = bins.number(scores, np.empty(scores.size, dtype=np.int32))
+    lower, upper = bins.edges()
+    width = (upper - lower)[np.searchsorted(lower, [0.0, 3.0])]
+    assert 199_000 < bins.size <= 200_000
+    assert width[1] > 3.0 * width[0]
+    assert counts @ counts / scores.size - 1.0 < 1.3  # others in a score's bin: 2.4 where all bins are of one width
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("most", [65_536, 200_000])
+def test_scores_that_are_not_finite_are_told(bad, most, rng):
+    scores = rng.normal(size=5000)
+    bins = _kernels.ScoreBins(scores[:999].copy(), 3_000_000, 50_000, most)
+    cells = np.empty(scores.size, dtype=np.int32)
+    scores[4321] = bad
+    counts, lowest, highest = bins.number(scores, cells)
+    assert np.isnan([lowest, highest]).all()
+    assert counts.sum() == scores.size
+    assert cells.min() >= 0
+    assert cells.max() < bins.size
+
+
+@pytest.mark.parametrize("kind", ["normal", "cauchy", "few", "around zero"])
+def test_values_below_scores_are_counted(kind, rng):
+    values = scores_of(kind, 300, rng)
+    scores = np.r_[values, scores_of(kind, 900, rng)]
+    expected = np.searchsorted(np.sort(values), scores, side="left")
+    np.testing.assert_array_equal(_kernels.count_below(values, scores), expected)
+    with pytest.raises(ValueError, match="1 to 2\\^30 values"):
+        _kernels.count_below(values[:0], scores)
+    with pytest.raises(ValueError, match="finite values"):
+        _kernels.count_below(np.array([np.nan]), scores)
 
 
 @pytest.mark.parametrize("by_key", [False, True])
@@ -106,7 +149,7 @@ def test_bins_are_bounded_as_cells_are(rng):
     search = _kernels.RankSearch(positives, *loss.tables(n_pos, n_neg), unimodal=loss.unimodal)
     bins = _kernels.ScoreBins(negatives[:500].copy(), n_neg, n_pos)
     cells = np.empty(n_neg, dtype=np.int32)
-    counts = bins.number(negatives, cells)
+    counts, _, _ = bins.number(negatives, cells)
     results = [search.bound_bins(bins, counts, threads=threads) for threads in (1, 2)]
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
@@ -115,7 +158,8 @@ def test_bins_are_bounded_as_cells_are(rng):
     whole = np.array([1]), np.array([n_neg])
     bounds = np.array([1], dtype=np.int32), np.array([n_pos + 1], dtype=np.int32)
     ranks = np.empty(n_neg, dtype=np.int32)
-    ranks[order] = search.rank(*whole, negatives[order], *bounds)
+    (ranks[order],), of_ranks = search.rank(whole[0], whole[1][:, None].astype(np.int32), [negatives[order]], *bounds)
+    np.testing.assert_array_equal(of_ranks, np.bincount(ranks, minlength=n_pos + 2))
     settled = of_bin[cells] > 0
     assert 0 < settled.sum() < n_neg
     np.testing.assert_array_equal(of_bin[cells][settled], ranks[settled])

@@ -6,6 +6,9 @@
 #include <limits>
 #include <tuple>
 #include <utility>
+#include <vector>
+
+#include <nanobind/stl/vector.h>
 
 #include "../core/binned_ranks.hpp"
 #include "../core/rank_search.hpp"
@@ -34,7 +37,7 @@ public:
 
     nb::tuple bound(In<std::int64_t> first, In<std::int64_t> count, In<double> upper, In<double> lower,
                     In<std::int32_t> low, In<std::int32_t> high) const {
-        std::vector<Cell> cells = cells_of(first, count, upper, lower, low, high);
+        std::vector<Cell> cells = cells_of(first, span_of(count), upper, lower, low, high);
         std::vector<std::int32_t> lows(cells.size()), highs(cells.size());
         {
             nb::gil_scoped_release unlocked;
@@ -74,26 +77,46 @@ public:
                               to_numpy(std::move(highs)));
     }
 
-    auto rank(In<std::int64_t> first, In<std::int64_t> count, In<double> scores, In<std::int32_t> low,
-              In<std::int32_t> high, std::size_t threads) const {
+    // (ranks, counts): the ranks of each part's scores, and how many have each rank.
+    nb::tuple rank(In<std::int64_t> first, In2<std::int32_t> counts, const std::vector<In<double>> &scores,
+                   In<std::int32_t> low, In<std::int32_t> high, std::size_t threads) const {
         expect_threads(threads);
-        const std::vector<Cell> cells = cells_of(first, count, {}, {}, low, high);
-        std::int64_t total = 0;
-        for (const Cell &cell : cells) total += cell.count;
-        expect_size(scores.size(), static_cast<std::size_t>(total), "scores of the cells");
-        expect_numerable(scores.size());
-        expect_finite(span_of(scores), "scores of the cells");
-        std::vector<std::int32_t> ranks(scores.size());
+        const std::size_t n_parts = scores.size(), n_cells = first.size();
+        expect_size(counts.shape(0), n_parts, "rows of counts, as there are parts");
+        expect_size(counts.shape(1), n_cells, "counts of each part, as there are cells");
+        std::vector<std::int64_t> of_cells(n_cells, 0);
+        std::vector<std::vector<std::int32_t>> ranks;
+        std::vector<PartOfCells> parts;
+        ranks.reserve(n_parts);
+        for (std::size_t p = 0; p < n_parts; ++p) {
+            const std::int32_t *const of_part = counts.data() + p * n_cells;
+            std::int64_t total = 0;
+            for (std::size_t c = 0; c < n_cells; ++c) {
+                if (of_part[c] < 0) throw std::invalid_argument("expected counts of at least 0");
+                of_cells[c] += of_part[c];
+                total += of_part[c];
+            }
+            expect_size(scores[p].size(), static_cast<std::size_t>(total), "scores of the cells");
+            expect_numerable(scores[p].size());
+            expect_finite(span_of(scores[p]), "scores of the cells");
+            ranks.emplace_back(scores[p].size());
+            parts.push_back({of_part, span_of(scores[p]), ranks.back().data()});
+        }
+        const std::vector<Cell> cells = cells_of(first, of_cells, {}, {}, low, high);
+        for (const Cell &cell : cells) expect_numerable(static_cast<std::size_t>(cell.count));
+        std::vector<std::int64_t> of_ranks;
         {
             nb::gil_scoped_release unlocked;
-            rank_cells(problem_, cells, scores.data(), ranks.data(), threads);
+            of_ranks = rank_cells(problem_, cells, parts, threads);
         }
-        return to_numpy(std::move(ranks));
+        nb::list of_parts;
+        for (std::vector<std::int32_t> &of_part : ranks) of_parts.append(to_numpy(std::move(of_part)));
+        return nb::make_tuple(of_parts, to_numpy(std::move(of_ranks)));
     }
 
     nb::tuple rank_tied(In<std::int64_t> first, In<std::int64_t> count, In<double> scores, In<std::int32_t> low,
                         In<std::int32_t> high) const {
-        const std::vector<Cell> cells = cells_of(first, count, scores, scores, low, high);
+        const std::vector<Cell> cells = cells_of(first, span_of(count), scores, scores, low, high);
         std::vector<Run> runs;
         std::vector<std::int64_t> starts{0}, counts;
         std::vector<std::int32_t> ranks;
@@ -113,8 +136,8 @@ public:
 
 private:
     // Cells within the positions there are; edges may be left out where nobody asks for them.
-    std::vector<Cell> cells_of(const In<std::int64_t> &first, const In<std::int64_t> &count, const In<double> &upper,
-                               const In<double> &lower, const In<std::int32_t> &low,
+    std::vector<Cell> cells_of(const In<std::int64_t> &first, std::span<const std::int64_t> count,
+                               const In<double> &upper, const In<double> &lower, const In<std::int32_t> &low,
                                const In<std::int32_t> &high) const {
         const std::size_t n = first.size();
         const bool edges = upper.is_valid();
@@ -127,7 +150,7 @@ private:
         }
         std::vector<Cell> cells(n);
         for (std::size_t i = 0; i < n; ++i) {
-            cells[i] = {first.data()[i], count.data()[i], edges ? upper.data()[i] : 0.0, edges ? lower.data()[i] : 0.0,
+            cells[i] = {first.data()[i], count[i], edges ? upper.data()[i] : 0.0, edges ? lower.data()[i] : 0.0,
                         low.data()[i], high.data()[i]};
             const Cell &cell = cells[i];
             if (cell.first < 1 || cell.count < 1 || cell.first > n_neg_ || cell.count > n_neg_ - cell.first + 1)
@@ -181,7 +204,7 @@ void bind_rank_search(nb::module_ &m) {
         .def("bound", &RankSearch::bound, nb::arg("first"), nb::arg("count"), nb::arg("upper"), nb::arg("lower"),
              nb::arg("low"), nb::arg("high"))
         .def("bound_bins", &RankSearch::bound_bins, nb::arg("bins"), nb::arg("counts"), nb::arg("threads") = 1)
-        .def("rank", &RankSearch::rank, nb::arg("first"), nb::arg("count"), nb::arg("scores"), nb::arg("low"),
+        .def("rank", &RankSearch::rank, nb::arg("first"), nb::arg("counts"), nb::arg("scores"), nb::arg("low"),
              nb::arg("high"), nb::arg("threads") = 1)
         .def("rank_tied", &RankSearch::rank_tied, nb::arg("first"), nb::arg("count"), nb::arg("scores"),
              nb::arg("low"), nb::arg("high"));

@@ -37,16 +37,17 @@ public:
         return nb::make_tuple(to_numpy(std::move(lower)), to_numpy(std::move(upper)));
     }
 
-    // counts: how many are in each bin; cells becomes the bin of each score.
-    auto number(In<double> scores, Out<std::int32_t> cells) const {
+    // (counts, lowest, highest): how many are in each bin, and the extremes; cells becomes the bin of each score.
+    nb::tuple number(In<double> scores, Out<std::int32_t> cells) const {
         expect_size(cells.size(), scores.size(), "cells, as there are scores");
         expect_numerable(scores.size());
         std::vector<std::int64_t> counts(size(), 0);
+        Range range;
         {
             nb::gil_scoped_release unlocked;
-            number_cells(bins_, span_of(scores), {cells.data(), cells.size()}, counts);
+            range = number_cells(bins_, span_of(scores), {cells.data(), cells.size()}, counts);
         }
-        return to_numpy(std::move(counts));
+        return nb::make_tuple(to_numpy(std::move(counts)), range.lowest, range.highest);
     }
 
 private:

@@ -1,4 +1,5 @@
 // What a worker does with its share of a list (core/score_cells.hpp).
+#include "../core/count_below.hpp"
 #include "../core/score_cells.hpp"
 
 #include <algorithm>
@@ -60,6 +61,19 @@ auto collect(In<double> scores, In<std::int32_t> cells, In<std::int64_t> counts,
     return to_numpy(std::move(collected));
 }
 
+auto below(In<double> values, In<double> scores) {
+    expect_finite(span_of(values), "values");
+    if (values.size() == 0 || values.size() >= 1u << 30) throw std::invalid_argument("expected 1 to 2^30 values");
+    std::vector<std::int32_t> counts(scores.size());
+    {
+        nb::gil_scoped_release unlocked;
+        CountBelow count_below;
+        count_below.fit(values.data(), values.size());
+        count_below(scores.data(), scores.size(), counts.data());
+    }
+    return to_numpy(std::move(counts));
+}
+
 nb::tuple extremes(In<double> scores, In<std::int32_t> cells, std::size_t n_cells) {
     expect_size(cells.size(), scores.size(), "cells, as there are scores");
     expect_cells(span_of(cells), n_cells);
@@ -109,6 +123,7 @@ void bind_score_cells(nb::module_ &m) {
     m.def("split_cells", &split, nb::arg("scores"), nb::arg("cells"), nb::arg("starts"), nb::arg("thresholds"));
     m.def("collect_scores", &collect, nb::arg("scores"), nb::arg("cells"), nb::arg("counts"),
           nb::arg("wanted"));
+    m.def("count_below", &below, nb::arg("values"), nb::arg("scores"));
     m.def("cell_extremes", &extremes, nb::arg("scores"), nb::arg("cells"), nb::arg("n_cells"));
     m.def("weigh_cells", &weigh, nb::arg("scores"), nb::arg("cells"), nb::arg("counts"), nb::arg("ranks"),
           nb::arg("open_ranks"), nb::arg("n_pos"), nb::arg("scale"), nb::arg("top"), nb::arg("other").none(),

@@ -73,28 +73,56 @@ void bound_cells(const Problem &problem, Cell *begin, Cell *end) {
     bound_between(problem, begin, end, 1, problem.n_pos + 1);
 }
 
-void rank_cells(const Problem &problem, std::span<const Cell> cells, const double *scores, std::int32_t *ranks,
-                std::size_t threads) {
-    std::vector<std::size_t> begins(cells.size() + 1, 0);  // of the cells' scores
+std::vector<std::int64_t> rank_cells(const Problem &problem, std::span<const Cell> cells,
+                                     std::span<const PartOfCells> parts, std::size_t threads) {
+    std::vector<std::size_t> begins(cells.size() + 1, 0);  // of the cells' scores, were all parts one
     for (std::size_t c = 0; c < cells.size(); ++c) begins[c + 1] = begins[c] + static_cast<std::size_t>(cells[c].count);
     const std::size_t tasks = std::clamp<std::size_t>(begins.back() / kPerThread, 1, threads);
-    const auto cut = [&](std::size_t task) {
-        return std::lower_bound(begins.begin(), begins.end(), begins.back() * task / tasks) - begins.begin();
-    };
+    std::vector<std::size_t> first(tasks + 1);  // cell of each task
+    for (std::size_t task = 0; task <= tasks; ++task)
+        first[task] = static_cast<std::size_t>(
+            std::lower_bound(begins.begin(), begins.end(), begins.back() * task / tasks) - begins.begin());
+    // Where the scores of each task's first cell end, part by part.
+    std::vector<std::size_t> ends(tasks * parts.size());
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+        std::size_t end = parts[p].scores.size();
+        for (std::size_t task = 0; task < tasks; ++task) {
+            ends[task * parts.size() + p] = end;
+            for (std::size_t c = first[task]; c < first[task + 1]; ++c)
+                end -= static_cast<std::size_t>(parts[p].counts[c]);
+        }
+    }
+    const std::size_t n_ranks = static_cast<std::size_t>(problem.n_pos) + 2;
+    std::vector<std::int64_t> counts(tasks * n_ranks, 0);
     in_threads(tasks, threads, [&](std::size_t task) {
-        std::vector<std::int64_t> counts(static_cast<std::size_t>(problem.n_pos) + 2, 0);  // which nobody wants
+        std::size_t *const end = ends.data() + task * parts.size();
         std::vector<Scored> items;
-        const auto end = static_cast<std::size_t>(cut(task + 1));
-        for (auto c = static_cast<std::size_t>(cut(task)); c < end; ++c) {
+        std::vector<std::int32_t> ranks;
+        for (std::size_t c = first[task]; c < first[task + 1]; ++c) {
             const Cell &cell = cells[c];
-            const double *const own = scores + begins[c];
-            items.resize(static_cast<std::size_t>(cell.count));
-            for (std::size_t i = 0; i < items.size(); ++i) items[i] = {own[i], static_cast<std::int32_t>(i)};
-            const Sink sink{ranks + begins[c], counts.data()};
+            items.clear();
+            for (std::size_t p = 0; p < parts.size(); ++p) {
+                const auto n = static_cast<std::size_t>(parts[p].counts[c]);
+                end[p] -= n;
+                for (const double score : parts[p].scores.subspan(end[p], n))
+                    items.push_back({score, static_cast<std::int32_t>(items.size())});
+            }
+            ranks.resize(items.size());
+            const Sink sink{ranks.data(), counts.data() + task * n_ranks};
             rank_by_quicksort(problem, sink, cell.first, items.data(), items.data() + items.size(), cell.low,
                               cell.high);
+            const std::int32_t *next = ranks.data();
+            for (std::size_t p = 0; p < parts.size(); ++p) {
+                const std::int32_t n = parts[p].counts[c];
+                std::copy_n(next, n, parts[p].ranks + end[p]);
+                next += n;
+            }
         }
     });
+    for (std::size_t task = 1; task < tasks; ++task)
+        for (std::size_t rank = 0; rank < n_ranks; ++rank) counts[rank] += counts[task * n_ranks + rank];
+    counts.resize(n_ranks);
+    return counts;
 }
 
 void rank_tied_cell(const Problem &problem, const Cell &cell, std::vector<Run> &runs) {

@@ -22,9 +22,17 @@ struct Cell {
 // Tightens `low` and `high` of every cell, by divide and conquer.
 void bound_cells(const Problem &problem, Cell *begin, Cell *end);
 
-// The ranks of the cells' negatives, whose scores stand cell after cell, and in one in the order of the negatives.
-void rank_cells(const Problem &problem, std::span<const Cell> cells, const double *scores, std::int32_t *ranks,
-                std::size_t threads);
+// One of several parts of the cells' negatives. Its scores stand as score_cells.hpp collects them, from the last cell to
+// the first, and in a cell in the order of the negatives; of equal scores those of an earlier part come first.
+struct PartOfCells {
+    const std::int32_t *counts;  // of its negatives in each cell; those of all parts sum to the cell's
+    std::span<const double> scores;
+    std::int32_t *ranks;  // to be written, as the scores stand
+};
+
+// Ranks the negatives of all cells. Returns how many have each rank, 0 … P + 1.
+std::vector<std::int64_t> rank_cells(const Problem &problem, std::span<const Cell> cells,
+                                     std::span<const PartOfCells> parts, std::size_t threads);
 
 // `count` negatives after one another have this rank.
 struct Run {

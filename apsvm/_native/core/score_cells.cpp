@@ -1,9 +1,11 @@
 #include "score_cells.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <variant>
 
+#include "checks.hpp"
 #include "threads.hpp"
 
 namespace apsvm {
@@ -47,19 +49,42 @@ APSVM_CLONES double weighted(const double *weights, const double *values, double
     return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
+APSVM_CLONES void widen(Range &range, const double *scores, std::size_t n) {
+    double low[8], high[8];
+    std::fill_n(low, 8, range.lowest);
+    std::fill_n(high, 8, range.highest);
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (std::size_t lane = 0; lane < 8; ++lane) {
+            low[lane] = scores[i + lane] < low[lane] ? scores[i + lane] : low[lane];
+            high[lane] = scores[i + lane] > high[lane] ? scores[i + lane] : high[lane];
+        }
+    for (; i < n; ++i) {
+        low[0] = std::min(low[0], scores[i]);
+        high[0] = std::max(high[0], scores[i]);
+    }
+    range = {*std::min_element(low, low + 8), *std::max_element(high, high + 8)};
+}
+
 }  // namespace
 
-void number_cells(const Bins &bins, std::span<const double> scores, std::span<std::int32_t> cells,
-                  std::span<std::int64_t> counts) {
+Range number_cells(const Bins &bins, std::span<const double> scores, std::span<std::int32_t> cells,
+                   std::span<std::int64_t> counts) {
+    constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    Range range{infinity, -infinity};
+    bool finite = true;
     std::visit(
         [&](const auto &kind) {
             for (std::size_t at = 0; at < scores.size(); at += kBlock) {
-                const std::size_t stop = std::min(at + kBlock, scores.size());
-                kind.find(scores.data() + at, stop - at, cells.data() + at);
-                for (std::size_t i = at; i < stop; ++i) ++counts[static_cast<std::size_t>(cells[i])];
+                const auto block = scores.subspan(at, std::min(kBlock, scores.size() - at));
+                kind.find(block.data(), block.size(), cells.data() + at);
+                for (const std::int32_t cell : cells.subspan(at, block.size())) ++counts[static_cast<std::size_t>(cell)];
+                widen(range, block.data(), block.size());
+                finite = finite && all_finite(block);
             }
         },
         bins);
+    return finite ? range : Range{nan, nan};
 }
 
 void split_cells(std::span<const double> scores, std::span<std::int32_t> cells, std::span<const std::int32_t> starts,

@@ -13,8 +13,13 @@
 
 namespace apsvm {
 
+// The lowest and the highest of some scores, +∞ and −∞ of none; both NaN where one is not finite.
+struct Range {
+    double lowest, highest;
+};
+
 // The bins as cells, and how many of the scores are in each.
-void number_cells(const Bins &bins, std::span<const double> scores, std::span<std::int32_t> cells,
+Range number_cells(const Bins &bins, std::span<const double> scores, std::span<std::int32_t> cells,
                   std::span<std::int64_t> counts);
 
 // Cuts cells: a negative of the cell c is afterwards in the cell

@@ -1,0 +1,63 @@
+"""The threshold of a model of shards' rows that nobody asked one for: of the highest F1 on the rows that it was trained
+on, as ``trainers.training_threshold`` has it on one machine, from counts alone.
+
+F1 is highest just below the score of a positive, so that the positives' scores and the negatives above each are all
+there is to know; the threshold lies halfway to the next lower score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apsvm.dask.long_list import MOST_POSITIVES, higher_and_equal
+from apsvm.header import LabelKind
+from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, halfway
+from apsvm.trainers.score_scale import STANDARD, placed
+from apsvm.trainers.training_threshold import is_graded
+
+if TYPE_CHECKING:
+    from apsvm.dask.data import ShardedData
+    from apsvm.data.labels import Target
+    from apsvm.model import LinearRanker
+
+
+def with_training_threshold(model: LinearRanker, data: ShardedData, target: Target) -> LinearRanker:
+    """The model with a threshold, where that makes sense; itself where it has one, of grades and queries, and of more
+    positives than the driver takes.
+
+    Parameters
+    ----------
+    target : what the labels mean, a row each
+    """
+    takes_one = 0 < data.n_pos <= MOST_POSITIVES and data.n_neg > 0 and not data.has_qid and not is_graded(target)
+    if model.header.threshold is not None or model.header.labels.kind is LabelKind.NONE or not takes_one:
+        return model
+    chosen = _of_highest_f1(model, data)
+    if chosen is None:
+        return model
+    threshold = placed(chosen, STANDARD, rule=str(ThresholdRule("f1")), held_out=None)
+    return replace(model, header=replace(model.header, threshold=threshold))
+
+
+def _of_highest_f1(model: LinearRanker, data: ShardedData) -> ChosenThreshold | None:
+    """None where scores are not finite, or all the same."""
+    of_shards = data.crew.ask_surely("score_positives", model)
+    if any(scores is None for scores in of_shards):
+        return None
+    scores, counts = np.unique(np.concatenate(of_shards), return_counts=True)
+    higher, _ = higher_and_equal(data.crew.ask_surely("count_negatives", model, scores))
+    hits = np.cumsum(counts[::-1])
+    called = hits + higher[::-1]
+    best = int(np.argmax(2.0 * hits / (called + data.n_pos)))  # the first of the highest: of the highest score
+    lowest = float(scores[::-1][best])
+    below: float | None = max(data.crew.ask_surely("highest_below", model, lowest))
+    highest = float(scores[-1])
+    if below == -np.inf:
+        below, highest = None, max(data.crew.ask_surely("highest_below", model, np.inf))
+        if highest == lowest:
+            return None
+    value = halfway(lowest, below, highest)
+    return ChosenThreshold(value, int(called[best]), int(hits[best]), data.n_pos, data.rows)
