@@ -14,6 +14,8 @@ from apsvm.trainers.settings import Range, Settings, setting
 LINE = {"perceptron": "newcomer:Perceptron"}
 SECOND = {"second": "newcomers:Second"}
 LATENT = {"latent": "newcomers:Latent"}
+COST = {"cost": "newcomers:Cost"}
+FOLDS = {"folds": "newcomers:Folds"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,36 @@ class Latent(Perceptron):
     family: ClassVar[str] = "latent"
     Settings = LatentSettings
     losses: ClassVar[tuple[str, ...]] = ("latent",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostSettings(Settings):
+    """The structured SVM's flag for another thing."""
+
+    cost: float = setting(1.0, flags=("-C", "--cost"), help="Of no use.")
+
+
+class Cost(Perceptron):
+    """The perceptron, with that."""
+
+    family: ClassVar[str] = "cost"
+    Settings = CostSettings
+    losses: ClassVar[tuple[str, ...]] = ("cost",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldsSettings(Settings):
+    """What ``apsvm cv`` calls an option of its own."""
+
+    folds: int = setting(4, help="Of no use.")
+
+
+class Folds(Perceptron):
+    """The perceptron, with that."""
+
+    family: ClassVar[str] = "folds"
+    Settings = FoldsSettings
+    losses: ClassVar[tuple[str, ...]] = ("folds",)
 
 
 def dumped(path: Path, X, labels, queries=None) -> Path:

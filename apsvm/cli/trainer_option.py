@@ -138,6 +138,11 @@ class TrainerOption(click.Option):
         return " and ".join(trainer.title for trainer in self.takers)
 
     @property
+    def families(self) -> str:
+        """Of the same."""
+        return " and ".join(trainer.family for trainer in self.takers)
+
+    @property
     def depends_on_trainer(self) -> bool:
         """Whether what it reads is still to be read by the trainer."""
         return isinstance(self.type, OfItsTrainer)

@@ -95,6 +95,20 @@ def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) ->
     return [_option(key, of_key) for key, of_key in takers.items() if key not in without]
 
 
+def with_trainer_options(params: Sequence[click.Parameter], options: Sequence[TrainerOption]) -> list[click.Parameter]:
+    """A command's own parameters, and the trainers' options. TypeError where two have one name or one flag."""
+    owners: dict[str, str] = {}
+    for param in (*params, *options):
+        owner = f"the setting {param.name} of {param.families}" if isinstance(param, TrainerOption) else "the command"
+        for word in {param.name or "", *param.opts, *param.secondary_opts}:
+            if word in owners:
+                raise TypeError(
+                    f"{word} is an option of {owners[word]}, and of {owner}: one needs another name or flag"
+                )
+            owners[word] = owner
+    return [*params, *options]
+
+
 def _option(key: str, takers: Mapping[type[AnyTrainer], Taken | None]) -> TrainerOption:
     settings = {trainer: taken for trainer, taken in takers.items() if taken is not None}
     if settings:
@@ -107,7 +121,7 @@ class TrainCommand(click.Command):
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.params += trainer_options()
+        self.params = with_trainer_options(self.params, trainer_options())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         refuse_number_of_folds(args, "apsvm cv DATA --folds {}")

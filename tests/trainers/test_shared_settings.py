@@ -7,7 +7,7 @@ import json
 import sys
 
 import pytest
-from newcomers import LATENT, LINE, SECOND
+from newcomers import COST, FOLDS, LATENT, LINE, SECOND
 
 #: The first that declares a setting of a name is another trainer each time.
 two_newcomers = pytest.mark.parametrize(
@@ -107,3 +107,18 @@ def test_the_spelling_of_a_value_makes_no_other_training(rows, run, tmp_path, mo
 def test_a_flag_is_no_value(registered):
     with pytest.raises(TypeError, match="'structured-svm' and 'latent' both declare latent, the one as a flag"):
         importlib.import_module("apsvm.cli.trainer_options").trainer_options()
+
+
+@pytest.mark.parametrize(
+    ("registered", "command", "message"),
+    [
+        (({}, COST), "train", "-C is an option of the setting C of structured-svm, and of the setting cost of cost"),
+        (({}, FOLDS), "cv", "folds is an option of the command, and of the setting folds of folds"),
+    ],
+    indirect=["registered"],
+)
+def test_a_name_or_flag_of_another_option_is_refused(cli, run, command, message):
+    """To the trainer's author: nobody's option is taken away."""
+    said = run(command, "--help", code=1)[1]
+    assert message in said
+    assert "one needs another name or flag" in said
