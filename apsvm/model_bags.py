@@ -54,4 +54,4 @@ def ranked(
 
 def stand_ins(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
     """The data set of the rows ``rows`` (n_bags,) alone, one of each bag."""
-    return replace(dataset.select(rows), bags=None, instances=int(dataset.X.shape[0]), deciding=rows)
+    return replace(dataset.select(rows), bags=None, instances=len(dataset), deciding=rows)

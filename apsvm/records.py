@@ -2,6 +2,7 @@
 
 Every record has ``event``: ``start`` (what is trained), ``oracle``, ``iteration`` (of other solvers also
 ``evaluation``, ``epoch``), ``step`` and ``round`` (of the tight bound's descent), ``end`` (why it stopped, a model's).
+Other events are a trainer's own, of any fields.
 With ``--run-dir`` the first record is ``run``: the command's options and its data. Times are nanoseconds, wall clock
 (``*_wall_ns``) and CPU of the whole process (``*_cpu_ns``), or ``seconds``. Where several classes are trained, a record
 says its ``class``; only the ``end`` is of all.

@@ -1,19 +1,20 @@
 """The losses, metrics and oracles that the tests run over: of each registered form its instances, and not its class at
 the default parameter alone.
 
-What is registered is here without being named here: a form whose parameter is of a kind known below comes with several
-values of it, any other with the default. So a newcomer's line in the registry is enough to hold it to what the tests
-ask of all.
+What is registered is here without being named here: a form comes with the values of its parameter that its class names
+as ``examples``; one whose letter is among those below with several that any of that letter may have; any other with the
+default alone. So a newcomer's line in the registry is enough to hold it to what the tests ask of all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import Loss, LossOverLabellings, LossOverRankings, RankingLoss
 from apsvm.metrics import METRICS, Metric, parse_metric
 from apsvm.oracles import ORACLES
+from apsvm.registry import place_in
 
 Parameters = Mapping[str, Sequence[str]]
 
@@ -32,27 +33,31 @@ METRIC_PARAMETERS: Parameters = {
 }
 
 
-def texts(forms: Iterable[str], parameters: Parameters, default: Mapping[str, str]) -> list[str]:
-    """The names to be made of the ``forms``; of a form whose parameter is not among ``parameters`` its ``default``."""
-    names = []
-    for form in forms:
-        placeholder = next((known for known in parameters if form.endswith(known)), None)
-        if placeholder is None:
-            names.append(default[form])
-        else:
-            names += [form.removesuffix(placeholder) + parameter for parameter in parameters[placeholder]]
-    return names
-
-
 def loss_names() -> list[str]:
     """The losses' canonical names."""
-    names = texts(LOSSES, LOSS_PARAMETERS, {form: LOSSES[form]().name for form in LOSSES})
+    names = [name for form, kind in LOSSES.items() for name in _names(form, kind.examples, LOSS_PARAMETERS)]
+    names = [LOSSES[name]().name if name in LOSSES else name for name in names]
     return list(dict.fromkeys(make_loss(name).name for name in names))
 
 
 def metrics() -> list[Metric]:
     """Every metric."""
-    return [parse_metric(name) for name in texts(METRICS, METRIC_PARAMETERS, {form: form for form in METRICS})]
+    names = [name for form, kind in METRICS.items() for name in _names(form, kind.examples, METRIC_PARAMETERS)]
+    for name in names:
+        if name in METRICS and METRICS[name].takes_parameter() and place_in(name) is not None:
+            raise LookupError(
+                f"{METRICS[name].__name__}.examples: name values of the parameter of {name} for the tests"
+            )
+    return [parse_metric(name) for name in names]
+
+
+def _names(form: str, examples: Sequence[str], parameters: Parameters) -> list[str]:
+    """The names to be made of a form; it itself where no parameter of it is known."""
+    letter = next((known for known in parameters if form.endswith(known)), None)
+    place = place_in(form)
+    if examples and place is not None:
+        return [form] * (form in LOSSES) + [place.filled(example) for example in examples]
+    return [form] if letter is None else [form.removesuffix(letter) + text for text in parameters[letter]]
 
 
 def form_of(loss: str) -> str:

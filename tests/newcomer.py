@@ -66,7 +66,7 @@ class Perceptron(Trainer[PerceptronSettings]):
                 c[pos], c[neg] = 1.0 / len(pairs), -1.0 / len(pairs)
             w, number = w + data.rows.combine(c), number + 1
             total += w
-            watch.log.write("pass", number=number, wrong=len(wrong))
+            watch.log.write("pass", number=number, wrong=len(wrong), seconds=time.monotonic() - began)
             watch.progress(Progress("", {"pass": ">6d", "wrong": ">8d"}, {"pass": number, "wrong": len(wrong)}))
             if not wrong or watch.should_stop():
                 state = "interrupted" if wrong else "nothing is wrong"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
 import pytest
 from instances import (
     LABELLING_LOSSES,
@@ -13,10 +17,13 @@ from instances import (
     RANKING_LOSSES,
     TWO_ARRAY_LOSSES,
     form_of,
+    loss_names,
+    metrics,
 )
 
 from apsvm.losses import LOSSES, make_loss
-from apsvm.metrics import METRICS, parse_metric
+from apsvm.losses.base import RankingLoss
+from apsvm.metrics import METRICS, Metric, parse_metric
 from apsvm.oracles import ORACLES
 
 
@@ -31,6 +38,47 @@ def test_every_metric_occurs():
     assert {metric.form for metric in METRIC_LIST} >= {METRICS[form].form for form in METRICS}
     assert {parse_metric(metric.name) for metric in METRIC_LIST} == set(METRIC_LIST)
     assert len(set(METRIC_LIST)) == len(METRIC_LIST)
+
+
+class HalfLife(RankingLoss):
+    parameter = float
+    examples = ("1.5", "50")
+
+    def __init__(self, h=5.0):
+        self.name = f"half-life({h:g})"
+
+    def weights(self, n_pos):
+        return np.ones(n_pos)
+
+    def discount(self, n):
+        return np.zeros(n)
+
+
+@dataclass(frozen=True)
+class Share(Metric):
+    form: ClassVar[str] = "Share(of)"
+    examples = ("0.25", "1")
+    of: float
+
+    @classmethod
+    def from_text(cls, parameter):
+        return cls(float(parameter))
+
+    def _compute(self, table):
+        return np.ones(table.n_rankings)
+
+
+def test_a_newcomers_examples_occur(monkeypatch):
+    """A loss' besides its default; a metric has none, and must name some."""
+    monkeypatch.setitem(LOSSES._places, "half-life(h)", f"{__name__}:HalfLife")
+    monkeypatch.setitem(METRICS._places, "Share(of)", f"{__name__}:Share")
+    assert [*dict.fromkeys([*LOSS_NAMES, "half-life(5)", "half-life(1.5)", "half-life(50)"])] == loss_names()
+    assert [*METRIC_LIST, Share(0.25), Share(1.0)] == metrics()
+    monkeypatch.setattr(HalfLife, "examples", ())
+    assert loss_names()[-1] == "half-life(5)"
+    monkeypatch.setattr(Share, "examples", ())
+    with pytest.raises(LookupError, match=r"Share.examples: name values of the parameter of Share\(of\)"):
+        metrics()
 
 
 def test_every_oracle_occurs():

@@ -12,11 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sklearn
+from instances import loss_names
 from sklearn.datasets import dump_svmlight_file, load_digits
 from sklearn.model_selection import train_test_split
 
 from apsvm import most_violated_ranking
 from apsvm.cli import commands, run
+from apsvm.cli.commands import Listed
+from apsvm.header import LabelKind
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError
 from apsvm.oracles import ORACLES, serving
@@ -31,11 +34,15 @@ FOLLOWED = [ROOT / "docs" / "start.md", *(ROOT / "docs" / "cases").glob("*.md")]
 TEXT = README + "".join(text for page, text in PAGES.items() if page.name != "README.md" and page not in FOLLOWED)
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
 PYTHON = [code for language, code in BLOCKS if language == "python"]
-FILES = [code for code in PYTHON if code.startswith('"""')]
+COMMAND = next(code for code in PYTHON if "@click.command" in code)
+LISTED = next(code for code in PYTHON if "Listed(" in code)
+FILES = [code for code in PYTHON if code.startswith('"""') and code != COMMAND]
 LINES = [
     re.fullmatch(r'\s+"(\S+)": "apsvm\.(losses|oracles|trainers\.families)\.(\w+):(\w+)",\n', code) for code in PYTHON
 ]
-SNIPPETS = [code for code, line in zip(PYTHON, LINES, strict=True) if code not in FILES and line is None]
+SNIPPETS = [
+    code for code, line in zip(PYTHON, LINES, strict=True) if line is None and code not in (*FILES, COMMAND, LISTED)
+]
 COMMANDS = [
     command.split("#")[0].split("|")[0].strip()
     for language, code in BLOCKS
@@ -84,6 +91,7 @@ def test_the_loss_is_what_it_says(rng):
         )
         above = np.cumsum(~in_order)[in_order]
         assert loss.of_ranking(above, relevant.size - n_pos) == pytest.approx(1.0 - utility / best, abs=1e-12)
+    assert {"half-life(1.01)", "half-life(5.0)", "half-life(50.0)"} <= set(loss_names())
     with pytest.raises(LossError, match=r"needs a position 1 < h < ∞, found 1"):
         make_loss("half-life(1)")
 
@@ -103,6 +111,33 @@ def test_the_oracle_is_exact_and_breaks_ties_as_the_others(rng):
 
 def test_the_trainer_is_the_one_that_is_tested():
     assert (ROOT / "tests" / "newcomer.py").read_text(encoding="utf-8") in FILES
+
+
+def test_the_command_is_what_it_says(tmp_path, monkeypatch, capsys):
+    ((name, listed),) = eval(f"{{{LISTED}}}", {"Listed": Listed}).items()
+    assert f"`{listed.place.partition(':')[0].replace('.', '/')}.py`" in TEXT
+    (tmp_path / "readme_count.py").write_text(COMMAND)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setitem(commands.commands._places, name, "readme_count:count")
+    monkeypatch.chdir(tmp_path)
+    Path("grades.svm").write_text("2 1:1\n0 1:2\n1 2:3\n")
+    Path("words.csv").write_text("label,a\nyes,1\nno,2\nno,3\nno,4\n")
+
+    def said(*arguments, code=0):
+        assert run([name, *arguments]) == code
+        captured = capsys.readouterr()
+        return captured.err if code else captured.out
+
+    try:
+        assert said("--help").split("\n\n")[1].strip() == listed.summary
+        assert said("grades.svm", "--positive-label", "2") == "3 rows, 1 of them positive\n"
+        assert said("words.csv", "--positive-label", "yes") == "4 rows, 1 of them positive\n"
+        assert "expected the labels +1 and -1" in said("grades.svm", code=65)
+        assert "no row has the positive label 7" in said("grades.svm", "--positive-label", "7", code=65)
+        assert "cannot read nothing" in said("nothing", code=66)
+    finally:
+        commands.commands._imported.pop(name, None)
+        sys.modules.pop("readme_count", None)
 
 
 @pytest.fixture
@@ -125,11 +160,29 @@ def files(tmp_path, monkeypatch, rng):
 
 @pytest.mark.parametrize("at", range(len(SNIPPETS)))
 def test_python_runs(at, files):
-    assert len(SNIPPETS) == 5
+    assert len(SNIPPETS) == 6
     with sklearn.config_context():
         exec(compile(SNIPPETS[at], "README.md", "exec"), files)
     if "search" in files:
         assert Path("ndcg.model").exists()
+
+
+def test_the_loss_of_grades_is_what_it_says(files, rng):
+    """Of any order of graded rows the weighted sum over the levels is one minus the utility."""
+    (snippet,) = (code for code in SNIPPETS if "GradedLoss" in code)
+    exec(compile(snippet, "CONTRIBUTING.md", "exec"), files)
+    assert files["votes"].to_model().header.labels.kind is LabelKind.GRADES
+    loss = files["Votes"]()
+    for _ in range(50):
+        grades = rng.permutation([0, 1, *rng.integers(0, 4, size=6)])
+        discount = 0.5 ** (np.arange(8) / 4)
+        utility, best = discount @ grades, discount @ -np.sort(-grades)
+        total = 0.0
+        for threshold, weight in loss.levels(grades):
+            positive = grades >= threshold
+            above = np.flatnonzero(positive) - np.arange(positive.sum())
+            total += weight * loss.of_ranking(above, int((~positive).sum()))
+        assert total == pytest.approx(1.0 - utility / best, abs=1e-12)
 
 
 def test_the_first_training_says_what_is_shown(tmp_path, monkeypatch, capsys):

@@ -63,7 +63,7 @@ def identity(
     return {
         "the command": command,
         "the data's SHA-256": dataset.fingerprint,
-        "the number of rows": int(dataset.X.shape[0]),
+        "the number of rows": len(dataset),
         "the number of features": int(dataset.X.shape[1]),
         **{f"the {what.replace('_', ' ')} file's SHA-256": _sha256(path) for what, path in inputs.items() if path},
         **{name: value for name, value in reading_options.items() if value is not None},

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 
 import click
 
-from apsvm.cli.parameters import ConstantFeature, LabelValue, Number, NumberList
+from apsvm.cli.parameters import ConstantFeature, LabelValue, Number, NumberList, OfItsTrainer, ParamType
 from apsvm.cli.shared import NO_INPUT, Failure
 from apsvm.files import standard_input
 from apsvm.types import JsonDict
@@ -61,24 +61,29 @@ def load_config(ctx: click.Context, param: click.Parameter, path: str | None) ->
 
 def _expected(option: click.Parameter, value: object) -> str | None:
     """What ``option`` wants instead of ``value``, which click would otherwise bend into shape; None if it is fine."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(option, click.Option) and option.multiple:
         fine = isinstance(value, list) and all(isinstance(one, str) for one in value)
         return None if fine else "a list of strings"
-    if isinstance(option.type, click.types.BoolParamType):
+    return expected_by(option.type, value)
+
+
+def expected_by(kind: ParamType, value: object) -> str | None:
+    """What a type wants instead of a file's ``value``; None if it is fine."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(kind, OfItsTrainer):
+        wanted = [expected_by(one, value) for one in kind.kinds]
+        return None if None in wanted else " or ".join(dict.fromkeys(filter(None, wanted)))
+    if isinstance(kind, click.types.BoolParamType):
         return None if isinstance(value, bool) else "true or false"
-    if isinstance(option.type, click.IntRange):
+    if isinstance(kind, click.IntRange):
         return None if is_number and isinstance(value, int) else "an integer"
-    if isinstance(option.type, NumberList):
-        numbers = value if isinstance(value, list) and value else [value]
-        return (
-            None
-            if all(_is_number_or_range(number, option.type) for number in numbers)
-            else ("a number or a list of numbers")
-        )
-    if isinstance(option.type, LabelValue | ConstantFeature):
+    if isinstance(kind, NumberList):
+        numbers = value if isinstance(value, list | tuple) and value else [value]
+        fine = all(_is_number_or_range(number, kind) for number in numbers)
+        return None if fine else "a number or a list of numbers"
+    if isinstance(kind, LabelValue | ConstantFeature):
         return None if is_number or isinstance(value, str) else "a number or a word"
-    if isinstance(option.type, Number):
+    if isinstance(kind, Number):
         return None if is_number else "a number"
     return None if isinstance(value, str) else "a string"
 

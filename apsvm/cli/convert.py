@@ -82,7 +82,7 @@ def _check(paths: tuple[str, ...], *, quiet: bool) -> None:
     with reading(paths[0]), Bar(f"checking {paths[0]}"):
         dataset = open_folder(paths[0], verify=True)
     if not quiet:
-        say(f"{paths[0]}: undamaged: {dataset.X.shape[0]} rows, {dataset.X.shape[1]} features")
+        say(f"{paths[0]}: undamaged: {len(dataset)} rows, {dataset.X.shape[1]} features")
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from apsvm.cli.shared import (
     say,
     writing,
 )
-from apsvm.cli.trainer_options import LossName, refuse_number_of_folds, trainer_options
+from apsvm.cli.trainer_options import LossName, refuse_number_of_folds, trainer_options, with_trainer_options
 from apsvm.cli.training import (
     exit_code,
     pool_option,
@@ -58,7 +58,7 @@ class CvCommand(click.Command):
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.params += trainer_options(as_lists=True, without=_WITHOUT)
+        self.params = with_trainer_options(self.params, trainer_options(as_lists=True, without=_WITHOUT))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         refuse_number_of_folds(args, "--folds {}")

@@ -26,8 +26,9 @@ from apsvm.cli.trainer_options import (
     as_asked_for,
     options_of_trainers,
     refuse_options_of_others,
-    settings_of,
+    settings_asked,
     usage_errors,
+    values_read,
 )
 from apsvm.cli.training import (
     check_bag_options,
@@ -90,7 +91,7 @@ class CvRequest:
         request = cls(
             data,
             replace(read, threads=given["jobs"]),
-            given,
+            {**given, **values_read(losses, given, said)},
             metrics,
             [_grid(loss, given, said, pool) for loss in losses for pool in _ways_with_bags(given)],
             tries_all=said.isdisjoint(tried) and len(given["pool"]) < 2,
@@ -222,12 +223,10 @@ def _grid(loss: ChosenLoss, given: JsonObject, said: Collection[str], pool: tupl
     """What is tried of a loss, and of bags pooled so; what cannot be ends the command."""
     from apsvm.selection.grids import Grid
 
-    trainer, keys = loss.trainer, settings_of(loss.trainer)
-    known = declared(trainer.Settings)
-    tried = {name for name in keys if known[name][1].grid is not None}
-    chosen = frozenset(name for name, key in keys.items() if key in said)
-    named = {name: given[key] for name, key in keys.items() if name in tried & chosen}
-    fixed = {name: given[key] for name, key in keys.items() if name not in tried}
+    trainer, asked = loss.trainer, settings_asked(loss.trainer, given, said)
+    known, chosen = declared(trainer.Settings), frozenset(asked)
+    named = {name: value for name, value in asked.items() if known[name][1].grid is not None}
+    fixed = {name: value for name, value in asked.items() if name not in named}
     if pool is not None and fixed.get("latent"):
         fixed["latent"] = False
         chosen -= {"latent", "start"}

@@ -147,7 +147,7 @@ class Results:
             "data": {
                 "file": os.path.basename(dataset.source),
                 "sha256": dataset.fingerprint,
-                "rows": int(dataset.X.shape[0]),
+                "rows": len(dataset),
                 "test_rows": [int(fold.test.size) for fold in search.folds],
             },
             **search.description(),

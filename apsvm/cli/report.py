@@ -198,4 +198,4 @@ def _lines(path: str, dataset: Dataset) -> NDArray[np.int64] | None:
         return None
     with reading(path):
         lines = line_numbers(path)
-    return lines if lines.size == dataset.X.shape[0] else None
+    return lines if lines.size == len(dataset) else None

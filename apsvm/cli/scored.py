@@ -136,7 +136,7 @@ def _of_what_is_scored(dataset: Dataset, tables: Mapping[str, NDArray[np.float64
     from apsvm.data.pooling import pooled
 
     bags = pooled(dataset, ())
-    n_rows, n_bags = dataset.X.shape[0], bags.X.shape[0]
+    n_rows, n_bags = len(dataset), len(bags)
     lines = {len(table) - at for table in tables.values() for at in ((0, 1) if table.shape[1] > 1 else (0,))}
     return bags if n_bags in lines and n_rows not in lines else dataset
 
@@ -208,7 +208,7 @@ def _columns_of(
     from apsvm.data.dataset import shown_label
 
     name = "<stdin>" if path == "-" else path
-    n_rows = dataset.X.shape[0]
+    n_rows = len(dataset)
     n, k = table.shape
     if n != n_rows and not (k > 1 and n == n_rows + 1):
         raise Failure(BAD_DATA, f"{name}: expected {n_rows} scores, one for each row of {dataset.source}, found {n}")

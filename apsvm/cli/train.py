@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -30,12 +30,14 @@ from apsvm.cli.shared import (
     say,
 )
 from apsvm.cli.trainer_options import (
+    ChosenLoss,
     LossName,
     TrainCommand,
     as_asked_for,
     planned,
     refuse_options_of_others,
     usage_errors,
+    values_read,
 )
 from apsvm.cli.training import (
     check_bag_options,
@@ -146,7 +148,11 @@ class _Run:
                 raise click.UsageError("--run-dir has places for the model and the log: leave out MODEL and --log")
             model, given["log"] = model_and_log(given["run_dir"], is_resumed=_is_there(given["checkpoint"]))
             check_folder(given["run_dir"], data)
-        trainer = _plan(given)
+        said = all_given()
+        loss = as_asked_for(given["loss"], said)
+        refuse_options_of_others([loss], said)
+        trainer = _plan(given, loss, said)
+        given |= values_read([loss], given, said)
         if model is None:
             if data == "-":
                 raise click.UsageError("DATA is standard input: name the MODEL to write")
@@ -333,10 +339,7 @@ def _is_there(path: str | None) -> bool:
     return path is not None and os.path.lexists(path)
 
 
-def _plan(given: JsonObject) -> AnyTrainer:
-    said = all_given()
-    loss = as_asked_for(given["loss"], said)
-    refuse_options_of_others([loss], said)
+def _plan(given: JsonObject, loss: ChosenLoss, said: Collection[str]) -> AnyTrainer:
     trainer = planned(loss, given, said)
     if not given["one_vs_rest"]:
         return trainer

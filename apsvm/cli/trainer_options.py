@@ -1,6 +1,7 @@
 """The options of the trainers, made from what they declare (``apsvm.trainers.settings``), and a plan from them.
 
-An option that several trainers declare is one option; it is refused for a loss whose trainer has not got it.
+An option that several trainers declare is one option, whatever its defaults and types are (``cli.trainer_option``); it
+is refused for a loss whose trainer has not got it.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import typing
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -18,14 +19,15 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from apsvm.cli.completion import MetricName, names_that_fit
-from apsvm.cli.parameters import Number, NumberList, ParamType, Several
+from apsvm.cli.completion import names_that_fit
+from apsvm.cli.parameters import ParamType
 from apsvm.cli.shared import MISSING, Failure
+from apsvm.cli.trainer_option import Taken, TrainerOption
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.families import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.settings import Declared, SettingsError, declared, plain_type
-from apsvm.types import JsonObject
+from apsvm.types import JsonDict, JsonObject
 
 #: Options on data that only some trainers have a use for: the attribute that says so, and what they say in ``--help``.
 _ON_DATA = {
@@ -70,22 +72,6 @@ class LossName(ParamType):
         return names_that_fit(known_losses(), incomplete)
 
 
-class TrainerOption(click.Option):
-    """An option that is not for all trainers.
-
-    settings : by the trainer that takes it, the name of the setting it is; None where it is about the data
-    """
-
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self.settings: dict[type[AnyTrainer], str | None] = {}
-
-    @property
-    def titles(self) -> str:
-        """Of the trainers that take it."""
-        return " and ".join(trainer.title for trainer in self.settings)
-
-
 def option_name(field: dataclasses.Field[object], about: Declared) -> str:
     """The setting's name on the command line and in configuration files: ``lambda`` for ``regularisation``."""
     return about.flags[-1].lstrip("-").replace("-", "_") if about.flags else field.name
@@ -96,60 +82,38 @@ def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) ->
 
     as_lists : settings with a grid take several values, with commas between them (``apsvm cv``)
     """
-    options: dict[str, TrainerOption] = {}
+    takers: dict[str, dict[type[AnyTrainer], Taken | None]] = {}
     for trainer in TRAINERS.values():
         hints = typing.get_type_hints(trainer.Settings)
         for name, (field, about) in declared(trainer.Settings).items():
-            key = option_name(field, about)
-            if key not in options:
-                options[key] = _option(key, field, about, hints[name], as_list=as_lists and about.grid is not None)
-            options[key].settings[trainer] = name
-        for key, (attribute, more) in _ON_DATA.items():
+            as_list = as_lists and about.grid is not None
+            taken = Taken(name, about, plain_type(hints[name]), field.default, as_list)
+            takers.setdefault(option_name(field, about), {})[trainer] = taken
+        for key, (attribute, _) in _ON_DATA.items():
             if getattr(trainer, attribute):
-                options.setdefault(key, TrainerOption([f"--{key.replace('_', '-')}"], metavar="FILE", help=more))
-                options[key].settings[trainer] = None
-    return [option for key, option in options.items() if key not in without]
+                takers.setdefault(key, {}).setdefault(trainer, None)
+    return [_option(key, of_key) for key, of_key in takers.items() if key not in without]
 
 
-def _option(
-    key: str, field: dataclasses.Field[object], about: Declared, hint: object, *, as_list: bool
-) -> TrainerOption:
-    flags = [*about.flags] or [f"--{field.name.replace('_', '-')}"]
-    if field.default is False:
-        return TrainerOption([*flags, key], is_flag=True, help=about.help)
-    default: object = about.default_text if about.path else field.default
-    more = f" [default: {about.default_text}]" if about.default_text and not about.path else ""
-    if as_list:
-        default, more = about.grid, ""
-    elif about.several:
-        more += f" {about.several}"
-    return TrainerOption(
-        [*flags, key],
-        type=_type(about, plain_type(hint), as_list=as_list),
-        default=default,
-        show_default=default is not None,
-        metavar=about.metavar,
-        help=about.help + more,
-    )
+def with_trainer_options(params: Sequence[click.Parameter], options: Sequence[TrainerOption]) -> list[click.Parameter]:
+    """A command's own parameters, and the trainers' options. TypeError where two have one name or one flag."""
+    owners: dict[str, str] = {}
+    for param in (*params, *options):
+        owner = f"the setting {param.name} of {param.families}" if isinstance(param, TrainerOption) else "the command"
+        for word in {param.name or "", *param.opts, *param.secondary_opts}:
+            if word in owners:
+                raise TypeError(
+                    f"{word} is an option of {owners[word]}, and of {owner}: one needs another name or flag"
+                )
+            owners[word] = owner
+    return [*params, *options]
 
 
-def _type(about: Declared, kind: type, *, as_list: bool) -> ParamType:
-    limits = about.range
-    if about.path or (as_list and kind is float):
-        return NumberList(limits.low, limits.high, open_low=limits.open_low, multiples=about.multiples)
-    one: ParamType
-    if about.choices:
-        one = click.Choice(list(about.choices))
-    elif about.metric:
-        one = MetricName()
-    elif kind is int:
-        low, high = (None if abs(bound) == float("inf") else int(bound) for bound in (limits.low, limits.high))
-        one = click.IntRange(low, high)
-    elif kind is float:
-        one = Number(limits.low, limits.high, open_low=limits.open_low)
-    else:
-        one = click.STRING
-    return Several(one) if as_list else one
+def _option(key: str, takers: Mapping[type[AnyTrainer], Taken | None]) -> TrainerOption:
+    settings = {trainer: taken for trainer, taken in takers.items() if taken is not None}
+    if settings:
+        return TrainerOption.of_settings(key, settings)
+    return TrainerOption([f"--{key.replace('_', '-')}"], takers, metavar="FILE", help=_ON_DATA[key][1])
 
 
 class TrainCommand(click.Command):
@@ -157,7 +121,7 @@ class TrainCommand(click.Command):
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self.params += trainer_options()
+        self.params = with_trainer_options(self.params, trainer_options())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         refuse_number_of_folds(args, "apsvm cv DATA --folds {}")
@@ -189,10 +153,27 @@ def options_of_trainers() -> list[TrainerOption]:
     return [param for param in click.get_current_context().command.params if isinstance(param, TrainerOption)]
 
 
-def settings_of(trainer: type[AnyTrainer]) -> dict[str, str]:
-    """The trainer's settings that the current command has an option for, and the option's name."""
-    named = ((option.settings.get(trainer), option.name) for option in options_of_trainers())
-    return {setting: key for setting, key in named if setting is not None and key is not None}
+def settings_asked(trainer: type[AnyTrainer], given: JsonObject, said: Collection[str]) -> JsonDict:
+    """The trainer's settings that somebody gave: of its options among ``said``, by the settings' names; what nobody
+    gave is the trainer's own default."""
+    result: JsonDict = {}
+    for option in options_of_trainers():
+        setting = option.setting_of(trainer)
+        if setting is not None and option.name in said:
+            result[setting] = option.read(trainer, given[option.name])
+    return result
+
+
+def values_read(losses: Sequence[ChosenLoss], given: JsonObject, said: Collection[str]) -> JsonDict:
+    """Of the options' values those that depend on the trainer, as those of the losses read them, by the options' names;
+    a list where they are not the same. The others are in ``given`` already."""
+    result: JsonDict = {}
+    for option in options_of_trainers():
+        if option.name in said and option.depends_on_trainer:
+            trainers = (loss.trainer for loss in losses if loss.trainer in option.takers)
+            values = [option.read(trainer, given[option.name]) for trainer in trainers]
+            result[option.name] = values[0] if values == values[:1] * len(values) else values
+    return result
 
 
 def as_asked_for(loss: ChosenLoss, said: Collection[str]) -> ChosenLoss:
@@ -201,7 +182,9 @@ def as_asked_for(loss: ChosenLoss, said: Collection[str]) -> ChosenLoss:
     trainer = loss.trainer
     for option in options_of_trainers():
         if option.name in said:
-            asking = (other for other, setting in option.settings.items() if setting and other.chosen_by == setting)
+            asking = (
+                other for other in option.takers if other.chosen_by and other.chosen_by == option.setting_of(other)
+            )
             trainer = next(asking, trainer)
     if trainer.extra is not None and not _is_installed(trainer.extra):
         raise Failure(
@@ -220,7 +203,7 @@ def _is_installed(package: str) -> bool:
 def refuse_options_of_others(losses: Sequence[ChosenLoss], said: Collection[str]) -> None:
     """Of the options that somebody gave, ``said``, one that none of the chosen losses has a use for is a mistake."""
     for option in options_of_trainers():
-        if option.name in said and not any(loss.trainer in option.settings for loss in losses):
+        if option.name in said and not any(loss.trainer in option.takers for loss in losses):
             chosen_by = losses[0].trainer.chosen_by
             what = f"--{chosen_by}" if chosen_by in said else f"--loss {losses[0]}"
             raise click.UsageError(f"{option.opts[-1]} is not for {what}, but for {option.titles}")
@@ -231,11 +214,11 @@ def planned(loss: ChosenLoss, given: JsonObject, said: Collection[str]) -> AnyTr
 
     said : the options that somebody gave
     """
-    keys = {"time_limit": "time_limit", "seed": "seed", "threads": "threads", **settings_of(loss.trainer)}
-    chosen = frozenset(name for name, key in keys.items() if key in said)
+    common = {name: given[name] for name in ("time_limit", "seed", "threads")}
+    asked = settings_asked(loss.trainer, given, said)
+    chosen = frozenset([*asked, *(name for name in common if name in said)])
     with usage_errors(loss):
-        settings = loss.trainer.Settings(**{name: given[key] for name, key in keys.items()})
-        return loss.trainer(loss.name, settings, chosen)
+        return loss.trainer(loss.name, loss.trainer.Settings(**common, **asked), chosen)
 
 
 @contextmanager

@@ -144,6 +144,10 @@ class Dataset:
     deciding: NDArray[np.int64] | None = None
     table: TableRows | None = None
 
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return int(self.X.shape[0])
+
     @property
     def n_values(self) -> int:
         """How many values X holds: the stored ones if it is sparse, all if it is dense."""

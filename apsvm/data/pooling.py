@@ -55,7 +55,7 @@ def pooled(dataset: Dataset, pool: Sequence[str]) -> Dataset:
         bags=None,
         table=None if dataset.table is None else dataset.table.of(first),
         pool=tuple(pool),
-        instances=int(dataset.X.shape[0]),
+        instances=len(dataset),
     )
 
 

@@ -30,6 +30,8 @@ class Loss(ABC):
     metric: str | None = None
     #: The type of the parameter that the name carries and the constructor takes (``rbp(0.8)``), if there is one.
     parameter: ClassVar[type[int] | type[float] | type[str] | None] = None
+    #: Texts of that parameter that the tests try beside the default, the ends of its range among them.
+    examples: ClassVar[tuple[str, ...]] = ()
     #: Each query has a loss of its own, and the risk is their mean; otherwise all rows are one query.
     by_query: ClassVar[bool] = True
     #: What Δ depends on, as far as others must know: the order of the rows; the counts of a labelling of them; the
@@ -64,6 +66,11 @@ class LossOverRankings(Loss):
     over_rankings: ClassVar[bool] = True
     depends_on_level: ClassVar[bool] = False
     draws_line = False
+
+    @property
+    def of_whole_list(self) -> str:
+        """The loss that a loss of the top starts from: the one like it that sees the whole list."""
+        return "ap"
 
     @abstractmethod
     def of_ranking(self, negatives_above: NDArray[np.int64], n_neg: int) -> float:
@@ -144,7 +151,7 @@ class RankingLoss(LossOverRankings):
     @cached_property
     def starts_from(self) -> str | None:
         """By the two arrays, where the class does not say it."""
-        return "ap" if early_share(self) >= ONLY_THE_TOP else None
+        return self.of_whole_list if early_share(self) >= ONLY_THE_TOP else None
 
     @abstractmethod
     def weights(self, n_pos: int) -> NDArray[np.float64]:

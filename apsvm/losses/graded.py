@@ -46,6 +46,11 @@ class GradedLoss(LossOverRankings):
     def ideal(self, n_pos: int) -> float:
         """Z, the DCG of ``n_pos`` positives at the top."""
 
+    @property
+    def of_whole_list(self) -> str:
+        """NDCG, of the same gain."""
+        return "ndcg" if self.gain == "exponential" else f"ndcg({self.gain})"
+
     def levels(self, grades: ArrayLike) -> list[Level]:
         """The binary tasks of one query's ``grades`` (n,), by ascending threshold, weights > 0 that sum to at most 1;
         none if all grades are equal or none is above 0. Grades below 0 count as 0.

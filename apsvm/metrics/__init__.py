@@ -15,7 +15,7 @@ import re
 from contextlib import suppress
 
 from apsvm.metrics.base import TIE_RULES, Metric, MetricAtK, MetricError
-from apsvm.registry import Registry
+from apsvm.registry import Registry, place_in
 
 __all__ = [
     "METRICS",
@@ -53,7 +53,7 @@ METRICS: Registry[Metric] = Registry(
         "Fβ": "apsvm.metrics.f_measure:FMeasure",
     },
 )
-"""Canonical form of the name, a letter (or ``graph``) standing for every parameter, → ``"module:Class"``."""
+"""Canonical form of the name, a letter or a word standing for the parameter, → ``"module:Class"``."""
 
 _ALIASES = {"prbep": "Rprec", "mrr": "RR"}  # as the losses are called
 #: What trec_eval, scikit-learn and papers call a metric → what it is called here, for the message alone.
@@ -70,7 +70,6 @@ _ELSEWHERE = {
     r"recall[_@.](\d+)": "R@",
     r"ndcg(?:_cut)?[_.](\d+)": "nDCG@",
 }
-_PLACEHOLDERS = {"@k": "@(.*)", "(rho)": r"\((.*)\)", "(graph)": r"\((.*)\)", "β": "([-+0-9.].*)"}
 
 
 def known_metrics() -> tuple[str, ...]:
@@ -88,18 +87,20 @@ def parse_metric(name: str) -> Metric:
     wanted = name.strip().lower()
     if wanted in _ALIASES:
         return METRICS[_ALIASES[wanted]]()
+    forms = {form.lower(): form for form in METRICS}
+    if wanted in forms and not _has_parameter(forms[wanted]):
+        return METRICS[forms[wanted]]()
     for form in METRICS:
-        pattern = _pattern(form)
-        if pattern is None:
-            if wanted == form.lower():
-                return METRICS[form]()
-            continue
-        match = pattern.fullmatch(wanted)
-        if match is not None:
+        parameter = _parameter(form, wanted)
+        if parameter is not None and _has_parameter(form):
             try:
-                return METRICS[form].from_text(match[1])
+                metric = METRICS[form].from_text(parameter)
             except MetricError as error:
                 raise MetricError(f"bad parameter in metric {name!r}: {error}; known: {', '.join(METRICS)}") from None
+            if wanted not in forms:
+                return metric
+    if wanted in forms:
+        raise MetricError(f"metric {name!r} is a form: a value stands in the place of its letter or word")
     raise MetricError(_unknown(name, wanted))
 
 
@@ -112,12 +113,21 @@ def trained_metric(name: str | None) -> Metric:
     return METRICS["AP"]()
 
 
-def _pattern(form: str) -> re.Pattern[str] | None:
-    """What the names of a form with a parameter look like, in lower case."""
-    for placeholder, text in _PLACEHOLDERS.items():
-        if form.endswith(placeholder):
-            return re.compile(re.escape(form.removesuffix(placeholder).lower()) + text, re.DOTALL)
-    return None
+def _has_parameter(form: str) -> bool:
+    """Whether a form's last word stands for a parameter; in ``AP(voc2007)`` it does not."""
+    return place_in(form) is not None and METRICS[form].takes_parameter()
+
+
+def _parameter(form: str, wanted: str) -> str | None:
+    """What a name in lower case has in the place of a parameter of ``form``; None where it is no name of that form."""
+    place = place_in(form)
+    if place is None:
+        return None
+    # Right after a word stands a number: "ap" is not the "A of p".
+    text = "(.*)" if place.before.endswith(("@", ":", "(")) else "([-+0-9.].*)"
+    before, after = re.escape(place.before.lower()), re.escape(place.after)
+    match = re.fullmatch(before + text + after, wanted, re.DOTALL)
+    return None if match is None else match[1]
 
 
 def _unknown(name: str, wanted: str) -> str:

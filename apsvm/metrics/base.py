@@ -35,9 +35,11 @@ class MetricError(ValueError):
 class Metric(ABC):
     """A ranking metric.
 
-    form : canonical name, a letter standing for the parameter; the key in the registry
+    form : canonical name, a letter or a word standing for the parameter (``@k``, ``(rho)``, ``β``); the key in the
+        registry
     needs_negatives : whether the value is undefined without a negative (without a positive it always is)
     graded : whether it reads the rows' grades, not only which rows are relevant
+    examples : texts of the parameter that the tests try, the ends of its range among them
     thresholded : whether it reads on which side of the threshold a score lies, not only the order
     """
 
@@ -45,6 +47,12 @@ class Metric(ABC):
     needs_negatives: ClassVar[bool] = False
     graded: ClassVar[bool] = False
     thresholded: ClassVar[bool] = False
+    examples: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def takes_parameter(cls) -> bool:
+        """Whether its names hold one: whether the class says what to make of it."""
+        return cls.from_text.__func__ is not Metric.from_text.__func__  # type: ignore[attr-defined]
 
     @property
     def name(self) -> str:
@@ -110,7 +118,8 @@ class Metric(ABC):
 
 @dataclass(frozen=True)
 class MetricAtK(Metric):
-    """A metric of the first k positions; its `form` ends in ``@k``. Raises `MetricError` unless k is an integer ≥ 1."""
+    """A metric of the first k positions; its `form` ends in ``@k``, or another letter. Raises `MetricError` unless k is
+    an integer ≥ 1."""
 
     k: int
 
@@ -120,7 +129,7 @@ class MetricAtK(Metric):
 
     @property
     def name(self) -> str:
-        return f"{self.form.removesuffix('k')}{self.k}"
+        return f"{self.form.rpartition('@')[0]}@{self.k}"
 
     @classmethod
     def from_text(cls, parameter: str) -> Metric:

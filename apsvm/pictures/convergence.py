@@ -3,7 +3,8 @@
 The structured SVM's log gives the primal and dual objective and their gap; stages, values of C and the rounds of the
 tight bound follow each other along the axes. RankNCG's gives the objective and the gradient's largest entry, WARP's the
 estimated loss of each epoch (direct loss minimisation's the bound of the loss) and the validation metric. Where values
-of C differ, objectives are divided by C, so that they are in units of the loss and the gap asked for is ε.
+of C differ, objectives are divided by C, so that they are in units of the loss and the gap asked for is ε. Of another
+trainer's log the first event that has ``seconds`` and other numbers is drawn, each of those numbers.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Convergence(Picture):
         kinds = {name: _kind(name, records) for name, records in logs.items()}
         first = next(iter(kinds.values()))
         for name, kind in kinds.items():
-            if kind is not first:
+            if kind != first:
                 raise PictureError(f"{name} is of another kind of training than {next(iter(kinds))}: draw them apart")
         with as_written_by_train():
             panels, step = first(logs)
@@ -156,13 +157,71 @@ class _Segment:
         self.gap.append(gap)
 
 
-def _kind(name: str, records: Sequence[Record]) -> Callable[[Mapping[str, Sequence[Record]]], tuple[list[Panel], str]]:
+#: What there is to draw of logs, and what their steps are called.
+_Kind = Callable[[Mapping[str, Sequence[Record]]], tuple[list[Panel], str]]
+
+
+def _kind(name: str, records: Sequence[Record]) -> _Kind:
     for record in records:
         if record["event"] == "epoch":
             return _of_epochs
-        if record["event"] == "iteration":
-            return _of_bounds if "primal" in record else _of_gradients
-    raise PictureError(f"{name}: no iteration in it: the training ended before the first")
+        if record["event"] == "iteration" and "primal" in record:
+            return _of_bounds
+        if record["event"] == "iteration" and "gradient_norm" in record:
+            return _of_gradients
+    for record in records:
+        if record["event"] not in _NO_STEPS and "seconds" in record and _numbers(record):
+            return _OfEvents(record["event"])
+    raise PictureError(f"{name}: no iteration in it, nor another event that has seconds and other numbers")
+
+
+#: Events that tell of no step.
+_NO_STEPS = ("run", "start", "oracle", "evaluation", "end")
+
+
+def _numbers(record: Record) -> list[str]:
+    """The names of an event's numbers, but for those that say which one it is, and when."""
+    besides = ("seconds", "class", "number", record["event"])
+    return [name for name in record if name not in besides and not np.isnan(_number(record[name]))]
+
+
+def _number(value: object) -> float:
+    """NaN where there is none that can be drawn."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
+    return float(value) if is_number else np.nan  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _OfEvents:
+    """Each number of an event of any name."""
+
+    event: str
+
+    def __call__(self, logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
+        panels: dict[str, list[Line]] = {}
+        for at, (name, records) in enumerate(_by_class(logs, self.event)):
+            counts = [_number(record.get("number", record.get(self.event))) for record in records]
+            steps = [*range(1, len(records) + 1)] if np.isnan(counts).any() else counts
+            seconds = [_number(record.get("seconds")) for record in records]
+            for number in dict.fromkeys(number for record in records for number in _numbers(record)):
+                values = [_number(record.get(number)) for record in records]
+                panels.setdefault(number, []).append(Line(name, steps, seconds, values, at))
+        return [Panel(number.replace("_", " "), lines) for number, lines in panels.items()], self.event
+
+
+def _by_class(logs: Mapping[str, Sequence[Record]], event: str) -> list[tuple[str, list[Record]]]:
+    """The records of an event, of each log and each class in it, by what tells them apart."""
+    runs: dict[tuple[str, float | None], list[Record]] = {}
+    for run, records in logs.items():
+        for record in records:
+            if record["event"] == event:
+                runs.setdefault((run, record.get("class")), []).append(record)
+    several = len(logs) > 1
+    return [(_run_and_class(run if several else "", label), records) for (run, label), records in runs.items()]
+
+
+def _run_and_class(run: str, label: float | None) -> str:
+    return ", ".join(part for part in (run, "" if label is None else f"class {label:g}") if part)
 
 
 def _of_bounds(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
@@ -302,16 +361,7 @@ def loss_of_epochs(facts: JsonObject) -> str:
 def _of_epochs(logs: Mapping[str, Sequence[Record]]) -> tuple[list[Panel], str]:
     loss: list[Line] = []
     validation: list[Line] = []
-    runs = {
-        (run, record.get("class")): [other for other in records if other.get("class") == record.get("class")]
-        for run, records in logs.items()
-        for record in records
-        if record["event"] == "epoch"
-    }
-    for at, ((run, label), records) in enumerate(runs.items()):
-        epochs = [record for record in records if record["event"] == "epoch"]
-        parts = [run if len(logs) > 1 else "", "" if label is None else f"class {label:g}"]
-        name = ", ".join(part for part in parts if part)
+    for at, (name, epochs) in enumerate(_by_class(logs, "epoch")):
         steps = [record["epoch"] for record in epochs]
         seconds = [record["seconds"] for record in epochs]
         loss.append(Line(name, steps, seconds, [record["loss"] for record in epochs], at))

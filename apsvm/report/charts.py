@@ -18,8 +18,9 @@ from apsvm.report.svg import LOWER_BOUND, Chart, HeatMap, Line
 
 def of_convergence(picture: Convergence) -> Iterator[tuple[Chart, str]]:
     """Each panel against steps and against seconds, with the words under it."""
+    steps = f"{picture.step}es" if picture.step.endswith("s") else f"{picture.step}s"
     for panel in picture.panels:
-        yield _of_panel(panel, picture.step), f"{panel.label} against {picture.step}s"
+        yield _of_panel(panel, picture.step), f"{panel.label} against {steps}"
         yield _of_panel(panel, "seconds"), f"{panel.label} against seconds"
 
 

@@ -291,17 +291,17 @@ class PortfolioSearch:
 
 
 def _large(dataset: Dataset) -> bool:
-    return dataset.n_values > MANY_VALUES or int(dataset.X.shape[0]) > MANY_ROWS
+    return dataset.n_values > MANY_VALUES or len(dataset) > MANY_ROWS
 
 
 def sample(dataset: Dataset, target: Target, seed: int) -> NDArray[np.int64] | None:
     """The rows that are screened, ascending: None for all of them; where they are many, whole queries, or all rows of
     the rarer class, as far as they are few, and a share of the others."""
-    share = min(SCREENED_VALUES / max(1, dataset.n_values), SCREENED_ROWS / dataset.X.shape[0])
+    share = min(SCREENED_VALUES / max(1, dataset.n_values), SCREENED_ROWS / len(dataset))
     if share >= 1.0:
         return None
     rng = np.random.default_rng(seed)
-    n = dataset.X.shape[0]
+    n = len(dataset)
     if dataset.groups is not None:
         names, of_row = np.unique(dataset.groups, return_inverse=True)
         chosen = rng.random(names.size) < share

@@ -333,7 +333,7 @@ class Fit:
             data=Data(
                 file=os.path.basename(dataset.source),
                 sha256=dataset.fingerprint,
-                rows=int(dataset.X.shape[0]),
+                rows=len(dataset),
                 positives=outcome.positives,
                 queries=outcome.queries,
                 queries_skipped=outcome.queries_skipped,

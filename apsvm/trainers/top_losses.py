@@ -119,8 +119,7 @@ def default_C_at(
         return FoundC(default_C(data, loss, "tight"), THE_RULE)
     model = f"the {start.name} model" if start.name else "the given model"
     share = f"{100.0 * descent:g} %"
-    there = f"where {loss.name}'s ramp has gone {share} of its way down"
-    return FoundC(C, f"that for which {model} is at its best length {there}")
+    return FoundC(C, f"that for which {model} is at its best length where the ramp has gone {share} of its way down")
 
 
 def _C_of_descent(
@@ -203,7 +202,7 @@ def train_no_worse(
             return C.value, trained
         if trained.state is not State.CONVERGED:
             return C.value, replace(trained, w=start.w)
-    why = f"the descent on {loss.name} ended at a higher {loss.name} loss on the training rows than it began with"
+    why = "the descent ended at a higher loss on the training rows than it began with"
     return _the_start(start, f"{why}: this is the model of {start.name}")
 
 
@@ -220,8 +219,7 @@ def train_or_start(
     like = make_loss(loss.ranks_like)
     if _own_loss(data, like, trained.w) <= _own_loss(data, like, start.w):
         return C, trained
-    why = f"the hinge of {loss.name} ranks the training rows worse than {start.name}"
-    return _the_start(start, f"{why}: this is the latter's model")
+    return _the_start(start, f"the hinge ranks the training rows worse than {start.name}: this is the latter's model")
 
 
 def _the_start(start: Start, note: str) -> tuple[float, Trained]:

@@ -189,7 +189,7 @@ def _definition(name: str, defined_elsewhere: Callable[[str], Definition | None]
 
 
 def _units(dataset: Dataset, *, latent: bool, components: int) -> Units:
-    n = int(dataset.X.shape[0])
+    n = len(dataset)
     if components > 1:
         return Units(n * components, np.arange(n * components), np.arange(0, n * components, components))
     if not latent:

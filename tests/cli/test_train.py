@@ -26,8 +26,8 @@ EXACT = [name for name in ORACLE_CHOICES if name in FOR_AP and name != "appx"]
 TINY = "1 1:2 2:1\n-1 1:1 2:3\n1 1:1.5 2:-1\n-1 1:2.5\n-1 1:0.5 2:2\n1 2:1\n"
 
 
-def test_the_oracles_are_those_of_the_papers_and_ours():
-    assert set(ORACLE_CHOICES) == FOR_AP | {"two-runs", "lattice", "exchange", "labelling"}
+def test_the_oracles_of_the_papers_and_ours_are_there():
+    assert set(ORACLE_CHOICES) >= FOR_AP | {"two-runs", "lattice", "exchange", "labelling"}
 
 
 def test_exact_oracles_reach_one_objective(digits, trained, info):

@@ -24,6 +24,12 @@ def dataset(labels: list[float]) -> Dataset:
     )
 
 
+def test_its_length_is_that_of_its_rows() -> None:
+    rows = dataset([1, -1, 1])
+    assert len(rows) == 3
+    assert len(rows.select(np.array([0, 2]))) == 2
+
+
 @pytest.mark.parametrize(
     ("labels", "positive_label", "expected"),
     [

@@ -193,13 +193,14 @@ def test_many_rankings_are_each_as_alone(name):
     ranked, judged = rng.random(n) < 0.8, rng.random(n) < 0.9
     for ties in TIE_RULES:
         more = {"relevant_from": 1, "all_groups": True, "ties": ties}
-        found = evaluate([name], scores, grades, groups, ranked=ranked, judged=judged, **more)
+        found = evaluate([name, "AP"], scores, grades, groups, ranked=ranked, judged=judged, **more)
         values = found.in_group[parse_metric(name).name]
         for group, value in zip(found.groups, values, strict=True):
             m = groups == group
             alone = evaluate([name], scores[m], grades[m], groups[m], ranked=ranked[m], judged=judged[m], **more)
             assert value == pytest.approx(alone.values[parse_metric(name).name], rel=1e-13)
-        assert np.unique(values).size > 1
+        # The groups differ; to a coarse metric of a newcomer, such as whether there is a positive, they need not.
+        assert np.unique(found.in_group["AP"]).size > 20
 
 
 def test_frozen():

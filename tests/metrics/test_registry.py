@@ -15,6 +15,7 @@ from command import in_process
 
 import apsvm
 from apsvm.metrics import METRICS, TIE_RULES, Metric, MetricAtK, MetricError, known_metrics, parse_metric
+from apsvm.registry import place_in
 
 
 @pytest.mark.parametrize("spell", [str, str.lower, str.upper, str.swapcase, lambda name: f"  {name}\t"])
@@ -35,7 +36,7 @@ def test_every_form_is_known_and_found(metric):
 
 
 def test_only_forms_with_a_cutoff_take_one(metric):
-    assert isinstance(metric, MetricAtK) == metric.form.endswith("@k")
+    assert isinstance(metric, MetricAtK) == ("@" in metric.form)
 
 
 @pytest.mark.parametrize("name", ["AP", "AUC", "RR"])
@@ -144,6 +145,68 @@ def test_a_newcomer_needs_one_class_and_one_line(monkeypatch):
     assert known_metrics()[-1] == "First"
     shown = " ".join(in_process(["eval", "--help"], env=dict(os.environ)).stdout.decode().split())
     assert "nDCG(exp)@10, Precision, Recall, Accuracy, F1, First. --ap" in shown
+
+
+@dataclass(frozen=True)
+class Share(Metric):
+    """A newcomer's, of one number, or of a word; its form has any letter or word in its place."""
+
+    value: str
+    form: ClassVar[str] = "Share(of)"
+
+    @property
+    def name(self):
+        return place_in(self.form).filled(self.value)
+
+    @classmethod
+    def from_text(cls, parameter):
+        if parameter == "no":
+            raise MetricError("not so")
+        return cls(parameter)
+
+    def _compute(self, table):
+        return np.ones(table.n_rankings)
+
+
+class HitsAtN(MetricAtK):
+    form: ClassVar[str] = "Hits@n"
+
+    def _compute(self, table):
+        return table.hits_within(np.full(table.n_rankings, self.k)) / self.k
+
+
+@pytest.mark.parametrize(
+    ("form", "given", "parameter"),
+    [
+        ("Share(of)", "SHARE(.5)", ".5"), ("Share(s)", "share(2)", "2"), ("Share(of)@n", "share(OF)@3", "3"),
+        ("maxF(beta)", "maxf(0.5)", "0.5"), ("maxFβ", "maxF0.5", "0.5"), ("Share:of", "share:it", "it"),
+        ("topα", "TOP.1", ".1"), ("AP(interpolated)", "ap(11)", "11"),
+    ],
+)  # fmt: skip
+def test_any_letter_or_word_stands_for_a_parameter(form, given, parameter, monkeypatch):
+    """And is none itself; a form beside it whose word is a part of its name is found all the same."""
+    monkeypatch.setattr(Share, "form", form)
+    monkeypatch.setitem(METRICS._places, form, f"{__name__}:Share")
+    assert parse_metric(given) == Share(parameter)
+    assert parse_metric(given).name == place_in(form).filled(parameter)
+    with pytest.raises(MetricError, match=re.escape(f"metric {form!r}")):
+        parse_metric(form)
+    with pytest.raises(MetricError, match=re.escape(f"metric {form.swapcase()!r}")):
+        parse_metric(form.swapcase())
+    for name in ("AP(voc2007)", "nDCG(exp)", "nDCG(exp)@3", "WMW", "F2"):
+        assert parse_metric(name).name == name
+
+
+def test_a_bad_parameter_of_a_newcomers(monkeypatch):
+    monkeypatch.setitem(METRICS._places, "Share(of)", f"{__name__}:Share")
+    with pytest.raises(MetricError, match=r"bad parameter in metric 'share\(no\)': not so; known: AP"):
+        parse_metric("share(no)")
+    with pytest.raises(MetricError, match=r"metric 'share\(of\)' is a form: a value stands in the place"):
+        parse_metric("share(of)")
+    monkeypatch.setitem(METRICS._places, "Hits@n", f"{__name__}:HitsAtN")
+    assert parse_metric("hits@03").name == "Hits@3"
+    with pytest.raises(MetricError, match="Hits@n needs an integer k"):
+        parse_metric("hits@n")
 
 
 def test_importing_the_package_loads_nothing_heavy():

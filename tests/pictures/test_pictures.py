@@ -198,6 +198,41 @@ def test_other_trainings_converge_too():
         Convergence.of_logs({"one": [START]})
 
 
+def test_any_event_with_seconds_and_numbers_is_drawn():
+    """Of a trainer that is not known here; what is no number at a step is a gap."""
+    passes = [
+        {
+            "event": "pass",
+            "number": 2 * n,
+            "wrong": 10 - n,
+            "mean_margin": [None, 0.5, 1e999, True][n],
+            "seconds": n / 2,
+        }
+        for n in range(4)
+    ]
+    picture = Convergence.of_logs({"log": [START, *passes, {"event": "end", "seconds": {"passes": 2.0}}]})
+    assert picture.step == "pass"
+    wrong, margin = picture.panels
+    assert (wrong.label, margin.label) == ("wrong", "mean margin")
+    assert lines(wrong)[""] == ([0, 2, 4, 6], [10, 9, 8, 7])
+    assert wrong.lines[0].seconds == [0.0, 0.5, 1.0, 1.5]
+    np.testing.assert_array_equal(margin.lines[0].values, [np.nan, 0.5, np.nan, np.nan])
+    assert picture.render("svg").count(b"mean margin") >= 1
+    # Steps are counted where nothing says which one it is; classes and logs are lines.
+    of_class = [{"event": "iteration", "iteration": 7, "seconds": n, "left": n, "class": n % 2} for n in range(1, 5)]
+    (left,) = Convergence.of_logs({"a": of_class, "b": of_class}).panels
+    assert lines(left)["a, class 1"] == ([7, 7], [1, 3])
+    assert set(lines(left)) == {"a, class 0", "a, class 1", "b, class 0", "b, class 1"}
+    uncounted = [{"event": "sweep", "seconds": n, "left": 5 - n} for n in (1, 2)]
+    (left,) = Convergence.of_logs({"a": uncounted}).panels
+    assert lines(left)[""] == ([1, 2], [4, 3])
+    with pytest.raises(PictureError, match="another kind"):
+        Convergence.of_logs({"one": uncounted, "two": passes})
+    for nothing in ({"wrong": 1}, {"seconds": 1.0}, {"seconds": 1.0, "number": 1}, {"seconds": 1.0, "what": "text"}):
+        with pytest.raises(PictureError, match="no iteration in it, nor another event that has seconds and other num"):
+            Convergence.of_logs({"one": [START, {"event": "pass", **nothing}]})
+
+
 def test_the_path_of_cv_results():
     def setting(C, loss, mean, chosen=False):
         metrics = {"AP": {"mean": mean, "deviation": 0.1}}

@@ -12,6 +12,7 @@ from trainings import training_set
 
 from apsvm.losses import make_loss
 from apsvm.losses.base import ONLY_THE_TOP, LossError, RankingLoss, early_share
+from apsvm.losses.graded import GAINS, GradedLoss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp, make_risk
 from apsvm.solvers.state import State
@@ -85,7 +86,8 @@ class AtTenFromNothing(AtTen):
 
 @pytest.mark.parametrize("name", TWO_ARRAY_LOSSES)
 def test_two_arrays_say_where_they_start(name):
-    assert make_loss(Arrays(make_loss(name))).starts_from == make_loss(name).starts_from
+    """That of grades is the class's to say."""
+    assert make_loss(Arrays(make_loss(name))).starts_from == (None if make_loss(name).starts_from is None else "ap")
 
 
 def test_a_loss_of_the_top_may_say_that_it_starts_from_nothing():
@@ -136,7 +138,7 @@ def test_ones_own_loss_of_the_top_is_trained_as_those_that_apsvm_has(rng):
     of_start, of_C = outcome.notes[:2]
     assert of_start.startswith(f"--bound auto of the start, ap: {start.choice.bound}, C = ")
     assert ": ap loss " in of_start
-    assert of_C.startswith(f"C = {outcome.C:.6g}, that for which the ap model is at its best length where AtTen's ramp")
+    assert of_C.startswith(f"C = {outcome.C:.6g}, that for which the ap model is at its best length where the ramp")
     assert outcome.threshold is None
 
 
@@ -249,6 +251,17 @@ def test_a_descent_that_ends_worse_leaves_the_start(name, base, rng, monkeypatch
     assert bounds.gap <= bounds.tolerance == pytest.approx(1e-2 * outcome.C)
 
 
+@pytest.mark.parametrize("name", ["rbp(.50)", "set-p@010"])
+def test_no_sentence_spells_the_loss_otherwise_than_its_user(name, rng, monkeypatch):
+    data = long_list(rng, 400)
+    for _ in range(2):
+        (outcome,) = StructuredSVMTrainer(name, settings()).train(data, Watch())
+        said = " ".join([*outcome.notes, *outcome.cautions])
+        assert "C = " in said
+        assert make_loss(name).name not in said
+        turned_round(monkeypatch)
+
+
 def test_a_descent_that_is_interrupted_leaves_the_start(rng, monkeypatch):
     data = long_list(rng, 400)
     start = find_start(data, make_loss("mrr"), settings(), Watch())
@@ -269,6 +282,40 @@ def test_grades_start_from_grades(rng):
 
     def graded(w):
         return dcg(data.target.grades[np.argsort(-data.rows.scores(w))]) / dcg(-np.sort(-data.target.grades))
+
+    assert graded(outcome.w) >= graded(start.w) - 1e-12
+    assert graded(outcome.w) > 0.3
+
+
+class Zipf(RankingLoss, GradedLoss):
+    """Of a newcomer: D(p) = 1/p², of grades too."""
+
+    def __init__(self, gain="exponential"):
+        self.name, self.gain = "zipf", gain
+
+    def weights(self, n_pos):
+        return np.full(n_pos, 1.0 / self.ideal(n_pos))
+
+    def discount(self, n):
+        return 1.0 / np.arange(1.0, n + 1.0) ** 2
+
+    def ideal(self, n_pos):
+        return float(self.discount(n_pos).sum())
+
+
+@pytest.mark.parametrize(("gain", "base"), [("exponential", "ndcg"), ("linear", "ndcg(linear)")])
+def test_a_newcomers_loss_of_grades_starts_from_grades(gain, base, rng):
+    """From the NDCG of the same gain; its own gain at the top of the training rows is no worse than there."""
+    data, loss = long_list(rng, 600, graded=True), Zipf(gain)
+    start = find_start(data, loss, settings(), Watch())
+    assert start.name == base == loss.starts_from
+    (outcome,) = StructuredSVMTrainer(loss, settings()).train(data, Watch())
+    assert f"the start, {base}" in " ".join(outcome.notes)
+
+    def graded(w):
+        gains = GAINS[gain](data.target.grades)
+        discount = loss.discount(gains.size)
+        return discount @ gains[np.argsort(-data.rows.scores(w))] / (discount @ -np.sort(-gains))
 
     assert graded(outcome.w) >= graded(start.w) - 1e-12
     assert graded(outcome.w) > 0.3
@@ -305,9 +352,7 @@ def test_the_default_C_is_where_the_ramp_has_fallen_by_a_tenth(name, rng):
     data, loss = long_list(rng), make_loss(name)
     w = np.array([1.0, 0.5, 0.3, 0.0, 0.0, 0.0])
     C, origin = default_C_at(data, loss, settings(), Start(make_loss("ap"), w))
-    assert (
-        origin == f"that for which the ap model is at its best length where {name}'s ramp has gone 10 % of its way down"
-    )
+    assert origin == "that for which the ap model is at its best length where the ramp has gone 10 % of its way down"
     ramp = ramp_of(data, name)
     scores = ramp.scores(w)
     none, reached = value(ramp, 0.0 * scores), lost(name, data, w)

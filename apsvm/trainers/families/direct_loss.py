@@ -5,13 +5,13 @@ Algorithm: ``apsvm.trainers.direct_loss``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingSet, Watch
 from apsvm.trainers.families.epochs import EpochSettings, check_metric, ending, evidence, progress_of, validator
-from apsvm.trainers.settings import Range, SettingsError, SettingValue, setting
+from apsvm.trainers.settings import Range, SettingsError, setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +32,22 @@ L2_WEIGHT = 1.0
 class DirectSettings(EpochSettings):
     """What is asked of direct loss minimisation; each field says the rest."""
 
+    learning_rate: float | None = setting(
+        None,
+        label="learning rate",
+        range=Range(0.0, open_low=True),
+        default_text=f"{LEARNING_RATE:g} deviations of the scores",
+        grid=(),  # those deviations fit
+        help="How long a step is.",
+    )
+    l2: float | None = setting(
+        None,
+        label="l2",
+        range=Range(0.0),
+        default_text=f"{L2_WEIGHT:g}",
+        help="Weight of ‖w‖² against the scores' variance.",
+    )
+    epochs: int = setting(30, range=Range(1), help="Passes over the rows, of ten steps at least.")
     update: str = setting(
         "positive",
         label="update",
@@ -123,11 +139,6 @@ class DirectLossTrainer(Trainer[DirectSettings]):
     @property
     def metric(self) -> str | None:
         return self.loss.metric
-
-    @property
-    def grid(self) -> Mapping[str, Sequence[SettingValue]]:
-        """ε; the learning rate is in deviations of the scores, and its default fits."""
-        return {name: values for name, values in super().grid.items() if name != "learning_rate"}
 
     @property
     def validation_metric(self) -> str:

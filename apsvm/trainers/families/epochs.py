@@ -26,7 +26,7 @@ class EpochSettings(Settings):
         None,
         label="learning rate",
         range=Range(0.0, open_low=True),
-        default_text="warp 0.05, with adadelta a factor of 1; direct 0.03 deviations of the scores; a network 0.003",
+        default_text="0.05, with adadelta a factor of 1",
         grid=(0.005, 0.05, 0.5),
         help="How long a step is.",
     )
@@ -34,13 +34,13 @@ class EpochSettings(Settings):
         None,
         label="l2",
         range=Range(0.0),
-        default_text="0; of direct 1; of a network 0.0001",
-        help="Weight of ½‖w‖² against the loss; of direct, of ‖w‖² against the scores' variance.",
+        default_text="0",
+        help="Weight of ½‖w‖² against the loss.",
     )
     epochs: int = setting(
         30,
         range=Range(1),
-        help="Passes over the positives; of direct, over the rows, of ten steps at least.",
+        help="Passes over the positives.",
     )
     patience: int = setting(
         5, range=Range(1), needs_validation=True, help="Stop after this many epochs without a better validation."

@@ -81,7 +81,7 @@ class NetSettings(Settings):
         label="l2",
         range=Range(0.0),
         default_text=f"{L2_WEIGHT:g}",
-        help="Weight of ½‖weights‖² against the loss.",
+        help="Weight of ½‖w‖² against the loss.",
     )
     device: str = setting("cpu", label="device", metavar="NAME", help="Where it trains: cpu, cuda, cuda:1, mps …")
 

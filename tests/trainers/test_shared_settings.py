@@ -1,0 +1,124 @@
+"""Trainers that have settings of the same names: each has its own defaults, types and words."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+
+import pytest
+from newcomers import COST, FOLDS, LATENT, LINE, SECOND
+
+#: The first that declares a setting of a name is another trainer each time.
+two_newcomers = pytest.mark.parametrize(
+    "registered", [({}, LINE | SECOND), ({}, SECOND | LINE), (SECOND, LINE)], indirect=True
+)
+
+
+@two_newcomers
+def test_each_has_its_own_defaults(rows, run, info_of, tmp_path):
+    _, _, data = rows
+    own = {"passes": 3, "margin": 0.625, "C": 2.5, "epochs": 7, "learning_rate": 0.25, "bound": 4}
+    run("train", "-q", "--loss", "second", data, tmp_path / "m")
+    assert info_of(tmp_path / "m").settings == own
+    run("train", "-q", "--loss", "perceptron", data, tmp_path / "m")
+    assert info_of(tmp_path / "m").settings == {"margin": 0.1, "passes": 200}
+    run("train", "-q", "--loss", "warp", data, tmp_path / "m")
+    assert {"epochs": 30, "learning_rate": 0.05}.items() <= info_of(tmp_path / "m").settings.items()
+    run("cv", "-q", "--loss", "second", "--folds", 2, data, "-o", tmp_path / "m")
+    assert info_of(tmp_path / "m").settings == own
+
+
+@two_newcomers
+def test_each_reads_values_in_its_own_type(rows, run, info_of, tmp_path, monkeypatch):
+    _, _, data = rows
+    model = tmp_path / "m"
+    run("train", "-q", "--loss", "second", "-C", "2", "--bound", "5", data, model)
+    assert {"C": 2.0, "bound": 5}.items() <= info_of(model).settings.items()
+    run("train", "-q", "--loss", "ap", "-C", "10x", "--bound", "hinge", data, model)
+    assert {"C": "10x", "bound": "hinge"}.items() <= info_of(model).settings.items()
+    for value, reason in [("10x", "expected a number, found '10x'"), ("1,2", "expected a number, found '1,2'")]:
+        said = run("train", "--loss", "second", "-C", value, data, model, code=2)[1]
+        assert f": {reason}\n" in said
+    assert "10 is not in the range 1<=x<=9" in run("train", "--loss", "second", "--bound", 10, data, model, code=2)[1]
+    assert "'5' is not one of 'auto'," in run("train", "--loss", "ap", "--bound", 5, data, model, code=2)[1]
+    config = tmp_path / "config.toml"
+    config.write_text('loss = "second"\nC = 3\nbound = 6\n')
+    run("train", "-q", "--config", config, data, model)
+    assert {"C": 3.0, "bound": 6}.items() <= info_of(model).settings.items()
+    monkeypatch.setenv("APSVM_TRAIN_BOUND", "7")
+    run("train", "-q", "--config", config, data, model)
+    assert info_of(model).settings["bound"] == 7
+    monkeypatch.delenv("APSVM_TRAIN_BOUND")
+    config.write_text('loss = "second"\nC = [1, 2]\n')
+    said = run("train", "-q", "--config", config, data, model, code=2)[1]
+    assert "expected a number, found (1, 2)" in said
+    config.write_text("bound = true\n")
+    said = run("train", "-q", "--config", config, data, model, code=2)[1]
+    assert "'bound' must be a string or an integer, found True" in said or "an integer or a string, found True" in said
+
+
+@two_newcomers
+def test_each_is_tried_with_values_of_its_own(rows, run, tmp_path):
+    _, _, data = rows
+    options = ("--loss", "second,ap,perceptron", "--folds", 2, "--passes", 2, "--bound", 3)
+    said = run("cv", *options, data, code=2)[1]
+    assert "'3' is not one of 'auto', 'hinge', 'tight'" in said
+    out, _ = run("cv", *options[:-2], "-C", 1, "--json", "-", data)
+    tried = {}
+    for one in json.loads(out)["settings"]:
+        tried.setdefault(one["loss"], []).append(one)
+    assert [one["C"] for one in tried["ap"] if one["bound"] == "hinge"] == [1.0]
+    assert [one["margin"] for one in tried["perceptron"]] == [0.01, 0.1, 1.0]
+    assert len(tried["second"]) == 1
+
+
+@two_newcomers
+def test_help_tells_them_apart(cli, run):
+    options = {option.name: option for option in importlib.import_module("apsvm.cli.trainer_options").trainer_options()}
+    for name, *parts in [
+        ("margin", "How far ahead a positive must be.", "perceptron 0.1", "second 0.625"),
+        ("passes", "perceptron: Corrections of each query, at most.", "perceptron 200", "second 3"),
+        ("C", "second: Of no use.", "structured-svm auto", "second 2.5", "Several values: a model each"),
+        ("bound", "second: Of no use.", "structured-svm auto", "second 4"),
+    ]:
+        assert all(part in options[name].help for part in parts), options[name].help
+    text = "".join(run("train", "--help")[0].split())
+    assert "[auto|hinge|tight]|INTEGERRANGE" in text or "INTEGERRANGE|[auto|hinge|tight]" in text
+
+
+@two_newcomers
+def test_the_spelling_of_a_value_makes_no_other_training(rows, run, tmp_path, monkeypatch):
+    """What a checkpoint compares is the value that the trainer read."""
+    _, _, data = rows
+    run("train", "--help")
+    identities, train = [], sys.modules["apsvm.cli.train"]
+    monkeypatch.setattr(
+        train, "identity", lambda *rest, real=train.identity, **more: identities.append(real(*rest, **more)) or {}
+    )
+    config = tmp_path / "config.toml"
+    config.write_text("C = 0.5\n")
+    for more in (["-C", "0.50"], ["--config", config], ["-C", "0.6"]):
+        run("train", "-q", "--loss", "second", *more, "--checkpoint", tmp_path / "kept", data, tmp_path / "m")
+    assert [identity["--C"] for identity in identities] == [0.5, 0.5, 0.6]
+
+
+@pytest.mark.parametrize("registered", [({}, LATENT)], indirect=True)
+def test_a_flag_is_no_value(registered):
+    with pytest.raises(TypeError, match="'structured-svm' and 'latent' both declare latent, the one as a flag"):
+        importlib.import_module("apsvm.cli.trainer_options").trainer_options()
+
+
+@pytest.mark.parametrize(
+    ("registered", "command", "message"),
+    [
+        (({}, COST), "train", "-C is an option of the setting C of structured-svm, and of the setting cost of cost"),
+        (({}, FOLDS), "cv", "folds is an option of the command, and of the setting folds of folds"),
+    ],
+    indirect=["registered"],
+)
+def test_a_name_or_flag_of_another_option_is_refused(cli, run, command, message):
+    """To the trainer's author: nobody's option is taken away."""
+    said = run(command, "--help", code=1)[1]
+    assert message in said
+    assert "one needs another name or flag" in said
