@@ -262,7 +262,8 @@ def round_time(workers: int, repetitions: int) -> float:
 
 def many_workers(grown: dict[str, Any], rows: int, repetitions: int) -> dict[str, Any]:
     """Seconds of an iteration of ``rows`` rows on many workers, from what two took for ``grown["rows"]``."""
-    one, two = round_time(1, repetitions), round_time(2, repetitions)
+    # Medians: the difference of two clusters' least times is small beside what differs from one cluster to the next.
+    one, two = np.median([[round_time(workers, repetitions) for workers in (1, 2)] for _ in range(3)], axis=0).tolist()
     for_each = max(two - one, 0.0)
     fixed = max(one - for_each, 0.0) + LATENCY
     rounds = grown["rounds_per_iteration"]

@@ -325,7 +325,7 @@ class _Call:
         ranks, self._of_ranks = self._search.rank(
             down.first, counts, scores, down.low, down.high, threads=self._risk.threads
         )
-        narrowest = np.min_scalar_type(self._risk.n_pos + 1)
+        narrowest = np.uint16 if self._risk.n_pos < np.iinfo(np.uint16).max else np.int32
         self._gathered = [of_shard.astype(narrowest, copy=False) for of_shard in ranks]
         return sum(of_shard.size for of_shard in scores)
 

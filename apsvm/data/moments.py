@@ -20,8 +20,8 @@ from apsvm.types import Matrix
 if TYPE_CHECKING:
     from apsvm.types import RowNumbers
 
-#: Values in a block of dense rows, at most; rows in one of sparse rows.
-BLOCK = 1 << 20
+#: Values in a block of dense rows, at most: in the cache.
+BLOCK = 1 << 17
 #: A column whose standard deviation is at most this share of its root mean square counts as constant: what is left of
 #: it may be rounding.
 CONSTANT = 1e-6
@@ -109,7 +109,7 @@ def _moments(
                 if origin is not None:
                     block -= origin
                 squares += np.einsum("ij,ij->j", block, block)
-                sums = np.add.reduceat(block, at, axis=0)
+                sums = block.sum(axis=0)[None] if starts is None else np.add.reduceat(block, at, axis=0)
                 total += sums.sum(axis=0)
                 explained += (sums**2 / sizes[:, None]).sum(axis=0)
         if starts is None:

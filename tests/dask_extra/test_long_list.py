@@ -235,3 +235,9 @@ def test_counts_that_are_mostly_zero_are_sent_with_their_places(rng):
             np.testing.assert_array_equal(added(messages), np.sum(counts, axis=0))
             assert all(size_of(message) <= size_of(narrow(of)) for message, of in zip(messages, counts, strict=True))
     assert kinds == {Few, np.ndarray}
+
+
+def test_more_positives_than_16_bits_number(rng):
+    n_pos, n_neg = 70_000, 80_000
+    y = np.where(rng.permutation(n_pos + n_neg) < n_pos, 1.0, -1.0)
+    compare("ap", rng.normal(size=y.size) + 0.5 * (y > 0), y, [50_000])

@@ -200,3 +200,44 @@ def test_bins_are_bounded_as_cells_are(rng):
 def test_what_does_not_fit_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(np.zeros(4), np.zeros(4, dtype=np.int32), np.array([0, 0], dtype=np.int32))
+
+
+@pytest.mark.parametrize("digits", [1, 2, 12])
+@pytest.mark.parametrize("loss_name", ["ap", "ndcg", "auc"])
+def test_cells_of_two_ranks_are_ranked_as_others(loss_name, digits, rng):
+    """Scores of a cell whose bounds are next to each other need not be sorted, unless equal ones have both ranks."""
+    n_pos, n_neg, loss = 40, 3000, make_loss(loss_name)
+    spread = 10.0 ** rng.uniform(-3.0, 0.5)  # small: where ranks change is a matter of the position more than the score
+    positives = np.sort(np.round(rng.normal(0.5, 1.0, n_pos) * spread, 2 + digits))[::-1].copy()
+    negatives = np.round(rng.normal(size=n_neg) * spread, digits)
+    search = _kernels.RankSearch(positives, *loss.tables(n_pos, n_neg), unimodal=loss.unimodal)
+    order = np.argsort(-negatives, kind="stable")
+    whole = np.array([1]), np.array([[n_neg]], dtype=np.int32)
+    ends = np.array([1], dtype=np.int32), np.array([n_pos + 1], dtype=np.int32)
+    ranks = np.empty(n_neg, dtype=np.int32)
+    (ranks[order],), _ = search.rank(*whole, [negatives[order]], *ends)
+    of_order = ranks[order]
+
+    # Cells around the changes of rank, each of two ranks, or of one; dealt out to two parts.
+    changes = np.flatnonzero(np.diff(of_order)) + 1
+    cuts = np.unique(np.r_[0, (changes[1:] + changes[:-1]) // 2, n_neg])
+    low, high = of_order[cuts[:-1]], of_order[cuts[1:] - 1]
+    of_first = rng.random(n_neg) < 0.4
+    cell = np.repeat(np.arange(low.size), np.diff(cuts))
+    parts = [np.flatnonzero(of_first == first) for first in (True, False)]
+    counts = np.array([np.bincount(cell[part], minlength=low.size) for part in parts], dtype=np.int32)
+    # Within a cell in the order of the negatives, which ties go by: those of the first part are the earlier ones.
+    rows = [part[np.lexsort((order[part], -cell[part]))] for part in parts]
+    found, of_ranks = search.rank(
+        cuts[:-1] + 1, counts, [negatives[order[part]] for part in rows], low, high, threads=2
+    )
+    if digits == 12:
+        for part, ranked in zip(rows, found, strict=True):
+            np.testing.assert_array_equal(ranked, of_order[part])
+    np.testing.assert_array_equal(of_ranks, np.bincount(of_order, minlength=n_pos + 2))
+    joined = np.argsort(np.concatenate([-cell[part] for part in rows]), kind="stable")
+    by_cell = np.concatenate(found)[joined]
+    scores = np.concatenate([negatives[order[part]] for part in rows])[joined]
+    of_cells = np.concatenate([-cell[part] for part in rows])[joined]
+    expected = np.lexsort((np.arange(scores.size), -scores, -of_cells))
+    np.testing.assert_array_equal(by_cell[expected], of_order)

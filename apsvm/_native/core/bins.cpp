@@ -44,15 +44,26 @@ template <class Name>
 [[gnu::always_inline]] inline void find_dense(const double *scores, std::size_t n, double low, double per_width,
                                               const double *slope, const double *offset, double last, Name *names) {
     constexpr double last_cell = static_cast<double>(DenseBins::kCells) - 1.0;
-    for (std::size_t i = 0; i < n; ++i) {
-        double cell = (scores[i] - low) * per_width;
-        cell = cell > 0.0 ? cell : 0.0;
-        cell = cell < last_cell ? cell : last_cell;
-        const auto c = static_cast<std::int32_t>(cell);
-        double place = scores[i] * slope[c] + offset[c];
-        place = place > 0.0 ? place : 0.0;
-        place = place < last ? place : last;
-        names[i] = static_cast<Name>(static_cast<std::int32_t>(place));
+    constexpr std::size_t block = 256;  // in short loops, as compilers make vectors of these
+    std::int32_t cells[block];
+    double places[block];
+    for (std::size_t at = 0; at < n; at += block) {
+        const std::size_t size = std::min(block, n - at);
+        const double *const here = scores + at;
+        for (std::size_t i = 0; i < size; ++i) {
+            double cell = (here[i] - low) * per_width;
+            cell = cell > 0.0 ? cell : 0.0;
+            cell = cell < last_cell ? cell : last_cell;
+            cells[i] = static_cast<std::int32_t>(cell);
+        }
+        for (std::size_t i = 0; i < size; ++i)
+            places[i] = here[i] * slope[cells[i]] + offset[cells[i]];
+        for (std::size_t i = 0; i < size; ++i) {
+            double place = places[i];
+            place = place > 0.0 ? place : 0.0;
+            place = place < last ? place : last;
+            names[at + i] = static_cast<Name>(static_cast<std::int32_t>(place));
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "quicksort.hpp"
 #include "threads.hpp"
@@ -13,6 +14,7 @@ namespace apsvm {
 namespace {
 
 constexpr std::size_t kPerThread = 1u << 14;  // below this many scores a thread costs more than it saves
+constexpr std::size_t kAhead = 8;             // cells whose discounts are on their way
 
 void bound_between(const Problem &problem, Cell *begin, Cell *end, std::int32_t low, std::int32_t high) {
     while (begin < end) {
@@ -57,6 +59,63 @@ void rank_tied(const Problem &problem, double score, std::int64_t begin, std::in
     }
 }
 
+// How many scores are above a threshold, and those next to it.
+struct Sides {
+    std::int64_t above = 0;
+    double lowest_above = std::numeric_limits<double>::infinity();
+    double highest_below = -std::numeric_limits<double>::infinity();
+
+    // Without a branch: on which side a score lies is hard to foretell.
+    void add(std::span<const double> scores, double threshold) {
+        constexpr auto infinity = std::bit_cast<std::uint64_t>(std::numeric_limits<double>::infinity());
+        constexpr auto sign = std::uint64_t{1} << 63;
+        for (const double score : scores) {
+            const std::uint64_t is_above = score > threshold, mask = -is_above;
+            const auto bits = std::bit_cast<std::uint64_t>(score);
+            above += static_cast<std::int64_t>(is_above);
+            lowest_above = std::min(lowest_above, std::bit_cast<double>((bits & mask) | (infinity & ~mask)));
+            highest_below = std::max(highest_below, std::bit_cast<double>((bits & ~mask) | ((infinity | sign) & mask)));
+        }
+    }
+};
+
+// Where a cell of two ranks changes from the lower to the higher one.
+struct Change {
+    double threshold;  // the scores above it have the lower rank
+    std::int64_t above;
+};
+
+// Sorts nothing: tries thresholds. As ranks ascend with the position, the neighbours of a threshold among the cell's
+// scores tell whether it is too low, or too high, or where the ranks change. None where equal scores have both ranks.
+template <class Scores>
+std::optional<Change> change_of(const Problem &problem, const Cell &cell, Scores each_run) {
+    constexpr int tries = 16;
+    const std::int32_t low = cell.low;
+    // Where g_j(low) changes its sign, if the change is at this position of the cell.
+    const auto threshold_at = [&](std::int64_t before) {
+        return -problem.gain(cell.first + std::min(before, cell.count - 1), low, 0.0) / problem.scale;
+    };
+    double least = -std::numeric_limits<double>::infinity(), most = -least;  // least ≤ threshold < most
+    double threshold = threshold_at(cell.count / 2);
+    for (int attempt = 0; attempt < tries; ++attempt) {
+        Sides sides;
+        each_run([&](std::span<const double> scores) { sides.add(scores, threshold); });
+        const std::int64_t position = cell.first + sides.above;  // of the highest score that is not above
+        if (sides.above > 0 && !(problem.gain(position - 1, low, sides.lowest_above) > 0.0))
+            least = sides.lowest_above;
+        else if (sides.above < cell.count && problem.gain(position, low, sides.highest_below) > 0.0)
+            most = sides.highest_below;
+        else
+            return Change{threshold, sides.above};
+        if (!(least < most)) return std::nullopt;
+        const double middle = least / 2.0 + most / 2.0;
+        threshold = std::isfinite(middle) ? middle : threshold_at(sides.above);
+        if (!(least <= threshold && threshold < most))
+            threshold = std::isfinite(least) ? least : std::nextafter(most, least);
+    }
+    return std::nullopt;
+}
+
 // Numbers in the order of the scores, without a gap.
 std::int64_t key_of(double score) {
     const auto bits = std::bit_cast<std::int64_t>(score + 0.0);
@@ -96,19 +155,39 @@ std::vector<std::int64_t> rank_cells(const Problem &problem, std::span<const Cel
     std::vector<std::int64_t> counts(tasks * n_ranks, 0);
     in_threads(tasks, threads, [&](std::size_t task) {
         std::size_t *const end = ends.data() + task * parts.size();
+        std::int64_t *const of_ranks = counts.data() + task * n_ranks;
         std::vector<Scored> items;
         std::vector<std::int32_t> ranks;
         for (std::size_t c = first[task]; c < first[task + 1]; ++c) {
             const Cell &cell = cells[c];
-            items.clear();
-            for (std::size_t p = 0; p < parts.size(); ++p) {
-                const auto n = static_cast<std::size_t>(parts[p].counts[c]);
-                end[p] -= n;
-                for (const double score : parts[p].scores.subspan(end[p], n))
-                    items.push_back({score, static_cast<std::int32_t>(items.size())});
+            if (c + kAhead < first[task + 1]) {
+                const Cell &later = cells[c + kAhead];
+                __builtin_prefetch(problem.discount + (later.low + later.first + later.count / 2 - 2));
             }
+            for (std::size_t p = 0; p < parts.size(); ++p) end[p] -= static_cast<std::size_t>(parts[p].counts[c]);
+            const auto scores_of = [&](std::size_t p) {
+                return parts[p].scores.subspan(end[p], static_cast<std::size_t>(parts[p].counts[c]));
+            };
+            if (cell.high == cell.low + 1) {
+                const auto change = change_of(problem, cell, [&](auto look_at) {
+                    for (std::size_t p = 0; p < parts.size(); ++p) look_at(scores_of(p));
+                });
+                if (change) {
+                    for (std::size_t p = 0; p < parts.size(); ++p)
+                        std::ranges::transform(scores_of(p), parts[p].ranks + end[p], [&](double score) {
+                            return score > change->threshold ? cell.low : cell.high;
+                        });
+                    of_ranks[cell.low] += change->above;
+                    of_ranks[cell.high] += cell.count - change->above;
+                    continue;
+                }
+            }
+            items.clear();
+            for (std::size_t p = 0; p < parts.size(); ++p)
+                for (const double score : scores_of(p))
+                    items.push_back({score, static_cast<std::int32_t>(items.size())});
             ranks.resize(items.size());
-            const Sink sink{ranks.data(), counts.data() + task * n_ranks};
+            const Sink sink{ranks.data(), of_ranks};
             rank_by_quicksort(problem, sink, cell.first, items.data(), items.data() + items.size(), cell.low,
                               cell.high);
             const std::int32_t *next = ranks.data();

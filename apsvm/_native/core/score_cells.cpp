@@ -21,9 +21,10 @@ public:
     template <class Taken>
     Places(std::span<const std::int64_t> counts, Taken taken) : next_(counts.size(), 0) {
         for (std::size_t cell = 0; cell < counts.size(); ++cell) {
-            next_[cell] = size_;
+            next_[cell] = static_cast<std::uint32_t>(size_);
             if (taken(cell)) size_ += static_cast<std::size_t>(counts[cell]);
         }
+        if (size_ > std::numeric_limits<std::uint32_t>::max()) throw std::invalid_argument("expected fewer open rows");
     }
 
     std::size_t size() const { return size_; }
@@ -36,7 +37,7 @@ public:
     }
 
 private:
-    std::vector<std::size_t> next_;
+    std::vector<std::uint32_t> next_;  // not of 64 bits: they are to stay in the cache
     std::size_t size_ = 0;
 };
 
@@ -73,17 +74,19 @@ Range number_cells(const Bins &bins, std::span<const double> scores, std::span<s
     constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
     Range range{infinity, -infinity};
     bool finite = true;
+    std::vector<std::uint32_t> of_bins(counts.size(), 0);  // half as much of the cache as counts
     std::visit(
         [&](const auto &kind) {
             for (std::size_t at = 0; at < scores.size(); at += kBlock) {
                 const auto block = scores.subspan(at, std::min(kBlock, scores.size() - at));
                 kind.find(block.data(), block.size(), cells.data() + at);
-                for (const std::int32_t cell : cells.subspan(at, block.size())) ++counts[static_cast<std::size_t>(cell)];
+                for (const std::int32_t cell : cells.subspan(at, block.size())) ++of_bins[static_cast<std::size_t>(cell)];
                 widen(range, block.data(), block.size());
                 finite = finite && all_finite(block);
             }
         },
         bins);
+    std::ranges::copy(of_bins, counts.begin());
     return finite ? range : Range{nan, nan};
 }
 
