@@ -224,7 +224,7 @@ def _line(training: SorterTraining, progress: SorterProgress) -> Progress:
 def _write(training: SorterTraining, output: str, given: JsonDict, *, judge: bool) -> None:
     """The sorter, with its quality if there is time to look."""
     from apsvm.torch.checkpoint import write_checkpoint
-    from apsvm.torch.sorter_quality import judge_sorter
+    from apsvm.torch.sorter_quality import climb_caution, judge_sorter
 
     settings, header = training.settings, training.header()
     if judge:
@@ -238,6 +238,8 @@ def _write(training: SorterTraining, output: str, given: JsonDict, *, judge: boo
         write_checkpoint(output, training.sorter, header)
     if not given["quiet"]:
         say(f"sorter written to {output}")
+    if caution := climb_caution(header.climb):
+        say(f"warning: {output}: {caution}")
 
 
 @sorter.command(name="eval")
