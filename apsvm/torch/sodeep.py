@@ -81,6 +81,8 @@ class SpearmanLoss(SorterLoss):
         about 6 here)
     """
 
+    needs = "two rows of different targets"
+
     def __init__(
         self,
         sorter: AnySorter | str = DEFAULT,
