@@ -367,14 +367,13 @@ def _loaded(name: str) -> Sorter:
 
 def _device(name: str) -> torch.device:
     """Where to compute; ends the command if it is not there."""
-    import torch
+    from apsvm.torch.network import device_of
+    from apsvm.trainers.settings import SettingsError
 
     try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, ValueError, NotImplementedError) as error:
-        raise click.UsageError(f"--device {name}: {str(error).splitlines()[0]}") from None
-    return device
+        return device_of(name)
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
 
 
 @contextmanager

@@ -192,6 +192,10 @@ def test_eval(here):
         (("train", "--architecture", "cnn", "--length", "20", "--samples", "8", "s"), "37 or more"),
         (("train", "--architecture", "lstm", "--longest", "200", "--samples", "8", "s"), "one length"),
         (("train", *SMALL, "--samples", "8", "--device", "abacus", "s"), "--device abacus"),
+        (
+            ("train", *SMALL, "--samples", "8", "--device", "gpu", "s"),
+            "gpu: not there; choose cpu, cuda, cuda:N or mps",
+        ),
         (("train", *SMALL, "--samples", "8", "--learning-rate", "0", "s"), "expected a finite number"),
         (("eval",), "SORTER"),
         (("eval", "lstm"), "must be trained first"),
