@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.checkpoint import identity
-from apsvm.cli.on_cluster import need_dask, read_whole
 from apsvm.cli.grades import say_of_grades
+from apsvm.cli.on_cluster import need_dask, read_whole
 from apsvm.cli.shared import (
     BAD_DATA,
     Failure,
