@@ -244,8 +244,8 @@ class NetTrainer(Trainer[NetSettings]):
         return asked.net_epochs // 2 if asked.bce_epochs is None else asked.bce_epochs
 
     @property
-    def trains_classes(self) -> bool:
-        return False
+    def classes_refusal(self) -> str | None:
+        return "a network is trained for one ranking: train one for each --positive-label"
 
     @property
     def warm_start_refusal(self) -> str | None:
