@@ -250,8 +250,11 @@ def test_cross_validation(data, run):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--net", "x"), "--net takes the units of each hidden layer"),
-        (("--net", "8,"), "--net takes the units"),
+        (
+            ("--net",),
+            "--net takes a number of units, 1..65536, as in --net 32; or one for each of up to 16 hidden layers",
+        ),
+        (("--net", "8,"), "Found '8,'"),
         (("--net", "8", "--loss", "f1"), "'f1' is none"),
         (("--net", "8", "--loss", "wmw"), "wmw"),
         (("--net", "8", "--latent"), "--latent is not for --net"),
@@ -267,6 +270,7 @@ def test_cross_validation(data, run):
     ],
 )
 def test_refusals(options, says, data, run):
+    """The first takes the data file's name as its value."""
     _, said = run("train", *options, "plain.svm", "m.model", code=2)
     assert says in said
     assert not (data / "m.model").exists()

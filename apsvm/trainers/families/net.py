@@ -114,8 +114,8 @@ def hidden_units(text: str) -> tuple[int, ...]:
     units = tuple(int(word) if word.isascii() and word.isdigit() and len(word) <= 9 else 0 for word in words)
     if not all(0 < number <= MOST_UNITS for number in units) or len(units) > MOST_LAYERS:
         raise SettingsError(
-            f"--net takes the units of each hidden layer, 1..{MOST_UNITS}, with commas between up to {MOST_LAYERS} of "
-            f"them, as in 32,32; or 0 for none. Found {text!r}"
+            f"--net takes a number of units, 1..{MOST_UNITS}, as in --net 32; or one for each of up to {MOST_LAYERS} "
+            f"hidden layers, --net 32,32; or 0 for no hidden layer. Found {text!r}"
         )
     return units
 
