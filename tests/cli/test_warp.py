@@ -365,6 +365,30 @@ def test_commands_that_need_a_linear_model(users, items_model, cancer, trained, 
     assert facts["weights"]["nonzero"] == 45 * 13
 
 
+@pytest.mark.parametrize("loss", ["ap", "warp"])
+def test_rows_of_likes_without_the_option(loss, users, here, tmp_path):
+    """What they look like is said, of them alone: not of values that are no counts, nor of labels that differ."""
+    hint = "If each row is the list of what a user likes, --loss warp --rows-as-users (rows_as_users=) learns from such"
+
+    def said(data):
+        return here("train", "--loss", loss, data, tmp_path / "m", code=65).stderr
+
+    assert f"there are no positive rows (0 positive, 200 negative); a ranking needs both. {hint}" in said(users[0])
+    for content, missing in (
+        ("1 1:.5 2:1\n1 3:1\n", "negative"),
+        ("1 1:-1 2:1\n1 3:1\n", "negative"),
+        ("1 1:1 2:1\n1 1:1 2:1\n", "negative"),
+        ("0\n0\n", "positive"),
+    ):
+        (tmp_path / "data").write_text(content)
+        line = said(tmp_path / "data").splitlines()[-1]
+        assert f"there are no {missing} rows" in line
+        assert line.endswith("a ranking needs both")
+    (tmp_path / "data").write_text("1 1:1 3:1\n0 2:1\n")
+    line = here("train", "--relevant-from", 2, tmp_path / "data", tmp_path / "m", code=65).stderr
+    assert line.endswith("a ranking needs both\n")
+
+
 @pytest.mark.parametrize("header", ["user,item,like", "user,item"])
 def test_pairs_of_words_are_no_rows_of_likes(header, here, tmp_path):
     """They would be learned as users of two items each; what is wanted is said, and where it is told how."""
