@@ -262,3 +262,35 @@ def test_rows_without_queries_of_a_model_of_queries(here, tmp_path):
         )
         assert done.stderr == (expected if cautioned else "")
         assert "nDCG" in done.stdout
+
+
+HIGH = "the highest grade is 40, and its gain 2^grade − 1 = 1.1e+12"
+LOW = "labels below 0, the lowest -3, count as the grade 0"
+
+
+@pytest.mark.parametrize(
+    ("loss", "labels", "cautions"),
+    [
+        ("ndcg", [0, 1, 40], [HIGH]),
+        ("ndcg@2", [0, 1, 40], [HIGH]),
+        ("direct(ndcg)", [0, 1, 40], [HIGH]),
+        ("ndcg(linear)", [0, 1, 40], []),
+        ("ndcg", [0, 1, 10], []),
+        ("ndcg", [0, 40, 40], []),
+        ("ndcg", [-3, 0, 2], [LOW]),
+        ("ndcg", [-3, 0, 1, 40], [LOW, HIGH]),
+        ("ndcg", [-1, 1, 2], []),
+        ("wmw", [-3, 0, 40], []),
+    ],
+)
+def test_grades_whose_gains_are_not_what_somebody_thinks(loss, labels, cautions, here, tmp_path):
+    """The highest one's, which is all that counts, and what lies below 0; of losses that have that gain."""
+    data = tmp_path / "rows.svm"
+    data.write_text(rows_of(2 * labels, [query for query in (1, 2) for _ in labels]))
+    hinge = [] if loss in ("wmw", "direct(ndcg)") else ["--bound", "hinge", "-C", 1]
+    done = here("train", "--loss", loss, *hinge, data, tmp_path / "m")
+    lines = [line for line in done.stderr.splitlines() if line.startswith(f"apsvm: warning: {data}: ")]
+    assert len(lines) == len(cautions)
+    assert all(caution in line for caution, line in zip(cautions, lines, strict=True))
+    assert all("--loss 'ndcg(linear)'" in line for line in lines if HIGH in line)
+    assert here("train", "-q", "--loss", loss, *hinge, data, tmp_path / "m").stderr == ""

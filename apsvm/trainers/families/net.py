@@ -227,6 +227,10 @@ class NetTrainer(Trainer[NetSettings]):
         return Takes.GRADES if self.net_loss.takes_grades else Takes.TWO_CLASSES
 
     @property
+    def gain(self) -> str | None:
+        return getattr(self.net_loss.loss, "gain", None)
+
+    @property
     def metric(self) -> str | None:
         return self.net_loss.metric
 
