@@ -276,6 +276,14 @@ def test_refusals(options, says, data, run):
     assert not (data / "m.model").exists()
 
 
+def test_the_data_taken_for_the_units(data, run):
+    """MODEL need not be named, and then it is DATA that is missing; of other values nothing is said."""
+    _, said = run("train", "--net", "plain.svm", code=2)
+    assert "Missing argument 'DATA'. --net has taken 'plain.svm'." in said
+    _, said = run("train", "--net", "32", code=2)
+    assert said.rstrip().endswith("Missing argument 'DATA'.")
+
+
 def test_without_torch_the_extra_is_named(data, run, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     for options in (("--net", "8"), ("--loss", "smooth-ap")):
