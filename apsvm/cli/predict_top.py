@@ -24,10 +24,12 @@ def top_lines(
     top: int,
     explain: int | None,
     model: str,
+    *,
+    which: bool = False,
 ) -> Iterator[str]:
     """The best rows, best first, those of equal score as they stand: their names, or their numbers from 1, what stands
-    for their scores in ``answers``, and the features that put them there. Where there are queries, the best of each,
-    behind its qid. ``model``: its file's name."""
+    for their scores in ``answers``, of bags with ``which`` the number of the deciding row, and the features that put
+    them there. Where there are queries, the best of each, behind its qid. ``model``: its file's name."""
     from apsvm.model import WeightedRanker
     from apsvm.report.reasons import reasons_of
 
@@ -45,7 +47,8 @@ def top_lines(
         say(f"{rows.source}: the best {top} of each query, behind its qid")
     for row, why in zip(best.tolist(), reasons, strict=True):
         query = [] if queries is None else [queries[row]]
-        yield "\t".join([*query, names[row], answers[row], *map(printable, why)])
+        decided = [] if not which or rows.deciding is None else [str(rows.deciding[row] + 1)]
+        yield "\t".join([*query, names[row], answers[row], *decided, *map(printable, why)])
 
 
 def best_first(rows: Dataset, scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -71,12 +74,12 @@ def names_of_queries(rows: Dataset) -> list[str] | None:
 
 
 def names_of_rows(rows: Dataset) -> list[str]:
-    """What rows are called in their table, or else their numbers in the file, from 1; of bags those of their deciding
-    rows."""
+    """What rows are called in their table, or else their numbers in the file, from 1; bags by their own numbers there,
+    as bag:INT."""
     if rows.table is not None and rows.table.keys is not None:
         return [printable(key) for key in rows.table.keys.tolist()]
-    if rows.deciding is not None:
-        return [str(row + 1) for row in rows.deciding.tolist()]
+    if rows.stands_for is not None:
+        return [f"bag:{bag}" for bag in rows.stands_for.tolist()]
     return [str(row) for row in range(1, rows.X.shape[0] + 1)]
 
 
@@ -90,7 +93,8 @@ def documents_of(rows: Dataset, path: str) -> list[str]:
     if ids is not None:
         say(f"{rows.source}: documents are called by the docid of their comments")
         return ids
-    say(f"{rows.source}: documents are called by their rows' numbers, from 1: {why_not}")
+    called = "their rows' numbers, from 1" if rows.stands_for is None else "their bags' numbers, as bag:INT"
+    say(f"{rows.source}: documents are called by {called}: {why_not}")
     return names
 
 

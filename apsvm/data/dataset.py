@@ -125,6 +125,7 @@ class Dataset:
     pool, instances : what its rows were pooled by, where each was a bag, and how many rows those bags had
         (``apsvm.data.pooling``); else None
     deciding : (n,) int64, which of those each row is, where one of them stands for its bag; else None
+    stands_for : (n,) int64, the number of the bag that each row stands for, pooled or by one of its rows; else None
     table : what it was read from, where its columns had names; else None
     """
 
@@ -142,6 +143,7 @@ class Dataset:
     pool: tuple[str, ...] | None = None
     instances: int | None = None
     deciding: NDArray[np.int64] | None = None
+    stands_for: NDArray[np.int64] | None = None
     table: TableRows | None = None
 
     def __len__(self) -> int:
@@ -163,6 +165,7 @@ class Dataset:
             costs=None if self.costs is None else self.costs[rows],
             label_sets=None if self.label_sets is None else self.label_sets.of(rows),
             bags=None if self.bags is None else self.bags[rows],
+            stands_for=None if self.stands_for is None else self.stands_for[rows],
             table=None if self.table is None else self.table.of(rows),
         )
 
