@@ -82,8 +82,8 @@ as item:score, best first.
 @click.option(
     "--top", type=click.IntRange(1),
     help="Only so many rows, the best first: the row's number, or its bag (bag:INT), or its name (--id-column), a tab, "
-    "its score, and with --explain what raised it. Of a model of items: how many to list for each row. "
-    f"[default: {TOP}]",
+    "its score, and with --explain what raised it. Where rows have queries (qid:) so many of each, behind its qid and "
+    f"a tab. Of a model of items: how many to list for each row. [default: {TOP}]",
 )  # fmt: skip
 @click.option(
     "--trec-run", metavar="TAG",

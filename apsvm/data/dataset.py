@@ -241,9 +241,22 @@ class Dataset:
             missing = "positive" if n_positive == 0 else "negative"
             raise DataError(
                 f"{self.source}: there are no {missing} rows ({n_positive} positive, {n_negative} negative); "
-                "a ranking needs both"
+                f"a ranking needs both{self._hint_at_likes()}"
             )
         return positive
+
+    def _hint_at_likes(self) -> str:
+        """What to do where the rows look like lists of what each user likes: sparse, whole numbers above 0, and labels
+        that say nothing."""
+        X = self.X
+        if self.label_sets is not None or not sp.issparse(X) or X.nnz == 0 or np.ptp(self.relevance) > 0.0:
+            return ""
+        if not (X.data > 0.0).all() or (X.data != np.floor(X.data)).any():
+            return ""
+        return (
+            ". If each row is the list of what a user likes, --loss warp --rows-as-users (rows_as_users=) learns from "
+            "such rows"
+        )
 
 
 def distinct(values: NDArray[np.float64], of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
