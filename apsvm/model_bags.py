@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.bags import bags_of, deciding_rows
+from apsvm.data.bags import HOW_SAID, bags_of, deciding_rows
 from apsvm.data.dataset import DataError
 from apsvm.data.pooling import pooled
 
@@ -43,8 +43,8 @@ def ranked(
     bags = bags_of(dataset)
     if bags is None:
         raise DataError(
-            f"{dataset.source}: the model ranks bags (--latent), and these rows are in none: bag:INT in text, or "
-            "--bags FILE; --bags ignore ranks the rows"
+            f"{dataset.source}: the model ranks bags (--latent), and these rows are in none: {HOW_SAID}; --bags ignore "
+            "ranks the rows"
         )
     if scores.ndim == 1:
         rows = deciding_rows(bags, scores)
@@ -54,4 +54,5 @@ def ranked(
 
 def stand_ins(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
     """The data set of the rows ``rows`` (n_bags,) alone, one of each bag."""
-    return replace(dataset.select(rows), bags=None, instances=len(dataset), deciding=rows)
+    chosen = dataset.select(rows)
+    return replace(chosen, bags=None, stands_for=chosen.bags, instances=len(dataset), deciding=rows)

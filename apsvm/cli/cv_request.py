@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.checkpoint import identity
+from apsvm.cli.grades import say_of_grades
 from apsvm.cli.on_cluster import need_dask, read_whole
 from apsvm.cli.shared import (
     BAD_DATA,
@@ -161,6 +162,8 @@ class CvRequest:
             family = fit.trainer.family  # what there is to say of the data, each says once
             with bad_data(dataset.source), reading(dataset.source):
                 check_data(fit.trainer, fit.training_set(), quiet=self.given["quiet"] or family in families)
+            if not self.given["quiet"] and family not in families:
+                say_of_grades(fit)
             families.add(family)
         if self.given["verbose"] and not self.given["quiet"]:
             say(described(dataset, search.fits[0].target))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from apsvm.cli.completion import MetricName, MetricOption
+from apsvm.cli.grades import say_without_queries
 from apsvm.cli.items import HIDE, evaluate_items
 from apsvm.cli.on_cluster import evaluate_on_cluster, scheduler_option
 from apsvm.cli.parameters import LabelValue, Number
@@ -239,6 +240,7 @@ class _Asked:
             path: model for path, model in models.items() if not isinstance(model, ItemRanker)
         }
         scored = score_data(self.data, rankers, self.scores, options, self.read, ignore_unknown=self.ignore_unknown)
+        say_without_queries(scored.dataset, rankers)
         return of_data(
             metrics,
             scored,

@@ -81,8 +81,9 @@ as item:score, best first.
 @click.option("--header", is_flag=True, help="Begin with a line of the classes, for a model of several.")
 @click.option(
     "--top", type=click.IntRange(1),
-    help="Only so many rows, the best first: the row's number or name (--id-column), a tab, its score, and with "
-    f"--explain what raised it. Of a model of items: how many to list for each row. [default: {TOP}]",
+    help="Only so many rows, the best first: the row's number, or its bag (bag:INT), or its name (--id-column), a tab, "
+    "its score, and with --explain what raised it. Where rows have queries (qid:) so many of each, behind its qid and "
+    f"a tab. Of a model of items: how many to list for each row. [default: {TOP}]",
 )  # fmt: skip
 @click.option(
     "--trec-run", metavar="TAG",
@@ -181,7 +182,7 @@ def _refuse_together(
     """Raises UsageError for options that ask for different lines."""
     chosen = [f"--{name}" for name, given in (("top", top), ("trec-run", trec_run), ("which", which)) if given]
     chosen += [f"--{name}" for name, given in (("instances", instances), ("boxes", boxes)) if given]
-    if (top is not None or trec_run is not None) and len(chosen) > 1:
+    if (top is not None or trec_run is not None) and len(chosen) > 1 and chosen != ["--top", "--which"]:
         raise click.UsageError(f"{' and '.join(chosen)} do not go together")
     if trec_run is not None and (explain is not None or trec_run.split() != [trec_run]):
         raise click.UsageError("--trec-run takes a TAG without blanks, and no --explain")
@@ -231,7 +232,7 @@ def _lines(
         scored = ranker.classes.tolist() if asked.probability or not asked.classify else []
         return ["\t".join([*label, *map(ranker.header.shown_label, scored)]), *lines] if asked.header else lines
     if asked.top is not None:
-        return list(top_lines(ranker, rows, scores, lines, asked.top, asked.explain, model))
+        return list(top_lines(ranker, rows, scores, lines, asked.top, asked.explain, model, which=asked.which))
     if asked.which and rows.deciding is not None:
         lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]
     if asked.explain is not None:

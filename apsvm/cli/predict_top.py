@@ -24,16 +24,18 @@ def top_lines(
     top: int,
     explain: int | None,
     model: str,
+    *,
+    which: bool = False,
 ) -> Iterator[str]:
     """The best rows, best first, those of equal score as they stand: their names, or their numbers from 1, what stands
-    for their scores in ``answers``, and the features that put them there. ``model``: its file's name."""
-    import numpy as np
-
+    for their scores in ``answers``, of bags with ``which`` the number of the deciding row, and the features that put
+    them there. Where there are queries, the best of each, behind its qid. ``model``: its file's name."""
     from apsvm.model import WeightedRanker
     from apsvm.report.reasons import reasons_of
 
-    best = np.argsort(-scores, kind="stable")[:top]
-    names = names_of_rows(rows)
+    order, rank = best_first(rows, scores)
+    best = order[rank <= top]
+    names, queries = names_of_rows(rows), names_of_queries(rows)
     reasons: list[list[str]] = [[] for _ in best]
     if explain is not None:
         assert isinstance(ranker, WeightedRanker)  # checked
@@ -41,17 +43,43 @@ def top_lines(
             reasons = list(reasons_of(ranker, rows.select(best), explain))
         except ValueError as error:
             raise Failure(BAD_DATA, f"{model}: nobody can say what each feature gave: {error}") from None
+    if queries is not None:
+        say(f"{rows.source}: the best {top} of each query, behind its qid")
     for row, why in zip(best.tolist(), reasons, strict=True):
-        yield "\t".join([names[row], answers[row], *map(printable, why)])
+        query = [] if queries is None else [queries[row]]
+        decided = [] if not which or rows.deciding is None else [str(rows.deciding[row] + 1)]
+        yield "\t".join([*query, names[row], answers[row], *decided, *map(printable, why)])
+
+
+def best_first(rows: Dataset, scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(n,) the rows, those of the query that appears first in front, the best of each query first, those of equal score
+    as they stand; and (n,) their ranks in their queries, from 1."""
+    import numpy as np
+
+    if rows.groups is None:
+        return np.argsort(-scores, kind="stable"), np.arange(1, scores.size + 1)
+    _, first, query = np.unique(rows.groups, return_index=True, return_inverse=True)
+    order = np.lexsort((-scores, first[query]))
+    begins = np.flatnonzero(np.diff(query[order], prepend=-1))
+    rank = np.arange(1, order.size + 1) - np.repeat(begins, np.diff(np.append(begins, order.size)))
+    return order, rank
+
+
+def names_of_queries(rows: Dataset) -> list[str] | None:
+    """(n,) what the rows' queries are called in their table, or else their qid; None where there are none."""
+    if rows.groups is None:
+        return None
+    names = [printable(name) for name in rows.table.queries] if rows.table is not None else []
+    return [names[query] if names else str(query) for query in rows.groups.tolist()]
 
 
 def names_of_rows(rows: Dataset) -> list[str]:
-    """What rows are called in their table, or else their numbers in the file, from 1; of bags those of their deciding
-    rows."""
+    """What rows are called in their table, or else their numbers in the file, from 1; bags by their own numbers there,
+    as bag:INT."""
     if rows.table is not None and rows.table.keys is not None:
         return [printable(key) for key in rows.table.keys.tolist()]
-    if rows.deciding is not None:
-        return [str(row + 1) for row in rows.deciding.tolist()]
+    if rows.stands_for is not None:
+        return [f"bag:{bag}" for bag in rows.stands_for.tolist()]
     return [str(row) for row in range(1, rows.X.shape[0] + 1)]
 
 
@@ -65,7 +93,8 @@ def documents_of(rows: Dataset, path: str) -> list[str]:
     if ids is not None:
         say(f"{rows.source}: documents are called by the docid of their comments")
         return ids
-    say(f"{rows.source}: documents are called by their rows' numbers, from 1: {why_not}")
+    called = "their rows' numbers, from 1" if rows.stands_for is None else "their bags' numbers, as bag:INT"
+    say(f"{rows.source}: documents are called by {called}: {why_not}")
     return names
 
 
@@ -97,21 +126,14 @@ def _docids(rows: Dataset, path: str) -> tuple[list[str] | None, str]:
 def run_lines(rows: Dataset, scores: NDArray[np.float64], tag: str, path: str) -> Iterator[str]:
     """A TREC run: qid Q0 docno rank score tag, the best of each query first, queries as they first appear. ``path`` is
     where the rows were read."""
-    import numpy as np
-
-    if rows.groups is None:
+    queries = names_of_queries(rows)
+    if queries is None:
         raise Failure(BAD_DATA, f"{rows.source}: a TREC run is of queries, and its rows have none: qid:, --qid-column")
     names = documents_of(rows, path)
-    queries = [printable(name) for name in rows.table.queries] if rows.table is not None else []
     for what, called in (("document", names), ("query", queries)):
         bad = next((name for name in called if not name or name.split() != [name]), None)
         if bad is not None:
             wanted = "no blanks, and not empty"
             raise Failure(BAD_DATA, f"{rows.source}: a TREC run takes no {what} called {bad!r}: {wanted}")
-    _, first, query = np.unique(rows.groups, return_index=True, return_inverse=True)
-    order = np.lexsort((-scores, first[query]))
-    begins = np.flatnonzero(np.diff(query[order], prepend=-1))
-    rank = np.arange(1, order.size + 1) - np.repeat(begins, np.diff(np.append(begins, order.size)))
-    for row, place in zip(order.tolist(), rank.tolist(), strict=True):
-        qid = queries[rows.groups[row]] if queries else rows.groups[row]
-        yield f"{qid} Q0 {names[row]} {place} {float(scores[row])!r} {tag}"
+    for row, place in zip(*(values.tolist() for values in best_first(rows, scores)), strict=True):
+        yield f"{queries[row]} Q0 {names[row]} {place} {float(scores[row])!r} {tag}"

@@ -140,6 +140,8 @@ def read_rows(
     end_with_words(lambda file: f"apsvm: error: {printable(file)}: cut off while it was read", BAD_DATA)
     place = " and ".join(file for file in (path, read.groups, read.labels, read.bags) if file is not None)
     base = read.zero_based if zero_based is None else zero_based
+    # Where no labels are asked for, those of a bag need not agree.
+    bag_label = "any" if unlabelled and read.bag_label == "same" else read.bag_label
     with reading(place), Bar(f"reading {place}"):
         dataset = read_data(
             path,
@@ -156,7 +158,7 @@ def read_rows(
             labels=read.labels,
             unlabelled=unlabelled,
             bags=read.bags,
-            bag_label="own" if read.ignores_bags else read.bag_label,
+            bag_label="own" if read.ignores_bags else bag_label,
             table=read.table,
             model=model,
             dense=dense,
@@ -246,7 +248,9 @@ def rows_for(
     if features.pool is None:
         return data
     if data.bags is None:
-        what = f"the model ranks bags (--pool {pool}), and these rows are in none: bag:INT in text, or --bags FILE"
+        from apsvm.data.bags import HOW_SAID
+
+        what = f"the model ranks bags (--pool {pool}), and these rows are in none: {HOW_SAID}"
         raise Failure(BAD_DATA, f"{data.source}: {what}")
     return pooled(data, features.pool)
 

@@ -16,6 +16,7 @@ from apsvm.cli.bar import Bar
 from apsvm.cli.checkpoint import checkpoint_options, identity, work_kept
 from apsvm.cli.config import config_option
 from apsvm.cli.decision import Decisions, check_decision_options, decision_options, say_decision
+from apsvm.cli.grades import say_of_grades
 from apsvm.cli.on_cluster import scheduler_option
 from apsvm.cli.progress import Display
 from apsvm.cli.reading import features_of_table, one_ranker, read_any_model, read_rows
@@ -223,6 +224,8 @@ class _Run:
             fit = self._fit(dataset, validation)
             rows = fit.training_set()
             check_data(self.trainer, rows, quiet=given["quiet"])
+        if not given["quiet"]:
+            say_of_grades(fit)
         check_decision_options(fit, given)
         if given["verbose"] and not given["quiet"]:
             say(described(fit.dataset, fit.target))

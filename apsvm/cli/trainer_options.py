@@ -125,7 +125,20 @@ class TrainCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         refuse_number_of_folds(args, "apsvm cv DATA --folds {}")
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter as failure:
+            taken = [f"{option} has taken {value!r}" for option, value in self._files_taken(ctx)]
+            if not taken:
+                raise
+            raise click.UsageError(f"{failure.format_message()} {', '.join(taken)}.", ctx) from None
+
+    def _files_taken(self, ctx: click.Context) -> Iterator[tuple[str, str]]:
+        """The trainers' options that were given the name of a file, and that name: ``--net data.svm``."""
+        for option in self.params:
+            value = ctx.params.get(option.name or "")
+            if isinstance(option, TrainerOption) and isinstance(value, str) and os.path.isfile(value):
+                yield option.opts[-1], value
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         titles = {param.name: param.titles for param in self.params if isinstance(param, TrainerOption)}

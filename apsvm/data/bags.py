@@ -22,6 +22,9 @@ from apsvm.data.dataset import DataError, Dataset, LabelSets, shown_label
 #: and rows keep their own.
 BAG_LABELS = ("same", "any", "rows", "own")
 
+#: How a file says them, in messages.
+HOW_SAID = "bag:INT in text, --bag-column of a table, or --bags FILE"
+
 Integers: TypeAlias = NDArray[np.int64]
 T = TypeVar("T", np.bool_, np.float64)
 

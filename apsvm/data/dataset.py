@@ -125,6 +125,7 @@ class Dataset:
     pool, instances : what its rows were pooled by, where each was a bag, and how many rows those bags had
         (``apsvm.data.pooling``); else None
     deciding : (n,) int64, which of those each row is, where one of them stands for its bag; else None
+    stands_for : (n,) int64, the number of the bag that each row stands for, pooled or by one of its rows; else None
     table : what it was read from, where its columns had names; else None
     """
 
@@ -142,6 +143,7 @@ class Dataset:
     pool: tuple[str, ...] | None = None
     instances: int | None = None
     deciding: NDArray[np.int64] | None = None
+    stands_for: NDArray[np.int64] | None = None
     table: TableRows | None = None
 
     def __len__(self) -> int:
@@ -163,6 +165,7 @@ class Dataset:
             costs=None if self.costs is None else self.costs[rows],
             label_sets=None if self.label_sets is None else self.label_sets.of(rows),
             bags=None if self.bags is None else self.bags[rows],
+            stands_for=None if self.stands_for is None else self.stands_for[rows],
             table=None if self.table is None else self.table.of(rows),
         )
 
@@ -238,9 +241,22 @@ class Dataset:
             missing = "positive" if n_positive == 0 else "negative"
             raise DataError(
                 f"{self.source}: there are no {missing} rows ({n_positive} positive, {n_negative} negative); "
-                "a ranking needs both"
+                f"a ranking needs both{self._hint_at_likes()}"
             )
         return positive
+
+    def _hint_at_likes(self) -> str:
+        """What to do where the rows look like lists of what each user likes: sparse, whole numbers above 0, and labels
+        that say nothing."""
+        X = self.X
+        if self.label_sets is not None or not sp.issparse(X) or X.nnz == 0 or np.ptp(self.relevance) > 0.0:
+            return ""
+        if not (X.data > 0.0).all() or (X.data != np.floor(X.data)).any():
+            return ""
+        return (
+            ". If each row is the list of what a user likes, --loss warp --rows-as-users (rows_as_users=) learns from "
+            "such rows"
+        )
 
 
 def distinct(values: NDArray[np.float64], of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.dataset import distinct
+from apsvm.data.dataset import DataError, distinct
 from apsvm.header import LabelKind, Labels
+from apsvm.header_columns import ColumnKind
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
@@ -129,9 +130,10 @@ def decide(dataset: Dataset, takes: Takes, options: LabelOptions = LabelOptions(
 
     Raises
     ------
-    DataError : the labels do not fit; or all rows are relevant, or none is
+    DataError : the labels do not fit; or all rows are relevant, or none is; rows of likes have columns of words
     """
     if takes is Takes.NOTHING:
+        _refuse_words(dataset)
         return Target(Labels(kind=LabelKind.NONE), np.zeros(dataset.relevance.size, dtype=np.bool_))
     if takes is Takes.CLASSES:
         several = dataset.label_sets is not None
@@ -144,6 +146,20 @@ def decide(dataset: Dataset, takes: Takes, options: LabelOptions = LabelOptions(
         if target.grades is not None and target.relevant.any():
             return target
     return two_classes(dataset, options)
+
+
+def _refuse_words(dataset: Dataset) -> None:
+    """Raises DataError for a table of likes with a column of words: a word is no item that its row likes or not, and a
+    table of pairs would be learned as if each pair were a user."""
+    columns = () if dataset.table is None else dataset.table.columns.features
+    words = [column.name for column in columns if column.kind is ColumnKind.CATEGORY]
+    if words:
+        raise DataError(
+            f"{dataset.source}: words in {', '.join(words)}, where --rows-as-users (rows_as_users=) takes a row a user "
+            "and a column of numbers an item, above 0 where the user likes it. If the rows are pairs of a user "
+            "and an item, make such a matrix of them first: the documentation has a recipe, under Recommendation "
+            "(docs/cases/recommendation.md). A column that says which user a row is: --id-column NAME"
+        )
 
 
 #: Kinds that say nothing of what is relevant in one ranking, or nothing that labels do not say themselves.

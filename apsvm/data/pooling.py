@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm import sparse as sp
-from apsvm.data.bags import Bags, bags_of
+from apsvm.data.bags import HOW_SAID, Bags, bags_of
 from apsvm.data.dataset import DataError, Dataset
 from apsvm.types import Matrix
 
@@ -40,10 +40,7 @@ def pooled(dataset: Dataset, pool: Sequence[str]) -> Dataset:
         return dataset
     bags = bags_of(dataset)
     if bags is None:
-        raise DataError(
-            f"{dataset.source}: --pool (pool=) is for rows in bags, and these are in none: bag:INT in text, "
-            "--bag-column of a table, or --bags FILE"
-        )
+        raise DataError(f"{dataset.source}: --pool (pool=) is for rows in bags, and these are in none: {HOW_SAID}")
     first = bags.first
     return replace(
         dataset,
@@ -56,6 +53,7 @@ def pooled(dataset: Dataset, pool: Sequence[str]) -> Dataset:
         table=None if dataset.table is None else dataset.table.of(first),
         pool=tuple(pool),
         instances=len(dataset),
+        stands_for=bags.ids,
     )
 
 

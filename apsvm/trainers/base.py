@@ -270,6 +270,11 @@ class Trainer(ABC, Generic[SettingsT]):
         return "AP"
 
     @property
+    def gain(self) -> str | None:
+        """What grades are worth to it (``losses.graded.GAINS``); None where that is nothing to it."""
+        return None
+
+    @property
     def trains_classes(self) -> bool:
         """Whether ``--one-vs-rest`` makes sense: whether it trains a linear ranker of the rows of one label."""
         return True

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.bags import Bags
+from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import DataError
 from apsvm.data.features import LINEAR, learn_map
 from apsvm.data.features.mapped import MappedMatrix
@@ -364,7 +364,7 @@ def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | No
             "itself"
         )
     if trainer.takes_bags and not has_bags:
-        raise DataError(f"{dataset.source}: this training is of bags, and its rows are in none: bag:INT or --bags FILE")
+        raise DataError(f"{dataset.source}: this training is of bags, and its rows are in none: {HOW_SAID}")
     return dataset
 
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from apsvm.data.bags import Bags
+from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, recall, two_classes
 from apsvm.header import Bounds, LabelKind
@@ -200,7 +200,7 @@ def _units(dataset: Dataset, *, latent: bool, components: int) -> Units:
 
 def _bags(dataset: Dataset) -> Bags:
     if dataset.bags is None:
-        raise NothingToVerifyError("the model was trained on bags, and these rows are in none: bag:INT or --bags FILE")
+        raise NothingToVerifyError(f"the model was trained on bags, and these rows are in none: {HOW_SAID}")
     return Bags.of_rows(dataset.bags, dataset.relevance, dataset.groups)
 
 

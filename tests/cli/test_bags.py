@@ -135,6 +135,47 @@ def test_rows_for_themselves(made, here, scored, tmp_path):
     assert "one ranks bags and the other their rows" in both
 
 
+@pytest.mark.parametrize("options", [("--pool", "mean"), ("--latent", "--start", "bag-means")])
+def test_the_best_bags_are_named(options, made, here, tmp_path):
+    """By their own numbers, whatever the model makes of their rows."""
+    path, rows, _, _ = made
+    here("train", "-q", *HINGE, path, tmp_path / "m", "-C", 1, *options)
+    bags = list(dict.fromkeys(bag for _, bag, _ in rows))
+    lines = here("predict", path, tmp_path / "m", *(["--which"] if "--latent" in options else [])).stdout.splitlines()
+    fields = [line.split("\t") for line in lines]
+    best = sorted(range(40), key=lambda at: -float(fields[at][0]))[:7]
+    expected = ["\t".join([f"bag:{bags[at]}", fields[at][0]]) for at in best]
+    assert here("predict", path, tmp_path / "m", "--top", 7).stdout.splitlines() == expected
+    if "--latent" in options:
+        expected = ["\t".join([f"bag:{bags[at]}", *fields[at]]) for at in best]
+        assert here("predict", path, tmp_path / "m", "--top", 7, "--which").stdout.splitlines() == expected
+
+
+def test_predict_does_not_ask_how_bags_come_by_labels(made, here, tmp_path):
+    path, rows, _, _ = made
+    others = write(tmp_path / "others.svm", [(at, bag, x) for at, (_, bag, x) in enumerate(rows)])
+    for options in (("--pool", "mean"), ("--latent", "--start", "bag-means")):
+        here("train", "-q", *HINGE, path, tmp_path / "m", "-C", 1, *options)
+        assert here("predict", others, tmp_path / "m").stdout == here("predict", path, tmp_path / "m").stdout
+        assert "--bag-label any" in here("eval", others, "--model", tmp_path / "m", code=65).stderr
+
+
+@pytest.mark.parametrize("name", ["bag", "Bag_ID"])
+def test_a_column_whose_name_says_that_it_has_the_bags(name, made, here, tmp_path):
+    path, rows, _, _ = made
+    table = "".join(f"{label},{bag},{','.join(map(repr, x))}\n" for label, bag, x in rows)
+    (tmp_path / "bags.csv").write_text(f"label,{name},a,b,c\n{table}")
+    error = here("train", tmp_path / "bags.csv", tmp_path / "m", code=65).stderr
+    assert f"column {name!r} has the bags (--bag-column names another)" in error
+    assert "its rows are in bags, say what becomes of them" in error
+    for data, model in ((tmp_path / "bags.csv", "m"), (path, "text")):
+        here("train", "-q", *HINGE, data, tmp_path / model, "--pool", "mean", "-C", 1)
+    assert load_model(tmp_path / "m").header.features.names == ("a", "b", "c")
+    np.testing.assert_allclose(load_model(tmp_path / "m").coef, load_model(tmp_path / "text").coef, rtol=1e-9)
+    (tmp_path / "no.csv").write_text(f"label,thing,a,b,c\n{table}")
+    assert "--bag-column of a table" in here("train", tmp_path / "no.csv", tmp_path / "n", "--latent", code=65).stderr
+
+
 def test_labels_of_bags(here, tmp_path):
     rows = [(0, 1, [1.0]), (1, 1, [2.0]), (0, 2, [0.5]), (0, 3, [0.1]), (1, 4, [3.0])]
     path = write(tmp_path / "rows.svm", rows)

@@ -209,3 +209,88 @@ def test_costs_are_of_use_to_some_losses(loss, ignored, here, tmp_path):
     data.write_text("1 cost:2 1:1\n-1 cost:1 1:0\n1 cost:3 1:3\n-1 1:1\n")
     done = here("train", "--loss", loss, "--bound", "hinge", data, tmp_path / "m")
     assert ("cost: is not used by this loss" in done.stderr) == ignored
+
+
+def rows_of(labels, queries=None):
+    """A row of two features for each label, which rise with it."""
+    qids = [""] * len(labels) if queries is None else [f" qid:{query}" for query in queries]
+    return "".join(
+        f"{label}{qid} 1:{label + at % 3} 2:{at % 5}\n"
+        for at, (label, qid) in enumerate(zip(labels, qids, strict=True))
+    )
+
+
+ONE_LIST = "its labels are grades, and its rows have no queries (qid:, --qid-column): they are ranked as one list"
+
+
+@pytest.mark.parametrize(
+    ("labels", "queries", "cautioned"),
+    [
+        ([0, 1, 2, 0, 1, 2], None, True),
+        ([0, 1, 2, 0, 1, 2], [1, 1, 1, 2, 2, 2], False),
+        ([0, 1, 0, 1], None, False),
+        ([-1, 1, -1, 1], None, False),
+        ([0, 2, 0, 2], None, False),
+    ],
+    ids=["grades", "queries", "0 and 1", "-1 and 1", "0 and 2"],
+)
+def test_grades_without_queries(labels, queries, cautioned, here, tmp_path):
+    """Somebody may have left the queries out; two classes of one list are as they should be."""
+    data = tmp_path / "rows.svm"
+    data.write_text(rows_of(labels, queries))
+    train = ("train", "--loss", "ndcg", "--bound", "hinge", "-C", 1, data, tmp_path / "m")
+    line = f"apsvm: warning: {data}: {ONE_LIST}\n"
+    assert here(*train).stderr.count(line) == cautioned
+    assert here(*train, "-q").stderr == ""
+    for quiet in ([], ["-q"]):
+        done = here("cv", *quiet, "--loss", "ndcg,ndcg@2", "--bound", "hinge", "-C", 1, "--folds", 2, data)
+        assert done.stderr.count(line) == (cautioned and not quiet)
+
+
+def test_rows_without_queries_of_a_model_of_queries(here, tmp_path):
+    """eval says so, and judges them all the same."""
+    labels, queries = [0, 1, 2, 0, 1, 2], [1, 1, 1, 2, 2, 2]
+    (tmp_path / "with.svm").write_text(rows_of(labels, queries))
+    (tmp_path / "without.svm").write_text(rows_of(labels))
+    for name in ("with", "without"):
+        here("train", "-q", "--loss", "ndcg", "--bound", "hinge", "-C", 1, tmp_path / f"{name}.svm", tmp_path / name)
+    for rows, model, cautioned in (("without", "with", True), ("with", "with", False), ("without", "without", False)):
+        done = here("eval", tmp_path / f"{rows}.svm", "--model", tmp_path / model)
+        expected = (
+            f"apsvm: warning: {tmp_path / 'without.svm'}: its rows have no queries (qid:, --qid-column), and "
+            f"{tmp_path / 'with'} was trained on 2: they are judged as one list\n"
+        )
+        assert done.stderr == (expected if cautioned else "")
+        assert "nDCG" in done.stdout
+
+
+HIGH = "the highest grade is 40, and its gain 2^grade − 1 = 1.1e+12"
+LOW = "labels below 0, the lowest -3, count as the grade 0"
+
+
+@pytest.mark.parametrize(
+    ("loss", "labels", "cautions"),
+    [
+        ("ndcg", [0, 1, 40], [HIGH]),
+        ("ndcg@2", [0, 1, 40], [HIGH]),
+        ("direct(ndcg)", [0, 1, 40], [HIGH]),
+        ("ndcg(linear)", [0, 1, 40], []),
+        ("ndcg", [0, 1, 10], []),
+        ("ndcg", [0, 40, 40], []),
+        ("ndcg", [-3, 0, 2], [LOW]),
+        ("ndcg", [-3, 0, 1, 40], [LOW, HIGH]),
+        ("ndcg", [-1, 1, 2], []),
+        ("wmw", [-3, 0, 40], []),
+    ],
+)
+def test_grades_whose_gains_are_not_what_somebody_thinks(loss, labels, cautions, here, tmp_path):
+    """The highest one's, which is all that counts, and what lies below 0; of losses that have that gain."""
+    data = tmp_path / "rows.svm"
+    data.write_text(rows_of(2 * labels, [query for query in (1, 2) for _ in labels]))
+    hinge = [] if loss in ("wmw", "direct(ndcg)") else ["--bound", "hinge", "-C", 1]
+    done = here("train", "--loss", loss, *hinge, data, tmp_path / "m")
+    lines = [line for line in done.stderr.splitlines() if line.startswith(f"apsvm: warning: {data}: ")]
+    assert len(lines) == len(cautions)
+    assert all(caution in line for caution, line in zip(cautions, lines, strict=True))
+    assert all("--loss 'ndcg(linear)'" in line for line in lines if HIGH in line)
+    assert here("train", "-q", "--loss", loss, *hinge, data, tmp_path / "m").stderr == ""

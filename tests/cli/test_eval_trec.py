@@ -171,4 +171,4 @@ def test_documents_that_are_bags(run, tmp_path):
     assert found == {f"D{bag}_{row - 1 - 3 * bag}": str(bag // 4) for bag, row in enumerate(deciding)}
     run("train", data, tmp_path / "pooled", "--pool", "mean", *options)
     numbers = documents_of(run, data, tmp_path / "pooled", "they are bags, and comments are of rows")
-    assert {int(number) for _, number in numbers} == set(range(1, 17))
+    assert {name for _, name in numbers} == {f"bag:{bag}" for bag in range(16)}

@@ -223,6 +223,34 @@ def test_the_best_rows_and_why(model, scores, run, tmp_path):
         run("predict", table, model, *options, code=2)
 
 
+#: The query and the one feature of rows, of which those above 2 are positive.
+VALUES_OF_QUERIES = [(7, 2.0), (7, 1.0), (7, 9.0), (3, 5.0), (3, 5.0), (9, 1.0)]
+
+
+def test_the_best_rows_of_each_query(run, tmp_path):
+    """Behind their qid, queries as they first appear, rows of equal score as they stand; all of a short one."""
+    text = "".join(f"{int(value > 2)} qid:{query} 1:{value}\n" for query, value in VALUES_OF_QUERIES)
+    (tmp_path / "a.svm").write_text(text)
+    run("train", "-q", "--bound", "hinge", tmp_path / "a.svm", tmp_path / "m")
+    done = run("predict", tmp_path / "a.svm", tmp_path / "m", "--top", "2")
+    assert done.stderr == f"apsvm: {tmp_path / 'a.svm'}: the best 2 of each query, behind its qid\n"
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [line[:2] for line in lines] == [["7", "3"], ["7", "1"], ["3", "4"], ["3", "5"], ["9", "6"]]
+    scores = run("predict", tmp_path / "a.svm", tmp_path / "m").stdout.splitlines()
+    assert [line[2] for line in lines] == [scores[int(line[1]) - 1] for line in lines]
+
+
+def test_the_best_rows_of_each_query_of_a_table(run, tmp_path):
+    """By the names of both, with reasons too."""
+    rows = [f"q {query},d{at},{int(value > 2)},{value}" for at, (query, value) in enumerate(VALUES_OF_QUERIES)]
+    (tmp_path / "a.csv").write_text("\n".join(["qid,name,label,x", *rows]))
+    run("train", "-q", "--bound", "hinge", tmp_path / "a.csv", tmp_path / "m", "--id-column", "name")
+    done = run("predict", tmp_path / "a.csv", tmp_path / "m", "--top", "1", "--explain")
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [line[:2] for line in lines] == [["q 7", "d2"], ["q 3", "d3"], ["q 9", "d5"]]
+    assert lines[0][3].startswith("x=9 (+")
+
+
 def test_a_trec_run_calls_queries_as_the_table_does(run, tmp_path):
     table, path, out = tmp_path / "a.csv", tmp_path / "m", tmp_path / "run.txt"
     rows = [f"{query},d{n},{n % 2},{n}.5" for n, query in enumerate(["q7", "q7", "q3", "q3", "q3"])]

@@ -11,6 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from pages import ROOT
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from apsvm import load_model, read_svmlight
@@ -362,3 +363,65 @@ def test_commands_that_need_a_linear_model(users, items_model, cancer, trained, 
     facts = json.loads(here("info", items_model, "--json").stdout)
     assert (facts["kind"], facts["factors"], facts["width"]) == ("item-factors", 6, 45)
     assert facts["weights"]["nonzero"] == 45 * 13
+
+
+@pytest.mark.parametrize("loss", ["ap", "warp"])
+def test_rows_of_likes_without_the_option(loss, users, here, tmp_path):
+    """What they look like is said, of them alone: not of values that are no counts, nor of labels that differ."""
+    hint = "If each row is the list of what a user likes, --loss warp --rows-as-users (rows_as_users=) learns from such"
+
+    def said(data):
+        return here("train", "--loss", loss, data, tmp_path / "m", code=65).stderr
+
+    assert f"there are no positive rows (0 positive, 200 negative); a ranking needs both. {hint}" in said(users[0])
+    for content, missing in (
+        ("1 1:.5 2:1\n1 3:1\n", "negative"),
+        ("1 1:-1 2:1\n1 3:1\n", "negative"),
+        ("1 1:1 2:1\n1 1:1 2:1\n", "negative"),
+        ("0\n0\n", "positive"),
+    ):
+        (tmp_path / "data").write_text(content)
+        line = said(tmp_path / "data").splitlines()[-1]
+        assert f"there are no {missing} rows" in line
+        assert line.endswith("a ranking needs both")
+    (tmp_path / "data").write_text("1 1:1 3:1\n0 2:1\n")
+    line = here("train", "--relevant-from", 2, tmp_path / "data", tmp_path / "m", code=65).stderr
+    assert line.endswith("a ranking needs both\n")
+
+
+@pytest.mark.parametrize("header", ["user,item,like", "user,item"])
+def test_pairs_of_words_are_no_rows_of_likes(header, here, tmp_path):
+    """They would be learned as users of two items each; what is wanted is said, and where it is told how."""
+    table = tmp_path / "pairs.csv"
+    pairs = [("ann", "tea"), ("ann", "milk"), ("bob", "tea"), ("bob", "bread")]
+    liked = ",1" if header.endswith("like") else ""
+    table.write_text("\n".join([header, *(f"{user},{item}{liked}" for user, item in pairs)]))
+    said = here("train", "--loss", "warp", "--rows-as-users", table, tmp_path / "m", code=65).stderr
+    assert f"error: {table}: words in user, item, where --rows-as-users (rows_as_users=) takes a row a user and" in said
+    assert "docs/cases/recommendation.md" in said
+    assert os.listdir(tmp_path) == ["pairs.csv"]
+
+
+def test_a_table_of_likes_may_name_its_users(here, tmp_path):
+    table = tmp_path / "likes.csv"
+    table.write_text("user,tea,milk,bread\nann,1,1,0\nbob,1,0,1\ncat,0,1,1\n")
+    train = ("train", "-q", "--loss", "warp", "--rows-as-users", table, tmp_path / "m")
+    assert "words in user, where" in here(*train, code=65).stderr
+    here(*train, "--id-column", "user")
+    assert load_any_model(tmp_path / "m").width == 3
+
+
+def test_the_recipe_of_the_documentation_makes_rows_of_likes(here, tmp_path, monkeypatch):
+    """Word for word: a row a user, a column an item, and the names of both."""
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "cases" / "recommendation.md").read_text(encoding="utf-8")
+    (recipe,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "read_csv" in block)
+    rows = ["ann,tea,5", "bob,bread,4", "ann,milk,4", "bob,tea,5", "bob,milk,1", "ann,tea,4"]
+    (tmp_path / "pairs.csv").write_text("\n".join(["user,item,rating", *rows]))
+    exec(recipe, {})
+    likes = sp.load_npz("likes.npz").toarray() > 0
+    assert (tmp_path / "items.txt").read_text().split() == ["bread", "milk", "tea"]
+    np.testing.assert_array_equal(likes, [[False, True, True], [True, False, True]])
+    here("train", "-q", "--loss", "warp", "--rows-as-users", "likes.npz", "m", "--epochs", 2)
+    assert load_any_model("m").width == 3

@@ -250,14 +250,18 @@ def test_cross_validation(data, run):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--net", "x"), "--net takes the units of each hidden layer"),
-        (("--net", "8,"), "--net takes the units"),
+        (
+            ("--net",),
+            "--net takes a number of units, 1..65536, as in --net 32; or one for each of up to 16 hidden layers",
+        ),
+        (("--net", "8,"), "Found '8,'"),
         (("--net", "8", "--loss", "f1"), "'f1' is none"),
         (("--net", "8", "--loss", "wmw"), "wmw"),
         (("--net", "8", "--latent"), "--latent is not for --net"),
         (("--net", "8", "-C", "3"), "is not for --net"),
         (("--net", "8", "--layer-wise", "8"), "--layer-wise is not for --net"),
-        (("--net", "8", "--one-vs-rest"), "one-vs-rest"),
+        (("--net", "8", "--one-vs-rest"), "--one-vs-rest is not for --net: a network is trained for one ranking"),
+        (("--loss", "bce", "--one-vs-rest"), "--one-vs-rest is not for this --loss bce: a network is trained for one"),
         (("--net", "8", "--scale", "standard"), "--scale does not apply"),
         (("--net", "8", "--warm-start", "m.model"), "--warm-start does not apply"),
         (("--net", "8", "--device", "abacus"), "--device abacus: not there; choose cpu, cuda, cuda:N or mps"),
@@ -268,9 +272,18 @@ def test_cross_validation(data, run):
     ],
 )
 def test_refusals(options, says, data, run):
+    """The first takes the data file's name as its value."""
     _, said = run("train", *options, "plain.svm", "m.model", code=2)
     assert says in said
     assert not (data / "m.model").exists()
+
+
+def test_the_data_taken_for_the_units(data, run):
+    """MODEL need not be named, and then it is DATA that is missing; of other values nothing is said."""
+    _, said = run("train", "--net", "plain.svm", code=2)
+    assert "Missing argument 'DATA'. --net has taken 'plain.svm'." in said
+    _, said = run("train", "--net", "32", code=2)
+    assert said.rstrip().endswith("Missing argument 'DATA'.")
 
 
 def test_without_torch_the_extra_is_named(data, run, monkeypatch):

@@ -12,9 +12,10 @@ from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.separated import CELLS, SKIPPED, TEXT
 from apsvm.header_columns import Columns
 
-#: Names of columns, in any case, that are taken for the labels, or the queries, where nobody names them.
+#: Names of columns, in any case, that are taken for the labels, the queries, or the bags, where nobody names them.
 LABELS = ("label", "labels", "target", "y", "class", "outcome", "relevance")
 QUERIES = ("qid", "query_id")
+BAGS = ("bag", "bag_id")
 
 _MOST_LISTED = 12
 
@@ -61,7 +62,8 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
     if label is None and not unlabelled:
         raise DataError(f"{source}: {_no_label(names, free)}")
     qid = options.qid or _found(free, QUERIES, "qid", remarks)
-    rest = [name for name in free if name not in (label, qid)]
+    bag = options.bag or _found([name for name in free if name not in (options.features or ())], BAGS, "bag", remarks)
+    rest = [name for name in free if name not in (label, qid, bag)]
     if options.features is not None:
         rest = [name for name in rest if name in set(options.features)]
     if "" in names:
@@ -72,9 +74,9 @@ def parts_to_train(names: Sequence[str], options: TableOptions, source: str, *, 
         raise DataError(f"{source}: --categorical: column {no_feature!r} is none of the features")
     if not rest:
         raise DataError(f"{source}: no column is left to be a feature: its columns are {listed(names)}")
-    used = {*given, label, qid, *rest}
+    used = {*given, label, qid, bag, *rest}
     return Parts(
-        label=label, qid=qid, bag=options.bag, cost=options.cost, id=options.id, features=tuple(rest),
+        label=label, qid=qid, bag=bag, cost=options.cost, id=options.id, features=tuple(rest),
         left_out=tuple(name for name in names if name and name not in used), remarks=remarks,
     )  # fmt: skip
 
@@ -135,7 +137,7 @@ def _found(names: Sequence[str], known: Sequence[str], part: str, remarks: list[
     fitting = [name for name in names if name.lower() in known]
     if len(fitting) != 1:
         return None
-    what = {"label": "labels", "qid": "queries"}[part]
+    what = {"label": "labels", "qid": "queries", "bag": "bags"}[part]
     remarks.append(f"column {fitting[0]!r} has the {what} (--{part}-column names another)")
     return fitting[0]
 

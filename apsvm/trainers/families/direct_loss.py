@@ -137,6 +137,10 @@ class DirectLossTrainer(Trainer[DirectSettings]):
         return Takes.GRADES if self.loss.takes_grades else Takes.TWO_CLASSES
 
     @property
+    def gain(self) -> str | None:
+        return getattr(self.loss, "gain", None)
+
+    @property
     def metric(self) -> str | None:
         return self.loss.metric
 

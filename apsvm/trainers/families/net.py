@@ -114,8 +114,8 @@ def hidden_units(text: str) -> tuple[int, ...]:
     units = tuple(int(word) if word.isascii() and word.isdigit() and len(word) <= 9 else 0 for word in words)
     if not all(0 < number <= MOST_UNITS for number in units) or len(units) > MOST_LAYERS:
         raise SettingsError(
-            f"--net takes the units of each hidden layer, 1..{MOST_UNITS}, with commas between up to {MOST_LAYERS} of "
-            f"them, as in 32,32; or 0 for none. Found {text!r}"
+            f"--net takes a number of units, 1..{MOST_UNITS}, as in --net 32; or one for each of up to {MOST_LAYERS} "
+            f"hidden layers, --net 32,32; or 0 for no hidden layer. Found {text!r}"
         )
     return units
 
@@ -227,6 +227,10 @@ class NetTrainer(Trainer[NetSettings]):
         return Takes.GRADES if self.net_loss.takes_grades else Takes.TWO_CLASSES
 
     @property
+    def gain(self) -> str | None:
+        return getattr(self.net_loss.loss, "gain", None)
+
+    @property
     def metric(self) -> str | None:
         return self.net_loss.metric
 
@@ -244,8 +248,8 @@ class NetTrainer(Trainer[NetSettings]):
         return asked.net_epochs // 2 if asked.bce_epochs is None else asked.bce_epochs
 
     @property
-    def trains_classes(self) -> bool:
-        return False
+    def classes_refusal(self) -> str | None:
+        return "a network is trained for one ranking: train one for each --positive-label"
 
     @property
     def warm_start_refusal(self) -> str | None:

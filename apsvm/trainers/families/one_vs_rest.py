@@ -41,7 +41,9 @@ class OneVsRestTrainer(Trainer[Settings]):
     def __init__(self, trainer: AnyTrainer, starts: Mapping[float, NDArray[np.float64]] | None = None) -> None:
         super().__init__(trainer.loss_name, trainer.settings, trainer.given)
         if trainer.classes_refusal is not None:
-            raise SettingsError(f"--one-vs-rest is not for this --loss {trainer.loss_name}: {trainer.classes_refusal}")
+            by_option = trainer.chosen_by is not None and trainer.chosen_by in trainer.given
+            what = f"--{trainer.chosen_by}" if by_option else f"this --loss {trainer.loss_name}"
+            raise SettingsError(f"--one-vs-rest is not for {what}: {trainer.classes_refusal}")
         self.trainer = trainer
         self.wants_constant = trainer.wants_constant
         self.starts = {} if starts is None else starts

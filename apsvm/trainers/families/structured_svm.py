@@ -216,6 +216,10 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return Takes.GRADES if graded else Takes.TWO_CLASSES
 
     @property
+    def gain(self) -> str | None:
+        return getattr(self.loss, "gain", None)
+
+    @property
     def metric(self) -> str | None:
         return self.loss.metric
 

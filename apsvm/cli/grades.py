@@ -1,0 +1,54 @@
+"""What ``apsvm train`` and ``cv`` say of grades, and ``eval`` of queries, that may be other than somebody thinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from apsvm.cli.shared import say
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.model import Model
+    from apsvm.trainers.fitting import Fit
+
+#: Up to here the gain 2^grade − 1 is a usual one; from there it is no float64.
+USUAL_GRADE, HIGHEST_GRADE = 10.0, 1024.0
+
+
+def say_of_grades(fit: Fit) -> None:
+    """A line for each caution on the grades of a training; none where its labels are two classes."""
+    for caution in _cautions(fit):
+        say(f"warning: {fit.dataset.source}: {caution}")
+
+
+def _cautions(fit: Fit) -> Iterator[str]:
+    from apsvm.data.dataset import distinct, shown_label
+    from apsvm.header import LabelKind
+
+    if fit.target.labels.kind is not LabelKind.GRADES or fit.target.grades is None:
+        return
+    grades, labels = distinct(fit.target.grades), fit.dataset.classes()
+    if fit.dataset.groups is None and grades.size > 2:
+        yield "its labels are grades, and its rows have no queries (qid:, --qid-column): they are ranked as one list"
+    if labels[0] < 0.0 and (labels <= 0.0).sum() > 1:
+        yield f"labels below 0, the lowest {shown_label(labels[0])}, count as the grade 0"
+    highest = float(grades[-1])
+    if fit.trainer.gain == "exponential" and USUAL_GRADE < highest < HIGHEST_GRADE and grades.size > 2:
+        yield (
+            f"the highest grade is {shown_label(highest)}, and its gain 2^grade − 1 = {2.0**highest - 1.0:.3g}: beside "
+            "it the lower ones hardly count. With --loss 'ndcg(linear)' a grade is its own gain"
+        )
+
+
+def say_without_queries(dataset: Dataset, models: Mapping[str, Model]) -> None:
+    """A line where the rows have no queries and a model, of ``models`` by their files, was trained on several."""
+    if dataset.groups is not None:
+        return
+    for path, model in models.items():
+        if (model.header.data.queries or 0) > 1:
+            say(
+                f"warning: {dataset.source}: its rows have no queries (qid:, --qid-column), and {path} was trained on "
+                f"{model.header.data.queries}: they are judged as one list"
+            )
+            return
