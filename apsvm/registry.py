@@ -111,12 +111,14 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             raise self.unknown(name)
         return result
 
-    def unknown(self, name: str) -> UnknownNameError:
+    def unknown(self, name: str, forms: Iterable[str] | None = None) -> UnknownNameError:
+        """What is said of a ``name`` of no form. Only the ``forms`` given are offered; None: all there are."""
+        offered = [*(self if forms is None else forms)]
         stem = _pieces(name.strip().lower())[0]
-        near = [form for form in self if _pieces(form)[0] == stem]
-        near = near or difflib.get_close_matches(name.lower(), self._places, n=1)
+        near = [form for form in offered if _pieces(form)[0] == stem]
+        near = near or difflib.get_close_matches(name.lower(), offered, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        return UnknownNameError(f"unknown {self.kind} {name!r}: choose from {', '.join(self)}{hint}")
+        return UnknownNameError(f"unknown {self.kind} {name!r}: choose from {', '.join(offered)}{hint}")
 
     def __contains__(self, name: object) -> bool:
         return name in self._places

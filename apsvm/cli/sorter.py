@@ -224,7 +224,7 @@ def _line(training: SorterTraining, progress: SorterProgress) -> Progress:
 def _write(training: SorterTraining, output: str, given: JsonDict, *, judge: bool) -> None:
     """The sorter, with its quality if there is time to look."""
     from apsvm.torch.checkpoint import write_checkpoint
-    from apsvm.torch.sorter_quality import judge_sorter
+    from apsvm.torch.sorter_quality import climb_caution, judge_sorter
 
     settings, header = training.settings, training.header()
     if judge:
@@ -238,6 +238,8 @@ def _write(training: SorterTraining, output: str, given: JsonDict, *, judge: boo
         write_checkpoint(output, training.sorter, header)
     if not given["quiet"]:
         say(f"sorter written to {output}")
+    if caution := climb_caution(header.climb):
+        say(f"warning: {output}: {caution}")
 
 
 @sorter.command(name="eval")
@@ -365,14 +367,13 @@ def _loaded(name: str) -> Sorter:
 
 def _device(name: str) -> torch.device:
     """Where to compute; ends the command if it is not there."""
-    import torch
+    from apsvm.torch.network import device_of
+    from apsvm.trainers.settings import SettingsError
 
     try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, ValueError, NotImplementedError) as error:
-        raise click.UsageError(f"--device {name}: {str(error).splitlines()[0]}") from None
-    return device
+        return device_of(name)
+    except SettingsError as error:
+        raise click.UsageError(str(error)) from None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,8 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     takes them so: it turns their sign where a metric names the first. The model (``to_model``) scores the positive one.
     """
 
+    #: What takes grades in its place.
+    _for_grades: ClassVar[str] = "APSVMRanker"
     #: Parameters where the estimator has them.
     pos_label: object = None
     fit_intercept: bool = True
@@ -105,7 +107,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"Only binary classification is supported. The type of the target is {kind}. For one class against "
                 "the others give y == label, for each of them sklearn.multiclass.OneVsRestClassifier; for grades there "
-                "is APSVMRanker"
+                f"is {self._for_grades}"
             )
         classes = np.unique(y)
         if classes.size < 2:

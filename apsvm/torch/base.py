@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx
 
 from apsvm.torch.lists import Block, Reduction, check_reduction, lists_of
+
+#: Calls without a list that counts, after which a training is warned.
+CALLS_WATCHED = 20
 
 
 class Values(NamedTuple):
@@ -32,12 +36,21 @@ class ListLoss(nn.Module):
     Raises
     ------
     ValueError : no such reduction
+
+    Warns
+    -----
+    UserWarning : once, when 20 calls in a row, with scores that want a gradient, had no list that counts
     """
+
+    #: What a list needs to count, and how to come by such lists.
+    needs: ClassVar[str] = "rows of both classes, and apsvm.torch.StratifiedBatchSampler makes batches that have them"
 
     def __init__(self, *, reduction: Reduction = "mean", ignore_index: int | None = None) -> None:
         super().__init__()
         self.reduction = check_reduction(reduction)
         self.ignore_index = ignore_index
+        self._have_counted: list[Sequence[Tensor]] = []
+        self._has_warned = False
 
     def forward(
         self,
@@ -74,6 +87,23 @@ class ListLoss(nn.Module):
     def values_of(self, block: Block) -> Values:
         """The values of a block's lists."""
 
+    def watch(self, counts: Sequence[Tensor]) -> None:
+        """Takes note of which lists of a call counted, (b,) bool of each block, and warns of a training without any."""
+        if self._has_warned:
+            return
+        self._have_counted.append(counts)
+        if len(self._have_counted) < CALLS_WATCHED:
+            return
+        # Not at each call: a look takes a tenth of a small one, and waits for the device.
+        if not any(part.any() for parts in self._have_counted for part in parts):
+            self._has_warned = True
+            warnings.warn(
+                f"{type(self).__name__}: {CALLS_WATCHED} calls in a row had no list that counts, so that loss and "
+                f"gradient were 0: a list needs {self.needs}",
+                stacklevel=6,
+            )
+        self._have_counted.clear()
+
     def extra_repr(self) -> str:
         return f"reduction={self.reduction!r}"
 
@@ -98,6 +128,8 @@ def _evaluate(
     # Scores of half precision are widened here; autocast would narrow what is computed of them.
     with torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext():
         parts = [loss.values_of(block) for block in lists.blocks]
+        if scores.requires_grad:
+            loss.watch([part.counts for part in parts])
         return lists.reduce([part.values for part in parts], [part.counts for part in parts], loss.reduction)
 
 

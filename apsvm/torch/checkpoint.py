@@ -150,7 +150,9 @@ def sorter_of_bytes(content: bytes, name: str) -> Checkpoint:
         if fields.get("kind") != "sorter":
             raise CheckpointError(f"it holds no sorter but {fields.get('kind')!r}")
         header = SorterHeader.of_json(fields)
-        return Checkpoint(_rebuilt(header, tensors).freeze(), header)
+        sorter = _rebuilt(header, tensors).freeze()
+        sorter.climb = header.climb
+        return Checkpoint(sorter, header)
     except CheckpointError as error:
         raise CheckpointError(f"{name}: {error}") from None
 

@@ -165,6 +165,8 @@ class RankNetClassifier(_NetEstimator, TwoClasses):
     AP 1.00
     """
 
+    _for_grades = "RankNetRanker"
+
     def __init__(
         self,
         hidden: int | Sequence[int] = (32,),

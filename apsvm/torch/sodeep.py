@@ -12,6 +12,8 @@ scores to (B, L) ranks: a module, ``apsvm.torch.ranks.exact_ranks``, or the name
 
 from __future__ import annotations
 
+import copy
+import warnings
 from typing import Literal, TypeAlias
 
 import torch
@@ -22,8 +24,8 @@ from apsvm.torch.base import ListLoss, Values
 from apsvm.torch.checkpoint import load_sorter
 from apsvm.torch.lists import Block, Reduction, compute_dtype
 from apsvm.torch.ranks import exact_ranks
-from apsvm.torch.sorter_quality import AnySorter
-from apsvm.torch.sorters import Sorter
+from apsvm.torch.sorter_quality import AnySorter, climb_caution
+from apsvm.torch.sorters import Sorter, SorterError
 
 MAPForm: TypeAlias = Literal["ap", "seed"]
 
@@ -38,19 +40,24 @@ class SorterLoss(ListLoss):
     ----------
     sorter : a callable (B, L) → (B, L), or a name of ``load_sorter``: ``"laplace(10)"``, ``"handcrafted(10)"``,
         ``"attention"``, a file of ``apsvm sorter train``. One that takes lists of one length refuses others with a
-        SorterError (a ValueError)
+        SorterError (a ValueError). Of a module whose parameters have gradients the loss keeps a copy with frozen ones:
+        an optimiser over the loss would teach the sorter to flatter the scores
     reduction, ignore_index : see ``ListLoss``
 
     Raises
     ------
-    ValueError : no such reduction, or no such sorter
+    ValueError : no such reduction, or no such sorter; SorterError of one of ``make_sorter`` that nobody trained
+
+    Warns
+    -----
+    UserWarning : the sorter's file says that its gradient leads nowhere
     """
 
     def __init__(
         self, sorter: AnySorter | str = DEFAULT, *, reduction: Reduction = "mean", ignore_index: int | None = None
     ) -> None:
         super().__init__(reduction=reduction, ignore_index=ignore_index)
-        self.sorter: AnySorter = load_sorter(sorter) if isinstance(sorter, str) else sorter
+        self.sorter: AnySorter = _usable(load_sorter(sorter) if isinstance(sorter, str) else sorter)
 
     def ranks_of(self, scores: Tensor, valid: Tensor | None) -> Tensor:
         """(b, n) the sorter's normalised ranks of each list among the rows that count; 0 where one does not."""
@@ -73,6 +80,8 @@ class SpearmanLoss(SorterLoss):
     l1 : weight of mean |score − target| beside it, which the paper's authors switch on for the first epochs (their 1 is
         about 6 here)
     """
+
+    needs = "two rows of different targets"
 
     def __init__(
         self,
@@ -252,6 +261,26 @@ class RankRecallLoss(_MatrixLoss):
             return _settled(block, _mean_over(block.positive, ranks))
         places = _lengths(block).unsqueeze(1) * ranks
         return _settled(block, _mean_over(block.positive, ((places - self.k - 0.5) / self.tau).sigmoid()))
+
+
+def _usable(sorter: AnySorter) -> AnySorter:
+    """The sorter, or where it could still be trained a frozen copy. Raises SorterError of one that nobody trained."""
+    if not isinstance(sorter, nn.Module):
+        return sorter
+    if isinstance(sorter, Sorter):
+        if sorter.is_untrained:
+            raise SorterError(
+                f"sorter {sorter.name!r} must be trained first: apsvm sorter train makes a file for load_sorter; of "
+                "one that you trained yourself, freeze() says that it is ready"
+            )
+        if caution := climb_caution(sorter.climb):
+            warnings.warn(f"sorter {sorter.name!r}: {caution}", stacklevel=4)
+    if not any(parameter.requires_grad for parameter in sorter.parameters()):
+        return sorter
+    frozen = copy.deepcopy(sorter)
+    # An optimiser steps along a gradient that is there, whether or not the parameter still wants one.
+    frozen.zero_grad(set_to_none=True)
+    return frozen.freeze() if isinstance(frozen, Sorter) else frozen.requires_grad_(False)
 
 
 def _settled(block: Block, values: Tensor) -> Values:

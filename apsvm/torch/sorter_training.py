@@ -157,6 +157,7 @@ class SorterTraining:
         error = (self.sorter(scores.to(self.device)) - ranks).abs().mean()
         error.backward()
         self._optimizer.step()
+        self.sorter.mark_trained()
         self.steps += 1
         return error.detach()
 

@@ -10,9 +10,10 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.losses import make_loss
-from apsvm.losses.base import Loss, LossError, RankingLoss, is_of_two_arrays
+from apsvm.losses import LOSSES, make_loss
+from apsvm.losses.base import LossError, RankingLoss, is_of_two_arrays
 from apsvm.losses.graded import GAINS, GradedLoss, takes_grades
+from apsvm.registry import spelled
 
 #: Weights are kept until they are so many numbers, those asked for last.
 KEPT = 1 << 21
@@ -126,21 +127,32 @@ def tables_of(loss: str | object) -> Tables:
 
     Raises
     ------
-    UnknownNameError : (a ValueError) no such loss
+    UnknownNameError : (a ValueError) no such loss; lists those of two arrays, and the nearest
     LossError : (a ValueError) the loss is not of two arrays or breaks its contract
     """
-    return _tables_named(loss) if isinstance(loss, str) and ":" not in loss else Tables(_two_arrays(make_loss(loss)))
+    return _tables_named(loss) if isinstance(loss, str) and ":" not in loss else Tables(_two_arrays(loss))
 
 
 @lru_cache(maxsize=16)
 def _tables_named(name: str) -> Tables:
-    return Tables(_two_arrays(make_loss(name)))
+    return Tables(_two_arrays(name))
 
 
-def _two_arrays(loss: Loss) -> RankingLoss:
+def _two_arrays(given: str | object) -> RankingLoss:
+    if isinstance(given, str) and ":" not in given and spelled(given, LOSSES) is None:
+        raise LOSSES.unknown(given, _forms_of_two_arrays())
+    loss = make_loss(given)
     if is_of_two_arrays(loss):
         return loss
-    raise LossError(f"loss {loss.name!r} is not of two arrays, weights and a convex discount")
+    raise LossError(
+        f"loss {loss.name!r} is not of two arrays, weights and a convex discount: choose from "
+        f"{', '.join(_forms_of_two_arrays())}, or give an object with weights(n_pos) and discount(n)"
+    )
+
+
+def _forms_of_two_arrays() -> list[str]:
+    """The forms of the names of such losses; all losses are imported for it."""
+    return [form for form in LOSSES if LOSSES[form].of_two_arrays]
 
 
 def gain_of(loss: GradedLoss, grades: list[float]) -> NDArray[np.float64]:

@@ -23,6 +23,7 @@ from apsvm.torch import (
     RecallAtKLoss,
     SmoothAPLoss,
     SoDeepMAPLoss,
+    SpearmanLoss,
     functional,
 )
 
@@ -101,6 +102,32 @@ def test_nothing_that_counts(make, shape, positive):
     assert scores.grad is not None
     assert not scores.grad.any()
     assert make(reduction="none")(scores, torch.full(shape, positive)).shape == shape[:-1]
+
+
+def test_a_training_without_lists_that_count_is_warned_once(make):
+    scores, target = batch()
+    nothing = torch.zeros_like(target)
+    loss = make()
+    for _ in range(50):
+        loss(scores, nothing)  # an evaluation, no training
+    scores.requires_grad_()
+    for labels in [nothing] * 19 + [target]:
+        loss(scores, labels)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(50):
+            loss(scores, nothing)
+    (warning,) = caught
+    assert "20 calls in a row had no list that counts" in str(warning.message)
+    assert "rows of both classes, and apsvm.torch.StratifiedBatchSampler" in str(warning.message)
+
+
+def test_spearman_is_warned_of_targets_that_are_all_alike():
+    scores, loss = torch.randn(4, requires_grad=True), SpearmanLoss()
+    for _ in range(19):
+        loss(scores, torch.ones(4))
+    with pytest.warns(UserWarning, match="a list needs two rows of different targets"):
+        loss(scores, torch.ones(4))
 
 
 def test_all_rows_masked(make):

@@ -12,6 +12,7 @@ from apsvm.losses import make_loss
 from apsvm.losses.base import LossError
 from apsvm.losses.graded import takes_grades
 from apsvm.oracles.inference import most_violated_ranking
+from apsvm.registry import UnknownNameError
 from apsvm.torch import APHingeLoss, DirectLoss, NDCGHingeLoss, RankingHingeLoss, RankingRampLoss
 from apsvm.torch.hinge import ENGINES
 from apsvm.torch.tables import Tables, tables_of
@@ -343,13 +344,25 @@ def test_a_grade_without_a_finite_gain():
 
 @pytest.mark.parametrize("loss", ["ndcg@10", "p@5", "f1", "zero-one", "prbep", "ndcg-chakrabarti"])
 def test_losses_that_are_not_of_two_arrays(loss):
-    with pytest.raises(LossError, match="not of two arrays"):
+    with pytest.raises(
+        LossError, match="not of two arrays, weights and a convex discount: choose from ap, "
+    ) as refused:
         RankingHingeLoss(loss)
+    assert_offers_what_it_takes(str(refused.value).partition(" choose ")[2])
+
+
+def assert_offers_what_it_takes(offer):
+    assert all(form in offer for form in ("ap", "ndcg", "ndcg(gain)", "mrr", "auc", "rbp(rho)"))
+    assert not any(form in offer for form in ("@k", "f1", "prbep", "zero-one", "chakrabarti"))
 
 
 def test_what_is_not_a_loss():
-    with pytest.raises(ValueError, match="unknown loss 'aq'"):
+    with pytest.raises(ValueError, match="unknown loss 'aq': choose from"):
         RankingHingeLoss("aq")
+    with pytest.raises(UnknownNameError) as refused:
+        RankingHingeLoss("ndgc")
+    assert str(refused.value).endswith("did you mean 'ndcg'?")
+    assert_offers_what_it_takes(str(refused.value))
     with pytest.raises(LossError, match="expected an object with weights"):
         RankingHingeLoss(object())
     with pytest.raises(ValueError, match="engine must be one of"):

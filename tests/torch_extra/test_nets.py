@@ -248,6 +248,12 @@ def test_what_cannot_be(options, error, says, crossed):
         RankNetClassifier(**options).fit(*crossed)
 
 
+def test_grades_are_for_the_ranker(crossed):
+    X, _ = crossed
+    with pytest.raises(ValueError, match=r"for grades there is RankNetRanker$"):
+        RankNetClassifier().fit(X, np.arange(len(X)) % 3)
+
+
 def test_hostile_rows(crossed):
     X, y = crossed
     for bad in (np.nan, np.inf):

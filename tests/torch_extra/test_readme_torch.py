@@ -11,7 +11,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "nets.md").read_text(encoding="utf-
 
 
 def test_the_lines_run():
-    lines, estimators = re.findall(r"^```py\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    lines, estimators, sorters = re.findall(r"^```py\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
     torch.manual_seed(0)
     names = {
         "network": torch.nn.Linear(3, 1),
@@ -20,10 +20,13 @@ def test_the_lines_run():
         "grades": torch.arange(200) % 4,
         "qid": torch.arange(200) // 20,
     }
+    names["quality"] = names["features"] @ torch.tensor([2.0, -1.0, 0.5])
     exec(compile(lines, "nets.md", "exec"), names)
     assert 0.0 < names["loss"].item() < 3.0
     assert names["network"].weight.grad.any()
     assert len(names["batches"]) == 4
+    exec(compile(sorters, "nets.md", "exec"), names)
+    assert names["loss"].item() < 0.01  # one minus Spearman's correlation
     of_estimators = {
         "X": names["features"].numpy(),
         "y": names["target"].numpy(),

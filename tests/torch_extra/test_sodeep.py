@@ -12,10 +12,12 @@ from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from apsvm.torch import functional
+from apsvm.torch.checkpoint import load_sorter, write_checkpoint
 from apsvm.torch.ranks import exact_ranks
 from apsvm.torch.score_lists import seeded
 from apsvm.torch.sodeep import RankRecallLoss, RankTripletLoss, SoDeepMAPLoss, SorterLoss, SpearmanLoss
-from apsvm.torch.sorters import SorterError, make_sorter
+from apsvm.torch.sorter_training import SorterSettings, SorterTraining
+from apsvm.torch.sorters import Sorter, SorterError, make_sorter
 
 
 def make(kind, sorter="laplace(5)", **options):
@@ -302,8 +304,53 @@ def test_modules():
     assert loss.state_dict() == {}
     assert "LaplaceSorter" in repr(loss)
     assert isinstance(loss, SorterLoss)
-    trained = SoDeepMAPLoss(make_sorter("gru-sum"))
-    assert len(list(trained.parameters())) == len(list(make_sorter("gru-sum").parameters()))  # to fine-tune
+
+
+@pytest.mark.parametrize("name", ["lstm", "attention", "cnn(2)"])
+def test_an_untrained_sorter_is_refused(name):
+    sorter = make_sorter(name, 80)
+    with pytest.raises(SorterError, match="must be trained first"):
+        SpearmanLoss(sorter)
+    again = make_sorter(name, 80)
+    again.load_state_dict(sorter.state_dict())
+    for ready in (again, sorter.freeze()):
+        assert isinstance(SpearmanLoss(copy.deepcopy(ready)).sorter, Sorter)
+
+
+def test_an_optimizer_over_the_loss_leaves_its_sorter_alone():
+    """Neither the loss' sorter, nor that of a caller who goes on training it, changes by the other."""
+    training = SorterTraining(SorterSettings(architecture="gru-sum", length=12, batch=4))
+    with pytest.raises(SorterError, match="must be trained first"):
+        SpearmanLoss(training.sorter)
+    training.step()
+    for sorter in (torch.nn.Linear(12, 12), training.sorter):
+        scores, target = random_lists(dtype=torch.float32)
+        sorter(scores).sum().backward()  # so that it has gradients
+        before = copy.deepcopy(sorter.state_dict())
+        loss = SpearmanLoss(sorter)
+        assert not any(parameter.requires_grad for parameter in loss.parameters())
+        assert all(parameter.requires_grad and parameter.grad is not None for parameter in sorter.parameters())
+        optimizer = torch.optim.Adam([scores.requires_grad_(), *loss.parameters()], lr=0.1)
+        loss(scores, target.float()).backward()
+        optimizer.step()
+        assert scores.grad.any()
+        for module in (sorter, loss.sorter):
+            assert all(torch.equal(before[name], tensor) for name, tensor in module.state_dict().items())
+    training.step()
+    assert not torch.equal(before["recurrent.bias_ih_l0"], training.sorter.state_dict()["recurrent.bias_ih_l0"])
+    assert torch.equal(before["recurrent.bias_ih_l0"], loss.sorter.state_dict()["recurrent.bias_ih_l0"])
+
+
+@pytest.mark.parametrize(("climb", "warns"), [(-0.2, True), (0.05, True), (0.5, False), (torch.nan, False)])
+def test_a_sorter_whose_gradient_leads_nowhere(climb, warns, tmp_path):
+    training = SorterTraining(SorterSettings(architecture="gru-sum", length=12))
+    write_checkpoint(tmp_path / "s", training.sorter, training.header(0.01, climb))
+    for sorter in (str(tmp_path / "s"), load_sorter(tmp_path / "s")):
+        if warns:
+            with pytest.warns(UserWarning, match=f"'gru-sum': its climb is {climb:.3f}: its gradient leads nowhere"):
+                RankRecallLoss(sorter)
+        else:
+            RankRecallLoss(sorter)
 
 
 @pytest.mark.parametrize("sorter", ["laplace(5)", "handcrafted(5)"])

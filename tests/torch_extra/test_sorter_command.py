@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,8 @@ def here(tmp_path, monkeypatch, capfd):
     # Not by its name, which is also that of the command in it.
     monkeypatch.setattr(import_module("apsvm.cli.sorter"), "JUDGED_ON", 20)
     monkeypatch.setattr("apsvm.torch.sorter_quality.STEPS", 2)
+    # Two steps climb nowhere.
+    monkeypatch.setattr("apsvm.torch.sorter_quality.CLIMB_OF_CHANCE", -2.0)
 
     def call(*arguments, code=0):
         capfd.readouterr()
@@ -54,6 +57,12 @@ def test_train_writes_a_sorter_and_its_training(here):
     assert 0 < header.l1 < 1
     assert -1 <= header.climb <= 1
     assert header.length is None
+
+
+def test_a_gradient_that_leads_nowhere_is_said(here, monkeypatch):
+    monkeypatch.setattr("apsvm.torch.sorter_quality.CLIMB_OF_CHANCE", 0.1)
+    _, err = here("train", "-q", *SMALL, "--samples", 8, "s")
+    assert re.fullmatch(r"apsvm: warning: s: its climb is -?0\.\d+: its gradient leads nowhere, .*\n", err)
 
 
 def test_resume_is_one_run(here):
@@ -183,6 +192,10 @@ def test_eval(here):
         (("train", "--architecture", "cnn", "--length", "20", "--samples", "8", "s"), "37 or more"),
         (("train", "--architecture", "lstm", "--longest", "200", "--samples", "8", "s"), "one length"),
         (("train", *SMALL, "--samples", "8", "--device", "abacus", "s"), "--device abacus"),
+        (
+            ("train", *SMALL, "--samples", "8", "--device", "gpu", "s"),
+            "gpu: not there; choose cpu, cuda, cuda:N or mps",
+        ),
         (("train", *SMALL, "--samples", "8", "--learning-rate", "0", "s"), "expected a finite number"),
         (("eval",), "SORTER"),
         (("eval", "lstm"), "must be trained first"),

@@ -33,6 +33,8 @@ SORTERS: Registry[Sorter] = Registry(
 def make_sorter(name: str, length: int | None = None) -> Sorter:
     """The sorter called ``name`` (``"lstm"``, ``"cnn(8)"``, ``"laplace(50)"``), untrained.
 
+    The losses refuse one that has something to learn and has not been trained; ``load_sorter`` loads trained ones.
+
     Parameters
     ----------
     length : the L of the lists that it will take; needed by those made for one length, ignored by the others

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
+import torch
 from torch import Tensor, nn
 
 
@@ -20,6 +21,7 @@ class Sorter(nn.Module):
     Attributes
     ----------
     length : the L of the lists it takes, None if any
+    climb : how far its gradient leads (``sorter_quality``), from its file; NaN where nobody looked
     """
 
     #: The name in the registry, without a parameter.
@@ -36,7 +38,25 @@ class Sorter(nn.Module):
         if self.fixed_length and length is None:
             raise SorterError(f"sorter {self.architecture!r} takes lists of one length: give it")
         self.length = length if self.fixed_length else None
+        self.climb = torch.nan
         self._is_frozen = False
+        self._has_learned = False
+
+    @property
+    def is_untrained(self) -> bool:
+        """Whether its parameters are the first ones, as far as it knows: no ``SorterTraining`` took a step, and nobody
+        gave it a state or froze it."""
+        return self.trained and not (self._has_learned or self._is_frozen)
+
+    def mark_trained(self) -> None:
+        """Its parameters are no longer the first ones."""
+        self._has_learned = True
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """As of every module; the sorter then passes for trained."""
+        result = super().load_state_dict(state_dict, strict, assign)
+        self.mark_trained()
+        return result
 
     def freeze(self) -> Self:
         """From now on it is evaluated, never trained: batch normalisation keeps to its statistics whatever ``train``
