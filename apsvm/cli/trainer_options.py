@@ -171,8 +171,8 @@ def settings_asked(trainer: type[AnyTrainer], given: JsonObject, said: Collectio
     gave is the trainer's own default."""
     result: JsonDict = {}
     for option in options_of_trainers():
-        setting = option.setting_of(trainer)
-        if setting is not None and option.name in said:
+        setting = option.setting_of(trainer) if option.name in said else None
+        if setting is not None:
             result[setting] = option.read(trainer, given[option.name])
     return result
 
