@@ -14,9 +14,8 @@ import numpy as np
 
 from apsvm.dask.long_list import MOST_POSITIVES, higher_and_equal
 from apsvm.header import LabelKind
-from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, halfway
-from apsvm.trainers.score_scale import STANDARD, placed
-from apsvm.trainers.training_threshold import is_graded
+from apsvm.metrics.thresholds import ChosenThreshold, halfway, place_by_rule
+from apsvm.trainers.training_threshold import RULE, is_graded, with_chosen
 
 if TYPE_CHECKING:
     from apsvm.dask.data import ShardedData
@@ -36,10 +35,7 @@ def with_training_threshold(model: LinearRanker, data: ShardedData, target: Targ
     if model.header.threshold is not None or model.header.labels.kind is LabelKind.NONE or not takes_one:
         return model
     chosen = _of_highest_f1(model, data)
-    if chosen is None:
-        return model
-    threshold = placed(chosen, STANDARD, rule=str(ThresholdRule("f1")), held_out=None)
-    return replace(model, header=replace(model.header, threshold=threshold))
+    return model if chosen is None else replace(model, header=with_chosen(model.header, chosen))
 
 
 def _of_highest_f1(model: LinearRanker, data: ShardedData) -> ChosenThreshold | None:
@@ -51,7 +47,7 @@ def _of_highest_f1(model: LinearRanker, data: ShardedData) -> ChosenThreshold | 
     higher, _ = higher_and_equal(data.crew.ask_surely("count_negatives", model, scores))
     hits = np.cumsum(counts[::-1])
     called = hits + higher[::-1]
-    best = int(np.argmax(2.0 * hits / (called + data.n_pos)))  # the first of the highest: of the highest score
+    best, _ = place_by_rule(called, hits, data.n_pos, data.rows, RULE)
     lowest = float(scores[::-1][best])
     below: float | None = max(data.crew.ask_surely("highest_below", model, lowest))
     highest = float(scores[-1])

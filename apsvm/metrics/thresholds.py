@@ -109,15 +109,16 @@ def choose_threshold(scores: NDArray[np.float64], relevant: NDArray[np.bool_], r
     # Candidate k calls the rows before ends[k] positive; the first one calls none.
     ends = np.concatenate([[0], np.flatnonzero(descending[1:] != descending[:-1]) + 1, [n]])
     hits = np.concatenate([[0], np.cumsum(relevant[order])])[ends]
-    at, meets_rule = _place(ends, hits, positives, n, rule)
+    at, meets_rule = place_by_rule(ends, hits, positives, n, rule)
     called = int(ends[at])
     return ChosenThreshold(_between(descending, called), called, int(hits[at]), positives, n, meets_rule)
 
 
-def _place(
+def place_by_rule(
     called: NDArray[np.int64], hits: NDArray[np.int64], positives: int, n: int, rule: ThresholdRule
 ) -> tuple[int, bool]:
-    """The candidate, and whether it is as asked for."""
+    """Which of the candidates, of which more and more rows are ``called`` (k,) positive and so many ``hits`` (k,)
+    rightly, and whether it is as asked for."""
     if rule.name == "f1":
         return int(np.argmax(2.0 * hits / (called + positives))), True
     if rule.name == "top":

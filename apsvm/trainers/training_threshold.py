@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from apsvm.header import Header
     from apsvm.model import Model
 
-_RULE = ThresholdRule("f1")
+RULE = ThresholdRule("f1")
 
 
 def with_training_threshold(model: Model, dataset: Dataset) -> Model:
@@ -69,14 +69,18 @@ def is_graded(target: Target) -> bool:
 
 
 def _decided(header: Header, scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> Header:
-    chosen = None if header.threshold is not None else _chosen(scores, relevant)
+    return header if header.threshold is not None else with_chosen(header, _chosen(scores, relevant))
+
+
+def with_chosen(header: Header, chosen: ChosenThreshold | None) -> Header:
+    """The header of a ranker with the threshold of the highest F1 on its training rows, where there is one."""
     if chosen is None:
         return header
-    return replace(header, threshold=placed(chosen, STANDARD, rule=str(_RULE), held_out=None))
+    return replace(header, threshold=placed(chosen, STANDARD, rule=str(RULE), held_out=None))
 
 
 def _chosen(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> ChosenThreshold | None:
     """None where one class has no rows, or all scores are the same."""
     if relevant.all() or not relevant.any() or scores.min() == scores.max():
         return None
-    return choose_threshold(scores, relevant, _RULE)
+    return choose_threshold(scores, relevant, RULE)

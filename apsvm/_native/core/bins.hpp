@@ -2,7 +2,8 @@
 //
 // Bins adapt to the scores by a sample of them: where it is spread evenly enough they are of equal width, or narrower
 // where scores are dense; otherwise splitters drawn from it cut the scores into strips of about equal numbers, and each
-// strip is cut into bins of equal width. The same sample and the same numbers of rows give the same bins, so that workers who know these agree.
+// strip is cut into bins of equal width. The same sample and the same numbers of rows give the same bins, so that workers
+// who know these agree.
 #pragma once
 
 #include <cstddef>

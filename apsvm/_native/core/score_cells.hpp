@@ -20,7 +20,7 @@ struct Range {
 
 // The bins as cells, and how many of the scores are in each.
 Range number_cells(const Bins &bins, std::span<const double> scores, std::span<std::int32_t> cells,
-                  std::span<std::int64_t> counts);
+                   std::span<std::int64_t> counts);
 
 // Cuts cells: a negative of the cell c is afterwards in the cell
 //     c + starts[c] + #{t in thresholds[starts[c]] … thresholds[starts[c + 1] − 1] : t ≤ score},
