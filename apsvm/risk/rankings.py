@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm import ranking
-from apsvm.clock import Span, Spans
+from apsvm.clock import Span, Spans, Timed
 from apsvm.data.row_operator import ScoredRows
 from apsvm.losses.base import Loss, RankingLoss
 from apsvm.oracles.base import AnyOracle, QueriesOracle
@@ -24,8 +25,7 @@ from apsvm.oracles.layout import Layout, Queries, lay_out
 from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
 
 
-@dataclass(frozen=True, slots=True)
-class OracleCall:
+class OracleCall(NamedTuple):
     """What one call of the oracle counted, over all queries.
 
     Attributes
@@ -136,8 +136,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
     def _asked(self, oracle: QueriesOracle, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
         """What the oracle says of the scores; it does with ``slopes`` what it does, and the call is accounted for."""
         ranking.check_scores(scores)
-        spans = Spans()
-        with spans.time("oracle"):
+        with Timed() as timed:
             value, loss, ranks_evaluated, violating = oracle(scores, slopes)
         call = OracleCall(
             oracle=self.oracle.name,
@@ -148,7 +147,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
             violating=violating,
             risk=value,
             loss=loss,
-            span=spans.parts["oracle"],
+            span=timed.span,
             ranks=self._rank_counts(slopes) if self._counts_ranks else None,
         )
         self._account.calls.append(call)

@@ -8,14 +8,15 @@ for planes a_t·w + b_t ≤ risk(w) (soft) and, for hard constraints, a_t·w + b
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._native import _kernels
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+
+class Certificate(NamedTuple):
     """``primal`` and ``dual`` objective of feasible points; ``tolerance`` is the gap asked for, ε·C."""
 
     primal: float
@@ -38,10 +39,6 @@ def tolerance_of(epsilon: float, C: float) -> float:
 
 
 def feasible(alpha: NDArray[np.float64], soft: NDArray[np.bool_], C: float) -> NDArray[np.float64]:
-    """The dual point made feasible: (t,) float64, negative entries cut off, the soft ones scaled to a sum of at most
-    C."""
-    point = np.where(alpha > 0.0, alpha, 0.0)
-    total = float(point[soft].sum())
-    if total > C:
-        point[soft] *= C / total
-    return point
+    """A dual point made feasible: (t,) float64, a copy, negative entries and NaN cut off, the soft ones scaled to a
+    sum of at most C."""
+    return _kernels.feasible(alpha, soft, C)

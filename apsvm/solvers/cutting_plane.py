@@ -10,6 +10,7 @@ as they are violated.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -118,7 +119,7 @@ class Solver:
         constraints: Constraints | None = None,
     ) -> None:
         lower_bound = cutter.lower_bound
-        if not np.isfinite(lower_bound):
+        if not math.isfinite(lower_bound):
             raise ValueError(f"cutting planes need a risk with a lower bound, found {lower_bound}")
         self._cutter = cutter
         self._backend = backend
@@ -266,7 +267,7 @@ class Solver:
         cut = self._cutter(point, self._working_set.C, run.primal - run.dual, self._working_set.centre)
         self._working_set.add(cut.plane, cut.offset, soft=True, memo=cut.memo)
         objective = self._objective(cut.point, cut.risk)
-        if not np.isfinite(objective):
+        if not math.isfinite(objective):
             raise not_finite("objective")
         if self._best is None or objective < run.primal:
             self._best, self._best_risk, run.primal = cut.point, cut.risk, objective
@@ -278,7 +279,7 @@ class Solver:
         with spans.time("qp"):
             qp = self._backend.solve(working_set.problem(), working_set.alpha, QP_SHARE * run.tolerance)
             run.point, dual = working_set.accept(qp.alpha)
-            if not np.isfinite(qp.gap) or not np.isfinite(dual):
+            if not math.isfinite(qp.gap) or not math.isfinite(dual):
                 raise not_finite("dual objective")
             run.raise_dual(dual)
             if self._levels is not None and self._best is not None and not run.enough:
@@ -293,7 +294,7 @@ class Solver:
             assert self._best is not None
             risk = self._cutter.verified_risk(self._best)
             objective = self._objective(self._best, risk)
-            if not np.isfinite(objective):
+            if not math.isfinite(objective):
                 raise not_finite("objective")
             self._best_risk, run.primal = risk, objective
 

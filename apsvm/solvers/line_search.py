@@ -14,6 +14,7 @@ towards w_n, nearer than theirs, which saves iterations, and its hinge is known,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol
 
@@ -99,7 +100,7 @@ class _Known(Generic[V]):
 def _known(risk: ScoreFunction[V], point: NDArray[np.float64], scores: V, slopes: V) -> _Known[V]:
     """The risk at a point with these scores; ``slopes`` become its slopes."""
     value, offset = risk.tangent(scores, slopes)
-    if not np.isfinite(value):
+    if not math.isfinite(value):
         raise not_finite("risk")
     if offset is None:
         offset = value - risk.vectors.dot(slopes, scores)
@@ -337,8 +338,7 @@ class _Quadratic(NamedTuple):
         return self.linear + 2.0 * self.square * t
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """A tangent of C·risk at ``t`` along the segment: slope·t' + at_zero ≤ C·h(t')."""
 
     t: float
@@ -361,5 +361,7 @@ def _minimum(regular: _Quadratic, left: _Line, right: _Line | None) -> tuple[flo
         elif right is not None and regular.slope(t) + right.slope < 0.0:
             t = -(linear + right.slope) / (2.0 * square)
     t = min(max(t, left.t), end)
-    larger = max(tangent.slope * t + tangent.at_zero for tangent in (left, right) if tangent is not None)
+    larger = left.slope * t + left.at_zero
+    if right is not None:
+        larger = max(larger, right.slope * t + right.at_zero)
     return t, t * (linear + t * square) + larger

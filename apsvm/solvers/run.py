@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -103,7 +104,7 @@ class Run:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 yield
         except FloatingPointError as error:
-            if not np.isfinite(self.primal):
+            if not math.isfinite(self.primal):
                 raise
             self.state, self.trouble = State.NUMERICAL_TROUBLE, str(error)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._native import _kernels
 from apsvm.solvers.certificate import feasible
 from apsvm.solvers.qp.base import Problem
 from apsvm.solvers.saving import Saved, array
@@ -81,7 +84,7 @@ class WorkingSet:
         row = self._planes[: t + 1] @ plane
         if soft:
             offset -= self._lower_bound
-        if not (np.isfinite(offset) and np.isfinite(row).all()):
+        if not (math.isfinite(offset) and _kernels.all_within(row, sys.float_info.max)):
             raise not_finite("cutting plane")
         self._gram[t, : t + 1] = row
         self._gram[: t + 1, t] = row
@@ -93,7 +96,8 @@ class WorkingSet:
         self._next_name += 1
         self._size = t + 1
         self._memos.append(memo)
-        self.alpha = np.append(self.alpha, 0.0)
+        before, self.alpha = self.alpha, np.zeros(t + 1)
+        self.alpha[:t] = before
 
     def problem(self) -> Problem:
         """The QP over the planes held now; its arrays are views, good until the next change."""
@@ -117,10 +121,12 @@ class WorkingSet:
         t = self._size
         # An interior-point solution has no exact zeros.
         support = self.alpha > 1e-9 * self.alpha.max(initial=0.0)
-        self._idle[:t] = np.where(support, 0, self._idle[:t] + 1)
-        keep = np.flatnonzero(self._idle[:t] < IDLE_LIMIT)
-        if keep.size < t:
-            self._keep(keep)
+        idle = self._idle[:t]
+        idle += 1
+        idle[support] = 0
+        keep = idle < IDLE_LIMIT
+        if not keep.all():
+            self._keep(np.flatnonzero(keep))
 
     def move(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
         """Adds to each plane with a memo and an α what ``change``, (dimension,), says of that memo; drops the others.
@@ -184,8 +190,7 @@ class WorkingSet:
         planes[:old] = self._planes
         gram[:old, :old] = self._gram
         self._planes, self._gram = planes, gram
-        self._offsets = np.resize(self._offsets, new)
-        self._from_centre = np.resize(self._from_centre, new)
-        self._soft = np.resize(self._soft, new)
-        self._idle = np.resize(self._idle, new)
-        self._names = np.resize(self._names, new)
+        self._offsets, self._from_centre, self._soft, self._idle, self._names = (
+            np.concatenate([kept[:old], np.empty(new - old, dtype=kept.dtype)])
+            for kept in (self._offsets, self._from_centre, self._soft, self._idle, self._names)
+        )

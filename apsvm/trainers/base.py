@@ -119,8 +119,8 @@ class Progress:
         return int(first)
 
 
-def _unseen(_: object) -> None:
-    pass
+def unseen(_: object) -> None:
+    """Nobody looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,8 @@ class Watch:
     iterations or several times a second, and the work as a strand of pieces, which may be stored to go on from."""
 
     log: Log = field(default_factory=NoLog)
-    progress: Callable[[Progress], None] = _unseen
-    remark: Callable[[str], None] = _unseen
+    progress: Callable[[Progress], None] = unseen
+    remark: Callable[[str], None] = unseen
     should_stop: Callable[[], bool] = lambda: False
     strand: Strand = UNSTORED
 

@@ -21,7 +21,7 @@ from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.quasi_newton import DescentStep
 from apsvm.solvers.run import never
 from apsvm.solvers.state import State
-from apsvm.trainers.base import Progress, Watch
+from apsvm.trainers.base import Progress, Watch, unseen
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.types import JsonDict, JsonObject
 from apsvm.work import UNSTORED_PIECE, Piece, Saved, WorkError
@@ -256,9 +256,9 @@ class Stage:
                 spans[part] = spans.get(part, Span()) + span
             _log_iteration(self._watch.log, name, C, iteration, account.calls, taken)
             piece.reached(lambda: {"fallbacks": fallbacks, "calls": calls})
-            bounds = iteration.certificate
-            if convex is not None:
+            if convex is not None or self._watch.progress is unseen:
                 return
+            bounds = iteration.certificate
             line = bounds_line(
                 self._name,
                 C,

@@ -142,6 +142,10 @@ class TestBoolsThatAreNone:
     def test_of_planes(self):
         with pytest.raises(ValueError, match="marked soft by 0 and 1"):
             _kernels.ActiveSet().solve(np.eye(5), zeros(5), self.BYTES, 1.0, np.arange(5), zeros(5), 1e-6)
+        with pytest.raises(ValueError, match="marked soft by 0 and 1"):
+            _kernels.feasible(zeros(5), self.BYTES, 1.0)
+        with pytest.raises(ValueError, match="expected 5 planes that are soft or not"):
+            _kernels.feasible(zeros(5), np.ones(4, dtype=np.bool_), 1.0)
 
 
 def test_labellings_have_no_ranks():

@@ -15,7 +15,11 @@ using namespace apsvm;
 // A leading block of a larger matrix will do: rows may stand apart.
 using Matrix = AsItIs<nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>>;
 
-using Doubles = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+// A byte that is neither 0 nor 1 is no bool.
+void expect_bits(const In<bool> &soft) {
+    if (!all_bits(reinterpret_cast<const std::uint8_t *>(soft.data()), soft.size()))
+        throw std::invalid_argument("expected planes marked soft by 0 and 1");
+}
 
 WorkingSetProblem checked(const Matrix &gram, const In<double> &offsets, const In<bool> &soft, double C,
                           const In<std::int64_t> &names) {
@@ -23,8 +27,7 @@ WorkingSetProblem checked(const Matrix &gram, const In<double> &offsets, const I
     expect_size(gram.shape(0), n, "rows of the Gram matrix");
     expect_size(gram.shape(1), n, "columns of the Gram matrix");
     expect_size(soft.size(), n, "planes that are soft or not");
-    if (!all_bits(reinterpret_cast<const std::uint8_t *>(soft.data()), n))
-        throw std::invalid_argument("expected planes marked soft by 0 and 1");
+    expect_bits(soft);
     expect_finite(span_of(offsets), "offsets");
     expect_finite({&C, 1}, "C");
     if (names.size() > 0) expect_size(names.size(), n, "names, or none");
@@ -57,18 +60,19 @@ void restore(Support &support, const In<std::int64_t> &names, double sigma, cons
 
 class ActiveSet {
 public:
-    Doubles solve(const Matrix &gram, const In<double> &offsets, const In<bool> &soft, double C,
+    // (alpha, gap), alpha feasible.
+    nb::tuple solve(const Matrix &gram, const In<double> &offsets, const In<bool> &soft, double C,
                   const In<std::int64_t> &names, const In<double> &start, double tolerance) {
         const WorkingSetProblem problem = checked(gram, offsets, soft, C, names);
         expect_size(start.size(), offsets.size(), "numbers to start from");
         expect_finite(span_of(start), "numbers to start from");
         const Turn turn(mutex_);
-        std::vector<double> alpha;
+        WorkingSetSolution solution;
         {
             nb::gil_scoped_release unlocked;
-            alpha = solve_active_set(problem, span_of(start), tolerance, kept_);
+            solution = solve_to_gap(problem, span_of(start), tolerance, kept_);
         }
-        return to_numpy(std::move(alpha));
+        return nb::make_tuple(to_numpy(std::move(solution.alpha)), solution.gap);
     }
 
     nb::tuple state() {
@@ -126,6 +130,17 @@ private:
 }  // namespace
 
 void bind_qp(nb::module_ &m) {
+    m.def(
+        "feasible",
+        [](const In<double> &alpha, const In<bool> &soft, double C) {
+            expect_size(soft.size(), alpha.size(), "planes that are soft or not");
+            expect_bits(soft);
+            std::vector<double> point(alpha.data(), alpha.data() + alpha.size());
+            make_feasible(span_of(soft), C, point);
+            return to_numpy(std::move(point));
+        },
+        nb::arg("alpha"), nb::arg("soft"), nb::arg("C"));
+
     nb::class_<ActiveSet>(m, "ActiveSet")
         .def(nb::init<>())
         .def("solve", &ActiveSet::solve, nb::arg("gram"), nb::arg("offsets"), nb::arg("soft"), nb::arg("C"),

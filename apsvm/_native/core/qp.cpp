@@ -356,4 +356,47 @@ std::vector<double> solve_active_set(const WorkingSetProblem &problem, std::span
     return Run(problem, start, tolerance, kept).alpha();
 }
 
+void make_feasible(std::span<const bool> soft, double C, std::span<double> alpha) {
+    double total = 0.0;
+    for (std::size_t t = 0; t < alpha.size(); ++t) {
+        if (!(alpha[t] > 0.0)) alpha[t] = 0.0;
+        if (soft[t]) total += alpha[t];
+    }
+    if (!(total > C)) return;
+    for (std::size_t t = 0; t < alpha.size(); ++t)
+        if (soft[t]) alpha[t] *= C / total;
+}
+
+namespace {
+
+double gap_of(const WorkingSetProblem &problem, const Vector &alpha) {
+    Vector gradient(problem.offsets.begin(), problem.offsets.end());
+    subtract_product(problem, alpha, gradient);
+    double slack = 0.0, lacking = 0.0, sum = 0.0;
+    for (std::size_t t = 0; t < alpha.size(); ++t) {
+        double &most = problem.soft[t] ? slack : lacking;
+        most = std::max(most, gradient[t]);
+        sum += alpha[t];
+    }
+    const double gap = problem.C * slack - dot(alpha, gradient);  // NaN where any entry is
+    const double result = (gap < 0.0 ? 0.0 : gap) + lacking * std::max(problem.C, sum);
+    return std::isnan(result) ? kInfinity : result;
+}
+
+}  // namespace
+
+WorkingSetSolution solve_to_gap(const WorkingSetProblem &problem, std::span<const double> start, double tolerance,
+                                Support &kept) {
+    Vector begin(start.begin(), start.end());
+    make_feasible(problem.soft, problem.C, begin);
+    WorkingSetSolution solution{solve_active_set(problem, begin, tolerance, kept), 0.0};
+    make_feasible(problem.soft, problem.C, solution.alpha);
+    solution.gap = gap_of(problem, solution.alpha);
+    if (solution.gap > tolerance) {  // at the limits of rounding
+        const double before = gap_of(problem, begin);
+        if (before < solution.gap) return {std::move(begin), before};
+    }
+    return solution;
+}
+
 }  // namespace apsvm

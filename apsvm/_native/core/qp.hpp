@@ -35,6 +35,20 @@ struct Support {
 std::vector<double> solve_active_set(const WorkingSetProblem &problem, std::span<const double> start, double tolerance,
                                      Support &kept);
 
+// Cuts off what is negative, or not a number, and scales the soft planes' α, both (n,), to a sum of at most C.
+void make_feasible(std::span<const bool> soft, double C, std::span<double> alpha);
+
+// A feasible α, and how far from optimal it can be: Problem.gap of apsvm/solvers/qp/base.py.
+struct WorkingSetSolution {
+    std::vector<double> alpha;
+    double gap;
+};
+
+// The same with its gap, the start made feasible; the start itself, where that is the better one and the tolerance is
+// not reached.
+WorkingSetSolution solve_to_gap(const WorkingSetProblem &problem, std::span<const double> start, double tolerance,
+                                Support &kept);
+
 // total −= Gα, both (n,).
 void subtract_product(const WorkingSetProblem &problem, std::span<const double> alpha, std::span<double> total);
 

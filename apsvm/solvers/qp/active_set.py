@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.solvers.certificate import feasible
 from apsvm.solvers.qp.base import Backend, Problem, QPSolution
 from apsvm.solvers.saving import Saved
 
@@ -37,17 +36,7 @@ class ActiveSet(Backend):
         self._native = _kernels.ActiveSet()
 
     def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> QPSolution:
-        begin = feasible(start, problem.soft, problem.C)
-        result = self._native.solve(
-            problem.gram, problem.offsets, problem.soft, problem.C, problem.names, begin, tolerance
-        )
-        alpha = feasible(result, problem.soft, problem.C)
-        gap = problem.gap(alpha)
-        if gap > tolerance:
-            # The start may be the better one where the problem is at the limits of rounding.
-            before = problem.gap(begin)
-            if before < gap:
-                return QPSolution(begin, before, self.name)
+        alpha, gap = self._native.solve(*problem, start, tolerance)
         return QPSolution(alpha, gap, self.name)
 
     def state(self) -> Saved:

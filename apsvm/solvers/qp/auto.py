@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -29,7 +28,7 @@ class Auto(Backend):
             return first
         second = self._second.solve(problem, first.alpha, tolerance)
         why = f"active-set left a gap of {first.gap:.3e} where {tolerance:.3e} was asked for"
-        return replace(second if second.gap < first.gap else first, fell_back=why)
+        return (second if second.gap < first.gap else first)._replace(fell_back=why)
 
     def state(self) -> Saved:
         return self._first.state()

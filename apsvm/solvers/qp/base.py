@@ -10,17 +10,17 @@ bounds the error of α by the gap ½αᵀGα + Cξ − (b·α − ½αᵀGα), o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.solvers.saving import Saved
 
+_NAMELESS = np.empty(0, dtype=np.int64)
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+
+class Problem(NamedTuple):
     """The QP of the planes held at one time.
 
     Attributes
@@ -37,7 +37,7 @@ class Problem:
     offsets: NDArray[np.float64]
     soft: NDArray[np.bool_]
     C: float
-    names: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    names: NDArray[np.int64] = _NAMELESS
 
     def gap(self, alpha: NDArray[np.float64]) -> float:
         """How far ``alpha`` (t,), feasible, can be from optimal: the duality gap, and what the hard planes lack, priced
@@ -56,8 +56,7 @@ class Problem:
         return 4.0 * epsilon * float(alpha @ (np.abs(self.gram) @ alpha) + np.abs(self.offsets) @ alpha)
 
 
-@dataclass(frozen=True, slots=True)
-class QPSolution:
+class QPSolution(NamedTuple):
     """alpha : (t,) float64, feasible; gap : ``Problem.gap`` of it; backend : which one solved it;
     fell_back : why another backend had to be asked, or None."""
 
