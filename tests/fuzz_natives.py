@@ -427,6 +427,12 @@ def warp_items(h: Hostile) -> None:
     loop.settle()
 
 
+def newton(h: Hostile) -> None:
+    n, m = h.size(0, 20), h.size(0, 3)
+    vectors = [[h(h.scores(n)) for _ in range(m)] for _ in range(2)]
+    _kernels.newton_direction(h(h.scores(n)), h(h.scores(n)), h(vectors[0]), h(vectors[1]), h(h.scores(m).tolist()))
+
+
 def cut_files(h: Hostile) -> None:
     """Of memory that is no file's: it is guarded for as long as this takes."""
     number = _kernels.guard_mapping(h(np.zeros(h.size(0, 20), np.uint8)), h(b"cut off"), h(65))
@@ -438,7 +444,7 @@ ENTRIES: dict[str, Callable[[Hostile], None]] = {
     entry.__name__: entry
     for entry in (
         bags, rows, order, qp, ranking, measure, by_score, bins, search, cells, pairs, lists, decays, svmlight, csv,
-        warp_rows, warp_items, cut_files,
+        warp_rows, warp_items, cut_files, newton,
     )
 }  # fmt: skip
 

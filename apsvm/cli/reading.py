@@ -127,7 +127,7 @@ def read_rows(
     zero_based, n_features, model : of the model that the rows are for
     multilabel : whether or not the user said so
     any_base : whatever features count from, where they are not looked at
-    dense : text whose rows have all columns as a dense array
+    dense : text whose rows have most columns as a dense array
     scratch : a folder that holds the rows of a table in the place of memory
     """
     import numpy as np

@@ -13,7 +13,6 @@ from numpy.typing import DTypeLike
 from apsvm import sparse as sp
 from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset
-from apsvm.data.features.mapped import dense_pays
 from apsvm.data.matrices import read_bags, read_matrix
 from apsvm.data.read_options import UNSAID, TableOptions
 from apsvm.data.svmlight import read_svmlight
@@ -197,12 +196,6 @@ def _as_the_model_has_it(data: Dataset, model: ForModel) -> Dataset:
 def is_text(source: str | os.PathLike[str]) -> bool:
     """Whether ``read_data`` would read it as svmlight text that can be read again. Raises OSError."""
     return os.path.isfile(source) and recognised(source)[0] is Kind.SVMLIGHT
-
-
-def as_passes_want_it(data: Dataset) -> Dataset:
-    """The rows as a dense array where that takes hardly more bytes than the csr_array, which is then let go."""
-    X = data.X
-    return replace(data, X=X.toarray()) if sp.issparse(X) and dense_pays(X) else data
 
 
 def _require_base(data: Dataset, kind: Kind, zero_based: bool) -> None:

@@ -28,6 +28,7 @@ from apsvm import sparse as sp
 from apsvm._native import _kernels
 from apsvm.data.bags import Places, with_bags
 from apsvm.data.dataset import DataError, Dataset, one_or_several
+from apsvm.data.features.mapped import dense_pays_for
 from apsvm.data.hashing import Hash
 from apsvm.data.text import blocks_of, decompressed, opened_binary, text_blocks
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from apsvm.types import AnyArray, Matrix
 
 _BLOCK = 2 << 20  # bytes a thread …
+_ROWS = 1 << 14  # that become dense in one go
 _MOST_BLOCKS = 16  # … up to here: beyond, a block is more memory than the chunks need
 
 
@@ -73,7 +75,7 @@ def read_svmlight(
     multilabel : accept rows of several labels and of none; where all have one, the result is as without it
     bag_label : how a bag comes by its label: "same", its rows must share it; "any", it is the highest of theirs, or all
         of them where rows have several; "rows", each row is a bag where they differ; "own", rows keep theirs
-    dense : give a dense array, and not a csr_array, where every row has an entry in each column
+    dense : give a dense array, and not a csr_array, where that takes hardly more bytes
     threads : at most this many threads parse; neither the result nor an error depends on it
 
     Raises
@@ -96,6 +98,8 @@ def read_svmlight(
         threads=threads,
     )
     name, fingerprint, content = _parsed(source, parser, threads, dense=dense)
+    if dense:
+        content = content.dense_if_it_pays()
     dataset = content.dataset(name, fingerprint, n_features, zero_based=bool(zero_based), multilabel=multilabel)
     return with_bags(dataset, content.bags, Places(name, content.row_lines), bag_label)
 
@@ -208,6 +212,20 @@ class _Parsed(NamedTuple):
             unknown_features=self.unknown_features,
             label_sets=sets,
         )
+
+    def dense_if_it_pays(self) -> _Parsed:
+        """The same with the values as a dense matrix, where that takes hardly more bytes: training would make it one
+        all the same, and scipy.sparse need not be there for it."""
+        n, columns, indices = self.relevance.size, self.n_columns, self.indices
+        if indices is None or not dense_pays_for((n, columns), self.values, indices):
+            return self
+        X = np.zeros((n, columns), dtype=self.values.dtype)
+        for first in range(0, n, _ROWS):
+            ends = self.indptr[first : first + _ROWS + 1]
+            which, stored = np.arange(first, first + ends.size - 1), slice(ends[0], ends[-1])
+            X[np.repeat(which, np.diff(ends)), indices[stored]] = self.values[stored]
+        indptr = np.arange(n + 1, dtype=indices.dtype if n * columns < 2**31 else np.int64) * columns
+        return self._replace(indptr=indptr, indices=None, values=X.ravel())
 
     def matrix(self, n_features: int | None) -> Matrix:
         """The rows, of ``n_features`` columns; None: as many as the file names."""

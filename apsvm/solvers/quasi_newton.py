@@ -22,6 +22,7 @@ from typing import Generic, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm._native import _kernels
 from apsvm.score_space import ScoreFunction, V
 from apsvm.solvers.state import not_finite
 
@@ -220,7 +221,14 @@ class QuasiNewton(Generic[V]):
 
     def step(self) -> bool:
         """Moves to a lower J; False, and stays, if there is none along the direction."""
-        direction = -self._newton()
+        pairs = self._history
+        direction = _kernels.newton_direction(
+            self.gradient,
+            self._diagonal,
+            [pair.step for pair in pairs],
+            [pair.change for pair in pairs],
+            [pair.product for pair in pairs],
+        )
         if self.knows_nothing and not self._smooth:
             direction = self._short(direction)
         before, gradient = self.w, self.gradient
@@ -249,24 +257,6 @@ class QuasiNewton(Generic[V]):
         else:
             direction *= 1.0 / self._C
         return direction
-
-    def _newton(self) -> NDArray[np.float64]:
-        """H g by the two loops; without history H is diagonal."""
-        result = self.gradient.copy()
-        shares = []
-        for step, change, product in reversed(self._history):
-            share = float(step @ result) / product
-            result -= share * change
-            shares.append(share)
-        result *= self._diagonal
-        if self._history:
-            _, change, product = self._history[-1]
-            curved = float(change @ (self._diagonal * change))
-            if curved > 0.0:  # or it underflows
-                result *= product / curved
-        for (step, change, product), share in zip(self._history, reversed(shares), strict=True):
-            result += (share - float(change @ result) / product) * step
-        return result
 
     def _search(self, direction: NDArray[np.float64]) -> bool:
         """Moves along ``direction`` to a lower J; False, and stays, if there is none."""

@@ -35,7 +35,7 @@ from apsvm.solvers.concave_convex import Majorant
 from apsvm.solvers.cutting_plane import CuttingPlaneSolution
 from apsvm.solvers.quasi_newton import DescentStep, SavedDescent
 from apsvm.solvers.state import State, not_finite
-from apsvm.trainers.base import Watch
+from apsvm.trainers.base import Watch, unseen
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.rounds import Rounds, Spent
 from apsvm.trainers.stage import Stage, Trained, bounds_line, log_step
@@ -276,7 +276,8 @@ class TightBound:
             spent.iterations += 1
             seconds = spent.seconds - began
             log_step(self._watch.log, "tight", name, C, step, calls, spans, seconds)
-            self._watch.progress(bounds_line(name, C, step.number, step.objective, -np.inf, np.inf, 0, seconds))
+            if self._watch.progress is not unseen:
+                self._watch.progress(bounds_line(name, C, step.number, step.objective, -np.inf, np.inf, 0, seconds))
 
         def reached(descent: Callable[[], SavedDescent]) -> None:
             piece.reached(lambda: {"iterations": spent.iterations - before, "descent": descent()})

@@ -226,3 +226,18 @@ def test_scikit_learn_agrees(case: Good) -> None:
 def test_no_rows(text: bytes, compression: str) -> None:
     with pytest.raises(DataError, match=r"^<stream>: expected at least one row, found none$"):
         read(COMPRESSORS[compression](text))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("stored", "is_dense"), [(3, True), (1, False)])
+def test_rows_with_most_columns_are_dense(stored, is_dense, dtype):
+    """More of them than become dense in one go; the first has all columns, the last none."""
+    rows = [[1.0, 2.0, 3.0, 4.0], *([[0.0] * (4 - stored) + [5.0] * stored] * 20_000), [0.0] * 4]
+    text = "\n".join("1 " + " ".join(f"{j}:{x:g}" for j, x in enumerate(row, 1) if x) for row in rows)
+    X = read_svmlight(io.BytesIO(text.encode()), dtype=dtype, dense=True).X
+    assert isinstance(X, np.ndarray) == is_dense
+    assert X.dtype == dtype
+    assert np.array_equal(X if is_dense else X.toarray(), rows)
+    wider = read_svmlight(io.BytesIO(text.encode()), dtype=dtype, dense=True, n_features=5).X
+    assert wider.shape == (20_002, 5)
+    assert np.array_equal((wider if isinstance(wider, np.ndarray) else wider.toarray())[:, :4], rows)

@@ -9,6 +9,7 @@ NB_MODULE(_kernels, m) {
     bind_cut_files(m);
     bind_lists(m);
     bind_memory(m);
+    bind_newton(m);
     bind_oracles(m);
     bind_pair_sums(m);
     bind_qp(m);

@@ -9,6 +9,7 @@ void bind_build(nanobind::module_ &m);
 void bind_cut_files(nanobind::module_ &m);
 void bind_lists(nanobind::module_ &m);
 void bind_memory(nanobind::module_ &m);
+void bind_newton(nanobind::module_ &m);
 void bind_oracles(nanobind::module_ &m);
 void bind_pair_sums(nanobind::module_ &m);
 void bind_qp(nanobind::module_ &m);

@@ -12,7 +12,7 @@ from apsvm.data.features.base import FeatureMap
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
-    from apsvm.types import RowNumbers
+    from apsvm.types import AnyArray, RowNumbers
 
 #: Bytes of a block of mapped rows, about.
 BLOCK_BYTES = 1 << 23
@@ -93,5 +93,9 @@ class MappedMatrix:
 
 def dense_pays(X: Matrix) -> bool:
     """Whether the CSR matrix takes hardly more bytes (``DENSE_IF``) as a dense array."""
-    dense = X.shape[0] * X.shape[1] * X.dtype.itemsize
-    return bool(dense <= DENSE_IF * (X.data.nbytes + X.indices.nbytes))
+    return dense_pays_for(X.shape, X.data, X.indices)
+
+
+def dense_pays_for(shape: tuple[int, int], values: AnyArray, indices: AnyArray) -> bool:
+    """The same of a CSR matrix by its parts."""
+    return bool(shape[0] * shape[1] * values.itemsize <= DENSE_IF * (values.nbytes + indices.nbytes))
