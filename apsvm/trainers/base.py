@@ -134,6 +134,11 @@ class Watch:
     should_stop: Callable[[], bool] = lambda: False
     strand: Strand = UNSTORED
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether anybody reads the log or looks at the display."""
+        return not (isinstance(self.log, NoLog) and self.progress is unseen)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:

@@ -35,7 +35,7 @@ from apsvm.solvers.concave_convex import Majorant
 from apsvm.solvers.cutting_plane import CuttingPlaneSolution
 from apsvm.solvers.quasi_newton import DescentStep, SavedDescent
 from apsvm.solvers.state import State, not_finite
-from apsvm.trainers.base import Watch, unseen
+from apsvm.trainers.base import Watch
 from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.rounds import Rounds, Spent
 from apsvm.trainers.stage import Stage, Trained, bounds_line, log_step
@@ -271,13 +271,14 @@ class TightBound:
         began, before = spent.seconds, spent.iterations
 
         def on_step(step: DescentStep) -> None:
+            spent.iterations += 1
+            if not self._watch.is_followed:  # an account takes as long as the oracle of a hundred rows
+                return
             calls, spans = self.ramp.account()
             spent.add(len(calls), spans)
-            spent.iterations += 1
             seconds = spent.seconds - began
             log_step(self._watch.log, "tight", name, C, step, calls, spans, seconds)
-            if self._watch.progress is not unseen:
-                self._watch.progress(bounds_line(name, C, step.number, step.objective, -np.inf, np.inf, 0, seconds))
+            self._watch.progress(bounds_line(name, C, step.number, step.objective, -np.inf, np.inf, 0, seconds))
 
         def reached(descent: Callable[[], SavedDescent]) -> None:
             piece.reached(lambda: {"iterations": spent.iterations - before, "descent": descent()})
@@ -285,7 +286,7 @@ class TightBound:
         if piece.state is not None:
             spent.iterations += piece.state["iterations"]
         limit = self._settings.time_limit
-        return quasi_newton.descend(
+        descended = quasi_newton.descend(
             self.ramp,
             C,
             at_its_best_length(self.ramp, point, C),
@@ -296,7 +297,10 @@ class TightBound:
             should_stop=lambda: self._watch.should_stop() or (limit is not None and spent.in_all >= limit),
             saved=None if piece.state is None else piece.state["descent"],
             reached=reached,
-        ).w
+        )
+        calls, spans = self.ramp.account()
+        spent.add(len(calls), spans)
+        return descended.w
 
 
 def curvature_of(rows: ScoredRows) -> NDArray[np.float64]:
