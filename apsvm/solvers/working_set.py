@@ -177,7 +177,11 @@ class WorkingSet:
         """The planes ``keep``, ascending, and no others."""
         n = keep.size
         self._planes[:n] = self._planes[keep]
-        self._gram[:n, :n] = self._gram[np.ix_(keep, keep)]
+        # Whole rows, and of these the runs between the planes that go: numpy takes five times as long entry by entry.
+        rows, at = self._gram[keep, : self._size], 0
+        for run in np.split(keep, np.flatnonzero(np.diff(keep) > 1) + 1) if n > 0 else ():
+            self._gram[:n, at : at + run.size] = rows[:, run[0] : run[-1] + 1]
+            at += run.size
         for kept in (self._offsets, self._from_centre, self._soft, self._idle, self._names):
             kept[:n] = kept[keep]
         self._memos = [self._memos[at] for at in keep.tolist()]
