@@ -17,7 +17,7 @@ namespace {
 // Pages of 2 MB, which the system gives and clears much faster than as many bytes of small ones. A run has them if it
 // begins at a multiple of their size; realloc would not see to that, and tear them up where it moves.
 constexpr std::size_t huge_page = std::size_t{2} << 20;
-constexpr std::size_t least_mapped = 4 * huge_page;
+constexpr std::size_t least_mapped = huge_page;
 
 std::size_t rounded_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -45,7 +45,7 @@ void Buffer::remap(std::size_t capacity) {
     capacity = rounded_up(capacity, huge_page);
     if (!is_mapped_) {
         char *const begin = map_aligned(capacity, PROT_READ | PROT_WRITE);
-        madvise(begin, capacity, MADV_HUGEPAGE);
+        madvise(begin, capacity, MADV_HUGEPAGE);  // before it is touched; it stays advised when it grows
         if (bytes_ > 0) std::memcpy(begin, data_, bytes_);
         std::free(data_);
         data_ = begin;
