@@ -35,9 +35,10 @@ from apsvm.data.text import blocks_of, decompressed, opened_binary, text_blocks
 if TYPE_CHECKING:
     from apsvm.types import AnyArray, Matrix
 
-_BLOCK = 2 << 20  # bytes a thread …
-_ROWS = 1 << 14  # that become dense in one go
+_BLOCK = 1 << 19  # bytes, for a single thread: parsed while they are in its cache
+_BLOCK_OF_SEVERAL = 1 << 20  # bytes a thread …
 _MOST_BLOCKS = 16  # … up to here: beyond, a block is more memory than the chunks need
+_ROWS = 1 << 14  # that become dense in one go
 
 
 #: What of a file is looked at to see whether it is one at all: bytes, lines, and what only svmlight rows have.
@@ -263,7 +264,7 @@ def _parsed_blocks(
 ) -> Iterator[tuple[str, _Parsed]]:
     """The name for messages, and the content of about so many bytes at a time; None: all of it. The stored bytes go
     into ``digest``. Raises DataError, OSError."""
-    size = _BLOCK * min(threads, _MOST_BLOCKS)
+    size = _BLOCK if threads == 1 else _BLOCK_OF_SEVERAL * min(threads, _MOST_BLOCKS)
     name, opened = opened_binary(source)
     head, fed, n_columns = b"", 0, 0
     with opened as stream:

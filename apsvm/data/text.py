@@ -111,7 +111,7 @@ def decompressed(blocks: Iterator[bytes], size: int, name: str) -> Iterator[byte
     for magic, foreign in _FOREIGN.items():
         if head.startswith(magic):
             raise DataError(f"{name}: expected text, or gzip, bzip2 or xz data, found {foreign} data")
-    blocks = itertools.chain((head,), blocks)
+    blocks = itertools.chain(iter((head,)), blocks)  # an iterator lets go of the block, a tuple would keep it
     for compression in _COMPRESSIONS:
         if head.startswith(compression.magic):
             return _members(blocks, compression, size, name)

@@ -37,6 +37,7 @@ SEVERAL = "1,4 1:1 2:2\n 1:3 2:4\n4 2:1\n" * 20
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_BLOCK", 61)
+    monkeypatch.setattr(reader, "_BLOCK_OF_SEVERAL", 61)
     monkeypatch.setattr(reader, "BYTES_OF_ROWS", 200)
     monkeypatch.setattr(gathering, "_BLOCK", 7)
 

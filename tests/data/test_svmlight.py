@@ -181,7 +181,7 @@ def test_errors_of_the_stream_come_after_those_of_the_text() -> None:
 
 @pytest.mark.parametrize("compression", ["plain", "gzip"])
 def test_threads_on_many_blocks(compression: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(svmlight, "_BLOCK", 1 << 19)  # still worth two threads
+    monkeypatch.setattr(svmlight, "_BLOCK_OF_SEVERAL", 1 << 19)  # still worth two threads
     n = 160_000
     text = "\n".join(f"{j % 3} {j % 89 + 1}:{j % 97} {j % 7 + 100}:{j}e-3" for j in range(n)).encode()
     packed = COMPRESSORS[compression](text)

@@ -2,7 +2,6 @@
 #include "module.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "../core/svmlight/parser.hpp"
 #include "../core/svmlight/text.hpp"
 #include "arrays.hpp"
+#include "buffers.hpp"
 #include "turn.hpp"
 
 namespace {
@@ -24,9 +24,9 @@ using svmlight::SyntaxError;
 template <class T>
 nb::object to_array(Buffer &buffer) {
     const std::size_t n = buffer.size<T>();
-    void *const data = buffer.release();
-    nb::capsule owner(data, [](void *p) noexcept { std::free(p); });
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(static_cast<T *>(data), {n}, owner));
+    T *memory = nullptr;
+    const nb::capsule owner = owner_of(buffer, memory);
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(memory, {n}, owner));
 }
 
 template <class T>

@@ -1,7 +1,6 @@
 // The parser of separated values: bytes in, cells out.
 #include "module.hpp"
 
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -9,6 +8,7 @@
 
 #include "../core/table/csv.hpp"
 #include "arrays.hpp"
+#include "buffers.hpp"
 #include "turn.hpp"
 
 namespace {
@@ -68,9 +68,9 @@ public:
         const Turn turn(mutex_);
         Buffer cells = parser_.take();
         const std::size_t n_kept = parser_.n_kept(), n = n_kept == 0 ? 0 : cells.size<double>() / n_kept;
-        void *const data = cells.release();
-        nb::capsule owner(data, [](void *p) noexcept { std::free(p); });
-        return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(static_cast<double *>(data), {n, n_kept}, owner));
+        double *memory = nullptr;
+        const nb::capsule owner = owner_of(cells, memory);
+        return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(memory, {n, n_kept}, owner));
     }
 
     nb::list words(std::size_t kept, std::size_t from) {

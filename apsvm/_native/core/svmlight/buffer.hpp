@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -12,7 +11,7 @@
 
 namespace apsvm::svmlight {
 
-// A growable run of trivially copyable items. realloc moves large runs by remapping pages, so growing neither copies
+// A growable run of trivially copyable items. Large runs are moved by remapping their pages, so growing neither copies
 // nor holds the data twice, and the spare capacity is never touched.
 class Buffer {
 public:
@@ -24,7 +23,7 @@ public:
         swap(other);
         return *this;
     }
-    ~Buffer() { std::free(data_); }
+    ~Buffer() { free(); }
 
     std::size_t bytes() const { return bytes_; }
 
@@ -97,30 +96,27 @@ public:
         set_size<std::int64_t>(n);
     }
 
-    // The memory itself, cut to size and never null; the caller frees it.
-    void *release() {
-        reallocate(std::max<std::size_t>(bytes_, 1));
-        bytes_ = capacity_ = 0;
-        return std::exchange(data_, nullptr);
-    }
+    // Gives back the spare capacity; as<T>() is not null then.
+    void cut() { reallocate(std::max<std::size_t>(bytes_, 1)); }
 
 private:
-    void reallocate(std::size_t capacity) {
-        void *const moved = std::realloc(data_, capacity);
-        if (moved == nullptr) throw std::bad_alloc();
-        data_ = moved;
-        capacity_ = capacity;
-    }
+    void reallocate(std::size_t capacity);
+    void free();
+#ifdef __linux__
+    void remap(std::size_t capacity);
+#endif
 
     void swap(Buffer &other) noexcept {
         std::swap(data_, other.data_);
         std::swap(bytes_, other.bytes_);
         std::swap(capacity_, other.capacity_);
+        std::swap(is_mapped_, other.is_mapped_);
     }
 
     void *data_ = nullptr;
     std::size_t bytes_ = 0;
     std::size_t capacity_ = 0;
+    bool is_mapped_ = false;
 };
 
 }  // namespace apsvm::svmlight

@@ -67,4 +67,13 @@ bool is_not_finite_word(const char *begin, const char *end) {
     return word == "inf" || word == "infinity" || word == "nan" || word.starts_with("nan(");
 }
 
+void fail_number(const Line &line, const char *at, Number status, const std::string &what,
+                 const char *type) {
+    const char *const stop = token_end(at);
+    if (status == Number::overflow) line.fail(at, what + " overflows " + type + ": found " + quoted(at, stop));
+    if (is_not_finite_word(at, stop))
+        line.fail(at, "expected a finite number as " + what + ", found " + quoted(at, stop));
+    line.fail(at, "expected a number as " + what + ", " + line.found(at));
+}
+
 }  // namespace apsvm::svmlight

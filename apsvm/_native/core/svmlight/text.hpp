@@ -30,8 +30,9 @@ struct SyntaxError {
 
 struct Line {
     const char *begin;
-    const char *end;       // the '\n' or '\r' behind the last character
-    const char *readable;  // behind the last byte that may be read, of this line or those after it
+    const char *end;            // the '\n' or '\r' behind the last character
+    const char *readable_from;  // the first byte that may be read, of this line or those before it
+    const char *readable;       // behind the last byte that may be read, of this line or those after it
     std::int64_t number;
 
     [[noreturn]] void fail(const char *at, std::string message) const;
@@ -43,6 +44,14 @@ struct Line {
 
     // What stands at `at`, for a message; a control character there is the real fault and is reported instead.
     std::string found(const char *at) const;
+
+    // At the end of the line or a comment? Then the row ends.
+    bool ends_row(const char *at) const {
+        if (at == end) return true;
+        if (*at != '#') return false;
+        check_comment(at);
+        return true;
+    }
 
     // A comment may hold anything but what betrays swallowed rows: NUL bytes (holes) and lone carriage returns.
     void check_comment(const char *at) const;
