@@ -190,3 +190,18 @@ def test_every_width(d, rng):
         rows = Rows(X.astype(dtype))
         np.testing.assert_array_equal(rows.scores(w), X.astype(float) @ w)
         np.testing.assert_array_equal(rows.combine(c), X.astype(float).T @ c)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_passes_beyond_the_caches_come_to_the_same_bits(dtype, rng):
+    """Rows that follow one another in memory are then taken one by one, with the gaps that negatives have; scattered
+    ones several at a time, as all are where they are few."""
+    X = rng.normal(size=(45_000, 50)).astype(dtype)
+    positive = rng.random(len(X)) < 0.1
+    order = np.r_[np.flatnonzero(positive), np.flatnonzero(~positive)]
+    w, c = rng.normal(size=50), rng.normal(size=len(X))
+    many = Rows(X).select(order)
+    few = [Rows(X).select(part) for part in np.array_split(order, 7)]
+    assert np.array_equal(many.scores(w), np.concatenate([rows.scores(w) for rows in few]))
+    assert np.allclose(many.combine(c), X[order].astype(np.float64).T @ c)
+    assert np.array_equal(many.combine(c), many.with_threads(2).combine(c))

@@ -15,6 +15,7 @@ constexpr std::size_t kWorkPerThread = 1u << 18;
 constexpr std::size_t kMaxBlocks = 16;
 
 constexpr std::size_t kWorkOfPiece = 1u << 16;     // multiply-adds
+constexpr std::size_t kValuesInCaches = 1u << 21;  // about
 constexpr std::size_t kChunk = 512;                // rows whose numbers are read at once
 constexpr std::size_t kBytesOfChunk = 16u << 10;   // of rows that meet several weights, to stay in the cache
 
@@ -33,6 +34,11 @@ APSVM_CLONES std::size_t count_nonzero(const double *values, std::size_t n) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < n; ++i) count += values[i] != 0.0;
     return count;
+}
+
+// Whether a pass over the rows leaves nothing of the first ones in the caches for the next pass.
+bool exceeds_caches(const SelectedRows &rows, double work_of_row) {
+    return static_cast<double>(rows.size()) * work_of_row > static_cast<double>(kValuesInCaches);
 }
 
 // Pieces of about so many multiply-adds.
@@ -88,6 +94,7 @@ template <class Matrix>
 Scores<Matrix>::Scores(const Matrix &X, const Selection &rows, const double *W, std::size_t k, double *out,
                        std::size_t work_of_piece)
     : X_(X), list_(rows.list), W_(W), k_(k), out_(out), work_of_row_(work_a_row(X, rows.n_rows) + 1.0),
+      is_large_(exceeds_caches(rows.list, work_of_row_)),
       pieces_(pieces_of(rows, work_of_row_ * static_cast<double>(k), work_of_piece)) {}
 
 template <class Matrix>
@@ -105,7 +112,7 @@ void Scores<Matrix>::compute(Pieces::Cursor &cursor, std::size_t last) const {
             const std::size_t n = std::min(step, end - i);
             list_.read(i, i + n, numbers);
             for (std::size_t h = 0; h < k_; ++h)
-                dots(X_, numbers, n, W_ + h * X_.n_columns, out_ + i * k_ + h, k_);
+                dots(X_, numbers, n, W_ + h * X_.n_columns, out_ + i * k_ + h, k_, h == 0 && is_large_);
         }
     });
 }
@@ -125,6 +132,7 @@ template <class Matrix>
 Combination<Matrix>::Combination(const Matrix &X, const Selection &rows, const double *C, std::size_t k,
                                  std::size_t threads)
     : X_(X), list_(rows.list), C_(C), k_(k), work_of_row_(work_a_row(X, rows.n_rows)),
+      is_large_(exceeds_caches(rows.list, work_of_row_)),
       pieces_(pieces_of(rows, work_of_row_ * static_cast<double>(k))), entries_(pieces_.count() + 1, 0) {
     const std::size_t counting = std::clamp<std::size_t>(list_.size() * k / kWorkPerThread, 1, threads);
     in_threads(counting, threads, [&](std::size_t t) {
@@ -160,7 +168,7 @@ void Combination<Matrix>::add(std::size_t block, Pieces::Cursor &cursor, std::si
             const std::size_t n = std::min(step, end - i);
             list_.read(i, i + n, numbers);
             if (k_ == 1 && count_nonzero(C_ + i, n) == n) {
-                add_rows(X_, numbers, C_ + i, n, total);
+                add_rows(X_, numbers, C_ + i, n, total, is_large_);
                 continue;
             }
             for (std::size_t h = 0; h < k_; ++h) {
@@ -171,7 +179,7 @@ void Combination<Matrix>::add(std::size_t block, Pieces::Cursor &cursor, std::si
                     factors[kept] = factor;
                     kept += factor != 0.0;
                 }
-                add_rows(X_, weighted, factors, kept, total + h * X_.n_columns);
+                add_rows(X_, weighted, factors, kept, total + h * X_.n_columns, h == 0 && is_large_);
             }
         }
     });

@@ -66,6 +66,7 @@ private:
     std::size_t k_;
     double *out_;
     double work_of_row_;
+    bool is_large_;  // for the caches
     Pieces pieces_;
 };
 
@@ -96,6 +97,7 @@ private:
     const double *C_;
     std::size_t k_;
     double work_of_row_;
+    bool is_large_;  // for the caches
     Pieces pieces_;
     std::vector<std::size_t> entries_;  // of C up to each piece, those that are not 0: what there is to do
     std::size_t blocks_;

@@ -34,7 +34,7 @@ void scores(const Csr<Value, Index> &X, const std::size_t *rows, std::size_t n, 
 
 template <class Value>
 void scores(const Dense<Value> &X, const std::size_t *rows, std::size_t n, View<Plain, double> w, double *out) {
-    dots(X, rows, n, w.at, out, 1);
+    dots(X, rows, n, w.at, out, 1, false);
 }
 
 }  // namespace
