@@ -38,11 +38,20 @@ def test_feasible():
     assert np.array_equal(alpha, given, equal_nan=True)
 
 
-def test_the_start_is_returned_where_it_is_better():
-    """Of planes whose squares are beyond the method's reach nothing is left but what was known."""
-    problem = Problem(np.array([[1e300, 1e300], [1e300, 1e300]]), np.array([1.0, 1.0]), np.ones(2, dtype=bool), 1.0)
-    solution = ActiveSet().solve(problem, np.array([-1.0, 1e-300]), 0.0)
-    assert solution.gap <= problem.gap(np.array([0.0, 1e-300]))
+def test_a_start_at_the_limits_of_rounding_is_not_lost(rng):
+    for _ in range(200):
+        sizes = {"n_planes": int(rng.integers(2, 40)), "dimension": int(rng.integers(1, 10))}
+        problem = random_problem(rng, C=float(10.0 ** rng.integers(-3, 5)), **sizes)
+        first = ActiveSet().solve(problem, np.zeros(problem.offsets.size), 0.0)
+        assert ActiveSet().solve(problem, first.alpha, 0.0).gap <= first.gap
+
+
+@pytest.mark.parametrize(("soft", "gap"), [([False], 2.0), ([False, True], 3.0)])
+def test_a_hard_plane_that_nothing_satisfies_shows_in_the_gap(soft, gap):
+    n = len(soft)
+    problem = Problem(np.zeros((n, n)), np.array([1.0, 0.5])[:n], np.array(soft), 2.0)
+    solution = ActiveSet().solve(problem, np.zeros(n), 1e-9)
+    assert solution.gap == problem.gap(solution.alpha) == gap
 
 
 CASES = [
