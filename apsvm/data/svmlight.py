@@ -99,7 +99,7 @@ def read_svmlight(
         threads=threads,
     )
     name, fingerprint, content = _parsed(source, parser, threads, dense=dense)
-    if dense:
+    if dense and n_features in (None, content.n_columns):  # columns that no row has make it sparse
         content = content.dense_if_it_pays()
     dataset = content.dataset(name, fingerprint, n_features, zero_based=bool(zero_based), multilabel=multilabel)
     return with_bags(dataset, content.bags, Places(name, content.row_lines), bag_label)

@@ -46,7 +46,7 @@ class Heights:
         self._at = 0
         self._rates = np.full(len(HEIGHTS), -np.inf)  # of log(gap), an iteration, in the last block of each
         self._blocks = np.zeros(len(HEIGHTS), dtype=np.int64)  # the number, from 1, of that block; 0: none
-        self._iterations, self._length = 0, FIRST_BLOCK  # in this block, and those it is to have
+        self._iterations = 0  # in this block
         self._gap_before = np.inf  # this block
         self._trial = False
         self._patience = PATIENCE
@@ -54,10 +54,11 @@ class Heights:
 
     def next(self, gap: float) -> int:
         """Which of ``HEIGHTS`` is λ for a step from this gap, > 0."""
-        if self._iterations == self._length:
-            self._rates[self._at] = np.log(self._gap_before / gap) / self._length
+        length = BLOCK if self._blocks.any() else FIRST_BLOCK
+        if self._iterations == length:
+            self._rates[self._at] = np.log(self._gap_before / gap) / length
             self._blocks[self._at] = self._blocks.max() + 1
-            self._iterations, self._length = 0, BLOCK
+            self._iterations = 0
             self._decide()
         if self._iterations == 0:
             self._gap_before = gap
@@ -99,7 +100,6 @@ class Heights:
         self._at, self._iterations, self._patience, self._left = (int(saved[key]) for key in counts)
         self._rates, self._gap_before = array(saved["rates"]), float(saved["gap_before"])
         self._blocks, self._trial = np.array(saved["blocks"], dtype=np.int64), bool(saved["trial"])
-        self._length = BLOCK if self._blocks.any() else FIRST_BLOCK
 
 
 class Levels:

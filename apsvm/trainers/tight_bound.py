@@ -270,12 +270,16 @@ class TightBound:
     ) -> NDArray[np.float64]:
         began, before = spent.seconds, spent.iterations
 
+        def accounted() -> tuple[list[OracleCall], dict[str, Span]]:
+            calls, spans = self.ramp.account()
+            spent.add(len(calls), spans)
+            return calls, spans
+
         def on_step(step: DescentStep) -> None:
             spent.iterations += 1
             if not self._watch.is_followed:  # an account takes as long as the oracle of a hundred rows
                 return
-            calls, spans = self.ramp.account()
-            spent.add(len(calls), spans)
+            calls, spans = accounted()
             seconds = spent.seconds - began
             log_step(self._watch.log, "tight", name, C, step, calls, spans, seconds)
             self._watch.progress(bounds_line(name, C, step.number, step.objective, -np.inf, np.inf, 0, seconds))
@@ -298,8 +302,7 @@ class TightBound:
             saved=None if piece.state is None else piece.state["descent"],
             reached=reached,
         )
-        calls, spans = self.ramp.account()
-        spent.add(len(calls), spans)
+        accounted()
         return descended.w
 
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "lanes.hpp"
 #include "threads.hpp"
@@ -10,21 +9,6 @@
 namespace apsvm {
 
 namespace {
-
-// The same sums in the same order on every machine.
-inline __attribute__((always_inline)) double dot(const double *a, const double *b, std::size_t n) {
-    Vec sum = {};
-    std::size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-        Vec x, y;
-        std::memcpy(&x, a + i, sizeof(Vec));
-        std::memcpy(&y, b + i, sizeof(Vec));
-        sum += x * y;
-    }
-    double rest = 0.0;
-    for (; i < n; ++i) rest += a[i] * b[i];
-    return sum_of(sum) + rest;
-}
 
 APSVM_CLONES void forward(const double *factor, std::size_t stride, std::size_t n, double *__restrict x) {
     for (std::size_t j = 0; j < n; ++j) {
