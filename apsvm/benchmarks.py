@@ -23,9 +23,9 @@ from apsvm.metrics import parse_metric
 from apsvm.oracles import make_oracle, serving
 from apsvm.oracles.base import Violation
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings
-from apsvm.trainers.stage import Trained
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.stage import Trained
+from apsvm.trainers.structured_svm.training import train_path
 from apsvm.types import JsonDict, Matrix
 
 T = TypeVar("T")

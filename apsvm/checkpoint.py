@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from apsvm.files import read_bytes, write_whole
-from apsvm.model_file import MAGIC, ModelError, sealed, unsealed
+from apsvm.models.container import MAGIC, ModelError, sealed, unsealed
 from apsvm.types import JsonDict, JsonObject
 from apsvm.work import Saved, Strand
 

@@ -38,10 +38,11 @@ from apsvm.metrics import parse_metric
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import SettingsSearch
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions, Fit
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+from apsvm.trainers.structured_svm.training import train_path
 
 #: Rows, features and classes of the made sets, by the case's name.
 MADE = {"10": (50_000, 50, 10), "wide": (50_000, 300, 10), "100": (50_000, 50, 100)}

@@ -37,9 +37,9 @@ from threadpoolctl import threadpool_limits
 from apsvm.data.folder import open_folder
 from apsvm.data.labels import LabelOptions
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions, Fit
-import apsvm.risk, apsvm.trainers.structured_svm
+import apsvm.risk, apsvm.trainers.structured_svm.training
 from dataclasses import replace
 
 folder, loss, bound, C, copied = sys.argv[1:]

@@ -174,7 +174,7 @@ def in_training(n: int = 3_000_000) -> Iterator[Bar]:
     from apsvm.data.labels import of_relevance
     from apsvm.data.rows import Rows
     from apsvm.trainers.base import TrainingSet
-    from apsvm.trainers.families.structured_svm import StructuredSettings
+    from apsvm.trainers.structured_svm.settings import StructuredSettings
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 20))

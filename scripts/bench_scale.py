@@ -34,8 +34,9 @@ from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import make_risk
 from apsvm.trainers.base import Outcome, Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 FEATURES = 20
 #: Bytes a second that the driver's network moves, in one direction; and between two machines, there and back, seconds.

@@ -38,8 +38,8 @@ from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.training import train_path
 from apsvm.types import Matrix
 
 NOISY = "noisy 50,000 x 300"

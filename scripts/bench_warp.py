@@ -27,8 +27,9 @@ import scipy.sparse as sp
 from apsvm.data.rows import Rows
 from apsvm.solvers.sgd import Epoch
 from apsvm.trainers.base import Progress, Watch
-from apsvm.trainers.families.warp import WarpSettings, WarpTrainer
-from apsvm.trainers.warp import train_warp
+from apsvm.trainers.warp.descent import train_warp
+from apsvm.trainers.warp.settings import WarpSettings
+from apsvm.trainers.warp.trainer import WarpTrainer
 
 #: Seconds that the plain loop takes after an epoch, at least.
 PLAIN_SECONDS = 0.2

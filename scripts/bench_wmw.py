@@ -22,10 +22,10 @@ import numpy as np
 
 from apsvm.data.rows import Rows
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families.rank_ncg import RankNCGSettings
-from apsvm.trainers.pair_loss import make_pair_loss
-from apsvm.trainers.preferences import Classes, classes_by_label, full
-from apsvm.trainers.rank_ncg import train_rank_ncg
+from apsvm.trainers.rank_ncg.descent import train_rank_ncg
+from apsvm.trainers.rank_ncg.pair_loss import make_pair_loss
+from apsvm.trainers.rank_ncg.preferences import Classes, classes_by_label, full
+from apsvm.trainers.rank_ncg.settings import RankNCGSettings
 
 #: Name: objective, summation, accuracy of the series, with the loss.
 SUMS = {

@@ -26,7 +26,8 @@ from apsvm.data.rows import Rows
 from apsvm.metrics.classes import evaluate_classes
 from apsvm.metrics.significance import bootstrap_means, interval, randomisation_test
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 LOSSES = ("ap", "ndcg", "zero-one")
 METRICS = ("AP", "nDCG")

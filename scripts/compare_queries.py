@@ -25,7 +25,8 @@ from apsvm.data.labels import of_numbers
 from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 METRICS = ["nDCG(exp)@1", "nDCG(exp)@3", "nDCG(exp)@5", "nDCG(exp)@10", "AP", "RR"]
 CHOICES = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10000.0]

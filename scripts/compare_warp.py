@@ -35,9 +35,11 @@ from apsvm.data.rows import Rows
 from apsvm.losses import LOSSES
 from apsvm.metrics.evaluate import evaluate
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
-from apsvm.trainers.families.warp import WarpSettings, WarpTrainer
-from apsvm.trainers.item_factors import evaluate_lists, train_items
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+from apsvm.trainers.warp.item_factors import evaluate_lists, train_items
+from apsvm.trainers.warp.settings import WarpSettings
+from apsvm.trainers.warp.trainer import WarpTrainer
 
 METRICS = ["P@1", "P@10", "nDCG@10", "AP", "AUC"]
 EXACT = [name for name in ("ap", "ndcg", "zero-one") if name in LOSSES]

@@ -27,12 +27,12 @@ from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.metrics import parse_metric
 from apsvm.metrics.significance import bootstrap_means, interval, randomisation_test
-from apsvm.trainers.approximate import train_approximate
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.default_c import default_C
-from apsvm.trainers.families.structured_svm import StructuredSettings
-from apsvm.trainers.stage import Trained
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.structured_svm.approximate import train_approximate
+from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.stage import Trained
+from apsvm.trainers.structured_svm.training import train_path
 
 #: C is tried at these multiples of the default C.
 MULTIPLES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)

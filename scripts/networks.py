@@ -17,12 +17,12 @@ from experiments import Calls, Problem, by_data, difference, means_by_class, num
 
 from apsvm.losses import make_loss
 from apsvm.metrics import parse_metric
-from apsvm.model import Net
+from apsvm.models.kinds import Net
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families.layer_wise import DEFAULT_C
-from apsvm.trainers.families.structured_svm import StructuredSettings
-from apsvm.trainers.layer_wise import train_layer_wise
-from apsvm.trainers.net_problem import NetProblem, log_loss_net
+from apsvm.trainers.structured_svm.layer_wise import train_layer_wise
+from apsvm.trainers.structured_svm.net_problem import NetProblem, log_loss_net
+from apsvm.trainers.structured_svm.networks import DEFAULT_C
+from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 HIDDEN = (16,)
 METHODS = {

@@ -46,9 +46,9 @@ from apsvm.detection.joined import join
 from apsvm.detection.measure import evaluate, parse_metric, usual_rules
 from apsvm.losses import make_loss
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.default_c import default_C
-from apsvm.trainers.families.structured_svm import StructuredSettings
-from apsvm.trainers.latent import train_bags
+from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.structured_svm.latent import train_bags
+from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 MULTIPLES = (0.1, 1.0, 10.0, 100.0)
 LOSSES = {"AP": "ap", "0-1": "zero-one", "NDCG": "ndcg"}

@@ -37,9 +37,11 @@ from apsvm import read_svmlight
 from apsvm.data.labels import of_relevance, ordered
 from apsvm.data.rows import Rows
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.rank_ncg import RankNCGSettings, RankNCGTrainer
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
-from apsvm.trainers.preferences import classes_by_label, cut_into_classes
+from apsvm.trainers.rank_ncg.preferences import classes_by_label, cut_into_classes
+from apsvm.trainers.rank_ncg.settings import RankNCGSettings
+from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,9 @@ from apsvm import (
 from apsvm.data.liked import hide, liked_items
 from apsvm.metrics.evaluate import evaluate
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families.warp import WarpSettings, WarpTrainer
-from apsvm.trainers.item_factors import evaluate_lists, train_items
+from apsvm.trainers.warp.item_factors import evaluate_lists, train_items
+from apsvm.trainers.warp.settings import WarpSettings
+from apsvm.trainers.warp.trainer import WarpTrainer
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"

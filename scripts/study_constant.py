@@ -20,9 +20,9 @@ import numpy as np
 import apsvm
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions
+from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Watch
 from apsvm.trainers.constant_feature import mean_deviation
-from apsvm.trainers.families import trainer_of
 from apsvm.trainers.fitting import FeatureOptions, Fit
 
 #: Constants as they are, and as multiples of the geometric mean of the features' deviations.

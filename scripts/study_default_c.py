@@ -34,9 +34,10 @@ from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.default_c import default_C
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+from apsvm.trainers.structured_svm.training import train_path
 
 MOST_ROWS = 10_000
 #: Powers of ten, of the C that ``default_C`` gives.

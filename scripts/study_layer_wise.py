@@ -40,10 +40,11 @@ from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.layer_wise import DEFAULT_C, hidden_layers
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
-from apsvm.trainers.layer_wise import train_layer_wise
-from apsvm.trainers.net_problem import NetProblem, log_loss_net
+from apsvm.trainers.structured_svm.layer_wise import train_layer_wise
+from apsvm.trainers.structured_svm.net_problem import NetProblem, log_loss_net
+from apsvm.trainers.structured_svm.networks import DEFAULT_C, hidden_layers
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 COLUMNS = ("LR", "AP-SVM", "log loss's network", "layer-wise, AP", "s, log loss", "s, layer-wise", "passes")
 

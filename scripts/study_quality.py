@@ -38,8 +38,10 @@ from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.direct_loss import DirectLossTrainer, DirectSettings
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.direct_loss.settings import DirectSettings
+from apsvm.trainers.direct_loss.trainer import DirectLossTrainer
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 METRICS = ("AP", "nDCG", "AUC")
 CHOICES = {"hinge": [10.0**k for k in range(-3, 6)], "tight": [10.0**k for k in range(-1, 8)]}

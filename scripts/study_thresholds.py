@@ -20,8 +20,8 @@ from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions
 from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
 from apsvm.selection.held_out import held_out_scores, training_scores
+from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Outcome, Watch
-from apsvm.trainers.families import trainer_of
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.ranking_check import scores_of
 

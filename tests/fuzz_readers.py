@@ -37,9 +37,9 @@ from apsvm.data.rows import Rows
 from apsvm.data.svmlight import read_svmlight
 from apsvm.data.trec import join, read_qrels, read_run
 from apsvm.detection.readers import read_class_names, read_detections, read_objects
-from apsvm.header_columns import MISSING_RULES
-from apsvm.model import load_any_model
-from apsvm.model_file import ModelError
+from apsvm.models.columns import MISSING_RULES
+from apsvm.models.container import ModelError
+from apsvm.models.kinds import load_any_model
 
 MODELS = Path(__file__).parent / "models_0_1_0"
 

@@ -11,7 +11,7 @@ import zipfile
 
 import numpy as np
 
-from apsvm.header import Header
+from apsvm.models.header import Header
 
 HEADER = Header(family="structured-svm", loss="ap", C=1.0)
 #: What every header of schema 1 had.

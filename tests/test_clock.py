@@ -77,9 +77,9 @@ from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.records import JsonLinesLog, NoLog
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings
+from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.losses import make_loss
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.structured_svm.training import train_path
 
 X = np.random.default_rng(0).normal(size=(5000, 10))
 data = TrainingSet(Rows(X, threads=1), of_relevance(X[:, 0] + X[:, 1] > 1))

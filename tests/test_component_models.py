@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 from apsvm import ComponentRanker, ComponentRankerSet, ModelError, load_any_model, load_model
-from apsvm.header import Features, Header, LabelKind, Labels
-from apsvm.model_file import sealed, unsealed
+from apsvm.models.container import sealed, unsealed
+from apsvm.models.header import Features, Header, LabelKind, Labels
 
 HEADER = Header(family="structured-svm", loss="ap", C=1.0, settings={"components": 3})
 

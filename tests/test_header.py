@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from model_files import replaced
 
 from apsvm import load_any_model
-from apsvm.header import (
+from apsvm.models.columns import MISSING_RULES, Column, Columns
+from apsvm.models.header import (
     POOLS,
     SCALES,
     SCHEMA,
@@ -35,8 +36,7 @@ from apsvm.header import (
     Threshold,
     Validation,
 )
-from apsvm.header_columns import MISSING_RULES, Column, Columns
-from apsvm.model import LinearRanker
+from apsvm.models.kinds import LinearRanker
 
 
 def hints(kind: type) -> dict[str, typing.Any]:

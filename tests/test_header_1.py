@@ -9,18 +9,18 @@ import pytest
 from model_files import replaced
 
 from apsvm import load_any_model
-from apsvm.header import (
+from apsvm.losses import LOSSES
+from apsvm.metrics import parse_metric
+from apsvm.models.header import (
     Features,
     Header,
     HeaderError,
     LabelKind,
     Labels,
 )
-from apsvm.header_1 import upgraded
-from apsvm.losses import LOSSES
-from apsvm.metrics import parse_metric
-from apsvm.model import RankerSet
-from apsvm.trainers.families import TRAINERS
+from apsvm.models.kinds import RankerSet
+from apsvm.models.schema_1 import upgraded
+from apsvm.trainers import TRAINERS
 
 FOLDER = Path(__file__).with_name("models_0_1_0")
 

@@ -27,33 +27,24 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LEAVES = {"_native", "work", "registry", "clock", "files", "installed", "machine", "score_space", "sparse", "types"}
 LEAVES |= {"threads"}
 #: Modules that are one part with another.
-ONE_PART = {
-    "header_1": "header",
-    "header_columns": "header",
-    "header_decision": "header",
-    "header_json": "header",
-    "places": "files",
-    "temporary": "files",
-    **{f"model_{part}": "model" for part in ("bags", "components", "file", "items", "map", "net", "parts")},
-}
+ONE_PART = {"places": "files", "temporary": "files"}
 MAY_IMPORT = {
     "ranking": set(),
     "losses": {"ranking"},
     "solvers": set(),
     "metrics": set(),
     "records": set(),
-    "header": set(),
-    "data": {"header"},
+    "data": {"models"},
     "oracles": {"losses", "ranking"},
     "risk": {"data", "losses", "oracles", "ranking"},
-    "model": {"data", "header"},
-    "trainers": {"data", "header", "losses", "metrics", "model", "oracles", "ranking", "records", "risk", "solvers"},
-    "selection": {"data", "header", "losses", "metrics", "model", "records", "solvers", "trainers"},
-    "checkpoint": {"model"},
+    "models": {"data"},
+    "trainers": {"data", "losses", "metrics", "models", "oracles", "ranking", "records", "risk", "solvers"},
+    "selection": {"data", "losses", "metrics", "models", "records", "solvers", "trainers"},
+    "checkpoint": {"models"},
     "detection": {"data", "metrics"},
     "pictures": {"metrics"},
-    "verification": {"data", "header", "model"},
-    "report": {"data", "header", "metrics", "model", "pictures", "records", "trainers"},
+    "verification": {"data", "models"},
+    "report": {"data", "metrics", "models", "pictures", "records", "trainers"},
     "benchmarks": None,
     "cli": None,  # everything; nothing imports it but __main__
     "__main__": {"cli"},
@@ -64,7 +55,7 @@ MAY_IMPORT = {
 }
 #: Files that load a part above them when they do their work, and not before: the algorithm of a family that needs an
 #: extra stands beside the rest of what needs it.
-MAY_LOAD = {"trainers/families/net.py": {"torch"}}
+MAY_LOAD = {"trainers/nets/trainer.py": {"torch"}}
 
 
 def part_of(path: Path) -> str:
@@ -162,9 +153,14 @@ def test_a_small_training_loads_what_it_needs(tmp_path):
     (tmp_path / "rows").write_text("1 1:2 2:1\n-1 1:1 2:2\n1 1:3 2:1\n-1 1:0.5 2:4\n" * 10)
     unwanted = {
         *("scipy", "sklearn", "cvxpy", "joblib", "matplotlib", "importlib.metadata", "email", "logging"),
-        *("apsvm.cli.cv", "apsvm.cli.bench", "apsvm.trainers.latent", "apsvm.trainers.components"),
+        *(
+            "apsvm.cli.cv",
+            "apsvm.cli.bench",
+            "apsvm.trainers.structured_svm.latent",
+            "apsvm.trainers.structured_svm.components",
+        ),
     }
-    run_and_look(["train", str(tmp_path / "rows"), str(tmp_path / "model"), "-q", "--threads", "1"], unwanted)
+    run_and_look(["train", str(tmp_path / "rows"), str(tmp_path / "models"), "-q", "--threads", "1"], unwanted)
 
 
 @pytest.mark.parametrize("package", ["apsvm", "numpy", "scipy", "scikit-learn", "Scikit_Learn", "threadpoolctl"])

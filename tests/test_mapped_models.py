@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from apsvm import LinearRanker, ModelError, RankerSet, load_any_model, load_model
 from apsvm.data.features import learn_map
-from apsvm.header import Features, Header, LabelKind, Labels
-from apsvm.model_file import sealed
+from apsvm.models.container import sealed
+from apsvm.models.header import Features, Header, LabelKind, Labels
 
 MAPS = ("piecewise", "spline", "products", "nystroem:9")
 

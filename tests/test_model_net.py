@@ -12,10 +12,10 @@ from apsvm import ModelError, load_any_model, load_model
 from apsvm.data.features import learn_map
 from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.rows import Rows
-from apsvm.header import Features, Header
-from apsvm.model import Net, NetRanker
-from apsvm.model_file import sealed, unsealed
-from apsvm.model_net import Layer
+from apsvm.models.container import sealed, unsealed
+from apsvm.models.header import Features, Header
+from apsvm.models.kinds import Net, NetRanker
+from apsvm.models.net import Layer
 
 HEADER = Header(family="structured-svm", loss="ap")
 SHAPES = {"linear": [7, 1], "one hidden": [7, 5, 1], "two hidden": [7, 5, 3, 1], "one unit": [7, 1, 1]}
@@ -51,7 +51,7 @@ def test_scores_are_those_of_the_definition(sizes, dtype, rng):
 def test_blocks_change_no_bit(rng, monkeypatch):
     model, X = NetRanker(net_of(rng, [7, 5, 1]), HEADER), rng.normal(size=(40, 7))
     whole = model.score(X)
-    monkeypatch.setattr("apsvm.model_net.NUMBERS_OF_A_BLOCK", 15)
+    monkeypatch.setattr("apsvm.models.net.NUMBERS_OF_A_BLOCK", 15)
     np.testing.assert_array_equal(model.score(X), whole)
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from model_files import GOOD, array_bytes, sealed, text
 
 from apsvm import LinearRanker, ModelError, RankerSet, load_any_model
-from apsvm.header import Bounds, Data, Features, Header, LabelKind, Labels, SkippedClass
-from apsvm.model_file import unsealed
+from apsvm.models.container import unsealed
+from apsvm.models.header import Bounds, Data, Features, Header, LabelKind, Labels, SkippedClass
 
 
 @pytest.fixture

@@ -19,11 +19,11 @@ from sklearn.model_selection import train_test_split
 from apsvm import most_violated_ranking
 from apsvm.cli import commands, run
 from apsvm.cli.commands import Listed
-from apsvm.header import LabelKind
 from apsvm.losses import LOSSES, make_loss
 from apsvm.losses.base import LossError
+from apsvm.models.header import LabelKind
 from apsvm.oracles import ORACLES, serving
-from apsvm.trainers.families import TRAINERS
+from apsvm.trainers import TRAINERS
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -37,9 +37,7 @@ PYTHON = [code for language, code in BLOCKS if language == "python"]
 COMMAND = next(code for code in PYTHON if "@click.command" in code)
 LISTED = next(code for code in PYTHON if "Listed(" in code)
 FILES = [code for code in PYTHON if code.startswith('"""') and code != COMMAND]
-LINES = [
-    re.fullmatch(r'\s+"(\S+)": "apsvm\.(losses|oracles|trainers\.families)\.(\w+):(\w+)",\n', code) for code in PYTHON
-]
+LINES = [re.fullmatch(r'\s+"(\S+)": "apsvm\.(losses|oracles|trainers)\.(\w+):(\w+)",\n', code) for code in PYTHON]
 SNIPPETS = [
     code for code, line in zip(PYTHON, LINES, strict=True) if line is None and code not in (*FILES, COMMAND, LISTED)
 ]
@@ -60,7 +58,7 @@ def tiny_query(rng):
 @pytest.fixture
 def added(tmp_path, monkeypatch):
     """The README's files and lines, added."""
-    registries = {"losses": LOSSES, "oracles": ORACLES, "trainers.families": TRAINERS}
+    registries = {"losses": LOSSES, "oracles": ORACLES, "trainers": TRAINERS}
     lines = [line for line in LINES if line is not None]
     assert len(FILES) == len(lines) == 3
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -14,18 +14,27 @@ from numpy.typing import NDArray
 from apsvm.data.labels import Target, graded, of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses.base import Loss
-from apsvm.model import ItemFactors
-from apsvm.trainers import approximate, direct_loss, item_factors, rank_ncg, structured_svm, warp
+from apsvm.models.kinds import ItemFactors
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.direct_loss import DirectLossTrainer, DirectSettings
-from apsvm.trainers.families.rank_ncg import RankNCGSettings, RankNCGTrainer
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
-from apsvm.trainers.families.warp import WarpSettings, WarpTrainer
-from apsvm.trainers.item_factors import TrainedItems
-from apsvm.trainers.preferences import GRAPHS, Classes, PreferenceGraph
-from apsvm.trainers.rank_ncg import TrainedPairs
-from apsvm.trainers.stage import Trained
+from apsvm.trainers.direct_loss import descent as direct_loss
+from apsvm.trainers.direct_loss.settings import DirectSettings
+from apsvm.trainers.direct_loss.trainer import DirectLossTrainer
+from apsvm.trainers.rank_ncg import descent as rank_ncg
+from apsvm.trainers.rank_ncg.descent import TrainedPairs
+from apsvm.trainers.rank_ncg.preferences import GRAPHS, Classes, PreferenceGraph
+from apsvm.trainers.rank_ncg.settings import RankNCGSettings
+from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
 from apsvm.trainers.stochastic import TrainedByEpochs
+from apsvm.trainers.structured_svm import approximate
+from apsvm.trainers.structured_svm import training as structured_svm
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.stage import Trained
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+from apsvm.trainers.warp import descent as warp
+from apsvm.trainers.warp import item_factors
+from apsvm.trainers.warp.item_factors import TrainedItems
+from apsvm.trainers.warp.settings import WarpSettings
+from apsvm.trainers.warp.trainer import WarpTrainer
 
 Weights = NDArray[np.float64]
 

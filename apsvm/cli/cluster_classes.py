@@ -16,14 +16,14 @@ from apsvm.cli.shared import BAD_DATA, Failure, bad_data, reading, say
 from apsvm.cli.training import signals_caught
 from apsvm.cli.training_log import open_log
 from apsvm.cli.written_models import TrainedModel, write_models
-from apsvm.trainers.families.one_vs_rest import ClassTraining, OneVsRestTrainer, outcomes_of
+from apsvm.trainers.one_vs_rest import ClassTraining, OneVsRestTrainer, outcomes_of
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from apsvm.cli.cluster_training import Run
     from apsvm.dask.classes import AboutRows, ClassesPlan
-    from apsvm.model import Model
+    from apsvm.models.kinds import Model
     from apsvm.records import Log
     from apsvm.trainers.base import Outcome
 

@@ -14,8 +14,8 @@ from apsvm.cli.shared import BAD_DATA, Failure, say
 from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
-    from apsvm.header import Header
-    from apsvm.model import Model
+    from apsvm.models.header import Header
+    from apsvm.models.kinds import Model
     from apsvm.selection.decision import DecisionRule
     from apsvm.selection.search import Refit
     from apsvm.trainers.base import Outcome
@@ -164,7 +164,7 @@ def _asks(given: JsonObject) -> bool:
 
 
 def _without_threshold(model: Model) -> Model:
-    from apsvm.model import AnyRankerSet
+    from apsvm.models.kinds import AnyRankerSet
 
     if isinstance(model, AnyRankerSet):
         headers = [replace(header, threshold=None) for header in model.headers]

@@ -207,7 +207,8 @@ def _training_is_certified() -> tuple[bool, str]:
     from apsvm.data.rows import Rows
     from apsvm.data.svmlight import read_svmlight
     from apsvm.trainers.base import TrainingSet, Watch
-    from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+    from apsvm.trainers.structured_svm.settings import StructuredSettings
+    from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
     rng = np.random.default_rng(SEED)
     X = rng.normal(size=(80, 3))

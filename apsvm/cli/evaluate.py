@@ -22,7 +22,7 @@ from apsvm.metrics import TIE_RULES
 if TYPE_CHECKING:
     from apsvm.cli.systems import EvaluatedSystem
     from apsvm.metrics import Metric
-    from apsvm.model import AnyRankerSet, ItemRanker, Model, Ranker
+    from apsvm.models.kinds import AnyRankerSet, ItemRanker, Model, Ranker
 
 AP_NAMES = {"ap": "AP", "voc2007": "AP(voc2007)", "voc2010": "AP(voc2010)"}
 CUTOFFS = (5, 10)
@@ -216,7 +216,7 @@ class _Asked:
         from apsvm.cli.scored import score_data
         from apsvm.cli.systems import of_data, of_runs
         from apsvm.data.labels import LabelOptions
-        from apsvm.model import ItemRanker
+        from apsvm.models.kinds import ItemRanker
 
         if self.qrels is not None:
             relevant_from = 1.0 if self.relevant_from is None else self.relevant_from
@@ -318,7 +318,7 @@ def _named(metrics: Sequence[str]) -> dict[str, Metric]:
 
 def _one_of_items(models: Mapping[str, Model], scores: tuple[str, ...]) -> ItemRanker | None:
     """The model, if it is one of items: then it must be alone, without options that are for rankings of rows."""
-    from apsvm.model import ItemRanker
+    from apsvm.models.kinds import ItemRanker
 
     for path, model in models.items():
         if isinstance(model, ItemRanker):

@@ -9,15 +9,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from apsvm.cli.shared import put
-from apsvm.header_decision import line_of
+from apsvm.models.decision import line_of
 from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
     from apsvm.cli.systems import EvaluatedSystem
-    from apsvm.header import Threshold
     from apsvm.metrics.evaluate import Evaluation
     from apsvm.metrics.significance import Difference
-    from apsvm.trainers.item_factors import ListEvaluation
+    from apsvm.models.header import Threshold
+    from apsvm.trainers.warp.item_factors import ListEvaluation
 
 #: What the means are over, of several.
 _PLURAL = {"query": "queries", "class": "classes"}

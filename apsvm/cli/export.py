@@ -13,7 +13,7 @@ from apsvm.cli.reading import one_linear_ranker, one_ranker, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
 
 if TYPE_CHECKING:
-    from apsvm.model import LinearRanker, Model, RankerSet
+    from apsvm.models.kinds import LinearRanker, Model, RankerSet
 
 
 #: What ``apsvm export --help`` says.
@@ -49,7 +49,7 @@ The text formats but JSON know no features but linear.
 @click.option("--positive-label", type=LabelValue(), help="Of a model of several classes: the one to export.")
 def export(model: str, out: str, layout: str, positive_label: float | str | None) -> None:
     from apsvm.files import write_whole
-    from apsvm.model import ComponentRanker, ComponentRankerSet, RankerSet
+    from apsvm.models.kinds import ComponentRanker, ComponentRankerSet, RankerSet
 
     refuse_same_file(out, model=model)
     stored = read_any_model(model)
@@ -108,7 +108,7 @@ def _warn_of_rows(stored: Model) -> None:
 
 
 def _liblinear(ranker: LinearRanker) -> str:
-    from apsvm.header import LabelKind
+    from apsvm.models.header import LabelKind
 
     labels = ranker.header.labels
     label = labels.positive if labels.kind is LabelKind.ONE_LABEL else None

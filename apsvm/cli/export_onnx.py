@@ -17,8 +17,8 @@ import numpy as np
 from apsvm.cli.export_json import table_of
 from apsvm.cli.predict_decided import names_of_two, thresholds
 from apsvm.cli.shared import BAD_DATA, MISSING, Failure
-from apsvm.model import AnyRankerSet, ComponentRanker, ItemRanker, NetRanker
-from apsvm.model_parts import names_of_features
+from apsvm.models.kinds import AnyRankerSet, ComponentRanker, ItemRanker, NetRanker
+from apsvm.models.parts import names_of_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import onnx
     from numpy.typing import NDArray
 
-    from apsvm.header import Calibration
-    from apsvm.model import Model, Ranker
+    from apsvm.models.header import Calibration
+    from apsvm.models.kinds import Model, Ranker
     from apsvm.types import AnyArray
 
 #: The version of ONNX's operators, of January 2022, and of its files: what most runtimes of today read.

@@ -9,7 +9,7 @@ from apsvm.cli.shared import say
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
-    from apsvm.model import Model
+    from apsvm.models.kinds import Model
     from apsvm.trainers.fitting import Fit
 
 #: Up to here the gain 2^grade − 1 is a usual one; from there it is no float64.
@@ -24,7 +24,7 @@ def say_of_grades(fit: Fit) -> None:
 
 def _cautions(fit: Fit) -> Iterator[str]:
     from apsvm.data.dataset import distinct, shown_label
-    from apsvm.header import LabelKind
+    from apsvm.models.header import LabelKind
 
     if fit.target.labels.kind is not LabelKind.GRADES or fit.target.grades is None:
         return

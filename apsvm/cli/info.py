@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from apsvm.header import Data, Features, Header
-    from apsvm.header_columns import Columns
-    from apsvm.model import AnyRankerSet, Model, NetRanker
+    from apsvm.models.columns import Columns
+    from apsvm.models.header import Data, Features, Header
+    from apsvm.models.kinds import AnyRankerSet, Model, NetRanker
 
 #: The width of the names at the left, and of the lines.
 LEFT, WIDTH = 13, 100
@@ -33,7 +33,7 @@ MOST_NAMES = 100
 def info(model: str, as_json: bool) -> None:
     """Print how MODEL was trained, on what, how that ended, and its certificate; of a model of several classes, a line
     for each."""
-    from apsvm.model import AnyRankerSet
+    from apsvm.models.kinds import AnyRankerSet
 
     ranker = read_any_model(model)
     if as_json:
@@ -48,7 +48,7 @@ def info(model: str, as_json: bool) -> None:
 
 
 def _as_json(model: Model) -> JsonDict:
-    from apsvm.model import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, NetRanker
+    from apsvm.models.kinds import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, NetRanker
 
     content: JsonDict = {**model.header.to_json(), "kind": model.kind, "width": model.width}
     if not isinstance(model, ItemRanker) and model.feature_map is not None:
@@ -76,7 +76,7 @@ def _as_json(model: Model) -> JsonDict:
 def _weights(*arrays: NDArray[np.floating]) -> JsonDict:
     import numpy as np
 
-    from apsvm.model_parts import norm_of
+    from apsvm.models.parts import norm_of
 
     weights = np.concatenate([array.ravel() for array in arrays])
     norm = norm_of(weights)
@@ -90,7 +90,7 @@ def _norm(weights: JsonDict) -> str:
 
 def _described(model: Model) -> Iterator[tuple[str, str]]:
     """Names and texts, grouped: what it is, what it was trained for, how that ended, of what."""
-    from apsvm.model import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, NetRanker
+    from apsvm.models.kinds import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, NetRanker
     from apsvm.report.decisions import probabilities_in_words, threshold_in_words
     from apsvm.report.words import certificate, meaning
 

@@ -12,8 +12,8 @@ from apsvm.data.read_options import ReadOptions
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from apsvm.model import ItemRanker
-    from apsvm.trainers.item_factors import ListEvaluation
+    from apsvm.models.kinds import ItemRanker
+    from apsvm.trainers.warp.item_factors import ListEvaluation
 
 #: How many items ``predict`` lists.
 TOP = 10
@@ -51,7 +51,7 @@ def evaluate_items(
     from apsvm.data.liked import liked_items
     from apsvm.metrics import MetricError
     from apsvm.risk import NothingToRankError
-    from apsvm.trainers.item_factors import evaluate_lists
+    from apsvm.trainers.warp.item_factors import evaluate_lists
 
     def lists(name: str, how: ReadOptions) -> tuple[str, csr_array]:
         data = rows_for(ranker, name, how, ignore_unknown=ignore_unknown, unlabelled=True)

@@ -82,7 +82,7 @@ class PoolNames(ParamType):
     name = "pool"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        from apsvm.header import parse_pool
+        from apsvm.models.header import parse_pool
 
         try:
             return value if isinstance(value, tuple) else parse_pool(str(value))

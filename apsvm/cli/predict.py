@@ -21,7 +21,7 @@ from apsvm.types import Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.additive import Contributions
-    from apsvm.model import AnyRankerSet, Model, Ranker, WeightedRanker
+    from apsvm.models.kinds import AnyRankerSet, Model, Ranker, WeightedRanker
 
 
 #: Features that a bare --explain lists.
@@ -138,7 +138,7 @@ def predict(
     read: ReadOptions,
 ) -> None:
     from apsvm.files import check_writable, write_whole
-    from apsvm.model import ItemRanker
+    from apsvm.models.kinds import ItemRanker
 
     if data == "-" and model == "-":
         raise click.UsageError("DATA and MODEL cannot both be standard input")
@@ -192,7 +192,7 @@ def _require_kinds(
     ranker: Model, name: str, *, header: bool, top: int | None, trec_run: str | None, explain: int | None
 ) -> None:
     """Raises UsageError for an option that the kind of model has no use for."""
-    from apsvm.model import AnyRankerSet, ItemRanker, WeightedRanker
+    from apsvm.models.kinds import AnyRankerSet, ItemRanker, WeightedRanker
 
     if header and not isinstance(ranker, AnyRankerSet):
         raise click.UsageError(f"--header names the classes, and {name} is {ranker.what}")
@@ -221,7 +221,7 @@ def _lines(
     ranker: Ranker | AnyRankerSet, data: str, model: str, read: ReadOptions, asked: _Asked, *, ignore_unknown: bool
 ) -> list[str]:
     """A line for each row that the model ranks, or for each bag."""
-    from apsvm.model import AnyRankerSet, WeightedRanker
+    from apsvm.models.kinds import AnyRankerSet, WeightedRanker
 
     rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
     if asked.trec_run is not None:
@@ -247,7 +247,7 @@ def _explained(ranker: WeightedRanker, X: Matrix, most: int, model: str) -> Iter
     left out. Of several components the leading one's, and first which that is, as component=h, h from 1."""
     import numpy as np
 
-    from apsvm.model import ComponentRanker
+    from apsvm.models.kinds import ComponentRanker
 
     names = [printable(name) for name in ranker.features()]
     try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.dataset import Dataset
-    from apsvm.model import AnyRankerSet, Ranker
+    from apsvm.models.kinds import AnyRankerSet, Ranker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class BagOutput:
 
     def check(self, model: Ranker | AnyRankerSet, path: str) -> None:
         """Ends the command where the options do not go with each other or with the model of the file ``path``."""
-        from apsvm.model import AnyRankerSet
+        from apsvm.models.kinds import AnyRankerSet
 
         asked = [
             flag
@@ -121,7 +121,7 @@ def _kept(
 
 def _class_names(model: Ranker | AnyRankerSet) -> list[str]:
     from apsvm.data.dataset import shown_label
-    from apsvm.model import AnyRankerSet
+    from apsvm.models.kinds import AnyRankerSet
 
     if isinstance(model, AnyRankerSet):
         return [shown_label(label) for label in model.classes.tolist()]

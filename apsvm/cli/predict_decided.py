@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.shared import BAD_DATA, Failure, printable
-from apsvm.header import LabelKind
-from apsvm.header_decision import line_of
+from apsvm.models.decision import line_of
+from apsvm.models.header import LabelKind
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from apsvm.header import Header
-    from apsvm.model import AnyRankerSet, Ranker
+    from apsvm.models.header import Header
+    from apsvm.models.kinds import AnyRankerSet, Ranker
 
 CLASSIFY = click.option(
     "--classify",

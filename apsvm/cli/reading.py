@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from apsvm.data.dataset import Dataset
     from apsvm.data.tables.reading import ForModel
-    from apsvm.model import AnyRankerSet, LinearRanker, Model, Ranker, WeightedRanker
+    from apsvm.models.kinds import AnyRankerSet, LinearRanker, Model, Ranker, WeightedRanker
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
@@ -177,7 +177,7 @@ def say_remarks(dataset: Dataset) -> None:
 
 def read_model(path: str) -> LinearRanker:
     """``load_model``; failures end the command."""
-    from apsvm.model import load_model
+    from apsvm.models.kinds import load_model
 
     with reading(path):
         return load_model(path)
@@ -185,7 +185,7 @@ def read_model(path: str) -> LinearRanker:
 
 def read_any_model(path: str) -> Model:
     """``load_any_model``; failures end the command."""
-    from apsvm.model import load_any_model
+    from apsvm.models.kinds import load_any_model
 
     with reading(path):
         return load_any_model(path)
@@ -193,7 +193,7 @@ def read_any_model(path: str) -> Model:
 
 def one_ranker(model: Model, label: float | str | None, path: str) -> WeightedRanker:
     """The ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
-    from apsvm.model import AnyRankerSet, LinearRanker, WeightedRanker
+    from apsvm.models.kinds import AnyRankerSet, LinearRanker, WeightedRanker
 
     if isinstance(model, WeightedRanker):
         return model
@@ -210,7 +210,7 @@ def one_ranker(model: Model, label: float | str | None, path: str) -> WeightedRa
 
 def one_linear_ranker(model: Model, label: float | str | None, path: str) -> LinearRanker:
     """``one_ranker`` of a single component; else the command ends."""
-    from apsvm.model import LinearRanker
+    from apsvm.models.kinds import LinearRanker
 
     ranker = one_ranker(model, label, path)
     if not isinstance(ranker, LinearRanker):
@@ -282,8 +282,8 @@ def score_rows(
     ignore_unknown: bool = False,
     unlabelled: bool = False,
 ) -> tuple[Dataset, NDArray[np.float64]]:
-    """``rows_for`` as the model ranks them, and their scores (``apsvm.model_bags.ranked``)."""
-    from apsvm.model_bags import ranked
+    """``rows_for`` as the model ranks them, and their scores (``apsvm.models.bags.ranked``)."""
+    from apsvm.models.bags import ranked
 
     data = rows_for(model, path, read, ignore_unknown=ignore_unknown, unlabelled=unlabelled)
     with reading(data.source):

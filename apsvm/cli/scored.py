@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions, Target
-    from apsvm.header import Header, Labels, Threshold
     from apsvm.metrics import Metric
-    from apsvm.model import AnyRankerSet, Ranker
+    from apsvm.models.header import Header, Labels, Threshold
+    from apsvm.models.kinds import AnyRankerSet, Ranker
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def score_data(
 ) -> Scored:
     """DATA read and scored by every model and file; failures end the command."""
     from apsvm.data.tables.reading import NO_FEATURES
-    from apsvm.model import AnyRankerSet
+    from apsvm.models.kinds import AnyRankerSet
 
     rankers = {
         path: one_ranker(model, options.positive_label, path)
@@ -126,7 +126,7 @@ def score_data(
 
 
 def _headers(ranker: Ranker | AnyRankerSet) -> Sequence[Header]:
-    from apsvm.model import AnyRankerSet
+    from apsvm.models.kinds import AnyRankerSet
 
     return ranker.headers if isinstance(ranker, AnyRankerSet) else [ranker.header]
 
@@ -145,7 +145,7 @@ def _scored_by_models(
     data: str, rankers: Mapping[str, Ranker | AnyRankerSet], read: ReadOptions, *, ignore_unknown: bool
 ) -> tuple[Dataset | None, dict[str, NDArray[np.float64]]]:
     """The rows, read once for all models of the same features, and the models' scores by path; None without models."""
-    from apsvm.model_bags import ranked
+    from apsvm.models.bags import ranked
 
     datasets: dict[tuple[object, ...], Dataset] = {}
     result: Dataset | None = None

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from apsvm.cli.shared import BAD_DATA, Failure, reading, say
-from apsvm.header_decision import line_of
+from apsvm.models.decision import line_of
 
 if TYPE_CHECKING:
     from apsvm.cli.scored import Scored
     from apsvm.data.trec import TrecRun
-    from apsvm.header import Threshold
     from apsvm.metrics import Metric
     from apsvm.metrics.significance import Difference, System
+    from apsvm.models.header import Threshold
 
 #: The tie rule of runs: by document name, as trec_eval breaks ties.
 RUN_TIES = "docno"

@@ -10,7 +10,7 @@ import click
 
 from apsvm.cli.shared import BAD_DATA, Failure, reading
 from apsvm.data.read_options import MAX_CATEGORIES, TableOptions
-from apsvm.header_columns import MISSING_RULES
+from apsvm.models.columns import MISSING_RULES
 from apsvm.types import JsonDict
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
@@ -97,8 +97,8 @@ def names_in(text: str) -> tuple[str, ...]:
 
 def _names_of(path: str) -> tuple[str, ...]:
     """The names in a file, one a line, or the columns of a model's features."""
-    from apsvm.model import load_any_model
-    from apsvm.model_file import MAGIC
+    from apsvm.models.container import MAGIC
+    from apsvm.models.kinds import load_any_model
 
     with reading(path):
         with open(path, "rb") as stream:

@@ -57,7 +57,7 @@ from apsvm.cli.training_log import open_log
 from apsvm.cli.written_models import TrainedModel, write_models
 from apsvm.data.read_options import ReadOptions
 from apsvm.trainers.base import AnyTrainer, Watch
-from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 from apsvm.types import JsonDict, JsonObject
 from apsvm.work import Strand
 
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions, Target
-    from apsvm.model import Model
+    from apsvm.models.kinds import Model
     from apsvm.records import Log
     from apsvm.trainers.base import Outcome, TrainingSet
     from apsvm.trainers.fitting import FeatureOptions, Fit
@@ -300,7 +300,7 @@ class _Run:
         """``rows``: of the training ``raw``, whose features are still as they were read."""
         from threadpoolctl import threadpool_limits
 
-        from apsvm.model import ModelError
+        from apsvm.models.kinds import ModelError
 
         # One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
         with threadpool_limits(1, user_api="blas"), bad_data(raw.dataset.source):
@@ -325,7 +325,7 @@ class _Run:
 
     def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
         """The training, and where it begins; of several classes each where its own ranker stands."""
-        from apsvm.model import AnyRankerSet
+        from apsvm.models.kinds import AnyRankerSet
 
         path = self.given["warm_start"]
         if path is None:

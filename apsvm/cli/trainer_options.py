@@ -24,8 +24,8 @@ from apsvm.cli.parameters import ParamType
 from apsvm.cli.shared import MISSING, Failure
 from apsvm.cli.trainer_option import Taken, TrainerOption
 from apsvm.registry import UnknownNameError
+from apsvm.trainers import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.base import AnyTrainer
-from apsvm.trainers.families import TRAINERS, known_losses, trainer_of
 from apsvm.trainers.settings import Declared, SettingsError, declared, plain_type
 from apsvm.types import JsonDict, JsonObject
 

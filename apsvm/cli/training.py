@@ -164,7 +164,7 @@ def check_data(trainer: AnyTrainer, data: TrainingSet, *, quiet: bool) -> None:
 
 def described(dataset: Dataset, target: Target) -> str:
     """What the data is, in a line."""
-    from apsvm.header import LabelKind
+    from apsvm.models.header import LabelKind
 
     (rows, features), kind = dataset.X.shape, target.labels.kind
     if kind is LabelKind.NONE:

@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from apsvm.cli.shared import printable
-from apsvm.header import LabelKind
-from apsvm.header_decision import line_of
+from apsvm.models.decision import line_of
+from apsvm.models.header import LabelKind
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
-    from apsvm.header import Labels
     from apsvm.metrics.evaluate import Evaluation
-    from apsvm.model import AnyRankerSet, Model, Ranker
+    from apsvm.models.header import Labels
+    from apsvm.models.kinds import AnyRankerSet, Model, Ranker
     from apsvm.trainers.fitting import Fit
 
 
 def training_metric(fit: Fit, model: Model) -> Iterator[str]:
     """A line on what the model was trained for, as ``apsvm eval`` would give it; none for a model of items."""
     from apsvm.metrics import MetricError
-    from apsvm.model import AnyRankerSet, ItemRanker
+    from apsvm.models.kinds import AnyRankerSet, ItemRanker
 
     if isinstance(model, ItemRanker):
         return
@@ -47,8 +47,8 @@ def of_training_rows(dataset: Dataset, model: Ranker | AnyRankerSet) -> Evaluati
     from apsvm.metrics import trained_metric
     from apsvm.metrics.classes import evaluate_classes
     from apsvm.metrics.evaluate import evaluate
-    from apsvm.model import AnyRankerSet
-    from apsvm.model_bags import ranked
+    from apsvm.models.bags import ranked
+    from apsvm.models.kinds import AnyRankerSet
 
     metric = trained_metric(model.header.metric)
     dataset, scores = ranked(model, dataset)

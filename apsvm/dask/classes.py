@@ -1,6 +1,6 @@
 """``--one-vs-rest`` on a cluster, for rows that fit a worker: classes are tasks, and each worker reads all parts once.
 
-A task trains its class as one machine does (``trainers.families.one_vs_rest``), from the same rows in the same order
+A task trains its class as one machine does (``trainers.one_vs_rest``), from the same rows in the same order
 and to the same bits. Only what was trained comes back. dask gives the tasks of a worker that dies to another one.
 """
 
@@ -27,14 +27,14 @@ from apsvm.data.dataset import DataError, Dataset, one_or_several
 from apsvm.data.labels import LabelOptions
 from apsvm.records import Log
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.one_vs_rest import ClassTraining, OneVsRestTrainer, of_class
 from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.one_vs_rest import ClassTraining, OneVsRestTrainer, of_class
 from apsvm.trainers.ranking_check import ranking_checked
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from apsvm.model import Model
+    from apsvm.models.kinds import Model
     from apsvm.trainers.base import Outcome
     from apsvm.types import AnyArray, JsonDict
 

@@ -19,17 +19,17 @@ from apsvm.dask.long_list import negatives_from
 from apsvm.dask.recovery import repeated
 from apsvm.dask.shard_list import Survey
 from apsvm.dask.sharded_risk import NOT_FINITE
-from apsvm.header_decision import line_of
 from apsvm.metrics.base import Metric, MetricError
 from apsvm.metrics.evaluate import Evaluation, mean, summarise
 from apsvm.metrics.ndcg import NDCG, NDCGAtK
 from apsvm.metrics.ranking_table import RankingTable
+from apsvm.models.decision import line_of
 
 if TYPE_CHECKING:
     from apsvm.dask.data import ShardedData
     from apsvm.dask.vectors import Handle
     from apsvm.data.labels import Target
-    from apsvm.model import Ranker
+    from apsvm.models.kinds import Ranker
 
 #: Rows of one run whose discounts are added at once.
 BLOCK = 1 << 20

@@ -15,13 +15,13 @@ from apsvm.dask.training_threshold import with_training_threshold
 from apsvm.data.features import LINEAR
 from apsvm.data.labels import LabelOptions, Target
 from apsvm.data.rows import Rows
-from apsvm.model import LinearRanker
+from apsvm.models.kinds import LinearRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
-from apsvm.trainers.families.rank_ncg import RankNCGTrainer
-from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, LogOfData, asked_of
+from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
 from apsvm.trainers.settings import SettingsError
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 #: Scores that go through the driver into a checkpoint, at most: 80 MB.
 MOST_SCORES_KEPT = 10_000_000

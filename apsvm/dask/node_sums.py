@@ -13,7 +13,7 @@ from apsvm._native import _kernels
 NODES = 16
 #: Cells are numbered by int64, and below this score a float64 still knows its place in one.
 HIGHEST = 2.0**40
-#: c of the objective "erfc": ℓ(u) = ierfc(cu)/(2c) (``trainers.pair_loss``).
+#: c of the objective "erfc": ℓ(u) = ierfc(cu)/(2c) (``trainers.rank_ncg.pair_loss``).
 C_OF_ERFC = np.sqrt(3.0) / (np.sqrt(2.0) * np.pi)
 
 _ANGLES = (2.0 * np.arange(NODES) + 1.0) * np.pi / (2.0 * NODES)

@@ -31,10 +31,10 @@ from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
 from apsvm.score_space import Tangent
 from apsvm.trainers.base import Outcome, TrainingSet, Watch
-from apsvm.trainers.families.rank_ncg import RankNCGTrainer
-from apsvm.trainers.pair_loss import NoPairsError
-from apsvm.trainers.preferences import Classes, PreferenceGraph, Ranges, classes_by_label
-from apsvm.trainers.rank_ncg import TrainedPairs, minimise_pairs
+from apsvm.trainers.rank_ncg.descent import TrainedPairs, minimise_pairs
+from apsvm.trainers.rank_ncg.pair_loss import NoPairsError
+from apsvm.trainers.rank_ncg.preferences import Classes, PreferenceGraph, Ranges, classes_by_label
+from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
 from apsvm.trainers.ranking_check import ranks_nothing
 from apsvm.trainers.settings import SettingsError
 

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from apsvm.dask.node_sums import Moments as NodeMoments
 from apsvm.dask.node_sums import moments_of, pair_sums
 from apsvm.dask.shard_rows import ShardRows, product
-from apsvm.header_decision import line_of
+from apsvm.models.decision import line_of
 from apsvm.oracles.base import QueriesOracle, Violation
 
 if TYPE_CHECKING:
     from apsvm.dask.sources import Source
     from apsvm.losses.base import Loss
     from apsvm.metrics.base import Metric
-    from apsvm.model import Ranker
-    from apsvm.trainers.pair_loss import PairLoss
-    from apsvm.trainers.preferences import PreferenceGraph
+    from apsvm.models.kinds import Ranker
+    from apsvm.trainers.rank_ncg.pair_loss import PairLoss
+    from apsvm.trainers.rank_ncg.preferences import PreferenceGraph
 
 
 class QueriesShard(ShardRows):
@@ -162,8 +162,8 @@ class QueriesShard(ShardRows):
     ) -> tuple[int, int, int]:
         """Each query for itself; its numbers of pairs, of queries with some and without. ``weigh_pairs`` has to
         follow."""
-        from apsvm.trainers.pair_loss import NoPairsError, arrange, make_pair_loss
-        from apsvm.trainers.preferences import Classes
+        from apsvm.trainers.rank_ncg.pair_loss import NoPairsError, arrange, make_pair_loss
+        from apsvm.trainers.rank_ncg.preferences import Classes
 
         self._pairs = None
         if self._groups is None:

@@ -1,5 +1,5 @@
 """The structured SVM on shards: the solver, its planes, the QP and the certificate are those of one machine, and stand
-on the driver (``trainers.structured_svm``); rows, scores and oracle are on the workers."""
+on the driver (``trainers.structured_svm.training``); rows, scores and oracle are on the workers."""
 
 from __future__ import annotations
 
@@ -15,24 +15,21 @@ from apsvm.dask.data import ShardedData
 from apsvm.dask.long_list import ListRisk
 from apsvm.dask.recovery import Recovering, repeated
 from apsvm.dask.summed import SummedRisk
-from apsvm.header_decision import Threshold
 from apsvm.losses.base import Loss, is_of_two_arrays
 from apsvm.machine import thread_count
+from apsvm.models.decision import Threshold
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Outcome, TrainingSet, Watch
-from apsvm.trainers.default_c import C_by_rule
-from apsvm.trainers.families.structured_svm import (
-    NEARLY_NOTHING,
-    StructuredSettings,
-    StructuredSVMTrainer,
-)
 from apsvm.trainers.ranking_check import ranks_nothing
 from apsvm.trainers.settings import Multiple, SettingsError, resolved
-from apsvm.trainers.stage import Stage, Trained
-from apsvm.trainers.structured_remarks import cautions_of
-from apsvm.trainers.structured_svm import POOR
+from apsvm.trainers.structured_svm.default_c import C_by_rule
+from apsvm.trainers.structured_svm.remarks import cautions_of
+from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING, StructuredSettings
+from apsvm.trainers.structured_svm.stage import Stage, Trained
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+from apsvm.trainers.structured_svm.training import POOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

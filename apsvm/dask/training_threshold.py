@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from apsvm.dask.long_list import MOST_POSITIVES, higher_and_equal
-from apsvm.header import LabelKind
 from apsvm.metrics.thresholds import ChosenThreshold, halfway, place_by_rule
+from apsvm.models.header import LabelKind
 from apsvm.trainers.training_threshold import RULE, is_graded, with_chosen
 
 if TYPE_CHECKING:
     from apsvm.dask.data import ShardedData
     from apsvm.data.labels import Target
-    from apsvm.model import LinearRanker
+    from apsvm.models.kinds import LinearRanker
 
 
 def with_training_threshold(model: LinearRanker, data: ShardedData, target: Target) -> LinearRanker:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm import sparse as sp
-from apsvm.header_columns import Columns, label_number
+from apsvm.models.columns import Columns, label_number
 from apsvm.types import Matrix
 
 _MOST_LABELS_SHOWN = 8

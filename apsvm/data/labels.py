@@ -1,5 +1,5 @@
 """What labels mean: which rows are relevant, and how much. Decided once, by a trainer; kept in the model's header
-(``apsvm.header.Labels``); applied again, in the same way, by whoever judges the model.
+(``apsvm.models.header.Labels``); applied again, in the same way, by whoever judges the model.
 
 A trainer says what it takes (``Takes``), the user may name the positive label or the lowest relevant one, and the
 labels themselves settle the rest:
@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import DataError, distinct
-from apsvm.header import LabelKind, Labels
-from apsvm.header_columns import ColumnKind
+from apsvm.models.columns import ColumnKind
+from apsvm.models.header import LabelKind, Labels
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset

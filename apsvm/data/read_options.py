@@ -25,7 +25,7 @@ class TableOptions:
     drop : columns that are no features
     features : the only columns that are; None: all others
     categorical : columns that are categories, whatever their cells look like
-    missing : what becomes of missing cells, one of ``apsvm.header_columns.MISSING_RULES``
+    missing : what becomes of missing cells, one of ``apsvm.models.columns.MISSING_RULES``
     max_categories : words of a column that have features of their own, at most
     encoding : of text
     decimal : the decimal mark of its numbers, . or ,; None: derived from the first rows

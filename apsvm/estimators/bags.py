@@ -17,7 +17,7 @@ from apsvm import sparse as sp
 from apsvm.data.bags import Bags
 from apsvm.data.labels import Target
 from apsvm.data.pooling import pooled_rows
-from apsvm.header import parse_pool
+from apsvm.models.header import parse_pool
 from apsvm.types import Column, Matrix
 
 if TYPE_CHECKING:

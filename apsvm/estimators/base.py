@@ -2,8 +2,8 @@
 
     X, y, qid, sample_weight  →  ``Fit`` of the plan that the parameters ask for  →  weights and a header
 
-The header is the model's (``apsvm.header``) and is kept: what an estimator says of its training is read from it, after
-a fit as after ``from_model``.
+The header is the model's (``apsvm.models.header``) and is kept: what an estimator says of its training is read from it,
+after a fit as after ``from_model``.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.estimators.warm_start import start_at
-from apsvm.header import Header
 from apsvm.installed import installed
-from apsvm.model import ComponentRanker, LinearRanker, Ranker, WeightedRanker
+from apsvm.models.header import Header
+from apsvm.models.kinds import ComponentRanker, LinearRanker, Ranker, WeightedRanker
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit

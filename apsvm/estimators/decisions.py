@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apsvm.estimators.levels import at_level, level_of
-from apsvm.header import Calibration, Threshold
 from apsvm.metrics.thresholds import ThresholdRule
-from apsvm.model import WeightedRanker
+from apsvm.models.header import Calibration, Threshold
+from apsvm.models.kinds import WeightedRanker
 from apsvm.selection.calibration import METHODS
 from apsvm.selection.decision import Decision, DecisionRule, check_decision, decide
 from apsvm.selection.held_out import HeldOutError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apsvm.model import LinearRanker, WeightedRanker
+from apsvm.models.kinds import LinearRanker, WeightedRanker
 
 
 def level_of(ranker: WeightedRanker) -> float:

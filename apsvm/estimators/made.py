@@ -22,9 +22,9 @@ from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.signatures import ByQuery, OfRows, Weighted
 from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
 from apsvm.estimators.warp import WARPRanker
+from apsvm.trainers import TRAINERS, trainer_of
 from apsvm.trainers.base import AnyTrainer
-from apsvm.trainers.families import TRAINERS, trainer_of
-from apsvm.trainers.families.net import NetTrainer
+from apsvm.trainers.nets.trainer import NetTrainer
 from apsvm.trainers.settings import Declared, declared
 
 #: Parameters of every estimator: the default, and what is said of them.

@@ -21,12 +21,12 @@ from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses, break_even_inter
 from apsvm.estimators.levels import at_level, level_of
 from apsvm.estimators.parameters import in_python
 from apsvm.estimators.signatures import ByQuery
-from apsvm.header import Header
 from apsvm.metrics.base import Metric
 from apsvm.metrics.evaluate import evaluate, parse_metrics
-from apsvm.model import WeightedRanker
-from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
+from apsvm.models.header import Header
+from apsvm.models.kinds import WeightedRanker
 from apsvm.trainers.fitting import AUTO, FeatureOptions
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.types import Column, JsonDict, Matrix
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from apsvm.data.labels import Target
 from apsvm.estimators.kinds import RankerOfNumbers
 from apsvm.estimators.parameters import in_words_of_python
 from apsvm.estimators.signatures import ByQuery
-from apsvm.header import Header, Json
 from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
-from apsvm.model import Ranker
+from apsvm.models.header import Header, Json
+from apsvm.models.kinds import Ranker
 from apsvm.registry import UnknownNameError
-from apsvm.trainers.families.rank_ncg import NAMED_GRAPHS, RankNCGSettings
-from apsvm.trainers.families.rank_ncg import RankNCGTrainer as Trainer
+from apsvm.trainers.rank_ncg.settings import NAMED_GRAPHS, RankNCGSettings
+from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer as Trainer
 from apsvm.types import Column, JsonDict, Matrix, Seed
 
 #: What the setting ``graph`` is where the parameter is edges.

@@ -12,12 +12,12 @@ from apsvm.estimators.losses import TakesLoss
 from apsvm.estimators.parameters import check_number
 from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import WeightedBags
-from apsvm.header import Bounds, Header
-from apsvm.model import Ranker, WeightedRanker
+from apsvm.models.header import Bounds, Header
+from apsvm.models.kinds import Ranker, WeightedRanker
 from apsvm.trainers.base import AnyTrainer
-from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
 from apsvm.trainers.fitting import AUTO
 from apsvm.trainers.settings import Range
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.types import JsonDict, Seed
 
 #: Of the binary SVM that the two-stage approximation begins with, where nobody says.
@@ -148,7 +148,7 @@ class APSVMClassifier(_Structured, TwoClasses):
         convex ``discount(n)``
     pos_label : the value of y that is positive; None: the second in sorted order
     C : weight of the risk, a number between 0 and about 1, against ½‖w‖². What fits depends on the features' scale:
-        "auto" is derived from it (``trainers.default_c``), "10x" is ten times that
+        "auto" is derived from it (``trainers.structured_svm.default_c``), "10x" is ten times that
     epsilon : the gap asked for is epsilon·C; in units of the loss
     oracle : how the most violated ranking is found; all but "appx" give the same model
     keep_easy : for oracle "appx": the percentage of the binary SVM's easy rows that stay easy
@@ -165,9 +165,9 @@ class APSVMClassifier(_Structured, TwoClasses):
     qp : solver of the working-set QP: "auto", "active-set" or "cvxpy"
     bound : what bounds the loss from above: the convex "hinge" of the papers, or the "tight" ramp, from the hinge's
         minimiser to a stationary point, for losses over rankings; "auto": whichever is better on rows held out, with
-        the best of a few C each where C is "auto" (``trainers.bound_choice``)
+        the best of a few C each where C is "auto" (``trainers.structured_svm.bound_choice``)
     components : the scores are the highest of so many linear ones, for positives of several kinds
-        (``trainers.components``); by the tight bound where ``bound`` is "auto"
+        (``trainers.structured_svm.components``); by the tight bound where ``bound`` is "auto"
     features : what is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line
         each, of so many knots; "spline:5", a smooth curve each; "products", of all pairs; "nystroem:300", an RBF kernel
         by so many landmarks. coef_ then weighs the columns of feature_map_
@@ -175,7 +175,8 @@ class APSVMClassifier(_Structured, TwoClasses):
         feature's, in a row for each bag of ``fit(X, y, bags=bags)``. coef_ has the features once for each; ``score``
         and ``bag_scores`` are of bags, ``decision_function`` and ``predict`` of rows, each a bag of its own
     latent : train on the bags of ``fit(X, y, bags=bags)`` by their best rows: a bag stands where its row of the highest
-        score does, and the training finds out which (``trainers.latent``). ``score`` and ``bag_scores`` are of bags
+        score does, and the training finds out which (``trainers.structured_svm.latent``). ``score``
+        and ``bag_scores`` are of bags
     start : where latent training begins: "anneal", "bag-means" or "random:N"
     max_iter : iterations for each stage of the training
     time_limit : seconds of training, or None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.model import ComponentRanker, ModelError, WeightedRanker
+from apsvm.models.kinds import ComponentRanker, ModelError, WeightedRanker
 from apsvm.trainers.fitting import Fit
 
 

@@ -1,4 +1,4 @@
-"""WARP as a ranker: the top of the list by stochastic sampling (``trainers.warp``)."""
+"""WARP as a ranker: the top of the list by stochastic sampling (``trainers.warp.descent``)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sklearn.utils import Tags
 from apsvm.data.labels import Target
 from apsvm.estimators.kinds import RankerOfNumbers
 from apsvm.estimators.signatures import ByQuery
-from apsvm.header import Header
+from apsvm.models.header import Header
 from apsvm.trainers.base import AnyTrainer
-from apsvm.trainers.families.warp import WarpTrainer
+from apsvm.trainers.warp.trainer import WarpTrainer
 from apsvm.types import Column, JsonDict, Matrix, Seed
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from apsvm.data.dataset import DataError
-from apsvm.header import Header
 from apsvm.metrics.curves import mean_curve
 from apsvm.metrics.evaluate import Evaluation
-from apsvm.model import ItemRanker, NetRanker
+from apsvm.models.header import Header
+from apsvm.models.kinds import ItemRanker, NetRanker
 from apsvm.pictures.precision_recall import Curve
 from apsvm.report.charts import of_precision_recall
 from apsvm.report.components import components_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apsvm.header import Calibration, Threshold
+from apsvm.models.header import Calibration, Threshold
 
 _RULES = {
     "loss": "which is where the loss that it was trained on puts the line",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset
-from apsvm.model import ComponentRanker, WeightedRanker
+from apsvm.models.kinds import ComponentRanker, WeightedRanker
 
 #: What a number is written with in a reason.
 _DIGITS = 4

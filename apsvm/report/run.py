@@ -13,14 +13,14 @@ from apsvm.data.dataset import Dataset
 from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS
 from apsvm.data.labels import Target, recall
 from apsvm.data.rows import Rows
-from apsvm.header import Header
-from apsvm.header_decision import line_of
 from apsvm.metrics import MetricError, trained_metric
 from apsvm.metrics.curves import Judged as JudgedCurve
 from apsvm.metrics.curves import judged_curve
 from apsvm.metrics.evaluate import Evaluation, evaluate
-from apsvm.model import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, Model, Ranker
-from apsvm.model_bags import ranked
+from apsvm.models.bags import ranked
+from apsvm.models.decision import line_of
+from apsvm.models.header import Header
+from apsvm.models.kinds import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, Model, Ranker
 from apsvm.records import Record
 
 #: What a report gives of every ranking, in the order of ``apsvm eval``.

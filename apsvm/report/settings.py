@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from apsvm.header import Header, Json
+from apsvm.models.header import Header, Json
 from apsvm.records import Record
 from apsvm.registry import UnknownNameError
-from apsvm.trainers.families import TRAINERS, trainer_of
+from apsvm.trainers import TRAINERS, trainer_of
 from apsvm.trainers.settings import Settings, declared
 from apsvm.types import JsonObject
 

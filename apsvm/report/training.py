@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset
 from apsvm.data.rows import Rows
-from apsvm.header import Header
-from apsvm.model import AnyRankerSet
+from apsvm.models.header import Header
+from apsvm.models.kinds import AnyRankerSet
 from apsvm.pictures.base import PictureError
 from apsvm.pictures.convergence import Convergence, loss_of_epochs
 from apsvm.pictures.heatmap import Heatmap

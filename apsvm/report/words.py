@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from apsvm.data.dataset import shown_label
-from apsvm.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
+from apsvm.models.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
 from apsvm.pictures.convergence import loss_of_epochs
 from apsvm.records import Record
 

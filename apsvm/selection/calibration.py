@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.header import Calibration
+from apsvm.models.header import Calibration
 
 #: What ``--calibrate`` takes.
 METHODS = ("auto", "isotonic", "platt")

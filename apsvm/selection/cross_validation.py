@@ -23,7 +23,7 @@ from apsvm.data.labels import Target
 from apsvm.data.lockstep import Lockstep, members_at_once, rows_worth_sharing
 from apsvm.data.rows import Rows
 from apsvm.machine import memory, thread_count
-from apsvm.model import AnyRankerSet, Net
+from apsvm.models.kinds import AnyRankerSet, Net
 from apsvm.selection.bags import scores_of_bags
 from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant

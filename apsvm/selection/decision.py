@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from apsvm.data.dataset import distinct
 from apsvm.data.labels import LabelOptions, two_classes
-from apsvm.header import Calibration, Header, LabelKind, Threshold
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
-from apsvm.model import AnyRankerSet, ComponentRankerSet, Model, RankerSet
+from apsvm.models.header import Calibration, Header, LabelKind, Threshold
+from apsvm.models.kinds import AnyRankerSet, ComponentRankerSet, Model, RankerSet
 from apsvm.selection.calibration import ENOUGH_FOR_ISOTONIC, calibrated
 from apsvm.selection.held_out import HeldOut, HeldOutError, check_can_be_held_out, held_out_scores, training_scores
 from apsvm.trainers.base import Outcome
-from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
 from apsvm.trainers.fitting import Fit
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 from apsvm.trainers.score_scale import STANDARD, placed
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from apsvm.data.bags import rows_of_bags
 from apsvm.machine import thread_count
-from apsvm.model import ItemFactors
+from apsvm.models.kinds import ItemFactors
 from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.folds import FoldError, make_folds
 from apsvm.trainers.base import Outcome, TrainingSet, Watch

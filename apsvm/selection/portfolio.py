@@ -27,7 +27,7 @@ from apsvm.selection.choice import Candidate, best
 from apsvm.selection.folds import make_folds
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import Followers, SettingsSearch, unseen
-from apsvm.trainers.families import trainer_of
+from apsvm.trainers import trainer_of
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple, SettingValue, declared
 from apsvm.types import JsonObject

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from apsvm.data.labels import LabelOptions, Target, judge
 from apsvm.data.rows import Rows
-from apsvm.header import Json
 from apsvm.machine import thread_count
+from apsvm.models.header import Json
 from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.choice import Candidate, at_the_edge, best, beyond, simplest
 from apsvm.selection.cross_validation import CrossValidation, Measured, PathInFold, Task
@@ -27,7 +27,7 @@ from apsvm.work import UNSTORED, Strand
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.metrics import Metric
-    from apsvm.model import Model
+    from apsvm.models.kinds import Model
 
 
 def never() -> bool:

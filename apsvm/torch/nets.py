@@ -19,11 +19,11 @@ from apsvm.data.rows import Rows
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import ByQuery
-from apsvm.model import Ranker
-from apsvm.model_net import Layer, Net, NetRanker
+from apsvm.models.kinds import Ranker
+from apsvm.models.net import Layer, Net, NetRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
-from apsvm.trainers.families.net import NetTrainer
 from apsvm.trainers.fitting import Fit
+from apsvm.trainers.nets.trainer import NetTrainer
 from apsvm.types import JsonDict, Seed
 
 #: Settings by the names that parameters have.
@@ -148,7 +148,7 @@ class RankNetClassifier(_NetEstimator, TwoClasses):
 
     Attributes
     ----------
-    net_ : ``apsvm.model_net.Net``, the layers, for features as they are
+    net_ : ``apsvm.models.net.Net``, the layers, for features as they are
     n_iter_ : epochs; best_epoch_ : the one that was kept, from 1
     validation_score_ : the metric of the rows that were held out, after that epoch; None without any
     n_queries_, n_queries_skipped_ : queries that were trained on, and those without anything to rank

@@ -1,4 +1,4 @@
-"""A network of dense layers in training, as tensors; ``apsvm.model_net.Net`` is what becomes of it.
+"""A network of dense layers in training, as tensors; ``apsvm.models.net.Net`` is what becomes of it.
 
 h_1 = W_1 x + b_1,     h_l = W_l max(0, h_{l−1}) + b_l,     the score is the last, one number
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from apsvm.data.features.scaling import Scaling
-from apsvm.model_net import Layer, Net
+from apsvm.models.net import Layer, Net
 from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.stochastic import not_finite
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from apsvm.data.features.scaling import Scaling, learn_scaling
 from apsvm.data.rows import Rows, RowsInMemory
-from apsvm.model_net import Net
+from apsvm.models.net import Net
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending, Epoch, Pass, SavedEpochs, descend
 from apsvm.torch.blackbox import BlackboxAPLoss
@@ -38,8 +38,9 @@ from apsvm.torch.net_work import (
 from apsvm.torch.network import Adam, Network, device_of, one_thread
 from apsvm.torch.smooth import SmoothAPLoss
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.epochs import validator_of_scores
-from apsvm.trainers.families.net import NetLoss, NetTrainer
+from apsvm.trainers.epochs import validator_of_scores
+from apsvm.trainers.nets.settings import NetLoss
+from apsvm.trainers.nets.trainer import NetTrainer
 from apsvm.trainers.stochastic import follow, not_finite
 from apsvm.work import Piece, Saved
 

@@ -1,1 +1,43 @@
-"""Recipes: what is minimised, in which stages, and what is logged of it."""
+"""What ``--loss`` can be trained by: one file a family of trainers, one line here.
+
+Importing this imports nothing heavy: a family's file is its declaration (``apsvm.trainers.base``), and loads its
+algorithm when it trains.
+"""
+
+from __future__ import annotations
+
+from apsvm.registry import Registry, UnknownNameError
+from apsvm.trainers.base import Trainer
+
+#: By the family's name, in the order of ``--help``.
+TRAINERS: Registry[Trainer[object]] = Registry(  # type: ignore[type-var]
+    "trainer",
+    {
+        "structured-svm": "apsvm.trainers.structured_svm.trainer:StructuredSVMTrainer",
+        "rank-ncg": "apsvm.trainers.rank_ncg.trainer:RankNCGTrainer",
+        "warp": "apsvm.trainers.warp.trainer:WarpTrainer",
+        "direct-loss": "apsvm.trainers.direct_loss.trainer:DirectLossTrainer",
+        "net": "apsvm.trainers.nets.trainer:NetTrainer",
+    },
+)
+
+
+def trainer_of(loss: str) -> type[Trainer[object]]:  # type: ignore[type-var]
+    """The trainer of a loss, by the loss's name in lower case, or a user's ``package.module:Name``.
+
+    Raises
+    ------
+    UnknownNameError : no trainer has it; lists the losses there are, and the nearest
+    """
+    for trainer in TRAINERS.values():
+        if trainer.serves(loss):
+            return trainer
+    raise Registry[object]("loss", dict.fromkeys(known_losses(), "")).unknown(loss)
+
+
+def known_losses() -> list[str]:
+    """The losses of all trainers, or their forms, in the order of ``--help``."""
+    return [loss for trainer in TRAINERS.values() for loss in trainer.losses]
+
+
+__all__ = ["TRAINERS", "UnknownNameError", "known_losses", "trainer_of"]

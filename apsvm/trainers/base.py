@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from apsvm.data.labels import LabelOptions, Takes, Target
     from apsvm.data.row_operator import RowOperator
-    from apsvm.header import Bounds, Epochs, Gradient, Json, Labels
-    from apsvm.header_decision import Threshold
-    from apsvm.model import ItemFactors, Net
+    from apsvm.models.decision import Threshold
+    from apsvm.models.header import Bounds, Epochs, Gradient, Json, Labels
+    from apsvm.models.kinds import ItemFactors, Net
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
@@ -155,9 +155,9 @@ class Outcome:
     cautions : sentences on what the ranker is not good for, which are said whether or not anybody asks
     settings : it was trained with: of a path of values, with its own
     name : what tells it from the others of a path, in file names; empty if there is one only
-    iterations, C, certificate, gradient, epochs, details, threshold : see ``apsvm.header.Header``
+    iterations, C, certificate, gradient, epochs, details, threshold : see ``apsvm.models.header.Header``
     metric, labels : what to judge it by, and what labels mean, where the training itself found out
-    positives, queries, queries_skipped, counts : see ``apsvm.header.Data``
+    positives, queries, queries_skipped, counts : see ``apsvm.models.header.Data``
     notes : sentences for people, of what the fields do not say
     seconds : of the training's parts, by name
     classes : for a set of rankers: the label and the outcome of each

@@ -21,7 +21,7 @@ class FeatureOptions:
     bias : the value of a constant feature, None for none, or AUTO: one that suits the features (``constant_feature``)
         where the trainer wants one
     features : a feature map's name (``apsvm.data.features``)
-    pool : what becomes of the rows of each bag before all else, some of ``apsvm.header.POOLS``; None: nothing
+    pool : what becomes of the rows of each bag before all else, some of ``apsvm.models.header.POOLS``; None: nothing
     """
 
     scale: str = "none"

@@ -23,10 +23,10 @@ from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.labels import LabelOptions, Target, decide, two_classes
 from apsvm.data.pooling import pooled
 from apsvm.data.rows import Rows
-from apsvm.header import Data, Features, Header, SkippedClass
 from apsvm.installed import installed
 from apsvm.machine import thread_count
-from apsvm.model import (
+from apsvm.models.header import Data, Features, Header, SkippedClass
+from apsvm.models.kinds import (
     AnyRankerSet,
     ComponentRanker,
     ComponentRankerSet,

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
-from apsvm.model import ItemFactors, Net
+from apsvm.models.kinds import ItemFactors, Net
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
-from apsvm.trainers.families.structured_svm import StructuredSettings
+from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 #: Rows looked at at first, and at a time after.
 _FIRST_BLOCK, _BLOCK = 1 << 10, 1 << 16

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from apsvm.header import Threshold
     from apsvm.metrics.thresholds import ChosenThreshold
+    from apsvm.models.header import Threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ STANDARD = Scale(0.0, 1.0)
 
 def placed(chosen: ChosenThreshold, scale: Scale, *, rule: str, held_out: str | None) -> Threshold:
     """A threshold that was chosen on standardised scores, for a model whose scores are of ``scale``."""
-    from apsvm.header import Threshold
+    from apsvm.models.header import Threshold
 
     return Threshold(
         value=scale.mean + scale.deviation * chosen.value,

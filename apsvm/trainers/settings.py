@@ -18,7 +18,7 @@ from apsvm.types import JsonDict, JsonObject
 from apsvm.work import Saved
 
 if TYPE_CHECKING:
-    from apsvm.header import Json
+    from apsvm.models.header import Json
 
 SettingsT = TypeVar("SettingsT", bound="Settings")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from apsvm.solvers.sgd import DescentOutcome, Ending, Epoch, Pass, SavedEpochs, descend
 from apsvm.trainers.base import Progress, Watch
-from apsvm.trainers.families.epochs import EpochSettings
+from apsvm.trainers.epochs import EpochSettings
 from apsvm.work import Saved
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from apsvm.header import Bounds, Epochs, Gradient
+    from apsvm.models.header import Bounds, Epochs, Gradient
     from apsvm.trainers.base import Outcome
 
 

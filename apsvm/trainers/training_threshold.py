@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from apsvm.data.dataset import distinct
 from apsvm.data.labels import recall
-from apsvm.header import LabelKind
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
-from apsvm.model import AnyRankerSet, ItemRanker
-from apsvm.model_bags import ranked
+from apsvm.models.bags import ranked
+from apsvm.models.header import LabelKind
+from apsvm.models.kinds import AnyRankerSet, ItemRanker
 from apsvm.trainers.score_scale import STANDARD, placed
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import Target
-    from apsvm.header import Header
-    from apsvm.model import Model
+    from apsvm.models.header import Header
+    from apsvm.models.kinds import Model
 
 RULE = ThresholdRule("f1")
 

@@ -18,8 +18,8 @@ import numpy as np
 from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, recall, two_classes
-from apsvm.header import Bounds, LabelKind
-from apsvm.model import AnyRankerSet, ComponentRanker, LinearRanker, Model
+from apsvm.models.header import Bounds, LabelKind
+from apsvm.models.kinds import AnyRankerSet, ComponentRanker, LinearRanker, Model
 from apsvm.verification.bound import Convex, Limits, prove
 from apsvm.verification.plain import (
     Array,

@@ -24,8 +24,8 @@ from sklearn.preprocessing import scale
 
 from apsvm import load_model
 from apsvm.cli import run as command_line
-from apsvm.trainers.families import trainer_of
-from apsvm.trainers.families.structured_svm import StructuredSVMTrainer
+from apsvm.trainers import trainer_of
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 SCRIPT = Path(sys.executable).with_name("apsvm")
 #: A hang is a failure, not a wait.

@@ -20,10 +20,10 @@ from apsvm.losses.base import LossOverRankings
 from apsvm.losses.graded import GradedLoss
 from apsvm.metrics import MetricError
 from apsvm.metrics.evaluate import Evaluation, evaluate
-from apsvm.model import RankerSet
+from apsvm.models.kinds import RankerSet
 from apsvm.report.build import judged_rankers
-from apsvm.trainers.families import known_losses
-from apsvm.trainers.families.net import NetTrainer
+from apsvm.trainers import known_losses
+from apsvm.trainers.nets.trainer import NetTrainer
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")

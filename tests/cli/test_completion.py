@@ -11,7 +11,7 @@ from click.shell_completion import BashComplete
 
 from apsvm.cli import commands
 from apsvm.metrics import parse_metric
-from apsvm.trainers.families import trainer_of
+from apsvm.trainers import trainer_of
 
 
 def completed(line):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from apsvm import load_any_model
-from apsvm.model import ComponentRanker, ComponentRankerSet
+from apsvm.models.kinds import ComponentRanker, ComponentRankerSet
 
 
 @pytest.fixture

@@ -15,10 +15,11 @@ from sklearn.preprocessing import StandardScaler
 from apsvm import load_model
 from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
-from apsvm.header import Labels
+from apsvm.models.header import Labels
 from apsvm.selection.folds import make_folds
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from apsvm import load_model
-from apsvm.model import RankerSet, load_any_model
+from apsvm.models.kinds import RankerSet, load_any_model
 
 
 def records(path):

@@ -9,10 +9,10 @@ import pytest
 
 import apsvm
 from apsvm import LinearRanker, load_any_model, load_model
-from apsvm.header import Bounds, Data, Features, Header, LabelKind, Labels
 from apsvm.losses import LOSSES
+from apsvm.models.header import Bounds, Data, Features, Header, LabelKind, Labels
 from apsvm.solvers.qp import BACKENDS
-from apsvm.trainers.families.structured_svm import ORACLE_CHOICES
+from apsvm.trainers.structured_svm.settings import ORACLE_CHOICES
 
 
 def facts(text):

@@ -8,7 +8,7 @@ from sklearn.metrics import average_precision_score
 
 from apsvm import load_any_model
 from apsvm.cli.run_folder import MODEL
-from apsvm.model import NetRanker
+from apsvm.models.kinds import NetRanker
 
 BAD_USE, BAD_DATA, STOPPED_EARLY = 2, 65, 3
 

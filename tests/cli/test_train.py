@@ -16,7 +16,7 @@ from judge import hinge_by_permutations
 from apsvm import load_model
 from apsvm.solvers.line_search import AfterLineSearch
 from apsvm.solvers.qp import BACKENDS
-from apsvm.trainers.families.structured_svm import ORACLE_CHOICES
+from apsvm.trainers.structured_svm.settings import ORACLE_CHOICES
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")

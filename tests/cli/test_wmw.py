@@ -18,7 +18,7 @@ from trainings import train_pairs
 
 from apsvm import load_model
 from apsvm.cli import run as run_here
-from apsvm.trainers.preferences import classes_by_label, cut_into_classes
+from apsvm.trainers.rank_ncg.preferences import classes_by_label, cut_into_classes
 
 ROW = re.compile(r" +\d+ +[-+.e\d]+ +[-+.e\d]+ +\d+ +\d+\.\d\d$")
 

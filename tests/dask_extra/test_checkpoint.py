@@ -19,9 +19,11 @@ from apsvm.dask.data import ShardedData
 from apsvm.dask.fitting import ShardedFit
 from apsvm.data.labels import LabelOptions
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families.rank_ncg import RankNCGSettings, RankNCGTrainer
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.rank_ncg.settings import RankNCGSettings
+from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.work import Strand
 
 

@@ -14,7 +14,8 @@ from sklearn.datasets import dump_svmlight_file
 
 from apsvm import load_model
 from apsvm.dask.training import refusal
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 
 @dataclass

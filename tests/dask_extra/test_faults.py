@@ -16,9 +16,11 @@ from apsvm.dask.recovery import repeated
 from apsvm.dask.sources import MadePart
 from apsvm.data.labels import LabelOptions
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families.rank_ncg import RankNCGSettings, RankNCGTrainer
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.rank_ncg.settings import RankNCGSettings
+from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 
 def structured(**settings):

@@ -10,8 +10,9 @@ from apsvm.dask.data import ShardedData
 from apsvm.dask.fitting import ShardedFit
 from apsvm.data.labels import LabelOptions
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 
 def test_objectives_agree_as_far_as_the_gap_that_is_asked_for(rng):

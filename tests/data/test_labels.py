@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from apsvm.data import DataError, read_svmlight
 from apsvm.data.labels import MOST_LISTED, LabelOptions, Takes, decide, judge, recall
-from apsvm.header import Header, LabelKind, Labels
+from apsvm.models.header import Header, LabelKind, Labels
 
 #: Labels of each kind, row by row; of several labels a row, as text.
 KINDS = {

@@ -13,7 +13,7 @@ from apsvm.data import pooling as module
 from apsvm.data.bags import Bags
 from apsvm.data.dataset import LabelSets
 from apsvm.data.pooling import pooled, pooled_rows
-from apsvm.header import POOLS, parse_pool
+from apsvm.models.header import POOLS, parse_pool
 
 EVERY = ("max", "min", "mean")
 

@@ -19,7 +19,7 @@ from apsvm.data.svmlight import line_numbers
 from apsvm.data.tables.cells import Places
 from apsvm.data.tables.reading import ForModel
 from apsvm.data.tables.recognising import Kind, kind_of
-from apsvm.header_columns import Column, ColumnKind
+from apsvm.models.columns import Column, ColumnKind
 
 
 def test_numbers_words_and_missing_cells(tmp_path: Path) -> None:

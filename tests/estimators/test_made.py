@@ -26,8 +26,8 @@ from apsvm import APSVMClassifier, APSVMRanker, RankNCG, WARPRanker, load_model
 from apsvm.cli import run
 from apsvm.estimators import DirectLossClassifier, DirectLossRanker, estimator_for
 from apsvm.losses import LOSSES
-from apsvm.trainers.families import TRAINERS, known_losses
-from apsvm.trainers.families.net import NetTrainer
+from apsvm.trainers import TRAINERS, known_losses
+from apsvm.trainers.nets.trainer import NetTrainer
 from apsvm.trainers.settings import declared
 
 

@@ -17,7 +17,7 @@ import apsvm
 import apsvm.estimators
 from apsvm import APSVMClassifier, APSVMRanker, load_model
 from apsvm.cli import run
-from apsvm.header import Header
+from apsvm.models.header import Header
 
 C = 30.0
 

@@ -18,12 +18,12 @@ from apsvm import APSVMClassifier, APSVMRanker, WeakRankerWarning
 from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
 from apsvm.estimators.kinds import break_even_intercept
-from apsvm.header import Labels
 from apsvm.losses import make_loss
+from apsvm.models.header import Labels
 from apsvm.oracles import make_oracle
 from apsvm.risk import make_risk
 from apsvm.trainers.base import TrainingSet
-from apsvm.trainers.default_c import default_C
+from apsvm.trainers.structured_svm.default_c import default_C
 
 #: Where a test does not name the bound it is about the hinge, whose minimum is one: by default the bound is chosen.
 Classifier = partial(APSVMClassifier, bound="hinge")

@@ -7,7 +7,7 @@ import pytest
 
 from apsvm import LinearRanker
 from apsvm.data.dataset import Dataset
-from apsvm.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
+from apsvm.models.header import Bounds, Epochs, Gradient, Header, LabelKind, Labels
 from apsvm.report.build import report
 from apsvm.report.run import Finished, Run
 from apsvm.report.settings import settings_of, settings_of_start, shown

@@ -112,7 +112,7 @@ def test_the_ramp_lies_between_the_loss_of_the_order_and_the_hinge(rng):
     risk = risk_of_bags(X, offsets, relevant, "ap", **more)
     ramp, loss = Ramp(risk), make_loss("ap")
     from apsvm.data.labels import Target
-    from apsvm.header import Labels
+    from apsvm.models.header import Labels
 
     data = TrainingSet(Rows(X), Target(Labels(), relevant), more["groups"], bags=offsets)
     for _ in range(20):

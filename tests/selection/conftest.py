@@ -9,7 +9,7 @@ import pytest
 
 from apsvm.data.dataset import Dataset
 from apsvm.selection.grids import Grid
-from apsvm.trainers.families import trainer_of
+from apsvm.trainers import trainer_of
 
 
 @pytest.fixture

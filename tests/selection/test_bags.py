@@ -14,8 +14,8 @@ from apsvm.metrics.evaluate import parse_metrics
 from apsvm.selection.folds import Fold, FoldError, make_folds
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import SettingsSearch
+from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
-from apsvm.trainers.families import trainer_of
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Settings
 

@@ -11,14 +11,14 @@ from sklearn.isotonic import IsotonicRegression
 
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions
-from apsvm.header import Calibration
 from apsvm.metrics.thresholds import ThresholdRule
+from apsvm.models.header import Calibration
 from apsvm.selection import held_out
 from apsvm.selection.calibration import calibrated, isotonic, platt
 from apsvm.selection.decision import DecisionRule, check_decision, decide
 from apsvm.selection.held_out import HeldOutError, held_out_scores, training_scores
+from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families import trainer_of
 from apsvm.trainers.fitting import FeatureOptions, Fit
 
 NEVER = bool  # bool() is False

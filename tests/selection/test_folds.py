@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from apsvm.data.labels import Target, ordered
-from apsvm.header import Labels
+from apsvm.models.header import Labels
 from apsvm.selection.folds import FoldError, make_folds
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apsvm.selection.grids import Axis
-from apsvm.trainers.families import TRAINERS
+from apsvm.trainers import TRAINERS
 from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError, declared
 
 LOSSES = {"structured-svm": "ap", "rank-ncg": "wmw", "warp": "warp", "direct-loss": "direct(ap)", "net": "bce"}

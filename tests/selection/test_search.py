@@ -19,11 +19,12 @@ from apsvm.selection.choice import Candidate, simplest
 from apsvm.selection.cross_validation import Measured, SelectionError
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import Followers, SettingsSearch
+from apsvm.trainers import TRAINERS
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
-from apsvm.trainers.families import TRAINERS
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple, Settings, setting
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 #: One path of C; with nothing named there is one for each bound.
 HINGE = {"bound": ("hinge",)}

@@ -14,13 +14,14 @@ from trainings import training_set
 from apsvm import load_any_model, read_svmlight
 from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.rows import Rows
-from apsvm.model_net import NetRanker
+from apsvm.models.net import NetRanker
 from apsvm.risk import NothingToRankError
 from apsvm.torch import BlackboxAPLoss, DirectLoss, RankingHingeLoss, RankingRampLoss, SmoothAPLoss
 from apsvm.torch.network import Adam, Network
 from apsvm.torch.training import criterion_of, hold_out, queries_to_rank, train_net
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families.net import NetLoss, NetSettings, NetTrainer
+from apsvm.trainers.nets.settings import NetLoss, NetSettings
+from apsvm.trainers.nets.trainer import NetTrainer
 
 CPU = torch.device("cpu")
 

@@ -10,7 +10,7 @@ import pytest
 from newcomers import LINE, dumped
 
 from apsvm import load_any_model
-from apsvm.trainers.families import TRAINERS
+from apsvm.trainers import TRAINERS
 
 
 @pytest.fixture

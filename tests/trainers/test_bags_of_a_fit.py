@@ -10,8 +10,8 @@ import pytest
 from apsvm.data import read_svmlight
 from apsvm.data.dataset import DataError
 from apsvm.data.labels import LabelOptions
+from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
-from apsvm.trainers.families import trainer_of
 from apsvm.trainers.fitting import FeatureOptions, Fit
 
 TEXT = (

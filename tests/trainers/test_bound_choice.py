@@ -11,12 +11,12 @@ import pytest
 from trainings import training_set
 
 from apsvm.losses import make_loss
-from apsvm.trainers import bound_choice, comparison
 from apsvm.trainers.base import Watch
-from apsvm.trainers.bound_choice import choose
-from apsvm.trainers.comparison import BoundCandidate
-from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.settings import Multiple
+from apsvm.trainers.structured_svm import bound_choice, comparison
+from apsvm.trainers.structured_svm.bound_choice import choose
+from apsvm.trainers.structured_svm.comparison import BoundCandidate
+from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 AP = make_loss("ap")
 #: The small multiples that are tried with the hinge.

@@ -12,13 +12,14 @@ from trainings import train_svm, training_set
 
 from apsvm import APSVMClassifier, load_model
 from apsvm.oracles import make_oracle
-from apsvm.trainers import comparison
 from apsvm.trainers.base import Watch
-from apsvm.trainers.bound_choice import choose
-from apsvm.trainers.default_c import default_C
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
-from apsvm.trainers.structured_svm import risk_of, rough_path
-from apsvm.trainers.tight_bound import TightBound
+from apsvm.trainers.structured_svm import comparison
+from apsvm.trainers.structured_svm.bound_choice import choose
+from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.tight_bound import TightBound
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+from apsvm.trainers.structured_svm.training import risk_of, rough_path
 from tests.trainers.test_bound_choice import AP, ONE_THREAD, Recorded, numbered
 
 

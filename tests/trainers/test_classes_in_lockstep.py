@@ -17,10 +17,11 @@ from apsvm.metrics import parse_metric
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
-from apsvm.trainers.families.warp import WarpTrainer
 from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+from apsvm.trainers.warp.trainer import WarpTrainer
 
 CLASSES = 5
 

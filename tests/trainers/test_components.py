@@ -13,18 +13,24 @@ from sklearn.metrics import average_precision_score
 from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
-from apsvm.header import Labels
 from apsvm.losses import make_loss
+from apsvm.models.header import Labels
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp, make_risk
 from apsvm.solvers import concave_convex
-from apsvm.trainers import starts_of_components
 from apsvm.trainers.base import Outcome, TrainingSet, Watch
-from apsvm.trainers.components import start_from, train_components, weights_and_constants, with_components
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
 from apsvm.trainers.settings import Multiple, SettingsError
-from apsvm.trainers.starts_of_components import clusters
-from apsvm.trainers.structured_svm import risk_of, train_path
+from apsvm.trainers.structured_svm import starts_of_components
+from apsvm.trainers.structured_svm.components import (
+    start_from,
+    train_components,
+    weights_and_constants,
+    with_components,
+)
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.starts_of_components import clusters
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+from apsvm.trainers.structured_svm.training import risk_of, train_path
 
 
 def two_kinds(seed: int = 0, n: int = 800, d: int = 5, shift: float = 3.5) -> TrainingSet:
@@ -257,8 +263,8 @@ def test_descents_begin_at_the_lowest_points(monkeypatch):
         begun.append(start)
         return descend(majorise, minimise, start, *arguments, **more)
 
-    monkeypatch.setattr("apsvm.trainers.components.starts", lambda *_: points)
-    monkeypatch.setattr("apsvm.trainers.components.DESCENTS", 1)
+    monkeypatch.setattr("apsvm.trainers.structured_svm.components.starts", lambda *_: points)
+    monkeypatch.setattr("apsvm.trainers.structured_svm.components.DESCENTS", 1)
     monkeypatch.setattr(concave_convex, "descend", recorded)
     outcome(data, bound="hinge", C=(10.0,))
     (start,) = begun

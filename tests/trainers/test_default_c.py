@@ -12,7 +12,7 @@ from trainings import train_svm, training_set
 from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
-from apsvm.trainers import default_c
+from apsvm.trainers.structured_svm import default_c
 
 
 @pytest.fixture

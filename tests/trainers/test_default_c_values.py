@@ -7,7 +7,7 @@ import pytest
 from trainings import training_set
 
 from apsvm.losses import make_loss
-from apsvm.trainers.default_c import default_C
+from apsvm.trainers.structured_svm.default_c import default_C
 
 #: One ranking, and several, of 4 features of variance 1/4, within each query too: d · geometric mean = 4 · 1/4 = 1.
 X = np.array([[0.5 if (row >> bit) & 1 else -0.5 for bit in range(4)] for row in range(16)] * 2)

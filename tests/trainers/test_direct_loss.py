@@ -21,10 +21,10 @@ from apsvm.oracles.bucket import Bucket
 from apsvm.oracles.layout import Queries
 from apsvm.risk import NoLoss, make_risk
 from apsvm.solvers.sgd import Ending
-from apsvm.trainers import direct_loss
 from apsvm.trainers.base import Watch
-from apsvm.trainers.direct_loss import StepOfQueries
-from apsvm.trainers.families.direct_loss import DirectSettings
+from apsvm.trainers.direct_loss import descent as direct_loss
+from apsvm.trainers.direct_loss.descent import StepOfQueries
+from apsvm.trainers.direct_loss.settings import DirectSettings
 
 UPDATES = ["positive", "negative"]
 SERVED = {

@@ -12,12 +12,13 @@ from apsvm.data.rows import Rows
 from apsvm.risk import Risk
 from apsvm.solvers.sgd import Ending
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.families.direct_loss import DirectLossTrainer
-from apsvm.trainers.families.rank_ncg import RankNCGTrainer
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
-from apsvm.trainers.families.warp import WarpTrainer
-from apsvm.trainers.pair_loss import PairLoss
+from apsvm.trainers.direct_loss.trainer import DirectLossTrainer
+from apsvm.trainers.rank_ncg.pair_loss import PairLoss
+from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.trainers.summary import summary
+from apsvm.trainers.warp.trainer import WarpTrainer
 
 WHY = "the scores are not finite: scale them down"
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import erfc, erfcinv, expit
 
 from apsvm._native import _kernels
-from apsvm.trainers.pair_loss import HALF_WIDTH, fourier_setting
+from apsvm.trainers.rank_ncg.pair_loss import HALF_WIDTH, fourier_setting
 
 #: By name, of t = target − source.
 KERNELS = {

@@ -8,8 +8,8 @@ import pytest
 from apsvm.data.dataset import Dataset
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Outcome
-from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.feature_scales import scales_checked
+from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 
 def cautions(X, state=State.STALLED, *, zero_based=False):

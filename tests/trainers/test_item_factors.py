@@ -13,14 +13,14 @@ from warp_twin import Descent, Random, Search, run_items
 
 from apsvm._native import _kernels
 from apsvm.data.liked import hide, liked_items
-from apsvm.header import Header
 from apsvm.metrics import MetricError
-from apsvm.model import ItemFactors, ItemRanker
+from apsvm.models.header import Header
+from apsvm.models.kinds import ItemFactors, ItemRanker
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending
-from apsvm.trainers import warp
-from apsvm.trainers.families.warp import ESTIMATORS, LEARNING_RATES
-from apsvm.trainers.item_factors import evaluate_lists
+from apsvm.trainers.warp import descent as warp
+from apsvm.trainers.warp.item_factors import evaluate_lists
+from apsvm.trainers.warp.settings import ESTIMATORS, LEARNING_RATES
 
 
 def tastes(rng, users=300, items=60, kinds=3):

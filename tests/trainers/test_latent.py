@@ -11,17 +11,18 @@ from sklearn.metrics import average_precision_score
 
 from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
-from apsvm.header import Labels
 from apsvm.losses import make_loss
+from apsvm.models.header import Labels
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.decided import decide
-from apsvm.trainers.families.structured_svm import NEARLY_NOTHING, StructuredSettings, StructuredSVMTrainer
-from apsvm.trainers.latent import bag_risk_of, train_bags
 from apsvm.trainers.settings import Multiple, SettingsError
-from apsvm.trainers.structured_svm import train_path
+from apsvm.trainers.structured_svm.decided import decide
+from apsvm.trainers.structured_svm.latent import bag_risk_of, train_bags
+from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING, StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+from apsvm.trainers.structured_svm.training import train_path
 
 
 def made(seed: int = 0, bags: int = 120, positive: int = 40, size: int = 12, d: int = 8, shift: float = 3.0):

@@ -11,17 +11,18 @@ from sklearn.metrics import average_precision_score
 
 from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
-from apsvm.header import Labels
 from apsvm.losses import make_loss
-from apsvm.model import Net
+from apsvm.models.header import Labels
+from apsvm.models.kinds import Net
 from apsvm.risk import NothingToRankError
 from apsvm.trainers.base import Outcome, TrainingError, TrainingSet, Watch
-from apsvm.trainers.families.layer_wise import DEFAULT_C, hidden_layers
-from apsvm.trainers.families.one_vs_rest import OneVsRestTrainer
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
-from apsvm.trainers.layer_wise import train_layer_wise
-from apsvm.trainers.net_problem import held_out_part, log_loss_net, standardised
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 from apsvm.trainers.settings import Multiple, SettingsError
+from apsvm.trainers.structured_svm.layer_wise import train_layer_wise
+from apsvm.trainers.structured_svm.net_problem import held_out_part, log_loss_net, standardised
+from apsvm.trainers.structured_svm.networks import DEFAULT_C, hidden_layers
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 
 def rings(seed: int = 0, n: int = 400, *, queries: int = 0, grades: bool = False) -> TrainingSet:
@@ -37,7 +38,7 @@ def rings(seed: int = 0, n: int = 400, *, queries: int = 0, grades: bool = False
 
 @pytest.fixture(autouse=True)
 def _few_epochs(monkeypatch):
-    monkeypatch.setattr("apsvm.trainers.net_problem.MOST_EPOCHS", 20)
+    monkeypatch.setattr("apsvm.trainers.structured_svm.net_problem.MOST_EPOCHS", 20)
 
 
 class Records:

@@ -17,8 +17,8 @@ from sklearn.metrics import average_precision_score
 from trainings import training_set
 
 from apsvm import load_any_model, load_model
+from apsvm.trainers import known_losses, trainer_of
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families import known_losses, trainer_of
 from apsvm.trainers.settings import SettingsError
 
 
@@ -230,7 +230,7 @@ def test_help_loads_nothing_heavy_with_it():
     code = (
         "import sys\n"
         f"sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
-        "from apsvm.trainers.families import TRAINERS\n"
+        "from apsvm.trainers import TRAINERS\n"
         f"TRAINERS._places.update({LINE!r})\n"
         "from apsvm.cli.train import train\n"
         "assert any(param.name == 'margin' for param in train.params)\n"

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import erfc
 
 from apsvm.data.rows import Rows
-from apsvm.trainers.pair_loss import NoPairsError, PairLoss, make_pair_loss
-from apsvm.trainers.preferences import GRAPHS, Classes, classes_by_label, from_edges, full
+from apsvm.trainers.rank_ncg.pair_loss import NoPairsError, PairLoss, make_pair_loss
+from apsvm.trainers.rank_ncg.preferences import GRAPHS, Classes, classes_by_label, from_edges, full
 
 C = np.sqrt(3.0) / (np.sqrt(2.0) * np.pi)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 
-from apsvm.trainers.preferences import (
+from apsvm.trainers.rank_ncg.preferences import (
     GRAPHS,
     GraphError,
     PreferenceGraph,

@@ -19,8 +19,8 @@ from apsvm.data.rows import Rows
 from apsvm.records import JsonLinesLog
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Watch
-from apsvm.trainers.pair_loss import NoPairsError
-from apsvm.trainers.preferences import GRAPHS, Classes, classes_by_label, cut_into_classes, from_edges
+from apsvm.trainers.rank_ncg.pair_loss import NoPairsError
+from apsvm.trainers.rank_ncg.preferences import GRAPHS, Classes, classes_by_label, cut_into_classes, from_edges
 from apsvm.trainers.settings import SettingsError
 
 

@@ -20,10 +20,11 @@ from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError, make_risk
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.state import State
-from apsvm.trainers.approximate import EasyRows
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
-from apsvm.trainers.stage import CUTTERS
+from apsvm.trainers.structured_svm.approximate import EasyRows
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.stage import CUTTERS
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 EXACT = ["greedy", "search", "select", "search-select", "qs", "bucket"]
 

@@ -15,12 +15,12 @@ from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Risk, make_risk
 from apsvm.solvers.state import State
-from apsvm.trainers import structured_svm
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families.structured_svm import StructuredSettings
 from apsvm.trainers.settings import SettingsError
-from apsvm.trainers.structured_svm import train_path
-from apsvm.trainers.tight_bound import HOPELESS, TightBound
+from apsvm.trainers.structured_svm import training as structured_svm
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.tight_bound import HOPELESS, TightBound
+from apsvm.trainers.structured_svm.training import train_path
 
 LOSSES = ["ap", "ndcg", "mrr", "auc", "rbp(0.8)", "p@3", "ndcg@5", "ndcg-chakrabarti"]
 

@@ -16,11 +16,12 @@ from apsvm.losses.graded import GAINS, GradedLoss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp, make_risk
 from apsvm.solvers.state import State
-from apsvm.trainers import decided, top_losses
 from apsvm.trainers.base import Watch
-from apsvm.trainers.default_c import default_C
-from apsvm.trainers.families.structured_svm import StructuredSettings, StructuredSVMTrainer
-from apsvm.trainers.top_losses import DESCENTS, Start, default_C_at, find_start, train_from_start
+from apsvm.trainers.structured_svm import decided, top_losses
+from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.top_losses import DESCENTS, Start, default_C_at, find_start, train_from_start
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 TOP_LOSSES = [name for name in RANKING_LOSSES if make_loss(name).starts_from is not None]
 

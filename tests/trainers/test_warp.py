@@ -16,9 +16,9 @@ from apsvm.data.rows import Rows
 from apsvm.metrics.evaluate import evaluate
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending
-from apsvm.trainers import warp
 from apsvm.trainers.base import Watch
-from apsvm.trainers.families.warp import LEARNING_RATES
+from apsvm.trainers.warp import descent as warp
+from apsvm.trainers.warp.settings import LEARNING_RATES
 
 TAUS = ("auc", "harmonic", "p@5", "p@1")
 

@@ -12,10 +12,11 @@ from warp_twin import Descent, Random, Search, run_rows
 from apsvm._native import _kernels
 from apsvm.registry import UnknownNameError
 from apsvm.risk import NothingToRankError
-from apsvm.trainers import warp
-from apsvm.trainers.families.warp import ESTIMATORS, LEARNING_RATES, WarpSettings, WarpTrainer
 from apsvm.trainers.settings import SettingsError
-from apsvm.trainers.warp import candidates
+from apsvm.trainers.warp import descent as warp
+from apsvm.trainers.warp.descent import candidates
+from apsvm.trainers.warp.settings import ESTIMATORS, LEARNING_RATES, WarpSettings
+from apsvm.trainers.warp.trainer import WarpTrainer
 
 TAUS = ("auc", "harmonic", "p@5", "p@1")
 

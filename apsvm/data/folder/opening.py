@@ -19,8 +19,8 @@ from apsvm.data.folder.checks import all_below, all_finite, all_rise, rises_to
 from apsvm.data.folder.checksums import verify_member
 from apsvm.data.folder.header import LABELS, QUERIES, TABLE, FolderHeader, read_header
 from apsvm.data.mapped_files import mapped
-from apsvm.header_columns import MISSING_RULES, Columns
-from apsvm.header_json import decoded
+from apsvm.models.columns import MISSING_RULES, Columns
+from apsvm.models.json import decoded
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from apsvm.data.folder.header import (
     is_data_folder,
 )
 from apsvm.data.folder.replacing import clean, give_place, sync, sync_folder
-from apsvm.header_json import fields_of
+from apsvm.models.json import fields_of
 from apsvm.places import settled
 from apsvm.temporary import temporary_name
 from apsvm.types import JsonDict, Matrix

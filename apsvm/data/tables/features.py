@@ -17,7 +17,7 @@ from apsvm.data.dataset import DataError
 from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, text_of
 from apsvm.data.tables.learning import counted
 from apsvm.data.tables.scratch import MEMORY, Scratch
-from apsvm.header_columns import Column, ColumnKind, Columns
+from apsvm.models.columns import Column, ColumnKind, Columns
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:

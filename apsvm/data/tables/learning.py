@@ -17,7 +17,7 @@ from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.cells import MISSING, Cell, Cells, fail_not_numbers, hint_of, is_not_finite, shown
 from apsvm.data.tables.parts import Parts, listed
-from apsvm.header_columns import Column, ColumnKind, Columns
+from apsvm.models.columns import Column, ColumnKind, Columns
 
 _DATE = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b.*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b.*|\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?"

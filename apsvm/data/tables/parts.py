@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from apsvm.data.dataset import DataError
 from apsvm.data.read_options import TableOptions
 from apsvm.data.tables.separated import CELLS, SKIPPED, TEXT
-from apsvm.header_columns import Columns
+from apsvm.models.columns import Columns
 
 #: Names of columns, in any case, that are taken for the labels, the queries, or the bags, where nobody names them.
 LABELS = ("label", "labels", "target", "y", "class", "outcome", "relevance")

@@ -25,7 +25,7 @@ from apsvm.data.tables.scratch import MEMORY, Scratch
 from apsvm.data.tables.separated import Choice, cells_of_text
 from apsvm.data.tables.several import one_behind_another
 from apsvm.data.text import text_blocks
-from apsvm.header_columns import Columns
+from apsvm.models.columns import Columns
 
 Source = str | os.PathLike[str] | BinaryIO
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from apsvm import LinearRanker
 from apsvm.data.features import additive, learn_map
 from apsvm.data.features.additive import curve
-from apsvm.header import Features, Header
+from apsvm.models.header import Features, Header
 
 
 @pytest.fixture

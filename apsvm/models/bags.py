@@ -1,0 +1,58 @@
+"""What a model ranks: the rows of a file or, where it was trained on bags by their best rows (``--latent``), the bags,
+for each of which the row that it scores highest stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.bags import HOW_SAID, bags_of, deciding_rows
+from apsvm.data.dataset import DataError
+from apsvm.data.pooling import pooled
+
+if TYPE_CHECKING:
+    from apsvm.data.dataset import Dataset
+    from apsvm.models.kinds import AnyRankerSet, Ranker
+
+
+def ranked(
+    model: Ranker | AnyRankerSet, dataset: Dataset, *, by_rows: bool = False
+) -> tuple[Dataset, NDArray[np.float64]]:
+    """What the model ranks, and its scores: (n,) float64, or (n, k) by a set of k rankers.
+
+    Parameters
+    ----------
+    dataset : as its file has it, pooled if the model pools
+    by_rows : rank the rows, whatever the model was trained on
+
+    Returns
+    -------
+    The data set itself, or with a row for each bag, in the order of their first rows: its deciding row, whose place in
+    ``dataset`` is in ``deciding``; by a set of rankers, for each of which another row may decide, rows of no features.
+
+    Raises
+    ------
+    DataError : the model ranks bags, and the rows are in none
+    """
+    scores = model.score(dataset.X)
+    if not model.header.latent or by_rows:
+        return dataset, scores
+    bags = bags_of(dataset)
+    if bags is None:
+        raise DataError(
+            f"{dataset.source}: the model ranks bags (--latent), and these rows are in none: {HOW_SAID}; --bags ignore "
+            "ranks the rows"
+        )
+    if scores.ndim == 1:
+        rows = deciding_rows(bags, scores)
+        return stand_ins(dataset, rows), scores[rows]
+    return pooled(dataset, ()), bags.best(scores)
+
+
+def stand_ins(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
+    """The data set of the rows ``rows`` (n_bags,) alone, one of each bag."""
+    chosen = dataset.select(rows)
+    return replace(chosen, bags=None, stands_for=chosen.bags, instances=len(dataset), deciding=rows)

@@ -1,0 +1,328 @@
+"""What a model says of itself: how, of what and how well it was made. Typed, versioned, and written as JSON.
+
+Everybody reads the fields of ``Header``; only this module and ``models.schema_1`` (files of schema 1) know the keys. A
+field of the wrong type, an unknown one, or a schema that this version does not know is a ``HeaderError`` that names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import pairwise
+
+from apsvm.models import json as header_json
+from apsvm.models.columns import MISSING_RULES, Columns, label_number
+from apsvm.models.decision import CALIBRATIONS
+from apsvm.models.decision import Calibration as Calibration
+from apsvm.models.decision import Threshold as Threshold
+from apsvm.models.json import HeaderError as HeaderError
+from apsvm.models.json import Json as Json
+
+#: The version of the layout that ``Header.to_json`` writes.
+SCHEMA = 2
+
+#: The scalings that a model may have been trained with.
+SCALES = ("none", "maxabs", "standard", "l2")
+
+#: What a bag's rows may be pooled by, feature by feature.
+POOLS = ("min", "mean", "max")
+
+
+class LabelKind(StrEnum):
+    """How labels tell what is relevant."""
+
+    #: +1 against -1, or +1 against 0.
+    BINARY = "binary"
+    #: One label, ``positive``, against all others.
+    ONE_LABEL = "one-label"
+    #: Labels from ``relevant_from`` on against all others.
+    THRESHOLD = "threshold"
+    #: Grades with gains: those above 0 are relevant, those below count as 0.
+    GRADES = "grades"
+    #: Only the order of labels counts; those above ``relevant_above`` (or from ``relevant_from`` on) are relevant.
+    ORDER = "order"
+    #: Each label in turn against all others; a row may have several, or none.
+    CLASSES = "classes"
+    #: Labels are not looked at.
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What the labels of the training rows meant, so that other rows can be judged alike (``apsvm.data.labels``).
+
+    Attributes
+    ----------
+    kind : see ``LabelKind``
+    positive : the positive label, where one label is
+    negative : the other labels of the training rows, at most a hundred
+    relevant_from : the lowest relevant label, where it was named
+    relevant_above : for ``ORDER``: the lowest label of the training rows, above which rows are relevant; for
+        ``THRESHOLD`` the label above which they are, where no lowest relevant one was named
+    cuts : for ``ORDER``: where real targets were cut into classes, ascending; class 1 lies below the first
+    several : whether a row may have several labels, or none
+    names : the two classes' names, negative and positive, where they are no numbers
+    """
+
+    kind: LabelKind = LabelKind.BINARY
+    positive: float | None = None
+    negative: tuple[float, ...] = ()
+    relevant_from: float | None = None
+    relevant_above: float | None = None
+    cuts: tuple[float, ...] | None = None
+    several: bool = False
+    names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """How the columns of a file become what w weighs.
+
+    Attributes
+    ----------
+    zero_based : whether the training file counted features from 0
+    map : the name of the feature map between the columns and the scaling; its arrays are in the model
+    scale : of the mapped columns: "none", "maxabs", "standard" (both are in the weights already) or "l2", by which rows
+        are divided by their Euclidean length before they are scored
+    bias : the value of the constant feature in training, or None
+    names : the columns' names, where they had any
+    pool : what became of the rows of a bag, some of ``POOLS``, before all else: each of them gives a column of every
+        feature of the file; None: rows are taken one by one
+    columns : how the columns of a table become the features, where the training file was one
+    """
+
+    zero_based: bool = False
+    map: str = "linear"
+    scale: str = "none"
+    bias: float | None = None
+    names: tuple[str, ...] | None = None
+    pool: tuple[str, ...] | None = None
+    columns: Columns | None = None
+
+    @property
+    def columns_of_feature(self) -> int:
+        """How many columns a feature of the file has, before it is mapped."""
+        return 1 if self.pool is None else len(self.pool)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """The certificate of a structured SVM: ``primal`` ≥ the optimum ≥ ``dual`` of ½‖w‖² + C·risk, from feasible points.
+
+    Attributes
+    ----------
+    gap, tolerance : primal − dual, and what was asked for, ε·C
+    bound : "hinge", or "tight": then the bounds are those of the convex majorant at the stationary point
+    exact : False where the problem solved only approximates the loss's (oracle "appx")
+    hinge_objective : for the tight bound, the hinge's optimum, where the descent began
+    stationary : the bounds are those of a convex majorant of the objective that touches it at w: training on bags and
+        the tight bound end at such a point, which need not be the optimum
+    loss : whose problem it is, where that is not the model's own loss
+    layer : of a network, from 1: they are those of the last convex problem, in this layer's weights, the others held
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    tolerance: float
+    bound: str = "hinge"
+    exact: bool = True
+    hinge_objective: float | None = None
+    stationary: bool = False
+    loss: str | None = None
+    layer: int | None = None
+
+    @property
+    def reached(self) -> bool:
+        """Whether the gap is as small as asked for."""
+        return self.gap <= self.tolerance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gradient:
+    """The evidence of a smooth convex training: the objective, its gradient's largest entry, and what was asked for."""
+
+    value: float
+    gradient_norm: float
+    asked: float | None = None
+    evaluations: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """The rows that an epoch was chosen by: their file and its SHA-256, the metric and its value there."""
+
+    file: str
+    sha256: str
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Epochs:
+    """A stochastic training: how many epochs ran, which one was kept (from 1), what its draws showed of the loss."""
+
+    count: int
+    best: int
+    estimated_loss: float
+    validation: Validation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Data:
+    """The training rows.
+
+    Attributes
+    ----------
+    file : the base name of the file; sha256 : of its bytes
+    rows, positives : counts
+    queries, queries_skipped : queries trained on, and those without anything to rank
+    counts : what else the family counted, by name (pairs, users, likes)
+    """
+
+    file: str = ""
+    sha256: str = ""
+    rows: int = 0
+    positives: int | None = None
+    queries: int | None = None
+    queries_skipped: int | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkippedClass:
+    """A class that has no ranker, and why."""
+
+    label: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """What a model says of itself. There is no date in it: the same training gives the same file.
+
+    Attributes
+    ----------
+    family : the trainer's (``apsvm.trainers.TRAINERS``); loss : as ``--loss`` names it
+    metric : what the loss is the shortfall of, as ``apsvm eval`` names it; None: it names none
+    settings : the family's own options, by name, as JSON values
+    state : why the training stopped; as_asked : whether it ended as it was asked to
+    iterations : of all stages, where the family counts them
+    C : the weight of the risk, where there is one
+    certificate, gradient, epochs : the evidence, of which a family has at most one
+    details : what else the family says, by name
+    threshold, calibration : where rows begin to be called positive, and how likely they are; None: nothing is known
+    latent : it was trained on bags, each by its best row, and ranks bags by theirs
+    cautions : sentences on what the ranker is not good for
+    selection : how its settings were chosen (``apsvm cv``), if they were
+    classes_skipped : of a set of rankers
+    """
+
+    family: str = ""
+    loss: str
+    metric: str | None = None
+    labels: Labels = Labels()
+    features: Features = Features()
+    settings: Mapping[str, Json] = field(default_factory=dict)
+    seed: int | None = None
+    state: str = ""
+    as_asked: bool = True
+    iterations: int | None = None
+    C: float | None = None
+    certificate: Bounds | None = None
+    gradient: Gradient | None = None
+    epochs: Epochs | None = None
+    details: Mapping[str, Json] = field(default_factory=dict)
+    threshold: Threshold | None = None
+    calibration: Calibration | None = None
+    latent: bool = False
+    cautions: tuple[str, ...] = ()
+    data: Data = Data()
+    selection: Mapping[str, Json] | None = None
+    classes_skipped: tuple[SkippedClass, ...] = ()
+    estimator: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.features.scale not in SCALES:
+            raise HeaderError(f"expected one of {', '.join(SCALES)} in 'features.scale', found {self.features.scale!r}")
+        pool = self.features.pool
+        if pool is not None and not (pool and set(pool) <= set(POOLS) and len(set(pool)) == len(pool)):
+            raise HeaderError(f"expected some of {', '.join(POOLS)} in 'features.pool', found {list(pool)!r}")
+        columns = self.features.columns
+        if columns is not None and columns.missing not in MISSING_RULES:
+            expected = ", ".join(MISSING_RULES)
+            raise HeaderError(f"expected one of {expected} in 'features.columns.missing', found {columns.missing!r}")
+        if self.calibration is not None:
+            _check_calibration(self.calibration)
+        if columns is not None and self.features.names != columns.feature_names():
+            raise HeaderError("expected the names that the columns' features have in 'features.names'")
+
+    def shown_label(self, label: float) -> str:
+        """A label as the training file had it: a word of a table, or its number."""
+        words = () if self.features.columns is None else self.features.columns.label_words
+        is_word = label.is_integer() and 0 <= label < len(words)
+        return words[int(label)] if is_word else repr(float(label)).removesuffix(".0")
+
+    def label_number(self, label: float | str) -> float | None:
+        """The number of a label as a user writes it; None where training knew none such."""
+        try:
+            columns = self.features.columns
+            return label_number(label) if columns is None else columns.label_value(label)
+        except ValueError:
+            return None
+
+    def to_json(self) -> dict[str, Json]:
+        """JSON values, the schema among them; ``from_json`` gives an equal header."""
+        return {"schema": SCHEMA, **header_json.fields_of(self)}
+
+    @classmethod
+    def from_json(cls, value: object) -> Header:
+        """What ``to_json`` wrote, of this schema or an earlier one. Raises HeaderError."""
+        if not isinstance(value, Mapping):
+            raise HeaderError("it is not a JSON object")
+        schema = value.get("schema")
+        content = {key: item for key, item in value.items() if key != "schema"}
+        whole = isinstance(schema, int) and not isinstance(schema, bool)
+        if whole and schema == 1:
+            from apsvm.models.schema_1 import upgraded
+
+            content = upgraded(content)
+        elif not whole or schema != SCHEMA:
+            raise HeaderError(f"schema {schema!r} is not known to this version of apsvm (it knows 1 and {SCHEMA})")
+        return header_json.decoded(cls, content)
+
+    def difference(self, whole: Header) -> dict[str, Json]:
+        """The fields that are not those of ``whole``, as JSON values; ``from_difference`` gives an equal header."""
+        return header_json.difference(self, whole)
+
+    @classmethod
+    def from_difference(cls, value: Mapping[str, object], whole: Header) -> Header:
+        """What ``difference`` wrote. Raises HeaderError."""
+        return header_json.decoded(cls, header_json.completed(value, whole))
+
+
+def _check_calibration(calibration: Calibration) -> None:
+    """Raises HeaderError for one that gives no probabilities."""
+    method, scores, values = calibration.method, calibration.scores, calibration.probabilities
+    if method not in CALIBRATIONS:
+        raise HeaderError(f"expected one of {', '.join(CALIBRATIONS)} in 'calibration.method', found {method!r}")
+    if method == "platt" and (calibration.slope is None or calibration.offset is None):
+        raise HeaderError("expected 'calibration.slope' and 'calibration.offset', which Platt's method has")
+    if method == "isotonic" and not (0 < len(scores) == len(values)):
+        raise HeaderError("expected as many 'calibration.scores' as 'calibration.probabilities', and one at least")
+    if not (_ascends(scores) and _ascends((0.0, *values, 1.0))):
+        raise HeaderError("expected 'calibration.scores' and 'calibration.probabilities' that do not fall, in [0, 1]")
+
+
+def _ascends(values: tuple[float, ...]) -> bool:
+    return all(before <= after for before, after in pairwise(values))
+
+
+def parse_pool(text: str) -> tuple[str, ...]:
+    """The names in a list such as ``min,mean,max``. Raises ValueError for one that is none of POOLS, or given twice."""
+    names = tuple(word.strip().lower() for word in text.split(","))
+    if not set(names) <= set(POOLS) or len(set(names)) < len(names):
+        raise ValueError(f"expected some of {', '.join(POOLS)}, with commas between them, found {text!r}")
+    return names

@@ -1,0 +1,131 @@
+"""The items that a user may like next: ``ItemFactors`` scores them, ``ItemRanker`` is the model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm import sparse as sp
+from apsvm.files import write_whole
+from apsvm.models.container import ModelError, check_field, sealed
+from apsvm.models.header import Header
+from apsvm.models.map import map_in
+from apsvm.models.parts import check_shape, header_in
+from apsvm.types import JsonObject, Matrix
+
+if TYPE_CHECKING:
+    from apsvm.types import AnyArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ItemFactors:
+    """Scores of items for users who are known by the items they like (WSABIE's two embeddings, of items both):
+
+        score(y) = bias_y + output_y · h,      h = mean of input_i over the liked items i other than y
+
+    A user need not have been seen in training. A user is a row; its liked items are its columns of positive value.
+
+    Attributes
+    ----------
+    input, output : (items, factors) float32
+    bias : (items,) float32
+    """
+
+    input: NDArray[np.float32]
+    output: NDArray[np.float32]
+    bias: NDArray[np.float32]
+
+    def score(self, X: Matrix) -> NDArray[np.float32]:
+        """The score of every item for each row of X, (n, items) CSR or dense: (n, items) float32. Those of liked items
+        are −inf: they are known.
+
+        Raises
+        ------
+        ValueError : X is not (n, items)
+        """
+        check_shape(X, self.bias.size)
+        liked = sp.csr_array(X) > 0
+        users = liked.sum(axis=1)
+        h = (liked @ self.input) / np.maximum(users, 1)[:, None]
+        scores: NDArray[np.float32] = (h @ self.output.T + self.bias).astype(np.float32, copy=False)
+        liked.sort_indices()
+        scores[liked.nonzero()] = -np.inf
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRanker:
+    """The items that a user may like next; row j of the factors belongs to file index j, or j + 1 if not
+    ``zero_based``.
+
+    factors : of the items; header : how, of what and how well it was made
+    """
+
+    kind: ClassVar[str] = "item-factors"
+    what: ClassVar[str] = "a ranker of items for users (--rows-as-users)"
+    arrays: ClassVar[tuple[str, ...]] = ("input", "output", "bias")
+
+    factors: ItemFactors
+    header: Header
+
+    @property
+    def width(self) -> int:
+        """Number of items."""
+        return self.factors.bias.size
+
+    @property
+    def zero_based(self) -> bool:
+        """Whether the training file counted items from 0."""
+        return self.header.features.zero_based
+
+    def score(self, X: Matrix) -> NDArray[np.float32]:
+        """``ItemFactors.score``."""
+        return self.factors.score(X)
+
+    def top(self, X: Matrix, k: int) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        """For each row of X, (n, width): its up to k best items, known ones left out, best first, equal scores in the
+        items' order, and their scores. Works through the rows in blocks; ValueError as ``score``."""
+        check_shape(X, self.width)
+        best = []
+        block = max(1, 4_000_000 // max(1, self.width))
+        rows = sp.csr_array(X)
+        for at in range(0, rows.shape[0], block):
+            for scores in self.score(rows[at : at + block]):
+                order = np.argsort(-scores, kind="stable")[:k]
+                order = order[scores[order] > -np.inf]
+                best.append((order, scores[order]))
+        return best
+
+    def to_bytes(self) -> bytes:
+        """The content of the model's file; the same model always gives the same bytes."""
+        factors = self.factors
+        more = {"kind": self.kind, "width": self.width, "factors": factors.input.shape[1]}
+        arrays = {"input": factors.input, "output": factors.output, "bias": factors.bias}
+        as_stored = {name: array.astype("<f4", copy=False) for name, array in arrays.items()}
+        return sealed({**self.header.to_json(), **more}, as_stored)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model whole or not at all (OSError); ``-`` is standard output."""
+        write_whole(path, self.to_bytes())
+
+    @classmethod
+    def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> ItemRanker:
+        """What ``to_bytes`` wrote. Raises ModelError."""
+        check_field(content, "factors", int)
+        n, factors = content["width"], content["factors"]
+        for name, shape in (("input", (n, factors)), ("output", (n, factors)), ("bias", (n,))):
+            array = arrays[name]
+            if array.dtype != np.dtype("<f4") or array.shape != shape:
+                raise ModelError(f"expected {name} of float32 and shape {shape}, found {array.dtype} of {array.shape}")
+            if not np.isfinite(array).all():
+                raise ModelError(f"a number of its {name} is not finite")
+        parts = {name: np.ascontiguousarray(arrays[name], dtype=np.float32) for name in cls.arrays}
+        header = header_in(content)
+        if map_in(content, header, arrays) is not None:
+            raise ModelError(f"a ranker of items has no feature map, found {header.features.map!r}")
+        return cls(ItemFactors(**parts), header)

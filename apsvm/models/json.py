@@ -1,0 +1,156 @@
+"""Dataclasses as JSON and back, for ``models.header``: what the annotation of a field says is what its value must be.
+
+A value of the wrong type, an unknown field or a missing one is a ``HeaderError`` that names the field by its path.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+import types
+import typing
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+T = TypeVar("T", bound="DataclassInstance")
+
+
+class HeaderError(ValueError):
+    """JSON that is no header of this version; the message names the field, what was expected and what was found."""
+
+
+def fields_of(one: DataclassInstance) -> dict[str, Json]:
+    """The fields of a dataclass by name, as JSON values."""
+    return {name: _encoded(getattr(one, name)) for name in _annotations(type(one))}
+
+
+def difference(one: DataclassInstance, other: DataclassInstance) -> dict[str, Json]:
+    """Field by field, also inside the fields that are dataclasses; a mapping is taken as a whole."""
+    different: dict[str, Json] = {}
+    for name in _annotations(type(one)):
+        mine, theirs = getattr(one, name), getattr(other, name)
+        if not _same(_encoded(mine), _encoded(theirs)):
+            both = _is_dataclass(mine) and _is_dataclass(theirs)
+            different[name] = difference(mine, theirs) if both else _encoded(mine)
+    return different
+
+
+def completed(value: Mapping[str, object], whole: DataclassInstance) -> dict[str, object]:
+    """``value`` with the fields of the dataclass ``whole`` that it lacks."""
+    result = dict(value)
+    for name in _annotations(type(whole)):
+        theirs, given = getattr(whole, name), value.get(name)
+        if name not in value:
+            result[name] = _encoded(theirs)
+        elif _is_dataclass(theirs) and isinstance(given, Mapping):
+            result[name] = completed(given, theirs)
+    return result
+
+
+def _same(a: Json, b: Json) -> bool:
+    """Whether two JSON values are written alike: 1, 1.0 and true are equal in Python only."""
+    return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
+
+
+def _is_dataclass(value: object) -> TypeGuard[DataclassInstance]:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _encoded(value: object) -> Json:
+    if _is_dataclass(value):
+        return fields_of(value)
+    if isinstance(value, Mapping):
+        return {str(key): _encoded(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_encoded(item) for item in value]
+    if isinstance(value, str):
+        return str(value)  # a plain one, of an enumeration's member
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    raise TypeError(f"expected a JSON value in a header, found {_short(value)}")
+
+
+@functools.cache
+def _annotations(kind: type[DataclassInstance]) -> dict[str, object]:
+    """The annotations of a dataclass's fields, by name."""
+    hints = typing.get_type_hints(kind, localns={"Json": object})  # an alias of itself, which is never looked into
+    return {one.name: hints[one.name] for one in dataclasses.fields(kind)}
+
+
+def decoded(kind: type[T], value: object, where: str = "") -> T:
+    """``value``, a JSON object, as an object of the dataclass ``kind``; ``where``: its path. Raises HeaderError."""
+    if not isinstance(value, Mapping):
+        raise HeaderError(f"expected an object in {where!r}, found {_short(value)}")
+    known = _annotations(kind)
+    prefix = f"{where}." if where else ""
+    for key in value:
+        if key not in known:
+            raise HeaderError(f"{prefix + str(key)!r} is not known to this version of apsvm")
+    needed = [
+        one.name
+        for one in dataclasses.fields(kind)
+        if one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
+    ]
+    for key in needed:
+        if key not in value:
+            raise HeaderError(f"it lacks {prefix + key!r}")
+    return kind(**{key: _checked(known[key], item, prefix + key) for key, item in value.items()})
+
+
+def _checked(kind: typing.Any, value: object, where: str) -> object:
+    """``value`` as the annotation ``kind`` wants it."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is types.UnionType or origin is typing.Union:
+        if value is None and type(None) in arguments:
+            return None
+        (kind,) = [one for one in arguments if one is not type(None)]
+        return _checked(kind, value, where)
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise HeaderError(f"expected a list in {where!r}, found {_short(value)}")
+        return tuple(_checked(arguments[0], item, f"{where}[{at}]") for at, item in enumerate(value))
+    if origin is Mapping:
+        if not isinstance(value, Mapping):
+            raise HeaderError(f"expected an object in {where!r}, found {_short(value)}")
+        plain = arguments[1] in (int, str)
+        return {key: _checked(arguments[1], item, f"{where}.{key}") if plain else item for key, item in value.items()}
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        return decoded(kind, value, where)
+    if kind is float and is_finite_number(value):
+        return float(value)
+    if kind is int and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if (kind is bool and isinstance(value, bool)) or (kind is str and isinstance(value, str)):
+        return value
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        if isinstance(value, str) and value in list(kind):
+            return kind(value)
+        raise HeaderError(f"expected one of {', '.join(kind)} in {where!r}, found {_short(value)}")
+    wanted = {float: "a finite number", int: "a whole number", bool: "true or false", str: "text"}[kind]
+    raise HeaderError(f"expected {wanted} in {where!r}, found {_short(value)}")
+
+
+def is_finite_number(value: object) -> TypeGuard[int | float]:
+    """Whether a JSON value is a number that float64 can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # of an integer
+        return False
+
+
+def _short(value: object) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of thousands of digits
+        text = "a huge integer"
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,63 @@
+"""The feature map of a model in its file: arrays beside the weights, ``map.NAME.npy``, and in the header its name
+(``features.map``), the number of features (``width``) and that of columns (``columns``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from apsvm.data.features import LINEAR, map_of_arrays
+from apsvm.models.container import ModelError, check_field
+from apsvm.models.header import Header
+from apsvm.types import JsonDict, JsonObject
+
+if TYPE_CHECKING:
+    from apsvm.data.features.base import FeatureMap
+    from apsvm.types import AnyArray
+
+#: What the names of these members begin with.
+OF_THE_MAP = "map."
+
+
+def shape_of(width: int, feature_map: FeatureMap | None) -> JsonDict:
+    """What a header says of the shape: the features, and the columns where they are mapped."""
+    return {"width": width} if feature_map is None else {"width": width, "columns": feature_map.n_out}
+
+
+def columns_in(content: JsonObject, feature_map: FeatureMap | None) -> int:
+    """How many columns the weights are for. Raises ModelError."""
+    width: int = content["width"]
+    if feature_map is None:
+        return width
+    check_field(content, "columns", int)
+    if content["columns"] != feature_map.n_out:
+        raise ModelError(
+            f"its feature map makes {feature_map.n_out} columns of {width} features, its header says "
+            f"{content['columns']}"
+        )
+    return feature_map.n_out
+
+
+def arrays_of_map(feature_map: FeatureMap | None) -> dict[str, AnyArray]:
+    """The arrays as a file has them, little-endian, by the members' names."""
+    arrays = {} if feature_map is None else feature_map.arrays()
+    return {
+        OF_THE_MAP + name: array.astype(array.dtype.newbyteorder("<"), copy=False) for name, array in arrays.items()
+    }
+
+
+def map_in(content: JsonObject, header: Header, arrays: Mapping[str, AnyArray]) -> FeatureMap | None:
+    """The feature map that a file's arrays make; None where the features are as they are. Raises ModelError."""
+    name, width = header.features.map, content["width"]
+    if width < 0 or width % header.features.columns_of_feature:
+        raise ModelError(f"its header's 'width' is {width}")
+    of_map = {
+        member.removeprefix(OF_THE_MAP): array for member, array in arrays.items() if member.startswith(OF_THE_MAP)
+    }
+    try:
+        feature_map = map_of_arrays(name, width, of_map)
+    except ValueError as error:
+        raise ModelError(f"its feature map {name!r}: {error}") from None
+    if feature_map.name != name:
+        raise ModelError(f"its feature map is called {name!r}, expected {feature_map.name!r}")
+    return None if name == LINEAR else feature_map

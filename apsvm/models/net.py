@@ -1,0 +1,197 @@
+"""Networks of dense layers with rectified linear units: ``Net`` scores rows, ``NetRanker`` is the model.
+
+    score(x) = h_L,     h_1 = W_1 φ(x) + b_1,     h_l = W_l max(0, h_{l−1}) + b_l,     h_L one number
+
+Arrays and a header, as every model: no framework is needed to predict.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
+from apsvm.data.rows import Rows
+from apsvm.files import write_whole
+from apsvm.models.container import ModelError, check_field, sealed
+from apsvm.models.header import Header
+from apsvm.models.map import arrays_of_map, columns_in, map_in, shape_of
+from apsvm.models.parts import check_shape, header_in
+from apsvm.types import JsonObject, Matrix
+
+if TYPE_CHECKING:
+    from apsvm.data.features.base import FeatureMap
+    from apsvm.types import AnyArray
+
+#: So many numbers of a layer are held at once when rows are scored.
+NUMBERS_OF_A_BLOCK = 1 << 22
+
+
+class Layer(NamedTuple):
+    """weights : (out, in) float64; bias : (out,) float64"""
+
+    weights: NDArray[np.float64]
+    bias: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Net:
+    """Dense layers, rectified linear units between them, one score at the end; with one layer it is linear.
+
+    Attributes
+    ----------
+    layers : each of as many inputs as the one before has outputs; the last has one output
+
+    Raises
+    ------
+    ValueError : layers whose shapes do not fit together
+    """
+
+    layers: tuple[Layer, ...]
+
+    def __post_init__(self) -> None:
+        shapes = [layer.weights.shape for layer in self.layers]
+        fit = bool(shapes) and all(len(shape) == 2 and 0 not in shape[:1] for shape in shapes)
+        fit = fit and all(layer.bias.shape == layer.weights.shape[:1] for layer in self.layers)
+        if not fit or shapes[-1][0] != 1 or any(one[0] != following[1] for one, following in pairwise(shapes)):
+            raise ValueError(f"expected layers that follow one another to one score, found shapes {shapes}")
+
+    @property
+    def columns(self) -> int:
+        """Number of inputs."""
+        return int(self.layers[0].weights.shape[1])
+
+    @property
+    def units(self) -> list[int]:
+        """Number of outputs of each layer; the last is 1."""
+        return [layer.bias.size for layer in self.layers]
+
+    def scores(self, rows: Rows) -> NDArray[np.float64]:
+        """Of the rows, whose constant feature, if there is one, does not count: (m,) float64. A row's score does not
+        depend on the rows beside it, nor on the number of threads."""
+        block = max(1, NUMBERS_OF_A_BLOCK // max(self.units))
+        starts = range(0, len(rows), block)
+        parts = [self._scores(rows.select(np.arange(at, min(at + block, len(rows))))) for at in starts]
+        return np.concatenate([np.empty(0), *parts])
+
+    def _scores(self, rows: Rows) -> NDArray[np.float64]:
+        first, *others = self.layers
+        weights = np.pad(first.weights, ((0, 0), (0, rows.dimension - rows.features)))
+        outputs = rows.scores_of_all(weights) + first.bias
+        for layer in others:
+            inputs = Rows(np.maximum(outputs, 0.0), threads=rows.threads)
+            outputs = inputs.scores_of_all(layer.weights) + layer.bias
+        return outputs[:, 0]
+
+    def behind(self, scaling: Scaling) -> Net:
+        """The net of rows as they are that scores them as this one does rows that were scaled so; a scaling to unit
+        length stays outside."""
+        first, *others = self.layers
+        weights = first.weights.copy() if scaling.divisors is None else first.weights / scaling.divisors
+        bias = first.bias.copy() if scaling.centre is None else first.bias - weights @ scaling.centre
+        return Net((Layer(weights, bias), *others))
+
+
+@dataclass(frozen=True, slots=True)
+class NetRanker:
+    """A net over the features, or over what a map makes of them; the higher the score, the better.
+
+    Attributes
+    ----------
+    net : of (columns,) inputs
+    header : how, of what and how well it was made
+    feature_map : φ, of (width,) features; None: the features as they are
+    """
+
+    kind: ClassVar[str] = "net"
+    what: ClassVar[str] = "a network of dense layers"
+
+    net: Net
+    header: Header
+    feature_map: FeatureMap | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of features, before they are mapped."""
+        return self.net.columns if self.feature_map is None else self.feature_map.n_in
+
+    @property
+    def zero_based(self) -> bool:
+        """Whether the training file counted features from 0."""
+        return self.header.features.zero_based
+
+    @property
+    def unit_rows(self) -> bool:
+        """Whether rows are divided by their Euclidean length before they are scored (``--scale l2``)."""
+        return self.header.features.scale == UNIT_ROWS.name
+
+    def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
+        """Scores of the rows of X, (n, width) CSR or dense, as they are in the file: (n,) float64.
+
+        Raises
+        ------
+        ValueError : X is not (n, width)
+        """
+        check_shape(X, self.width)
+        scaling = UNIT_ROWS if self.unit_rows else NO_SCALING
+        return self.net.scores(Rows(X, threads=threads, feature_map=self.feature_map, scaling=scaling))
+
+    def to_bytes(self) -> bytes:
+        """The content of the model's file; the same model always gives the same bytes."""
+        more = {"kind": self.kind, "units": self.net.units, **shape_of(self.width, self.feature_map)}
+        numbers = [array.astype("<f8", copy=False) for layer in self.net.layers for array in layer]
+        arrays = dict(zip(_names(len(self.net.layers)), numbers, strict=True))
+        return sealed({**self.header.to_json(), **more}, {**arrays, **arrays_of_map(self.feature_map)})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model whole or not at all (OSError); ``-`` is standard output."""
+        write_whole(path, self.to_bytes())
+
+    @staticmethod
+    def arrays_in(content: JsonObject) -> Sequence[str]:
+        """The names of the arrays that a file with this header holds, apart from a feature map's. Raises ModelError."""
+        return _names(len(_units_in(content)))
+
+    @classmethod
+    def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> NetRanker:
+        """What ``to_bytes`` wrote. Raises ModelError."""
+        header = header_in(content)
+        feature_map = map_in(content, header, arrays)
+        sizes = [columns_in(content, feature_map), *_units_in(content)]
+        layers = [
+            Layer(_finite(arrays, weights, (outputs, inputs)), _finite(arrays, bias, (outputs,)))
+            for (inputs, outputs), weights, bias in zip(
+                pairwise(sizes), _names(len(sizes) - 1)[::2], _names(len(sizes) - 1)[1::2], strict=True
+            )
+        ]
+        return cls(Net(tuple(layers)), header, feature_map)
+
+
+def _names(layers: int) -> list[str]:
+    """Of the arrays: weights1, bias1, weights2 …"""
+    return [f"{what}{number}" for number in range(1, layers + 1) for what in ("weights", "bias")]
+
+
+def _units_in(content: JsonObject) -> list[int]:
+    """Raises ModelError."""
+    check_field(content, "units", list)
+    units: list[int] = content["units"]
+    if not units or any(type(number) is not int or number < 1 for number in units) or units[-1] != 1:
+        raise ModelError(f"its header's 'units' is {units!r}, expected positive numbers, the last of them 1")
+    return units
+
+
+def _finite(arrays: Mapping[str, AnyArray], name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Raises ModelError."""
+    array = arrays[name]
+    if array.dtype != np.dtype("<f8") or array.shape != shape:
+        raise ModelError(f"expected {name} of float64 and shape {shape}, found {array.dtype} of {array.shape}")
+    if not np.isfinite(array).all():
+        raise ModelError(f"a number of its {name} is not finite")
+    return np.ascontiguousarray(array, dtype=np.float64)

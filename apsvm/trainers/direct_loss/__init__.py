@@ -1,0 +1,1 @@
+"""Direct loss minimisation by stochastic steps (``--loss direct(…)``)."""

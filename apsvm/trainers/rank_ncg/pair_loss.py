@@ -1,0 +1,216 @@
+"""The pair loss of RankNCG (Raykar, Duraiswami, Krishnapuram 2008) as a function of the scores s = Xw:
+
+    L(s) = scale · Σ over edges i → j  Σ_{k ∈ A^i, l ∈ A^j} ℓ(s_l − s_k),   pairs only within a query,
+
+    logistic   ℓ(u) = log(1 + e^{−u}): minus the log-likelihood of the paper
+    erfc       ℓ(u) = ierfc(cu)/(2c), ierfc(t) = e^{−t²}/√π − t erfc(t), c = √3/(√2 π): convex, and −ℓ'(u) = erfc(cu)/2
+               is what the paper puts in the place of the logistic gradient
+
+with scale 1 / number of pairs, or 1 as in the paper. ℓ is summed pair by pair or in O(n) (``fast_sums.hpp``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._native import _kernels
+from apsvm.clock import Spans
+from apsvm.data.row_operator import RowOperator
+from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.trainers.rank_ncg.preferences import Classes, PreferenceGraph
+
+OBJECTIVES = ("logistic", "erfc")
+#: ``auto``: pair by pair or by Chebyshev cells, whichever is faster for a query; both are exact to rounding.
+SUMMATIONS = ("auto", "direct", "fourier", "chebyshev")
+NORMALIZATIONS = ("pairs", "none")
+#: r_x of the Fourier series: half the width of a cell.
+HALF_WIDTH = 0.5
+
+
+class NoPairsError(ValueError):
+    """No query has two rows of which one is preferred to the other."""
+
+
+def fourier_setting(
+    accuracy: float, kappa: float = 3.0, half_width: float = HALF_WIDTH
+) -> tuple[float, int, float, float]:
+    """What the kernels need of the slides' choice of the series (31)-(33) for an error of ``accuracy`` ε per unit of
+    weight, 0 < ε < 1: h, p, r − r_x and r_x. kappa: 3 in (31), where 2 suffices.
+
+        r = erfc⁻¹(ε) + 2 r_x,   h = π / (κ (r + erfc⁻¹(ε/2))),   p = ⌈erfc⁻¹(√π h ε/4) / (2h)⌉
+    """
+    from scipy.special import erfcinv
+
+    r = float(erfcinv(accuracy)) + 2.0 * half_width
+    h = np.pi / (kappa * (r + float(erfcinv(accuracy / 2.0))))
+    p = int(np.ceil(float(erfcinv(np.sqrt(np.pi) * h * accuracy / 4.0)) / (2.0 * h)))
+    return h, p, r - half_width, half_width
+
+
+@dataclass(slots=True, eq=False)
+class PairLoss(ScoreFunction[NDArray[np.float64]]):
+    """See the module; made by ``make_pair_loss``.
+
+    Attributes
+    ----------
+    rows : in its own order, query by query, and within one class by class
+    pairs, queries, queries_skipped : int, pairs to rank, queries with some, and queries without
+    scale : what their sum is multiplied by
+    """
+
+    rows: RowOperator
+    pairs: int
+    queries: int
+    queries_skipped: int
+    scale: float
+    _sums: _kernels.PairSums = field(repr=False)
+    _spans: Spans = field(default_factory=Spans, repr=False)
+
+    @property
+    def n_scores(self) -> int:
+        return len(self.rows)
+
+    @property
+    def vectors(self) -> ArrayVectors:
+        return ArrayVectors(self.n_scores)
+
+    @property
+    def lower_bound(self) -> float:
+        """0: ℓ is positive."""
+        return 0.0
+
+    def scores(self, w: NDArray[np.float64], out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        with self._spans.time("scores"):
+            return self.rows.scores(w, out)
+
+    def slopes(self, scores: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        self._sum(scores, out, with_loss=False)
+
+    def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
+        return Tangent(self._sum(scores, slopes, with_loss=True))
+
+    def combine(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
+        with self._spans.time("gradient"):
+            return self.rows.combine(slopes)
+
+    def spans(self) -> Spans:
+        """What was taken since the last time this was asked: scores, sums, gradient."""
+        spans, self._spans = self._spans, Spans()
+        return spans
+
+    def _sum(self, scores: NDArray[np.float64], out: NDArray[np.float64], *, with_loss: bool) -> float:
+        if not (np.isfinite(scores.sum()) or np.isfinite(scores).all()):
+            raise FloatingPointError("scores are not finite: the feature values are too large, scale them down")
+        with self._spans.time("sums"):
+            return self._sums(scores, out, self.scale, with_loss)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrangement:
+    """Rows in the order of the kernel, query by query and within one class by class, and where these begin.
+
+    order : (n,) int64, positions of the caller's rows
+    starts : (S + 1,) int64, of the segments, the rows of one class of one query; classes : (S,) int64, of each
+    queries : (Q + 1,) int64, the first segment of each query
+    """
+
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    queries: NDArray[np.int64]
+
+
+def arrange(classes: Classes, groups: NDArray[np.int64] | None) -> Arrangement:
+    """groups : (n,) int64, rows of one query share a value, in any order; None: one query"""
+    n = classes.of_row.size
+    query = np.zeros(n, dtype=np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
+    order = np.lexsort((classes.of_row, query))
+    query, of_row = query[order], classes.of_row[order]
+    new_query, new_segment = np.ones((2, n), dtype=bool)
+    new_query[1:] = query[1:] != query[:-1]
+    new_segment[1:] = new_query[1:] | (of_row[1:] != of_row[:-1])
+    segments = np.flatnonzero(new_segment)
+    first = np.searchsorted(segments, np.flatnonzero(new_query))
+    return Arrangement(order, np.append(segments, n), of_row[segments], np.append(first, segments.size))
+
+
+def require_pairs(classes: Classes, graph: PreferenceGraph, groups: NDArray[np.int64] | None) -> None:
+    """Raises NoPairsError if no query has two rows of which one is preferred to the other."""
+    _sums(arrange(classes, groups), classes, graph, "logistic", "direct", None, 1)
+
+
+def make_pair_loss(
+    rows: RowOperator,
+    classes: Classes,
+    graph: PreferenceGraph,
+    groups: NDArray[np.int64] | None = None,
+    *,
+    objective: str = "logistic",
+    summation: str = "auto",
+    accuracy: float = 1e-3,
+    normalize: str = "pairs",
+) -> PairLoss:
+    """Bind rows, classes and graph together.
+
+    Parameters
+    ----------
+    rows : n rows; their number of threads is the sums' too
+    groups : (n,) int64, rows of one query share a value, in any order; None: one query
+    accuracy : of the Fourier series: the largest error per unit of weight
+
+    Raises
+    ------
+    NoPairsError : there is no pair to rank
+    ValueError : a Fourier series for another objective than erfc; a class that has no name, or none in the graph
+    """
+    n_classes = min(classes.names.size, graph.n_classes)
+    if classes.of_row.size and not 0 <= classes.of_row.min() <= classes.of_row.max() < n_classes:
+        raise ValueError(f"expected classes 0..{n_classes - 1}, found {classes.of_row.min()}..{classes.of_row.max()}")
+    if summation == "fourier" and objective != "erfc":
+        raise ValueError(f"the Fourier series is of erfc: it cannot sum the objective {objective!r}")
+    arrangement = arrange(classes, groups)
+    fourier = fourier_setting(accuracy) if summation == "fourier" else None
+    sums = _sums(arrangement, classes, graph, objective, summation, fourier, rows.threads)
+    n_queries = arrangement.queries.size - 1
+    return PairLoss(
+        rows.select(arrangement.order),
+        sums.pairs,
+        n_queries - sums.queries_without_pairs,
+        sums.queries_without_pairs,
+        1.0 / sums.pairs if normalize == "pairs" else 1.0,
+        sums,
+    )
+
+
+def _sums(
+    arrangement: Arrangement,
+    classes: Classes,
+    graph: PreferenceGraph,
+    objective: str,
+    summation: str,
+    fourier: tuple[float, int, float, float] | None,
+    threads: int,
+) -> _kernels.PairSums:
+    sums = _kernels.PairSums(
+        objective,
+        summation,
+        fourier,
+        arrangement.starts,
+        arrangement.classes,
+        arrangement.queries,
+        graph.below.starts,
+        graph.below.first,
+        graph.below.last,
+        graph.above.starts,
+        graph.above.first,
+        graph.above.last,
+        threads,
+    )
+    if sums.pairs == 0:
+        if classes.names.size == 1:
+            raise NoPairsError(f"all rows are of one class, {classes.names[0]:g}: a ranking needs two")
+        raise NoPairsError(f"no query has rows of two classes of which the graph ({graph.name}) prefers one")
+    return sums

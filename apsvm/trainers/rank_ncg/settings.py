@@ -1,0 +1,97 @@
+"""What RankNCG takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apsvm.trainers.settings import Range, Settings, setting
+
+if TYPE_CHECKING:
+    pass
+
+OBJECTIVES = ("logistic", "erfc")
+SUMMATIONS = ("auto", "direct", "fourier", "chebyshev")
+NORMALIZATIONS = ("pairs", "none")
+OPTIMIZERS = ("lbfgs", "prcg")
+CUTS = ("frequency", "width")
+#: What ``graph`` has names for; anything else is a file.
+NAMED_GRAPHS = ("full", "adjacent", "bipartite")
+#: ``tolerance`` where none is given: of exact sums, and of a Fourier series.
+TOLERANCE, TOLERANCE_OF_A_SERIES = 1e-5, 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankNCGSettings(Settings):
+    """What is asked of RankNCG; each field says the rest."""
+
+    objective: str = setting(
+        "logistic",
+        label="objective",
+        choices=OBJECTIVES,
+        help="What a pair costs: log(1 + e^-u), or the paper's approximation of it by erfc.",
+    )
+    summation: str = setting(
+        "auto",
+        label="summation",
+        choices=SUMMATIONS,
+        help="How pairs are summed: one by one, by the paper's series (erfc only), or by cells, exact to rounding; "
+        "auto: one by one or by cells, whichever is faster.",
+    )
+    accuracy: float = setting(
+        1e-3,
+        range=Range(1e-14, 0.5),
+        metavar="EPS",
+        help="For --summation fourier: the largest error of a sum, for each unit of weight.",
+    )
+    optimizer: str = setting(
+        "lbfgs",
+        label="optimizer",
+        choices=OPTIMIZERS,
+        help="L-BFGS, or the paper's nonlinear conjugate gradients, which look at gradients only.",
+    )
+    tolerance: float | None = setting(
+        None,
+        label="tolerance",
+        range=Range(0.0),
+        metavar="EPS",
+        default_text="1e-5, with --summation fourier 1e-3",
+        help="Stop when the gradient's largest entry is at most EPS of that at w = 0.",
+    )
+    regularisation: float = setting(
+        1e-3,
+        label="λ",
+        flags=("-l", "--lambda"),
+        range=Range(0.0),
+        grid=(1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0),
+        simpler="high",
+        help="Weight of ½‖w‖² beside the loss.",
+    )
+    normalize: str = setting(
+        "pairs",
+        label="mean over",
+        choices=NORMALIZATIONS,
+        help="The loss is the mean over the pairs, or as in the paper their sum.",
+    )
+    graph: str = setting(
+        "full",
+        label="graph",
+        metavar="full|adjacent|bipartite|FILE",
+        help="Which class is preferred to which: every one to all lower ones, to the next lower one, or to the lowest; "
+        "or a file of lines 'i j', class j preferred to class i.",
+    )
+    classes: int | None = setting(
+        None,
+        range=Range(2),
+        default_text="each label is a class",
+        help="Cut real targets into so many classes, 1 the lowest.",
+    )
+    cut: str = setting("frequency", choices=CUTS, help="For --classes: into classes of equal frequency or width.")
+    max_iterations: int = setting(10_000, range=Range(1), help="Per stage of the training.")
+
+    @property
+    def tolerance_used(self) -> float:
+        """``tolerance``, or its default."""
+        if self.tolerance is not None:
+            return self.tolerance
+        return TOLERANCE_OF_A_SERIES if self.summation == "fourier" else TOLERANCE

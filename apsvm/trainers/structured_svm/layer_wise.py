@@ -1,0 +1,266 @@
+"""Layer-wise training of a network (LW-SVM of Berrada, Zisserman and Kumar 2017), with any loss that has an oracle:
+
+    J = ½ Σ_l ‖W_l‖² + C·risk(f),     f a net of dense layers W_l, constants included, and rectified linear units
+
+From a net that was trained by the log loss, one layer after another is improved, from the last to the first, the others
+held: ``risk.LayerRisk`` is convex in W, nowhere below the risk, and touches it at the layer W_t that there is. The
+cutting-plane solver minimises
+
+    ½‖W − r·W_t‖² + K·LayerRisk(W),     K = C·D/(C + D),  r = C/(C + D),  D = C/10,
+
+which is, but for a factor and a constant, ½‖W‖² + C·LayerRisk(W) + C/(2D)·‖W − W_t‖². So J never rises; a layer after
+which the risk itself would be higher is left as it was. Passes go on while the loss on rows held out falls.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.clock import Span, Spans
+from apsvm.losses.base import Loss
+from apsvm.models.kinds import Net
+from apsvm.models.net import Layer
+from apsvm.risk import LayerRisk
+from apsvm.solvers.certificate import Certificate
+from apsvm.solvers.run import never
+from apsvm.solvers.state import State
+from apsvm.trainers.base import Progress, TrainingSet, Watch
+from apsvm.trainers.structured_svm.net_problem import NetProblem, log_loss_net, outputs_of
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.stage import ConvexPart, Stage
+
+#: D, as a share of C.
+NEARNESS = 0.1
+#: Passes through all layers, and where no rows can be held out.
+MOST_PASSES = 10
+BLIND_PASSES = 1
+
+_COLUMNS = {"pass": ">5d", "layer": ">6d", "risk": ">12.6f", "held out": ">10.6f", "iter": ">6d", "seconds": ">9.2f"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedLayers:
+    """What became of a training.
+
+    Attributes
+    ----------
+    net : for rows as they are; C : the weight of the risk
+    state : why it ended; as_asked : whether that is what was asked for
+    passes : how many shaped the net; 0: it is the log loss's
+    risk : of the net, on the rows trained on; started_from : that of the log loss's net
+    held_out : the loss on the rows held out; None: there are none
+    certificate : of the last convex problem that shaped the net, in units of J; layer : whose, from 1; None: none did
+    spans : time by part; exact : whether the oracle is
+    """
+
+    net: Net
+    C: float
+    state: str
+    as_asked: bool
+    passes: int
+    risk: float
+    started_from: float
+    held_out: float | None
+    certificate: Certificate | None
+    layer: int | None
+    iterations: int
+    qp_fallbacks: int
+    spans: dict[str, Span]
+    oracle: str
+    exact: bool
+    queries: int
+    queries_skipped: int
+    trouble: str | None = None
+
+
+def train_layer_wise(
+    data: TrainingSet,
+    loss: Loss,
+    settings: StructuredSettings,
+    hidden: Sequence[int],
+    values_of_C: Sequence[float],
+    watch: Watch,
+    start: Net | None = None,
+) -> Iterator[TrainedLayers]:
+    """Train for one C after another, each from the same net.
+
+    Parameters
+    ----------
+    data : rows in memory, not scaled: they are standardised here
+    settings : all but ``C`` count
+    hidden : units of the hidden layers, ≥ 1 each
+    start : where to begin, a net of standardised rows (``NetProblem.inputs``); None: one of the log loss
+
+    Raises
+    ------
+    TrainingError : too many values for the memory
+    NothingToRankError : no query with both a positive and a negative row (a ValueError)
+    FloatingPointError : feature values too large for a net
+    """
+    began = time.perf_counter()
+    problem = NetProblem.of(data, loss, settings)
+    limit = settings.time_limit
+
+    def out_of_time() -> bool:
+        return limit is not None and time.perf_counter() - began >= limit
+
+    def stop() -> bool:
+        return out_of_time() or watch.should_stop()
+
+    spans = Spans()
+    if start is None:
+        with spans.time("log loss"):
+            start = _log_loss_net(problem, hidden, settings, watch, stop)
+    for C in values_of_C:
+        yield _Descent(problem, settings, watch, C, began, spans.parts).run(start)
+        spans = Spans()
+
+
+def _log_loss_net(
+    problem: NetProblem, hidden: Sequence[int], settings: StructuredSettings, watch: Watch, stop: Callable[[], bool]
+) -> Net:
+    piece = watch.strand.piece("the network of the log loss")
+    if piece.result is not None:
+        return Net(tuple(Layer(weights, bias) for weights, bias in piece.result["layers"]))
+    net = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
+    if watch.should_stop():
+        piece.broken_off()
+    piece.done({"layers": [[layer.weights, layer.bias] for layer in net.layers]})
+    return net
+
+
+class _Descent:
+    """Passes from the log loss's net, for one C."""
+
+    def __init__(
+        self,
+        problem: NetProblem,
+        settings: StructuredSettings,
+        watch: Watch,
+        C: float,
+        began: float,
+        spans: dict[str, Span],
+    ) -> None:
+        self._problem, self._settings, self._watch = problem, settings, watch
+        self._C, self._began = C, began
+        self._risk = np.inf
+        self._state = State.CONVERGED
+        self._trouble: str | None = None
+        self._certificate: Certificate | None = None
+        self._layer: int | None = None
+        self._iterations = self._fallbacks = 0
+        self._spans = spans
+
+    def run(self, start: Net) -> TrainedLayers:
+        """The best net on the rows held out: the start, or that after a pass; without such rows the last."""
+        problem, net, best = self._problem, start, start
+        started_from = self._risk = best_risk = problem.risk_of(start)
+        certificate: tuple[Certificate | None, int | None] = None, None
+        lowest, kept, most = problem.loss_of(start), 0, BLIND_PASSES if problem.held_out is None else MOST_PASSES
+        ended = "all passes done"
+        for number in range(1, most + 1):
+            for at in reversed(range(len(net.layers))):
+                net = self._improved(net, at, number, lowest)
+                if self._state is not State.CONVERGED:
+                    break
+            loss = problem.loss_of(net)
+            self._watch.log.write("pass", number=number, C=self._C, risk=self._risk, held_out=loss)
+            if loss is None or lowest is None or loss < lowest:
+                best, best_risk, lowest, kept = net, self._risk, loss, number
+                certificate = self._certificate, self._layer
+            elif self._state is State.CONVERGED:
+                ended = "no better on rows held out"
+                break
+            if self._state is not State.CONVERGED:
+                break
+        as_asked = self._state is State.CONVERGED
+        return TrainedLayers(
+            net=best.behind(problem.scaling),
+            C=self._C,
+            state=ended if as_asked else str(self._state),
+            as_asked=as_asked,
+            passes=kept,
+            risk=best_risk,
+            started_from=started_from,
+            held_out=lowest,
+            certificate=certificate[0],
+            layer=certificate[1],
+            iterations=self._iterations,
+            qp_fallbacks=self._fallbacks,
+            spans=self._spans,
+            oracle=problem.oracle.name,
+            exact=problem.oracle.exact,
+            queries=problem.risk.risk.queries,
+            queries_skipped=problem.risk.risk.queries_skipped,
+            trouble=self._trouble,
+        )
+
+    def _improved(self, net: Net, at: int, number: int, held_out: float | None) -> Net:
+        """The net with its layer ``at``, from 0, as the solver leaves it; or as it was, were the risk higher."""
+        problem, C = self._problem, self._C
+        layer, D = net.layers[at], NEARNESS * C
+        K, r = C * D / (C + D), C / (C + D)
+        before = np.column_stack([layer.weights, layer.bias])
+        inputs = _inputs_of(net, at, problem.inputs)[problem.risk.members]
+        risk = LayerRisk(problem.risk, inputs, net.layers[at + 1 :], before)
+        stage = Stage(
+            f"layer {at + 1}",
+            risk,
+            before.size,
+            self._settings,
+            self._watch,
+            oracle=problem.oracle.name,
+            start=before.ravel(),
+        )
+        used = time.perf_counter() - self._began
+        report = stage.run(K, seconds_used=used, convex=ConvexPart(f"layer {at + 1}", r * before.ravel(), never))
+        solution = report.solution
+        after = solution.w.reshape(before.shape)
+        improved = Layer(np.ascontiguousarray(after[:, :-1]), after[:, -1].copy())
+        better = Net((*net.layers[:at], improved, *net.layers[at + 1 :]))
+        value = problem.risk_of(better)
+        kept = value <= self._risk
+        if kept:
+            net, self._risk = better, value
+        self._watch.log.write(
+            "layer",
+            number=number,
+            layer=at + 1,
+            C=C,
+            kept=kept,
+            risk=value,
+            majorant=solution.risk,
+            objective=_square(better) / 2.0 + C * value,
+        )
+        bounds, unit = solution.certificate, C / K
+        self._certificate = Certificate(unit * bounds.primal, unit * bounds.dual, unit * bounds.tolerance)
+        self._layer = at + 1
+        self._state = State.CONVERGED if solution.state is State.STALLED else solution.state
+        self._trouble = solution.trouble
+        self._iterations += solution.iterations
+        self._fallbacks += report.qp_fallbacks
+        for part, span in report.spans.items():
+            self._spans[part] = self._spans.get(part, Span()) + span
+        self._show(number, at, held_out, solution.iterations)
+        return net
+
+    def _show(self, number: int, at: int, held_out: float | None, iterations: int) -> None:
+        seconds = time.perf_counter() - self._began
+        values = dict(zip(_COLUMNS, (number, at + 1, self._risk, held_out, iterations, seconds), strict=True))
+        self._watch.progress(Progress(f"layer-wise C={self._C:g}", _COLUMNS, values))
+
+
+def _square(net: Net) -> float:
+    """Σ ‖W_l‖², constants included."""
+    return sum(float(np.vdot(array, array)) for layer in net.layers for array in layer)
+
+
+def _inputs_of(net: Net, at: int, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the layer ``at`` sees of the rows X, (n, in + 1), a constant of 1 last."""
+    h = np.maximum(outputs_of(net.layers[:at], X), 0.0) if at else X
+    return np.column_stack([h, np.ones(len(h))])

@@ -1,0 +1,174 @@
+"""What a network is trained on: rows standardised, the risk of their scores, rows held out; and a net to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm import sparse as sp
+from apsvm.data.features.scaling import Scaling, learn_scaling
+from apsvm.data.rows import Rows
+from apsvm.losses import make_loss
+from apsvm.losses.base import Loss
+from apsvm.machine import memory
+from apsvm.models.kinds import Net
+from apsvm.models.net import Layer
+from apsvm.oracles import make_oracle
+from apsvm.oracles.base import AnyOracle
+from apsvm.risk import RiskOfScores, loss_by_order, make_risk_of_scores
+from apsvm.trainers.base import TrainingError, TrainingSet
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+
+#: The share of rows, or of queries, held out, if so many of each kind are left for them.
+HELD_OUT = 0.25
+FEWEST_HELD_OUT = 3
+#: Epochs of the log loss; it ends before where so many in a row have not lowered it by the least.
+MOST_EPOCHS, EPOCHS_OF_PATIENCE, LEAST_OF_AN_EPOCH = 200, 10, 1e-4
+#: Steps of an epoch, where that leaves so many rows for each.
+STEPS_OF_AN_EPOCH, FEWEST_OF_A_STEP, MOST_OF_A_STEP = 20, 16, 200
+#: Values farther from their mean, in deviations, are beyond a net.
+LARGEST = 1e100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NetProblem:
+    """Rows to train on and rows held out, standardised, and the risk.
+
+    Attributes
+    ----------
+    inputs, relevant : (n, d) float64 and (n,) bool, the rows to train on
+    risk : of their scores
+    held_out, judge : the rows held out and the loss they are judged by; None: there are none
+    """
+
+    inputs: NDArray[np.float64]
+    relevant: NDArray[np.bool_]
+    scaling: Scaling
+    oracle: AnyOracle
+    risk: RiskOfScores
+    held_out: TrainingSet | None
+    judge: Loss
+
+    @classmethod
+    def of(cls, data: TrainingSet, loss: Loss, settings: StructuredSettings) -> NetProblem:
+        if not loss.by_query:
+            data = replace(data, queries=None)
+        training, test = held_out_part(data, settings.seed)
+        X, scaling = standardised(data, training)
+        data = replace(data, rows=Rows(X, threads=data.rows.threads))
+        part = data.select(training)
+        oracle = make_oracle(settings.oracle, loss)
+        risk = make_risk_of_scores(
+            part.rows,
+            part.target.relevant,
+            loss,
+            oracle,
+            groups=part.queries,
+            costs=part.costs,
+            query_weights=part.query_weights,
+            grades=part.target.grades,
+        )
+        relevant = part.target.relevant
+        if part.target.grades is not None and relevant.all():  # the log loss needs rows of two kinds
+            relevant = part.target.grades > part.target.grades.min()
+        judge = loss if loss.over_rankings or loss.over_labellings else make_loss("ap")
+        held_out = data.select(test) if test.size else None
+        return cls(X[training], relevant, scaling, oracle, risk, held_out, judge)
+
+    def risk_of(self, net: Net) -> float:
+        """The risk of a net on the rows to train on."""
+        risk, members, _ = self.risk
+        scores = outputs_of(net.layers, self.inputs)[:, 0]
+        value = risk.tangent(scores[members], np.empty(members.size)).value
+        risk.account()  # nobody's call of the oracle
+        return value
+
+    def loss_of(self, net: Net) -> float | None:
+        """The loss of a net on the rows held out."""
+        data = self.held_out
+        if data is None:
+            return None
+        assert isinstance(data.rows, Rows)
+        return loss_by_order(self.judge, net.scores(data.rows), data.target, data.queries, data.query_weights)
+
+
+def outputs_of(layers: Sequence[Layer], X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of the last of the layers, (n, out), for the rows X (n, in)."""
+    for number, layer in enumerate(layers):
+        X = (np.maximum(X, 0.0) if number else X) @ layer.weights.T + layer.bias
+    return X
+
+
+def held_out_part(data: TrainingSet, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows to train on and rows to hold out, ascending int64: whole queries, or rows of each class; none are held out
+    where there are too few."""
+    rng = np.random.default_rng(seed)
+    relevant, unit = data.target.relevant, np.arange(data.n)
+    strata = [np.flatnonzero(relevant), np.flatnonzero(~relevant)]
+    if data.queries is not None and (data.queries != data.queries[0]).any():
+        _, unit = np.unique(data.queries, return_inverse=True)
+        ranked = np.bincount(unit, relevant) * np.bincount(unit, ~relevant) > 0
+        strata = [np.flatnonzero(ranked), np.flatnonzero(~ranked)]
+    counts = [round(HELD_OUT * stratum.size) for stratum in strata]
+    of_rows = unit.size == data.n and strata[0].size + strata[1].size == data.n
+    if min(counts if of_rows else counts[:1]) < FEWEST_HELD_OUT:
+        return np.arange(data.n), np.arange(0)
+    chosen = np.concatenate([rng.permutation(part)[:count] for part, count in zip(strata, counts, strict=True)])
+    held_out = np.isin(unit, chosen)
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+def standardised(data: TrainingSet, training: NDArray[np.int64]) -> tuple[NDArray[np.float64], Scaling]:
+    """All rows, (n, d) float64, and how they were standardised: as the rows ``training`` ask for."""
+    if not isinstance(data.rows, Rows):
+        raise TrainingError("a network is trained on rows in memory")
+    matrix, selection = data.rows.in_memory()
+    n, d = selection.size, matrix.shape[1]
+    if d == 0:
+        raise TrainingError("rows without features: a network has nothing to learn from")
+    if 4 * 8 * n * d > memory():  # the rows to train on are copied, and again with those held out
+        raise TrainingError(f"a network takes rows densely, and {n:,} rows of {d:,} features are too many for that")
+    X = matrix[selection]
+    X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaling = learn_scaling("standard", X, training)
+        assert scaling.centre is not None
+        assert scaling.divisors is not None
+        X = (X - scaling.centre) / scaling.divisors
+        if not np.abs(X).max(initial=0.0) <= LARGEST:
+            raise FloatingPointError("feature values are too large for a network: scale them down")
+    return X, scaling
+
+
+def log_loss_net(
+    X: NDArray[np.float64],
+    relevant: NDArray[np.bool_],
+    hidden: Sequence[int],
+    seed: int,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+) -> Net:
+    """A net that tells relevant rows from others, by Adam on the log loss, until that no longer falls.
+
+    Parameters
+    ----------
+    X : (n, d) float64, standardised
+    relevant : (n,) bool
+    stop : asked between epochs
+    """
+    from sklearn.neural_network import MLPClassifier
+
+    rows_of_a_step = min(max(len(X) // STEPS_OF_AN_EPOCH, FEWEST_OF_A_STEP), MOST_OF_A_STEP)
+    net = MLPClassifier(tuple(hidden), random_state=seed, batch_size=min(rows_of_a_step, len(X)))
+    lowest, since = np.inf, 0
+    for _ in range(MOST_EPOCHS):
+        net.partial_fit(X, relevant, classes=[False, True])
+        since = 0 if net.loss_ < lowest - LEAST_OF_AN_EPOCH else since + 1
+        lowest = min(lowest, net.loss_)
+        if since >= EPOCHS_OF_PATIENCE or stop():
+            break
+    layers = zip(net.coefs_, net.intercepts_, strict=True)
+    return Net(tuple(Layer(np.ascontiguousarray(weights.T), bias) for weights, bias in layers))

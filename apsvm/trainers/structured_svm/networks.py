@@ -1,0 +1,172 @@
+"""``--layer-wise`` of the structured SVM: a network in the place of the linear ranker, a layer at a time.
+
+Algorithm: ``apsvm.trainers.structured_svm.layer_wise``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from apsvm.solvers.state import State
+from apsvm.trainers.settings import Multiple, SettingsError, resolved
+
+if TYPE_CHECKING:
+    from apsvm.models.header import Json
+    from apsvm.trainers.base import Outcome, TrainingSet, Watch
+    from apsvm.trainers.structured_svm.layer_wise import TrainedLayers
+    from apsvm.trainers.structured_svm.settings import StructuredSettings
+    from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+
+MOST_UNITS, MOST_LAYERS = 4096, 8
+#: What multiples are of: features are standardised, so that no rule for their scale is needed.
+DEFAULT_C = 1e4
+AUTO_C: tuple[float | Multiple, ...] = (Multiple(1.0),)
+#: ``-C auto`` with ``--bound auto`` is the best of these on rows held out; where there are none, the first.
+MULTIPLES = (1.0, 0.1, 0.01)
+#: What ``apsvm cv`` tries.
+GRID_OF_C = tuple(map(Multiple, sorted(MULTIPLES)))
+
+
+def hidden_layers(text: str) -> tuple[int, ...]:
+    """The units of the hidden layers: (16, 8) of ``"16,8"`` or ``"16x8"``; none, for a linear ranker, of ``""`` or
+    ``"none"``.
+
+    Raises
+    ------
+    SettingsError : they are no such numbers, or too many
+    """
+    if text.strip().lower() in ("", "none"):
+        return ()
+    words = text.lower().replace("x", ",").split(",")
+    digits = [word.strip() for word in words]
+    sizes = tuple(int(word) for word in digits if word.isascii() and word.isdecimal() and len(word) <= 6)
+    if len(sizes) < len(words) or not all(1 <= size <= MOST_UNITS for size in sizes) or len(sizes) > MOST_LAYERS:
+        raise SettingsError(
+            f"--layer-wise names the units of 1 to {MOST_LAYERS} hidden layers, from 1 to {MOST_UNITS} each, such as "
+            f"16 or 16,8 (or 16x8); found {text!r}"
+        )
+    return sizes
+
+
+def check_layer_wise(trainer: StructuredSVMTrainer) -> None:
+    """Raises SettingsError for what does not go with a network."""
+    asked = trainer.settings
+    refused = {
+        "--latent": asked.latent,
+        "--oracle appx": asked.oracle == "appx",
+        "--bound tight": asked.bound == "tight",
+        "--log-ranks": asked.log_ranks,
+        "--components": asked.components > 1,
+    }
+    for option, given in refused.items():
+        if given:
+            raise SettingsError(f"--layer-wise does not go with {option}: leave one of them out")
+
+
+def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
+    """The trained networks, one for each C."""
+    from apsvm.trainers.structured_svm.layer_wise import train_layer_wise
+
+    asked = trainer.settings
+    chooses = asked.bound == "auto" and asked.C == AUTO_C
+    values = [multiple * DEFAULT_C for multiple in MULTIPLES] if chooses else [resolved(C, DEFAULT_C) for C in asked.C]
+    watch.log.write(
+        "start",
+        oracle=asked.oracle,
+        C=values[0] if len(values) == 1 else values,
+        epsilon=asked.epsilon,
+        layer_wise=asked.layer_wise,
+        seed=asked.seed,
+    )
+    results = train_layer_wise(data, trainer.loss, asked, hidden_layers(asked.layer_wise), values, watch)
+    if chooses:
+        yield _best(data, list(_until_stopped(results)), asked)
+        return
+    for given, name, trained in zip(asked.C, trainer.names, _until_stopped(results), strict=False):
+        yield _outcome(data, trained, replace(asked, C=(given,)), name)
+
+
+def _until_stopped(results: Iterator[TrainedLayers]) -> Iterator[TrainedLayers]:
+    for trained in results:
+        yield trained
+        if not trained.as_asked:
+            return
+
+
+def _best(data: TrainingSet, results: Sequence[TrainedLayers], settings: StructuredSettings) -> Outcome:
+    """The outcome of the network of the lowest loss on the rows held out."""
+    last = results[-1]
+    best = min(results, key=lambda one: math.inf if one.held_out is None else one.held_out)
+    outcome = _outcome(data, best, settings, "")
+    figures = ", ".join(f"{one.C:g}: {one.held_out:.4g}" for one in results if one.held_out is not None)
+    how = f"C = {best.C:g}" + (f", by the loss on rows held out ({figures})" if figures else "")
+    seconds: dict[str, float] = {}
+    for one in results:
+        for part, span in one.spans.items():
+            seconds[part] = seconds.get(part, 0.0) + span.wall_ns / 1e9
+    return replace(
+        outcome,
+        state=outcome.state if last.as_asked else last.state,
+        as_asked=last.as_asked,
+        trouble=last.trouble,
+        interrupted=last.state == State.INTERRUPTED,
+        notes=[how, *outcome.notes],
+        seconds=seconds,
+    )
+
+
+def _outcome(data: TrainingSet, trained: TrainedLayers, settings: StructuredSettings, name: str) -> Outcome:
+    from apsvm.models.header import Bounds
+    from apsvm.trainers.base import Outcome
+
+    bounds = trained.certificate
+    details: dict[str, Json] = {
+        "oracle": trained.oracle,
+        "passes": trained.passes,
+        "risk": trained.risk,
+        "risk of the log loss's network": trained.started_from,
+        "loss on rows held out": trained.held_out,
+    }
+    fallbacks = [f"{trained.qp_fallbacks} working-set QPs fell back to cvxpy"] if trained.qp_fallbacks else []
+    return Outcome(
+        w=trained.net,
+        state=trained.state,
+        as_asked=trained.as_asked,
+        interrupted=trained.state == State.INTERRUPTED,
+        trouble=trained.trouble,
+        settings=settings,
+        name=name,
+        iterations=trained.iterations,
+        C=trained.C,
+        certificate=None
+        if bounds is None
+        else Bounds(
+            primal=bounds.primal,
+            dual=bounds.dual,
+            gap=bounds.gap,
+            tolerance=bounds.tolerance,
+            exact=trained.exact,
+            layer=trained.layer,
+        ),
+        details=details,
+        positives=int(data.target.relevant.sum()),
+        queries=trained.queries,
+        queries_skipped=trained.queries_skipped,
+        notes=[*_course(trained), *fallbacks],
+        seconds={part: span.wall_ns / 1e9 for part, span in trained.spans.items()},
+    )
+
+
+def _course(trained: TrainedLayers) -> Sequence[str]:
+    """What the passes came to, in words."""
+    held_out = "no rows were held out" if trained.held_out is None else f"{trained.held_out:.4g} on rows held out"
+    if trained.passes == 0:
+        return [f"no pass was better on rows held out than the network of the log loss: that one is kept ({held_out})"]
+    passes = "1 pass" if trained.passes == 1 else f"{trained.passes} passes"
+    return [
+        f"kept the network after {passes} through its layers: risk {trained.risk:.4g}, of the log loss's network "
+        f"{trained.started_from:.4g}; {'' if trained.held_out is None else 'loss '}{held_out}"
+    ]

@@ -1,0 +1,144 @@
+"""What the structured SVM and its two-stage approximation take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apsvm.oracles import ORACLES
+from apsvm.solvers.qp import BACKENDS
+from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError, setting
+
+if TYPE_CHECKING:
+    pass
+
+#: What ``--oracle`` offers: the oracles that serve a ranking loss, and the two-stage approximation.
+ORACLE_CHOICES = ("auto", *(name for name in ORACLES if name not in ("zero-one", "brute-force")), "appx")
+BOUNDS = ("auto", "hinge", "tight")
+#: Where training on bags begins; ``random:N`` besides.
+STARTS = ("anneal", "bag-means")
+MOST_RANDOM_STARTS = 1000
+MOST_COMPONENTS = 64
+#: From this share of the bound at w = 0 on, a model is said to be hardly better than none.
+NEARLY_NOTHING = 0.98
+#: Of ``-C`` where nobody names any.
+DEFAULT_C: tuple[float | Multiple, ...] = (Multiple(1.0),)
+SOLVERS = ("line-search", "cutting-plane")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructuredSettings(Settings):
+    """What is asked of a structured SVM; each field says the rest."""
+
+    oracle: str = setting(
+        "auto",
+        label="oracle",
+        choices=ORACLE_CHOICES,
+        help="How the most violated ranking is found. All but appx are exact and give the same model.",
+    )
+    C: tuple[float | Multiple, ...] = setting(
+        DEFAULT_C,
+        label="C",
+        flags=("-C", "--C"),
+        range=Range(0.0, open_low=True),
+        multiples=True,
+        path=True,
+        metavar="NUMBER[,NUMBER…]",
+        default_text="auto",
+        grid=tuple(map(Multiple, (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0))),
+        simpler="low",
+        help="Weight of the risk against ½‖w‖². auto: derived from the scale of the features; 10x: ten times that. "
+        "0.01:100:log10: decades from 0.01 to 100, log2: doublings.",
+        several="Several values: a model each, MODEL with .C<value> in its name; each starts from those before.",
+    )
+    epsilon: float = setting(
+        1e-3,
+        label="ε, the gap asked for, / C",
+        flags=("-e", "--epsilon"),
+        range=Range(0.0, open_low=True),
+        grid=(1e-3,),
+        help="Stop when the duality gap is at most epsilon·C; in units of the loss.",
+    )
+    qp: str = setting(
+        "auto",
+        choices=tuple(BACKENDS),
+        help="Solver of the working-set QP; auto: active-set, and cvxpy where its certificate falls short.",
+    )
+    solver: str = setting(
+        "line-search",
+        label="solver",
+        choices=SOLVERS,
+        help="Where planes are taken: after an exact line search on scores, or at the QP's own point as in the papers.",
+    )
+    bound: str = setting(
+        "auto",
+        label="bound",
+        choices=BOUNDS,
+        grid=("hinge", "tight"),
+        help="What bounds the loss from above: the convex structured hinge of the papers, or the tighter ramp, from "
+        "the hinge's minimiser (and --warm-start's model) to a stationary point: often better where some positives "
+        "are hopeless. auto: whichever is better on rows held out, with the best of a few C each where -C is auto.",
+    )
+    latent: bool = setting(
+        False,
+        label="bags by their best row",
+        help="Train on bags (bag: or --bags): each stands where its best row does. Concave-convex rounds to a "
+        "stationary point; the model scores rows, and bags by their best.",
+    )
+    start: str = setting(
+        "anneal",
+        label="start",
+        metavar="START",
+        help="Where --latent begins: anneal, from the bags' means to their best rows, with the loss and with the 0-1 "
+        "loss; bag-means, a training on the means; random:N, the best of N random choices of a row a bag; or "
+        "--warm-start MODEL.",
+    )
+    layer_wise: str = setting(
+        "",
+        label="hidden layers",
+        metavar="HIDDEN[,HIDDEN…]",
+        grid=(),
+        help="Train a network with hidden layers of so many rectified linear units, on standardised features: from one "
+        "of the log loss, a layer at a time, each by the exact solver. Passes end when rows held out do no better. "
+        "16x8 is 16,8 where commas part several (apsvm cv), none a linear ranker.",
+    )
+    components: int = setting(
+        1,
+        label="components",
+        range=Range(1, MOST_COMPONENTS),
+        grid=(),
+        simpler="low",
+        help="H linear scores with a constant each, of which a row has the highest: for positives of several kinds. To "
+        "a stationary point, from clusters of the positives; --bound auto is tight.",
+    )
+    log_ranks: bool = setting(
+        False,
+        in_header=False,
+        help="Write the most violated rankings (of one list, not of queries or grades) into the log: apsvm plot "
+        "heatmap draws them.",
+    )
+    keep_easy: float = setting(
+        50.0,
+        label="easy rows kept easy, %",
+        range=Range(0.0, 100.0),
+        metavar="PERCENT",
+        help="For --oracle appx: the share of the binary SVM's easy rows that stay easy.",
+    )
+    max_iterations: int = setting(10_000, range=Range(1), help="Per stage of the training.")
+
+
+def random_starts(start: str) -> int | None:
+    """N of ``random:N``; None for one of ``STARTS``. Raises SettingsError for another."""
+    if start in STARTS:
+        return None
+    name, _, number = start.partition(":")
+    if name == "random" and number.isascii() and number.isdecimal() and 0 < int(number) <= MOST_RANDOM_STARTS:
+        return int(number)
+    raise SettingsError(
+        f"--start is one of {', '.join(STARTS)} or random:N with N from 1 to {MOST_RANDOM_STARTS}, found {start!r}"
+    )
+
+
+def shown_C(given: float | Multiple) -> str:
+    """As in names of files and in tables."""
+    return f"{given:g}" if isinstance(given, float) else str(given)

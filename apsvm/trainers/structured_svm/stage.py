@@ -1,0 +1,355 @@
+"""What the structured trainers share: the data, what is asked for, who watches, and a stage, a solver that records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.clock import Span
+from apsvm.records import Log, NoLog, span_fields
+from apsvm.risk import Account, OracleCall
+from apsvm.score_space import ScoreFunction, V
+from apsvm.solvers.certificate import Certificate
+from apsvm.solvers.cutting_plane import Constraints, CuttingPlaneIteration, CuttingPlaneSolution, Solver
+from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter
+from apsvm.solvers.qp import BACKENDS
+from apsvm.solvers.quasi_newton import DescentStep
+from apsvm.solvers.run import never
+from apsvm.solvers.state import State
+from apsvm.trainers.base import Progress, Watch, unseen
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.types import JsonDict, JsonObject
+from apsvm.work import UNSTORED_PIECE, Piece, Saved, WorkError
+
+#: Where the solver takes its planes, by the name of ``--solver``.
+CUTTERS: dict[str, Callable[[ScoreFunction[Any]], Cutter]] = {
+    "line-search": AfterLineSearch,
+    "cutting-plane": AtTheQPsPoint,
+}
+
+
+class AccountedRisk(ScoreFunction[V], Protocol[V]):
+    """A risk that says what it took."""
+
+    def account(self) -> Account: ...
+
+
+#: A line of the display.
+_COLUMNS = {
+    "iter": ">6d", "primal": ">14.7g", "dual": ">14.7g", "gap": ">11.4g", "planes": ">7d", "seconds": ">9.2f",
+}  # fmt: skip
+
+
+def bounds_line(
+    stage: str, C: float, iteration: int, primal: float, dual: float, gap: float, planes: int, seconds: float
+) -> Progress:
+    """An iteration on the display; a descent without a lower bound has a gap of infinity. ``seconds``: of the stage."""
+    known = gap < math.inf
+    values = {
+        "iter": iteration,
+        "primal": primal,
+        "dual": dual if known else None,
+        "gap": gap if known else None,
+        "planes": planes if known else None,
+        "seconds": seconds,
+    }
+    return Progress(f"{stage} C={C:g}", _COLUMNS, values)
+
+
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """One run of the solver: its solution, the time of its parts, how often the QP fell back, and how many
+    concave-convex rounds it took, if it is of such."""
+
+    name: str
+    oracle: str
+    oracle_calls: int
+    solution: CuttingPlaneSolution
+    spans: dict[str, Span]
+    qp_fallbacks: int
+    rounds: int = 0
+
+    def to_saved(self) -> Saved:
+        """For ``of_saved``."""
+        solution, bounds = self.solution, self.solution.certificate
+        return {
+            **{name: getattr(self, name) for name in _REPORTED},
+            **{name: getattr(solution, name) for name in _SOLVED},
+            "state": str(solution.state),
+            "bounds": [bounds.primal, bounds.dual, bounds.tolerance],
+            "spans": {part: [span.wall_ns, span.cpu_ns] for part, span in self.spans.items()},
+        }
+
+    @classmethod
+    def of_saved(cls, saved: Saved) -> StageReport:
+        """The report that was saved."""
+        solution = CuttingPlaneSolution(
+            **{name: saved[name] for name in _SOLVED},
+            state=State(saved["state"]),
+            certificate=Certificate(*saved["bounds"]),
+        )
+        spans = {part: Span(*times) for part, times in saved["spans"].items()}
+        return cls(**{name: saved[name] for name in _REPORTED}, solution=solution, spans=spans)
+
+
+_REPORTED = ("name", "oracle", "oracle_calls", "qp_fallbacks", "rounds")
+_SOLVED = ("w", "risk", "iterations", "planes", "seconds", "trouble")
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a training came to.
+
+    Attributes
+    ----------
+    w : (dimension,) float64, the bias weight last if there is one
+    stages : one report a stage, the last is w's
+    exact : False where the problem solved only approximates the loss's
+    queries, queries_skipped : of the risk
+    notes : what the user should know of the data
+    hinge_objective : for the tight bound, the hinge's optimum, to thirty times ε
+    certified_loss : whose problem the certificate is of, where that is another loss than was asked for
+    share_of_nothing : the bound on the loss, as a share of what it is at w = 0, where the two can be compared
+    origin_of_C : what the default C is, in words, where it is not what fits the scale of the features
+    """
+
+    w: NDArray[np.float64]
+    stages: list[StageReport]
+    exact: bool
+    queries: int
+    queries_skipped: int
+    notes: list[str] = field(default_factory=list)
+    hinge_objective: float | None = None
+    certified_loss: str | None = None
+    share_of_nothing: float | None = None
+    origin_of_C: str | None = None
+
+    @property
+    def solution(self) -> CuttingPlaneSolution:
+        return self.stages[-1].solution
+
+    @property
+    def state(self) -> State:
+        """Of the first stage that stopped short, or of the last."""
+        stopped = (stage.solution.state for stage in self.stages)
+        return next((state for state in stopped if state is not State.CONVERGED), State.CONVERGED)
+
+
+class ConvexPart(NamedTuple):
+    """A convex problem in the place of the stage's own: ½‖w − centre‖² + C·risk(w), until ``good_enough`` of its primal
+    and dual objective (or ε); ``name`` is what logs call it."""
+
+    name: str
+    centre: NDArray[np.float64]
+    good_enough: Callable[[float, float], bool]
+
+
+class Stage:
+    """A solver for one risk, with its log and progress: every oracle call and iteration is recorded. ``around``: what
+    stands between the solver and what takes its planes.
+
+    It is held by the watch's strand (``apsvm.work``): its runs are pieces, and the solver is what they have made it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        risk: AccountedRisk[Any],
+        dimension: int,
+        settings: StructuredSettings,
+        watch: Watch,
+        *,
+        oracle: str,
+        start: NDArray[np.float64] | None = None,
+        constraints: Constraints | None = None,
+        around: Callable[[Cutter], Cutter] = lambda cutter: cutter,
+    ) -> None:
+        self._name = name
+        self._risk = risk
+        self._settings = settings
+        self._watch = watch
+        self.oracle = oracle
+        cutter = around(CUTTERS[settings.solver](risk))
+        self._solver = Solver(cutter, dimension, BACKENDS[settings.qp](), start=start, constraints=constraints)
+        self._operations = 0
+        self._has_run = self._is_running = self._skipped = False
+        self._stored = watch.strand.hold(self) if watch.strand.is_stored else None
+
+    def held(self) -> tuple[int, Saved]:
+        """As ``apsvm.work.Held``: the solver as so many runs, restarts and moves have made it; in the midst of a run it
+        is the solver of that one."""
+        if self._stored is not None:
+            return self._stored
+        if not self._has_run:
+            return 0, {}
+        state = self._solver.state()
+        if not self._is_running:
+            state = {name: value for name, value in state.items() if not name.startswith("run.")}
+        return self._operations, state
+
+    def restart(self, point: NDArray[np.float64]) -> None:
+        """The next run starts from ``point`` (dimension,)."""
+        if self._is_to_be_done():
+            self._solver.restart(point)
+        self._operations += 1
+
+    def move(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
+        """The risk has become another: ``Solver.move``."""
+        if self._is_to_be_done():
+            self._solver.move(change)
+        self._operations += 1
+
+    def _is_to_be_done(self) -> bool:
+        """Whether the next operation has not made the solver that was stored what it is. The first one that has not
+        finds it restored: only then is the risk what it was."""
+        if self._stored is None:
+            return True
+        operations, state = self._stored
+        if self._operations < operations:
+            return False
+        if state:
+            self._solver.restore(state)
+            self._has_run = True
+        self._stored = None
+        return True
+
+    def run(
+        self, C: float, *, seconds_used: float = 0.0, slackness: float = 1.0, convex: ConvexPart | None = None
+    ) -> StageReport:
+        """Minimise for this C; ``seconds_used`` of the time limit are gone already, ``slackness`` times ε is enough.
+        ``convex``: one concave-convex round, which the log shows and the progress display does not."""
+        name = self._name if convex is None else convex.name
+        strand = self._watch.strand
+        piece = strand.piece(f"{name}, C={C!r}") if strand.is_stored else UNSTORED_PIECE
+        if piece.result is None:
+            if not self._is_to_be_done() or (self._skipped and not self._has_run):
+                raise WorkError(f"no solver is stored that could go on with {piece.kind}")
+            return self._run(C, name, piece, seconds_used, slackness, convex)
+        self._operations, self._skipped = self._operations + 1, True
+        if "error" in piece.result:
+            raise FloatingPointError(piece.result["error"])
+        return StageReport.of_saved(piece.result)
+
+    def _run(
+        self, C: float, name: str, piece: Piece, seconds_used: float, slackness: float, convex: ConvexPart | None
+    ) -> StageReport:
+        spans: dict[str, Span] = {}
+        fallbacks, calls = (0, 0) if piece.state is None else (piece.state["fallbacks"], piece.state["calls"])
+
+        def on_iteration(iteration: CuttingPlaneIteration) -> None:
+            nonlocal fallbacks, calls
+            fallbacks += iteration.qp.fell_back is not None
+            account = self._risk.account()
+            calls += len(account.calls)
+            taken = {
+                "scores": account.spans.parts.get("scores", Span()),
+                "oracle": sum((call.span for call in account.calls), Span()),
+                "gradient": account.spans.parts.get("gradient", Span()),
+                "qp": iteration.qp_span,
+            }
+            for part, span in taken.items():
+                spans[part] = spans.get(part, Span()) + span
+            _log_iteration(self._watch.log, name, C, iteration, account.calls, taken)
+            piece.reached(lambda: {"fallbacks": fallbacks, "calls": calls})
+            if convex is not None or self._watch.progress is unseen:
+                return
+            bounds = iteration.certificate
+            line = bounds_line(
+                self._name,
+                C,
+                iteration.index,
+                bounds.primal,
+                bounds.dual,
+                bounds.gap,
+                iteration.planes,
+                iteration.seconds,
+            )
+            self._watch.progress(line)
+
+        settings = self._settings
+        self._has_run = self._is_running = True
+        try:
+            solution = self._solver.minimise(
+                C,
+                epsilon=slackness * settings.epsilon,
+                max_iterations=settings.max_iterations,
+                time_limit=None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_used),
+                on_iteration=on_iteration,
+                should_stop=self._watch.should_stop,
+                centre=None if convex is None else convex.centre,
+                good_enough=never if convex is None else convex.good_enough,
+            )
+        except FloatingPointError as error:
+            self._is_running, self._operations = False, self._operations + 1
+            piece.done({"error": str(error)})
+            raise
+        if solution.state is State.INTERRUPTED:
+            piece.broken_off(lambda: {"fallbacks": fallbacks, "calls": calls})
+        self._is_running, self._operations = False, self._operations + 1
+        report = StageReport(self._name, self.oracle, calls, solution, spans, fallbacks)
+        piece.done(report.to_saved())
+        return report
+
+
+def _log_iteration(
+    log: Log, stage: str, C: float, iteration: CuttingPlaneIteration, calls: list[OracleCall], spans: Mapping[str, Span]
+) -> None:
+    if isinstance(log, NoLog):  # records take as long to make as a hundred rows to rank
+        return
+    where: JsonDict = {"stage": stage, "C": C, "iteration": iteration.index}
+    _log_calls(log, where, calls)
+    log.write(
+        "iteration",
+        **where,
+        primal=iteration.certificate.primal,
+        dual=iteration.certificate.dual,
+        gap=iteration.certificate.gap,
+        planes=iteration.planes,
+        oracle_calls=len(calls),
+        qp=iteration.qp.backend,
+        qp_gap=iteration.qp.gap,
+        qp_fell_back=iteration.qp.fell_back,
+        **span_fields(spans),
+        seconds=iteration.seconds,
+    )
+
+
+def log_step(
+    log: Log,
+    stage: str,
+    start: str,
+    C: float,
+    step: DescentStep,
+    calls: list[OracleCall],
+    spans: Mapping[str, Span],
+    seconds: float,
+) -> None:
+    """A quasi-Newton step of the descent that began at ``start``, and its oracle calls."""
+    if isinstance(log, NoLog):
+        return
+    where: JsonDict = {"stage": stage, "start": start, "C": C, "step": step.number}
+    _log_calls(log, where, calls)
+    log.write("step", **where, objective=step.objective, oracle_calls=len(calls), **span_fields(spans), seconds=seconds)
+
+
+def _log_calls(log: Log, where: JsonObject, calls: list[OracleCall]) -> None:
+    for call in calls:
+        log.write(
+            "oracle",
+            **where,
+            oracle=call.oracle,
+            n_pos=call.n_pos,
+            n_neg=call.n_neg,
+            queries=call.queries,
+            ranks_evaluated=call.ranks_evaluated,
+            violating=call.violating,
+            risk=call.risk,
+            loss=call.loss,
+            **({} if call.ranks is None else {"ranks": call.ranks}),
+            **span_fields({"oracle": call.span}),
+        )

@@ -1,0 +1,127 @@
+"""Where training on bags begins, which decides where it ends.
+
+Annealing: each bag, positive or negative, is the mean of its ⌈q·size⌉ best instances under the w so far, for
+q = 1, ½, ¼, … until every bag is one instance. At each q that is an ordinary convex training on as many rows as there
+are bags, begun at the w before. It is done with the loss itself and with the 0-1 loss, which finds the right instances
+in some scenes where the loss does not; whoever trains takes the lower objective of the two.
+
+Never from w = 0, where all instances are alike: a ranking loss is then asked to put the first instance of a positive
+bag above the best of every negative one, and mostly answers w = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm._native import _kernels
+from apsvm.losses import make_loss
+from apsvm.losses.base import Loss
+from apsvm.oracles import make_oracle
+from apsvm.solvers.cutting_plane import CuttingPlaneSolution
+from apsvm.solvers.state import State
+from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.structured_svm.settings import StructuredSettings, random_starts
+from apsvm.trainers.structured_svm.stage import Stage
+from apsvm.trainers.structured_svm.training import risk_of
+
+#: The gap asked for, at the least: only the order of a bag's instances is wanted.
+EPSILON = 1e-2
+
+
+def starts(
+    data: TrainingSet,
+    loss: Loss,
+    settings: StructuredSettings,
+    C: float,
+    watch: Watch,
+    given: NDArray[np.float64] | None = None,
+) -> list[NDArray[np.float64]]:
+    """Points to descend from, (dimension,) float64 each, as ``settings.start`` asks.
+
+    Parameters
+    ----------
+    data : of bags
+    given : (dimension,) float64, a point in the place of ``settings.start``. A training on the instances that it finds
+        the best goes before: rounds from a point of another scale would gain much at first and leave them
+    """
+    begin = _Beginning(data, loss, settings, C, watch)
+    if given is not None:
+        return [given, begin.at_best_share(0.0, given).w] if given.any() else [given]
+    count = random_starts(settings.start)
+    if count is not None:
+        rng = np.random.default_rng(settings.seed)
+        assert data.bags is not None
+        sizes = np.diff(data.bags)
+        return [begin.at(data.bags[:-1] + rng.integers(sizes), np.ones_like(sizes)).w for _ in range(count)]
+    if settings.start == "bag-means":
+        return [begin.at_best_share(1.0, None).w]
+    result = [begin.annealed()]
+    if loss.over_rankings:
+        result.append(begin.by_zero_one())
+    return result
+
+
+def first_start(
+    data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch
+) -> NDArray[np.float64]:
+    """Where the annealing with the loss itself ends: (dimension,) float64."""
+    return _Beginning(data, loss, settings, C, watch).annealed()
+
+
+class _Beginning:
+    """Convex trainings on one row a bag."""
+
+    def __init__(self, data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch) -> None:
+        assert data.bags is not None
+        # A loss of the top would see no more than a few bags.
+        self._loss = loss if loss.starts_from is None else make_loss(loss.starts_from)
+        self._data = data
+        self._offsets = data.bags
+        self._settings = replace(settings, epsilon=max(settings.epsilon, EPSILON))
+        self._C = C
+        # A dozen trainings, each of a few steps, would fill the display.
+        self._watch = replace(watch, progress=lambda progress: None)
+
+    def annealed(self) -> NDArray[np.float64]:
+        """See the module: (dimension,) float64, where the annealing ends."""
+        sizes = np.diff(self._offsets)
+        share, w = 1.0, None
+        while True:
+            solution = self.at_best_share(share, w)
+            w = solution.w
+            if solution.state is not State.CONVERGED or share * sizes.max() <= 1.0:
+                return w
+            share *= 0.5
+
+    def by_zero_one(self) -> NDArray[np.float64]:
+        """By the annealing with the 0-1 loss, and then the loss itself on the instances that it found."""
+        data, loss = self._data, make_loss("zero-one")
+        # The 0-1 loss looks at the sign of a score.
+        with_bias = replace(data, rows=data.rows.with_bias(1.0))
+        factor = self._C / default_C(data, self._loss)
+        other = _Beginning(with_bias, loss, self._settings, factor * default_C(with_bias, loss), self._watch)
+        return self.at_best_share(0.0, other.annealed()[: data.rows.dimension]).w
+
+    def at_best_share(self, share: float, w: NDArray[np.float64] | None) -> CuttingPlaneSolution:
+        """On the mean of each bag's ⌈share·size⌉ best instances at w, at least one; of all for None."""
+        if w is None:
+            return self.at(np.arange(len(self._data.rows)), np.diff(self._offsets))
+        counts = np.maximum(np.ceil(share * np.diff(self._offsets)), 1.0).astype(np.int64)
+        best = np.empty(int(counts.sum()), dtype=np.int64)
+        rows = self._data.rows
+        _kernels.top_of_bags(rows.scores(w), self._offsets, counts, best, rows.threads)
+        return self.at(best, counts, w)
+
+    def at(
+        self, which: NDArray[np.int64], counts: NDArray[np.int64], w: NDArray[np.float64] | None = None
+    ) -> CuttingPlaneSolution:
+        """On the means of the rows ``which``, so many of each bag, from w."""
+        means = self._data.rows.means(which, np.concatenate([[0], np.cumsum(counts)]))
+        oracle = make_oracle("auto", self._loss)
+        risk = risk_of(replace(self._data, rows=means, bags=None), self._loss, oracle)
+        stage = Stage("anneal", risk, means.dimension, self._settings, self._watch, oracle=oracle.name, start=w)
+        return stage.run(self._C).solution

@@ -1,0 +1,1 @@
+"""WARP: stochastic steps on sampled pairs, of rows or of items that users like (``--loss warp``)."""

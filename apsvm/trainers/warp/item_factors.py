@@ -1,0 +1,212 @@
+"""WARP on implicit feedback: factors of items, learned from lists of liked items (Weston, Bengio, Usunier 2010).
+
+    score of item y for a user who likes D:   s_y = b_y + V_y · h,     h = 1/|D∖y| Σ_{i ∈ D∖y} U_i
+
+This is WSABIE, V_y · (U x), with the user's other liked items as the features x, scaled to sum 1. A user has no factors
+of its own (as in Weston, Yee, Weiss 2013): so any list can be ranked for, of a user seen in training or not, and the
+model is as large as the items are many. The mean, not the sum, so that the margin of 1 asks the same of short and long
+lists; without y itself, which would learn to recommend what it is given; U ≠ V, since what is liked along with an
+item need not be like it; and b_y, an item's popularity, which would otherwise cost a factor.
+
+The objective is ``warp``'s, a positive being an item on a user's list and its negatives the items that are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm import sparse as sp
+from apsvm._native import _kernels
+from apsvm.metrics.evaluate import evaluate
+from apsvm.models.kinds import ItemFactors
+from apsvm.risk import NothingToRankError
+from apsvm.solvers.sgd import Ending, Epoch, Pass
+from apsvm.trainers.base import Progress, Watch
+from apsvm.trainers.stochastic import descend_as_asked
+from apsvm.trainers.warp.descent import copies, loop_state, loss_of_rank, rule_memory, run_pass, set_loop_state
+from apsvm.trainers.warp.settings import WarpSettings
+from apsvm.work import Saved
+
+#: What implicit feedback asks of a model of items; ``evaluate_lists`` takes any other metrics too.
+METRICS = ("P@10", "AUC")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedItems:
+    """factors : U, V and b, after the best epoch; the rest says how the training went."""
+
+    factors: ItemFactors
+    epochs: list[Epoch]
+    best_epoch: int
+    ending: Ending
+    users: int
+    users_skipped: int
+    trouble: str | None = None
+
+
+def train_items(
+    lists: sp.csr_array,
+    factors: int,
+    settings: WarpSettings,
+    watch: Watch,
+    *,
+    show: Callable[[Epoch], Progress],
+    validate: Callable[[ItemFactors], float] | None = None,
+) -> TrainedItems:
+    """Item factors.
+
+    Parameters
+    ----------
+    lists : (users, items) CSR as ``liked_items`` makes them
+    factors : K ≥ 1, numbers an item in U and in V; they start normal with variance 1/K (WSABIE's), b at 0
+    show : an epoch as the display has it
+    validate : a metric of the factors, higher is better, asked after each epoch
+
+    Raises
+    ------
+    NothingToRankError : no user likes two items and leaves one out
+    FloatingPointError : factors that are not finite
+    """
+    sizes = np.diff(lists.indptr)
+    users = np.flatnonzero((sizes >= 2) & (sizes < lists.shape[1])).astype(np.int64)
+    if users.size == 0:
+        raise NothingToRankError("no user likes at least two items and leaves one out")
+    descent = _Descent(lists, users, factors, settings)
+    outcome = descend_as_asked(
+        descent,
+        settings,
+        watch,
+        show=show,
+        validate=None if validate is None else lambda: validate(descent.snapshot()),
+    )
+    return TrainedItems(
+        outcome.best,
+        outcome.epochs,
+        outcome.best_epoch,
+        outcome.ending,
+        users.size,
+        sizes.size - users.size,
+        outcome.trouble,
+    )
+
+
+class _Descent:
+    """U, V and b on their way down: one array, one behind the other, as the native loop has them.
+
+    Parameters
+    ----------
+    lists : (users, items) CSR of liked items
+    users : (m,) int64, those to learn from, each with two items or more and not with all
+    """
+
+    def __init__(self, lists: sp.csr_array, users: NDArray[np.int64], factors: int, settings: WarpSettings) -> None:
+        self._lists, self._users, self._settings = lists, users, settings
+        self._sizes = np.diff(lists.indptr)[users]
+        self._shape = items, factors = lists.shape[1], factors
+        self._rng = np.random.default_rng(settings.seed)
+        self._split = items * factors
+        self._parameters = np.zeros(2 * self._split + items, dtype=np.float32)
+        U_and_V = self._parameters[: 2 * self._split]
+        self._rng.standard_normal(out=U_and_V, dtype=np.float32)
+        U_and_V /= np.float32(np.sqrt(factors))
+        self._squares, self._steps = squares, steps = rule_memory(settings.rule, self._parameters)
+        table = loss_of_rank(settings.tau, int(items - self._sizes.min()))
+        self._loop = _kernels.WarpItems(
+            self._parameters,
+            squares,
+            steps,
+            items,
+            factors,
+            table,
+            settings.rank_estimator,
+            1.0 / table[-1],
+            settings.max_trials or 0,
+            settings.rule,
+            settings.rate,
+            settings.penalty,
+            max(16, items),
+            int(self._rng.integers(2**63)),
+            settings.workers,
+        )
+
+    def snapshot(self) -> ItemFactors:
+        """A copy of U, V and b as they are."""
+        U, V = self._parameters[: 2 * self._split].reshape(2, *self._shape).copy()
+        return ItemFactors(U, V, self._parameters[2 * self._split :].copy())
+
+    def to_saved(self, snapshot: ItemFactors) -> Saved:
+        return {"input": snapshot.input, "output": snapshot.output, "bias": snapshot.bias}
+
+    def of_saved(self, saved: Saved) -> ItemFactors:
+        return ItemFactors(saved["input"], saved["output"], saved["bias"])
+
+    def state(self) -> Saved:
+        """As ``stochastic.Parameters``."""
+        arrays = copies(parameters=self._parameters, squares=self._squares, steps=self._steps)
+        return {**loop_state(self._loop, self._rng), **arrays}
+
+    def restore(self, saved: Saved) -> None:
+        """Takes over what ``state`` returned. The native loop works in these arrays."""
+        set_loop_state(self._loop, self._rng, saved)
+        for name, array in (("parameters", self._parameters), ("squares", self._squares), ("steps", self._steps)):
+            array[:] = saved[name]
+
+    def one_pass(self, stop: Callable[[], bool]) -> Pass:
+        """Every liked item once, user after user in a new order."""
+        order = self._rng.permutation(self._users.size)
+        passed = run_pass(self._run, self._loop.settle, order, self._sizes, self._settings, self._parameters, stop)
+        # Without every item scored, no update may be luck, or the cap on the trials.
+        return replace(passed, moved=passed.moved or self._settings.rank_estimator != "exact")
+
+    def _run(self, order: NDArray[np.int64]) -> tuple[int, int, float]:
+        return self._loop.run(self._lists.indptr, self._lists.indices, self._users[order])
+
+
+@dataclass(frozen=True, slots=True)
+class ListEvaluation:
+    """values : metric → mean over the users that count, those with a hidden item and one that they do not like."""
+
+    values: dict[str, float]
+    users: int
+    users_skipped: int
+
+
+def evaluate_lists(
+    scores_of: Callable[[sp.csr_array], NDArray[np.floating]],
+    known: sp.csr_array,
+    hidden: sp.csr_array,
+    metrics: Sequence[str] = METRICS,
+) -> ListEvaluation:
+    """How high the hidden items stand among those that are not known, as means over the users.
+
+    Parameters
+    ----------
+    scores_of : (m, items) CSR of known items → scores (m, items), −inf where known; ``ItemRanker.score`` for one
+    known, hidden : (users, items) CSR as ``liked_items`` makes them; what is known already is not hidden
+
+    Raises
+    ------
+    MetricError : a metric's name
+    NothingToRankError : no user counts
+    """
+    totals: dict[str, float] = {}
+    used = 0
+    n, items = known.shape
+    block = max(1, 4_000_000 // max(1, items))
+    for at in range(0, n, block):
+        scores = scores_of(known[at : at + block])
+        wanted = hidden[at : at + block].toarray() > 0
+        for mine, relevant in zip(scores, wanted, strict=True):
+            open_to_rank = mine > -np.inf
+            hits = relevant[open_to_rank]
+            if hits.any() and not hits.all():
+                used += 1
+                for name, value in evaluate(list(metrics), mine[open_to_rank], hits).values.items():
+                    totals[name] = totals.get(name, 0.0) + value
+    if used == 0:
+        raise NothingToRankError("no user has a hidden item to find among others")
+    return ListEvaluation({name: total / used for name, total in totals.items()}, used, n - used)

@@ -1,0 +1,88 @@
+"""What WARP takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from apsvm.registry import UnknownNameError
+from apsvm.trainers.epochs import EpochSettings
+from apsvm.trainers.settings import Range, setting
+
+if TYPE_CHECKING:
+    pass
+
+#: What a rule's learning rate is unless it is given. adadelta finds its own; there the rate is a factor.
+LEARNING_RATES = {"adagrad": 0.05, "adadelta": 1.0, "sgd": 0.05}
+ESTIMATORS = ("plugin", "log-unbiased", "exact")
+
+
+def cutoff_of(tau: str) -> float:
+    """Up to which rank the steps of τ are alike: infinite for ``auc``, K for ``p@K``, 0 for ``harmonic``.
+
+    Raises
+    ------
+    UnknownNameError : no such τ
+    """
+    if tau in ("auc", "harmonic"):
+        return float("inf") if tau == "auc" else 0.0
+    name, _, digits = tau.partition("@")
+    if name == "p" and digits.isascii() and digits.isdigit() and len(digits) <= 15 and int(digits) > 0:
+        return float(digits)
+    raise UnknownNameError(f"unknown tau {tau!r}: choose from auc, p@1, p@K, harmonic; K is an integer of at least 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarpSettings(EpochSettings):
+    """What is asked of WARP; each field says the rest.
+
+    threads : more than one share the parameters without locks (Hogwild), and no two runs give the same model; 0: one
+    """
+
+    tau: str = setting(
+        "harmonic",
+        label="τ",
+        metavar="auc|p@1|p@K|harmonic",
+        grid=("p@1", "p@10", "harmonic"),
+        help="What a rank costs: as many as stand above; 1 if any does; as many as K; 1 + 1/2 + … of them.",
+    )
+    rank_estimator: str = setting(
+        "plugin",
+        label="rank estimator",
+        choices=ESTIMATORS,
+        help="A rank is estimated from the trials until a violation (too high on average), without bias from the same "
+        "(tau harmonic), or by scoring all negatives.",
+    )
+    max_trials: int | None = setting(
+        None,
+        range=Range(1),
+        default_text="its negatives, at most 1000",
+        help="Trials for a positive before it is left in peace.",
+    )
+    rule: str = setting("adagrad", label="step rule", choices=tuple(LEARNING_RATES), help="How long a step is.")
+    preference: bool = setting(
+        False,
+        help="Labels are grades: a row is a positive against every row of its query of a lower one. Metrics take the "
+        "rows as relevant that --relevant-from says, or all above the lowest grade.",
+    )
+    rows_as_users: bool = setting(
+        False,
+        help="Rows are users, columns of positive value the items they like; labels are not looked at. Learns factors "
+        "of the items; apsvm predict then lists the best items for each row.",
+    )
+    factors: int = setting(32, range=Range(1, 4096), help="For --rows-as-users: numbers an item.")
+
+    @property
+    def rate(self) -> float:
+        """The learning rate, or its default."""
+        return LEARNING_RATES[self.rule] if self.learning_rate is None else self.learning_rate
+
+    @property
+    def penalty(self) -> float:
+        """The weight of ½‖w‖²."""
+        return self.l2 or 0.0
+
+    @property
+    def workers(self) -> int:
+        """Threads that share the parameters."""
+        return max(1, self.threads)

@@ -1,0 +1,256 @@
+"""WARP by stochastic sampling: ``--loss warp``, for rows to be ranked and for rows that are users.
+
+Algorithms: ``apsvm.trainers.warp.descent``, ``item_factors``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from apsvm.machine import memory
+from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
+from apsvm.trainers.epochs import check_metric, ending, evidence, progress_of, validator
+from apsvm.trainers.settings import SettingsError, SettingValue
+from apsvm.trainers.warp.settings import LEARNING_RATES, WarpSettings, cutoff_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from apsvm.data.labels import LabelOptions, Takes
+    from apsvm.data.rows import Rows
+    from apsvm.models.kinds import ItemFactors
+    from apsvm.solvers.sgd import Epoch
+
+#: The share of a user's items that a validation hides and looks for.
+HIDDEN_SHARE = 0.2
+
+
+class WarpTrainer(Trainer[WarpSettings]):
+    """See the module."""
+
+    family: ClassVar[str] = "warp"
+    title: ClassVar[str] = "Online learning of the top (--loss warp)"
+    Settings = WarpSettings
+    losses: ClassVar[tuple[str, ...]] = ("warp",)
+    takes_validation = True
+
+    def __init__(
+        self,
+        loss: str | object = "warp",
+        settings: WarpSettings | None = None,
+        given: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__(loss, settings, given)
+        asked = self.settings
+        cutoff_of(asked.tau)
+        if asked.rank_estimator == "log-unbiased" and asked.tau != "harmonic":
+            raise SettingsError(
+                f"the log-unbiased estimator is of the logarithm that harmonic sums, not of tau {asked.tau!r}: choose "
+                "plugin or exact, or tau harmonic"
+            )
+        if asked.rows_as_users and "preference" in given:
+            raise SettingsError("--preference does not apply to --rows-as-users")
+        if not asked.rows_as_users and "factors" in given:
+            raise SettingsError("--factors is for --rows-as-users")
+        check_metric(self.validation_metric)
+
+    @property
+    def takes(self) -> Takes:
+        from apsvm.data.labels import Takes
+
+        if self.settings.rows_as_users:
+            return Takes.NOTHING
+        return Takes.ORDER if self.settings.preference else Takes.TWO_CLASSES
+
+    @property
+    def metric(self) -> str | None:
+        """Of users P@10; else what τ stresses."""
+        if self.settings.rows_as_users:
+            return "P@10"
+        tau = self.settings.tau
+        return {"auc": "WMW", "harmonic": "AP"}.get(tau, tau.upper())
+
+    @property
+    def validation_metric(self) -> str:
+        """What the best epoch is chosen by."""
+        return self.settings.validation_metric or ("P@10" if self.settings.rows_as_users else "AP")
+
+    @property
+    def trains_classes(self) -> bool:
+        return not (self.settings.rows_as_users or self.settings.preference)
+
+    @property
+    def uses_queries(self) -> bool:
+        return not self.settings.rows_as_users
+
+    @property
+    def grid(self) -> Mapping[str, Sequence[SettingValue]]:
+        """Learning rates around the rule's own, and of τ only what the rank estimator is for."""
+        own_rate = LEARNING_RATES[self.settings.rule]
+        taus = {"tau": ("harmonic",)} if self.settings.rank_estimator == "log-unbiased" else {}
+        return {**super().grid, "learning_rate": (own_rate / 10.0, own_rate, 10.0 * own_rate), **taus}
+
+    @property
+    def warm_start_refusal(self) -> str | None:
+        return "--rows-as-users learns factors of items" if self.settings.rows_as_users else None
+
+    @property
+    def scaling_refusal(self) -> str | None:
+        return "--scale is not for --loss warp, whose steps read the rows as they are"
+
+    @property
+    def features_refusal(self) -> str | None:
+        return "--features is not for --rows-as-users, whose columns are items" if self.settings.rows_as_users else None
+
+    def label_refusal(self, options: LabelOptions) -> str | None:
+        if self.settings.rows_as_users and options.relevant_from is not None:
+            return "--relevant-from does not apply to --rows-as-users"
+        if self.settings.rows_as_users and options.positive_label is not None:
+            return "--positive-label does not apply to --rows-as-users"
+        return super().label_refusal(options)
+
+    def warnings(self) -> Iterator[str]:
+        if self.settings.workers > 1:
+            yield (f"{self.settings.workers} threads share the weights without locks: no two runs give the same model")
+
+    def check(self, data: TrainingSet) -> Iterator[str]:
+        from apsvm.data.rows import Rows
+        from apsvm.trainers.warp.descent import candidates
+
+        if not isinstance(data.rows, Rows):
+            raise TrainingError("WARP draws single rows at random: they must be in memory")
+        if data.rows.dimension > data.rows.features:
+            yield "a constant feature moves no ranking: --loss warp leaves its weight 0"
+        if not self.settings.rows_as_users:
+            candidates(_grades(data), data.queries)
+            return
+        # Factors, what the rule remembers of them, and the best of them so far: float32.
+        needed = 4 * 4 * (2 * self.settings.factors + 1) * data.rows.features
+        if needed > memory():
+            raise TrainingError(
+                f"{self.settings.factors} factors of {data.rows.features:,} items need {needed:,} bytes, more than "
+                "this machine's memory; is the highest item a stray one? (--max-features finds its line)"
+            )
+
+    def train(
+        self,
+        data: TrainingSet,
+        watch: Watch,
+        *,
+        start: NDArray[np.float64] | None = None,
+        validation: TrainingSet | None = None,
+    ) -> Iterator[Outcome]:
+        asked = self.settings
+        watch.log.write(
+            "start",
+            tau=asked.tau,
+            rank_estimator=asked.rank_estimator,
+            rule=asked.rule,
+            learning_rate=asked.rate,
+            l2=asked.penalty,
+            epochs=asked.epochs,
+            threads=asked.workers,
+            seed=asked.seed,
+        )
+        if asked.rows_as_users:
+            yield self._train_items(data, watch, validation)
+        else:
+            yield self._train_rows(data, watch, start, validation)
+
+    def show(self, epoch: Epoch) -> Progress:
+        """An epoch on the display."""
+        return progress_of(epoch, stage="", draws="trials", loss="est. loss", metric=self.validation_metric)
+
+    def _train_rows(
+        self,
+        data: TrainingSet,
+        watch: Watch,
+        start: NDArray[np.float64] | None,
+        validation: TrainingSet | None,
+    ) -> Outcome:
+        from apsvm.trainers.warp.descent import train_warp
+
+        trained = train_warp(
+            _in_memory(data),
+            _grades(data),
+            self.settings,
+            watch,
+            show=self.show,
+            groups=data.queries,
+            validate=validator(validation, self.validation_metric),
+            start=start,
+        )
+        return Outcome(
+            w=trained.w,
+            settings=self._resolved,
+            epochs=evidence(trained, validation, self.validation_metric),
+            details={"threads": self.settings.workers},
+            positives=int(data.target.relevant.sum()),
+            queries=trained.queries,
+            queries_skipped=trained.queries_skipped,
+            notes=_pace(trained.epochs),
+            **ending(trained),
+        )
+
+    def _train_items(self, data: TrainingSet, watch: Watch, validation: TrainingSet | None) -> Outcome:
+        import numpy as np
+
+        from apsvm.data.liked import hide, liked_items
+        from apsvm.metrics import MetricError
+        from apsvm.risk import NothingToRankError
+        from apsvm.trainers.warp.item_factors import evaluate_lists, train_items
+
+        validate: Callable[[ItemFactors], float] | None = None
+        if validation is not None:
+            lists, name = liked_items(_in_memory(validation).in_memory().matrix), self.validation_metric
+            known, hidden, _ = hide(lists, HIDDEN_SHARE, np.random.default_rng(self.settings.seed))
+
+            def validate(factors: ItemFactors) -> float:
+                try:
+                    (value,) = evaluate_lists(factors.score, known, hidden, [name]).values.values()
+                except (MetricError, NothingToRankError) as error:
+                    raise TrainingError(f"{validation.source}: {error}") from None
+                return value
+
+        lists = liked_items(_in_memory(data).in_memory().matrix)
+        trained = train_items(lists, self.settings.factors, self.settings, watch, show=self.show, validate=validate)
+        notes = _pace(trained.epochs)
+        if trained.users_skipped:
+            notes.append(f"{trained.users_skipped} users of less than two items, or of all, were left out")
+        notes.append(f"{lists.shape[1]} items with {self.settings.factors} factors, from {lists.nnz} likes")
+        return Outcome(
+            w=trained.factors,
+            settings=self._resolved,
+            epochs=evidence(trained, validation, self.validation_metric),
+            details={"threads": self.settings.workers},
+            counts={"users": trained.users, "users_skipped": trained.users_skipped, "likes": int(lists.nnz)},
+            notes=notes,
+            **ending(trained),
+        )
+
+    @property
+    def _resolved(self) -> WarpSettings:
+        """The settings with what their defaults came to."""
+        from dataclasses import replace
+
+        return replace(self.settings, learning_rate=self.settings.rate, l2=self.settings.penalty)
+
+
+def _in_memory(data: TrainingSet) -> Rows:
+    from apsvm.data.rows import Rows
+
+    assert isinstance(data.rows, Rows)  # checked
+    return data.rows
+
+
+def _grades(data: TrainingSet) -> NDArray[np.float64] | NDArray[np.bool_]:
+    """(n,) what is trained on: the higher, the better."""
+    return data.target.relevant if data.target.grades is None else data.target.grades
+
+
+def _pace(epochs: list[Epoch]) -> list[str]:
+    trials = sum(epoch.passed.trials for epoch in epochs)
+    seconds = sum(epoch.seconds for epoch in epochs)
+    return [f"{trials:,} trials, {trials / max(seconds, 1e-9):,.0f} a second"]
