@@ -25,11 +25,11 @@ from apsvm.trainers.base import Outcome, TrainingSet, Watch
 from apsvm.trainers.ranking_check import ranks_nothing
 from apsvm.trainers.settings import Multiple, SettingsError, resolved
 from apsvm.trainers.structured_svm.default_c import C_by_rule
+from apsvm.trainers.structured_svm.objective import POOR
 from apsvm.trainers.structured_svm.remarks import cautions_of
 from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING, StructuredSettings
 from apsvm.trainers.structured_svm.stage import Stage, Trained
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.trainers.structured_svm.training import POOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

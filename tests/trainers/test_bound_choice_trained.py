@@ -16,10 +16,11 @@ from apsvm.trainers.base import Watch
 from apsvm.trainers.structured_svm import comparison
 from apsvm.trainers.structured_svm.bound_choice import choose
 from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.tight_bound import TightBound
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.trainers.structured_svm.training import risk_of, rough_path
+from apsvm.trainers.structured_svm.training import rough_path
 from tests.trainers.test_bound_choice import AP, ONE_THREAD, Recorded, numbered
 
 

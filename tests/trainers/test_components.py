@@ -27,10 +27,11 @@ from apsvm.trainers.structured_svm.components import (
     weights_and_constants,
     with_components,
 )
+from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.starts_of_components import clusters
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.trainers.structured_svm.training import risk_of, train_path
+from apsvm.trainers.structured_svm.training import train_path
 
 
 def two_kinds(seed: int = 0, n: int = 800, d: int = 5, shift: float = 3.5) -> TrainingSet:

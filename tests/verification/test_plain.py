@@ -29,7 +29,7 @@ PACKAGE = Path(apsvm.verification.__file__).parent
 #: Modules that nothing of apsvm's may stand behind, and what of other packages they need.
 PLAIN = {"plain": {"numpy"}, "risk": {"numpy"}, "bound": {"numpy", "clarabel", "scipy"}}
 #: Of the rest what is shared: reading, feature maps, scalings, models.
-SHARED = {"data", "header", "model", "sparse", "types"}
+SHARED = {"data", "models", "sparse", "types"}
 
 
 def imports(path: Path) -> set[str]:

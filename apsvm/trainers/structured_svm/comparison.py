@@ -31,8 +31,9 @@ from apsvm.trainers.score_scale import STANDARD, Scale
 from apsvm.trainers.settings import Multiple, amount, resolved
 from apsvm.trainers.structured_svm.candidate_splits import Split
 from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings, shown_C
-from apsvm.trainers.structured_svm.training import risk_of, rough_path
+from apsvm.trainers.structured_svm.training import rough_path
 from apsvm.work import Piece
 
 #: Multiples of the default C at which the hinge is tried where no C is named. They go down far: where rows are few, a C
@@ -130,7 +131,7 @@ class _Part:
             from apsvm.trainers.structured_svm.latent import rough_path_of_bags
 
             return rough_path_of_bags(data, loss, settings, values, watch, task.start)
-        return rough_path(self._risk, data, settings, values, watch, task.start, is_hopeless=task.is_hopeless)
+        return rough_path(self._risk, data, settings, values, watch, task.start)
 
     def loss_of(self, w: NDArray[np.float64]) -> float:
         """Δ on the rows held out."""

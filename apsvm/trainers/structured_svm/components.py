@@ -30,12 +30,12 @@ from apsvm.solvers.concave_convex import StationaryPoint
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.constant_feature import mean_deviation
 from apsvm.trainers.structured_svm.latent import OfBags, TightOfBags
+from apsvm.trainers.structured_svm.objective import risk_at_zero, risk_of, share_of_nothing
 from apsvm.trainers.structured_svm.rounds import Rounds, Spent
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import Stage, StageReport, Trained
 from apsvm.trainers.structured_svm.starts_of_components import around, starts
 from apsvm.trainers.structured_svm.tight_bound import TightBound, at_its_best_length
-from apsvm.trainers.structured_svm.training import risk_at_zero, risk_of, share_of_nothing
 
 #: Clusterings that are tried, and of their starts how many are descended from, those of the lowest J; one where there
 #: is another point to descend from.

@@ -31,12 +31,12 @@ from apsvm.risk import BagRisk, OracleCall, Ramp, make_bag_risk
 from apsvm.solvers.concave_convex import Majorant, StationaryPoint
 from apsvm.solvers.state import State, not_finite
 from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.structured_svm.objective import risk_at_zero, share_of_nothing
 from apsvm.trainers.structured_svm.rounds import Rounds, Spent
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import Stage, StageReport, Trained
 from apsvm.trainers.structured_svm.starts_of_bags import first_start, starts
 from apsvm.trainers.structured_svm.tight_bound import majorant as majorant_of_ramp
-from apsvm.trainers.structured_svm.training import risk_at_zero, share_of_nothing
 
 
 @dataclass(frozen=True, slots=True)

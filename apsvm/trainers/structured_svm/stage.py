@@ -115,7 +115,7 @@ class Trained:
     hinge_objective : for the tight bound, the hinge's optimum, to thirty times ε
     certified_loss : whose problem the certificate is of, where that is another loss than was asked for
     share_of_nothing : the bound on the loss, as a share of what it is at w = 0, where the two can be compared
-    origin_of_C : what the default C is, in words, where it is not what fits the scale of the features
+    C : that it was trained with; origin_of_C : what the default C is, in words
     """
 
     w: NDArray[np.float64]
@@ -127,7 +127,8 @@ class Trained:
     hinge_objective: float | None = None
     certified_loss: str | None = None
     share_of_nothing: float | None = None
-    origin_of_C: str | None = None
+    C: float = 0.0
+    origin_of_C: str = ""
 
     @property
     def solution(self) -> CuttingPlaneSolution:

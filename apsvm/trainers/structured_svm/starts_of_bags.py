@@ -24,9 +24,9 @@ from apsvm.solvers.cutting_plane import CuttingPlaneSolution
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings, random_starts
 from apsvm.trainers.structured_svm.stage import Stage
-from apsvm.trainers.structured_svm.training import risk_of
 
 #: The gap asked for, at the least: only the order of a bag's instances is wanted.
 EPSILON = 1e-2

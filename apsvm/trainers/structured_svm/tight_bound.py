@@ -176,10 +176,14 @@ class TightBound:
         with np.errstate(over="ignore", invalid="ignore"):
             return self._descend("tight", point, C, spent or Spent(0.0, time.perf_counter()))
 
-    def beyond(self, hinge: NDArray[np.float64], C: float) -> NDArray[np.float64]:
-        """Where the lower of the descents ends from a ``hinge`` that has found nothing, and from the difference of the
-        classes' means; without the proof."""
+    def first(self, hinge: NDArray[np.float64], C: float) -> NDArray[np.float64]:
+        """``next`` from the solution of the ``hinge``; where that has found nothing, the lower of the ends from there
+        and from the difference of the classes' means."""
+        risk = self.ramp.hinge
         with np.errstate(over="ignore", invalid="ignore"):
+            value = risk.tangent(risk.scores(hinge), risk.vectors.empty()).value
+            if value < HOPELESS * self._risk_at_zero():
+                return self.next(hinge, C)
             starts = {"from the hinge": hinge, "from the means": self._difference_of_means()}
             return self._lowest_end(starts, C, Spent(0.0, time.perf_counter()))
 

@@ -34,9 +34,10 @@ from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.settings import Multiple, resolved, times
 from apsvm.trainers.structured_svm.bound_choice import Choice, choose
 from apsvm.trainers.structured_svm.default_c import THE_RULE, default_C
+from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import Trained
-from apsvm.trainers.structured_svm.training import risk_of, train_path
+from apsvm.trainers.structured_svm.training import train_path
 
 #: φ, and what it grows to. On long lists .05 and .3 are alike, and beyond, the training rows' noise is fitted.
 DESCENTS = (0.1, 0.5, 0.9, 0.97)

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.component_rows import ComponentRows
 from apsvm.losses.base import Loss
 from apsvm.oracles import make_oracle
-from apsvm.oracles.base import AnyOracle
-from apsvm.risk import Risk, loss_by_order, make_bag_risk, make_risk
-from apsvm.solvers.cutting_plane import CuttingPlaneSolution
+from apsvm.risk import Risk
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING, StructuredSettings
+from apsvm.trainers.settings import times
+from apsvm.trainers.structured_svm.objective import risk_at_zero, risk_of, share_of_nothing
+from apsvm.trainers.structured_svm.plan import Plan, values_of_C
+from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import Stage, Trained
 from apsvm.trainers.structured_svm.tight_bound import HINGE_SLACKNESS, TightBound, curvature_of
 
@@ -28,8 +27,76 @@ from apsvm.trainers.structured_svm.tight_bound import HINGE_SLACKNESS, TightBoun
 #: iterations from there (of few rows, where that is no matter, what it comes to from 0 within ε was better by .001 of
 #: test AP), and the tight bound, whose descent from the hinge ended no lower on ijcnn1 and two made sets.
 WORTH_A_START = 1 << 20
-#: Δ of the training rows, as a share of the largest there is, from which their order is poor.
-POOR = 0.9
+
+
+def train(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None = None) -> Iterator[Trained]:
+    """Solves a plan, for one C after another.
+
+    Parameters
+    ----------
+    data : rows, bags, or rows for several components (``components.with_components``)
+    risk : of the training set, where it is laid out already
+
+    Raises
+    ------
+    LossError : an oracle that does not fit (a ValueError)
+    SettingsError : a multiple of the default C beyond float64 (a ValueError)
+    NothingToRankError : no query with both a positive and a negative row (a ValueError)
+    FloatingPointError : feature values too large for the objective to be finite
+    """
+    before, start = None, plan.start
+    if plan.after is not None:
+        # Its iterations are shown, and not logged as those of the loss that was asked for.
+        silent = Watch(progress=watch.progress, should_stop=watch.should_stop, strand=watch.strand)
+        (before,) = train(plan.after, data, silent)
+        start = before.w
+    values, origin = values_of_C(plan, data, start)
+    for given, C, trained in zip(
+        plan.settings.C, values, _solved(plan, data, values, watch, start, risk), strict=False
+    ):
+        stages = trained.stages if before is None else [*before.stages, *trained.stages]
+        yield replace(trained, C=C, origin_of_C=f"{times(given)}{origin}", stages=stages)
+
+
+def _solved(
+    plan: Plan,
+    data: TrainingSet,
+    values: Sequence[float],
+    watch: Watch,
+    start: NDArray[np.float64] | None,
+    risk: Risk | None,
+) -> Iterator[Trained]:
+    loss, settings = plan.loss, plan.settings
+    if data.bags is not None:
+        from apsvm.trainers.structured_svm.latent import rough_path_of_bags, train_bags
+
+        if plan.is_rough:
+            return _rough(rough_path_of_bags(data, loss, settings, values, watch, start))
+        return train_bags(data, loss, settings, values, watch, start)
+    if data.components > 1:
+        from apsvm.trainers.structured_svm.components import rough_path_of_components, train_components
+
+        if plan.is_rough:
+            return _rough(rough_path_of_components(data, loss, settings, values, watch, start))
+        return train_components(data, loss, settings, values, watch, start, besides=plan.besides)
+    if settings.oracle == "appx":
+        from apsvm.trainers.structured_svm.approximate import train_approximate
+
+        return (train_approximate(data, loss, settings, C, watch) for C in values)
+    if plan.is_rough:
+        risk = risk or risk_of(data, loss, make_oracle(settings.oracle, loss))
+        return _rough(rough_path(risk, data, settings, values, watch, start))
+    besides = plan.besides
+    if plan.after is not None:
+        start, besides = None, start
+    elif settings.bound == "hinge" and start is None and len(values) == 1 and data.rows.n_values >= WORTH_A_START:
+        start = besides
+    return train_path(data, loss, settings, values, watch, start, tight_start=besides)
+
+
+def _rough(path: Iterator[NDArray[np.float64]]) -> Iterator[Trained]:
+    """Weights without a certificate."""
+    return (Trained(w, [], True, 0, 0) for w in path)
 
 
 def train_path(
@@ -94,8 +161,6 @@ def rough_path(
     values_of_C: Sequence[float],
     watch: Watch,
     start: NDArray[np.float64] | None = None,
-    *,
-    is_hopeless: bool = False,
 ) -> Iterator[NDArray[np.float64]]:
     """The weights alone, for one C after another; the tight bound's are without the proof that they are stationary,
     each from those before.
@@ -103,8 +168,8 @@ def rough_path(
     Parameters
     ----------
     risk : of the training set; what is not said here, and errors, as of ``train_path``
-    start : for the tight bound the hinge's minimiser
-    is_hopeless : whether that has found nothing
+    start : for the tight bound the hinge's minimiser; where that has found nothing, the descent begins at the
+        difference of the classes' means as well
     """
     solver = Stage("hinge", risk, risk.rows.dimension, settings, watch, oracle=risk.oracle.name, start=start)
     if settings.bound == "hinge":
@@ -118,47 +183,5 @@ def rough_path(
     tight = TightBound(solver, risk, settings, watch, curvature=curvature_of(data.rows))
     w = start
     for at, C in enumerate(values_of_C):
-        w = tight.beyond(w, C) if is_hopeless and at == 0 else tight.next(w, C)
+        w = tight.next(w, C) if at else tight.first(w, C)
         yield w
-
-
-def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
-    """The risk of a training set, its rows stored as passes over them go fastest; the rest as of ``make_risk``."""
-    rows, target = data.rows.for_many_passes(), data.target
-    known: dict[str, Any] = {
-        "groups": data.queries,
-        "costs": data.costs,
-        "query_weights": data.query_weights,
-        "grades": target.grades,
-        "count_ranks": count_ranks,
-    }
-    if data.components > 1:
-        instances = ComponentRows(rows, data.components)
-        return make_bag_risk(instances, instances.offsets, target.relevant, loss, oracle, **known)
-    return make_risk(rows, target.relevant, loss, oracle, **known)
-
-
-def risk_at_zero(risk: Risk) -> float:
-    """The risk at w = 0: the largest Δ there is."""
-    value = risk.tangent(np.zeros(risk.n_scores), np.empty(risk.n_scores)).value
-    risk.account()
-    return value
-
-
-def share_of_nothing(
-    data: TrainingSet, loss: Loss, at_zero: float, solution: CuttingPlaneSolution, C: float
-) -> float | None:
-    """The bound at w as a share of its value ``at_zero``, for w = 0. None where training stopped early, and where the
-    training rows are ranked well for all that: where w is short the bound is large, and the order may be good."""
-    if solution.state is not State.CONVERGED:
-        return None
-    w = solution.w
-    bound = (solution.certificate.primal - 0.5 * float(w @ w)) / C
-    if not (at_zero > 0.0 and np.isfinite(bound)):
-        return None
-    share = bound / at_zero
-    if share >= NEARLY_NOTHING and (loss.over_rankings or loss.over_labellings):
-        order = loss_by_order(loss, data.scores(w), data.target, data.queries, data.query_weights)
-        if order < POOR * at_zero:
-            return None
-    return share

@@ -1,0 +1,67 @@
+"""The risk of a training set as a function of w, by its kind of rows, and what it is worth at w = 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.data.component_rows import ComponentRows
+from apsvm.losses.base import Loss
+from apsvm.oracles.base import AnyOracle
+from apsvm.risk import Risk, loss_by_order, make_bag_risk, make_risk
+from apsvm.solvers.cutting_plane import CuttingPlaneSolution
+from apsvm.solvers.state import State
+from apsvm.trainers.base import TrainingSet
+from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING
+
+#: Δ of the training rows, as a share of the largest there is, from which their order is poor.
+POOR = 0.9
+
+
+def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bool = False) -> Risk:
+    """The risk of a training set, its rows stored as passes over them go fastest; the rest as of ``make_risk``."""
+    rows, target = data.rows.for_many_passes(), data.target
+    known: dict[str, Any] = {
+        "groups": data.queries,
+        "costs": data.costs,
+        "query_weights": data.query_weights,
+        "grades": target.grades,
+        "count_ranks": count_ranks,
+    }
+    if data.components > 1:
+        instances = ComponentRows(rows, data.components)
+        return make_bag_risk(instances, instances.offsets, target.relevant, loss, oracle, **known)
+    return make_risk(rows, target.relevant, loss, oracle, **known)
+
+
+def risk_at_zero(risk: Risk) -> float:
+    """The risk at w = 0: the largest Δ there is."""
+    value = risk.tangent(np.zeros(risk.n_scores), np.empty(risk.n_scores)).value
+    risk.account()
+    return value
+
+
+def share_of_nothing(
+    data: TrainingSet, loss: Loss, at_zero: float, solution: CuttingPlaneSolution, C: float
+) -> float | None:
+    """The bound at w as a share of its value ``at_zero``, for w = 0. None where training stopped early, and where the
+    training rows are ranked well for all that: where w is short the bound is large, and the order may be good."""
+    if solution.state is not State.CONVERGED:
+        return None
+    w = solution.w
+    bound = (solution.certificate.primal - 0.5 * float(w @ w)) / C
+    if not (at_zero > 0.0 and np.isfinite(bound)):
+        return None
+    share = bound / at_zero
+    if share >= NEARLY_NOTHING and (loss.over_rankings or loss.over_labellings):
+        order = loss_by_order(loss, data.scores(w), data.target, data.queries, data.query_weights)
+        if order < POOR * at_zero:
+            return None
+    return share
+
+
+def loss_of_order(data: TrainingSet, loss: Loss, w: NDArray[np.float64]) -> float:
+    """Δ of the rows in the order that w gives them: the mean over the queries."""
+    return loss_by_order(loss, data.scores(w), data.target, data.queries, data.query_weights)
