@@ -35,6 +35,7 @@ from apsvm.data.labels import LabelOptions, of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.metrics import parse_metric
+from apsvm.selection.completion import outcomes
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import SettingsSearch
 from apsvm.trainers.base import TrainingSet, Watch
@@ -89,7 +90,7 @@ def classes(case: str, way: str) -> Case:
     def score(outcome: Any) -> float:
         return mean_ap(fit.rows().scores_of_all(np.stack([one.w for _, one in outcome.classes])), labels)
 
-    return lambda: next(iter(fit.outcomes(Watch()))), score
+    return lambda: next(iter(outcomes(fit, Watch()))), score
 
 
 def cross_validation(way: str) -> Case:

@@ -57,7 +57,7 @@ sys.stdin.readline()
 with threadpool_limits(1):
     began, began_cpu = time.perf_counter(), time.process_time()
     fit = Fit.of(data, StructuredSVMTrainer(loss, settings), LabelOptions(), FeatureOptions())
-    outcome = next(iter(fit.outcomes(Watch())))
+    outcome = next(iter(outcomes(fit, Watch())))
     seconds, cpu = time.perf_counter() - began, time.process_time() - began_cpu
 print(json.dumps({"seconds": seconds, "cpu": cpu, "iterations": outcome.iterations, "parts": dict(outcome.seconds),
                   "primal": outcome.certificate.primal, "gap": outcome.certificate.gap,

@@ -33,6 +33,7 @@ from apsvm.data.labels import LabelOptions, threshold
 from apsvm.losses import make_loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import make_risk
+from apsvm.selection.completion import outcomes
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.structured_svm.settings import StructuredSettings
@@ -129,7 +130,7 @@ def whole(rows: int, parts: int = 2) -> Fit:
 
 def train_here(fit: Fit) -> Run:
     log, began = IterationsLog(), time.perf_counter()
-    (outcome,) = fit.outcomes(Watch(log=log))
+    (outcome,) = outcomes(fit, Watch(log=log))
     return Run(outcome, time.perf_counter() - began, log.iterations, log.times)
 
 

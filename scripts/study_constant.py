@@ -20,6 +20,7 @@ import numpy as np
 import apsvm
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions
+from apsvm.selection.completion import outcomes
 from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Watch
 from apsvm.trainers.constant_feature import mean_deviation
@@ -48,7 +49,7 @@ def measured(
     figures = {}
     for name, size in (SIZES | {name: times * mean for name, times in MULTIPLES.items()}).items():
         plan = fit(size)
-        *_, outcome = plan.outcomes(Watch())
+        *_, outcome = outcomes(plan, Watch())
         called = plan.model(outcome).score(data.X[test]) > 0.0
         f1 = 2 * (called & positive).sum() / max(1, called.sum() + positive.sum())
         figures[name] = (float(f1), float((called == positive).mean()))

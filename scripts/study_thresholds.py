@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from unittest.mock import patch
 
 import numpy as np
+from apsvm.selection.held_out import held_out_scores, training_scores
 from numpy.typing import NDArray
 from sklearn.datasets import make_classification
 
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions
 from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
-from apsvm.selection.held_out import held_out_scores, training_scores
+from apsvm.selection.completion import outcomes
 from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
@@ -68,7 +69,7 @@ def trained(
     )  # fmt: skip
     kind = trainer_of(loss)
     fit = Fit.of(dataset, kind(loss, kind.Settings(threads=1, **settings)), LabelOptions(), FeatureOptions())
-    *_, outcome = fit.outcomes(Watch())
+    *_, outcome = outcomes(fit, Watch())
     return fit, outcome
 
 
@@ -78,7 +79,7 @@ def choices(
     """The scores that a threshold is chosen on, and which rows are positive."""
     seen = training_scores(outcome, fit.training_set())
     held_out = held_out_scores(fit, seen, outcome, bool)
-    with patch("apsvm.selection.held_out.carried", lambda scores, own, theirs: scores):
+    with patch("apsvm.selection.thresholds.carried", lambda scores, own, theirs: scores):
         as_they_are = held_out_scores(fit, seen, outcome, bool)
     assert held_out is not None
     assert as_they_are is not None

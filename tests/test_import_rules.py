@@ -39,7 +39,7 @@ MAY_IMPORT = {
     "risk": {"data", "losses", "oracles", "ranking"},
     "models": {"data"},
     "trainers": {"data", "losses", "metrics", "models", "oracles", "ranking", "records", "risk", "solvers"},
-    "selection": {"data", "losses", "metrics", "models", "records", "solvers", "trainers"},
+    "selection": {"data", "losses", "metrics", "models", "oracles", "records", "risk", "solvers", "trainers"},
     "checkpoint": {"models"},
     "detection": {"data", "metrics"},
     "pictures": {"metrics"},

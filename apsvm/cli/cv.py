@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from apsvm.dask.folds import Folds
     from apsvm.data.dataset import Dataset
     from apsvm.selection.choice import Candidate
-    from apsvm.selection.cross_validation import PathInFold
     from apsvm.selection.nested import OuterFold
     from apsvm.selection.portfolio import Entry
+    from apsvm.selection.race import PathInFold
     from apsvm.selection.search import Followers, SettingsSearch
     from apsvm.trainers.settings import SettingValue
 

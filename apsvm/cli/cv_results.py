@@ -16,7 +16,7 @@ from apsvm.types import JsonDict
 if TYPE_CHECKING:
     from apsvm.metrics import Metric
     from apsvm.selection.choice import Candidate
-    from apsvm.selection.cross_validation import PathInFold
+    from apsvm.selection.race import PathInFold
     from apsvm.selection.search import SettingsSearch
     from apsvm.trainers.fitting import Fit
 

@@ -75,8 +75,7 @@ def check_decision_options(fit: Fit, given: JsonObject) -> None:
     """Ends the command, before the training, for rows that no threshold can be chosen on."""
     if not _asks(given):
         return
-    from apsvm.selection.decision import check_decision
-    from apsvm.selection.held_out import HeldOutError
+    from apsvm.selection.decision import HeldOutError, check_decision
 
     try:
         check_decision(fit)
@@ -99,8 +98,7 @@ class Decisions:
             model = _without_threshold(model)
         if not _asks(self.given) or outcome.interrupted:
             return outcome, self._by_training_rows(fit, model)
-        from apsvm.selection.decision import with_decision
-        from apsvm.selection.held_out import HeldOutError
+        from apsvm.selection.decision import HeldOutError, with_decision
 
         began = time.perf_counter()
         try:
@@ -119,21 +117,19 @@ class Decisions:
     def _by_training_rows(self, fit: Fit, model: Model) -> Model:
         if self.given["threshold"] == "none":
             return model
-        from apsvm.trainers.training_threshold import with_training_threshold
+        from apsvm.selection.thresholds import with_training_threshold
 
         return with_training_threshold(model, fit.dataset)
 
 
 def decided_refit(refit: Refit, given: JsonObject, jobs: int, should_stop: Callable[[], bool]) -> Refit:
-    """What ``apsvm cv`` has trained on all rows, with its threshold: as asked for, or else, five trainings being little
-    beside the search, of the highest F1 where there is none; by the training rows where there are too few to hold any
-    out, and none of grades or several queries."""
+    """What ``apsvm cv`` has trained on all rows, with the threshold that the scores of the search's folds choose: as
+    asked for, or else of the highest F1 where the loss draws no line itself; none of grades or several queries."""
     import numpy as np
 
     from apsvm.metrics.thresholds import ThresholdRule
-    from apsvm.selection.decision import DecisionRule, with_decision
-    from apsvm.selection.held_out import HeldOutError
-    from apsvm.trainers.training_threshold import with_training_threshold
+    from apsvm.selection.decision import DecisionRule, HeldOutError, with_decision
+    from apsvm.selection.thresholds import with_training_threshold
 
     model, asks = refit.model, _asks(given)
     if given["threshold"] == "none":
@@ -145,7 +141,7 @@ def decided_refit(refit: Refit, given: JsonObject, jobs: int, should_stop: Calla
     rule = decision_rule(given) if asks else DecisionRule(ThresholdRule("f1"))
     fit = replace(refit.fit, trainer=refit.fit.trainer.with_settings(threads=jobs), shared=None)
     try:
-        made = with_decision(fit, refit.outcome, model, rule, should_stop)
+        made = with_decision(fit, refit.outcome, model, rule, should_stop, refit.out_of_fold(), refit.how)
     except HeldOutError as error:
         if not asks:
             return replace(refit, model=with_training_threshold(model, refit.fit.dataset))

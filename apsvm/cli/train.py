@@ -301,6 +301,7 @@ class _Run:
         from threadpoolctl import threadpool_limits
 
         from apsvm.models.kinds import ModelError
+        from apsvm.selection.completion import outcomes
 
         # One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
         with threadpool_limits(1, user_api="blas"), bad_data(raw.dataset.source):
@@ -315,7 +316,7 @@ class _Run:
                 display = Display(verbose=given["verbose"], quiet=given["quiet"], one_line=of_classes, bar=bar)
                 watch = Watch(log, display.show, self._remark, lambda: bool(signals), strand)
                 decisions = Decisions(self.given, watch.should_stop)
-                for outcome in fit.outcomes(watch, start, rows if prepared is raw else None):
+                for outcome in outcomes(fit, watch, start, rows if prepared is raw else None):
                     display.finish()
                     yield decisions.made(raw, outcome, fit.model(outcome))
 

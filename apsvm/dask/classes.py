@@ -26,6 +26,7 @@ from apsvm.dask.sources import Source
 from apsvm.data.dataset import DataError, Dataset, one_or_several
 from apsvm.data.labels import LabelOptions
 from apsvm.records import Log
+from apsvm.selection.completion import Completion
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.one_vs_rest import ClassTraining, OneVsRestTrainer, of_class
@@ -89,11 +90,13 @@ class AboutRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Held:
-    """The rows, read: the training as it was asked for, with what is learned of the features, and what trainers see."""
+    """The rows, read: the training as it was asked for, with what is learned of the features, what trainers see, and
+    what was chosen for all classes."""
 
     raw: Fit
     fit: Fit
     data: TrainingSet
+    completion: Completion
 
 
 _HELD: dict[str, _Held] = {}
@@ -117,7 +120,8 @@ def _held(plan: ClassesPlan) -> _Held:
             fit = raw.prepared()
             data = fit.training_set()
             data = replace(data, rows=data.rows.for_many_passes())
-            held = _HELD[plan.key] = _Held(raw, fit, data)
+            completion = Completion.of_classes(trainer, data, Watch())
+            held = _HELD[plan.key] = _Held(raw, fit, data, completion)
         return held
 
 
@@ -254,7 +258,7 @@ def _train(plan: ClassesPlan, label: float) -> tuple[ClassTraining, list[tuple[s
         try:
             for _ in trainer.check(data):
                 pass  # what there is to say was said once
-            one.outcomes.extend(trainer.train(data, watch))
+            one.outcomes.extend(held.completion.train_class(trainer, label, data, watch))
         except ValueError as error:
             one.reason = str(error).removeprefix(f"{data.source}: ")
     return one, log.records

@@ -8,28 +8,18 @@ that dies to another one.
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from apsvm.dask.classes import PATIENCE, one_blas_thread, result_of
-from apsvm.data.features.base import SHARE_OF_MEMORY
-from apsvm.machine import memory
-from apsvm.selection.cross_validation import CrossValidation, Measured, PathInFold, Task
+from apsvm.selection.cross_validation import CrossValidation
+from apsvm.selection.race import Measured, PathInFold, Task
 from apsvm.trainers.base import Watch
 from apsvm.work import Strand
 
 if TYPE_CHECKING:
     from distributed import Client, Future
-
-    from apsvm.trainers.fitting import FeatureOptions, Fit
-
-#: What comes back of a task: its settings, measured, and the weights of the last.
-Done: TypeAlias = tuple[list[Measured], NDArray[np.float64] | None]
 
 
 class Folds:
@@ -79,11 +69,11 @@ class Folds:
             return
         from distributed import wait
 
-        client, key = self._client, uuid.uuid4().hex
+        client = self._client
         with client.as_current():
             rows = client.scatter(cross, broadcast=True, hash=False)
             waiting: dict[Future, int] = {
-                client.submit(_trained, rows, key, task, pure=False): number for number, task in tasks.items()
+                client.submit(_trained, rows, task, pure=False): number for number, task in tasks.items()
             }
         try:
             while waiting and not should_stop():
@@ -91,38 +81,22 @@ class Folds:
                     wait(list(waiting), timeout=PATIENCE, return_when="FIRST_COMPLETED")
                 for future in [future for future in waiting if future.done()]:
                     number = waiting.pop(future)
-                    settings, w = result_of(future)
-                    yield number, PathInFold(tasks[number], settings, w)
+                    yield number, PathInFold(tasks[number], result_of(future))
         finally:
             client.cancel(list(waiting))
-            with suppress(OSError):
-                client.run(_forget)
 
 
 #: What a checkpoint calls a path, as on one machine.
 _PATH = "a path in a fold"
 
-# On the workers.
+# On the workers, each of which has a copy of the race, with what was learned on the folds.
 
-_PREPARED: dict[tuple[str, int, FeatureOptions, int], Fit] = {}
 _PREPARING = threading.Lock()
 
 
-def _forget() -> None:
-    _PREPARED.clear()
-
-
-def _trained(cross: CrossValidation, key: str, task: Task) -> Done:
+def _trained(cross: CrossValidation, task: Task) -> list[Measured]:
     """One task; the first of this process in a fold learns what there is to learn of the features there."""
     with one_blas_thread():
-        fit = cross.fits[task.grid]
-        name = key, task.fold, fit.features, fit.trainer.settings.seed
         with _PREPARING:
-            if name not in _PREPARED:
-                for other in [other for other in _PREPARED if other[0] != key]:
-                    del _PREPARED[other]
-                _PREPARED[name] = cross.prepared(
-                    task, SHARE_OF_MEMORY * memory() / (len(cross.folds) * len(cross.fits))
-                )
-        path = cross.trained(task, _PREPARED[name], Watch())
-    return path.settings, path.w
+            cross.part(task.grid, task.fold)
+        return cross.trained(task, Watch()).settings

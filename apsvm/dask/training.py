@@ -23,10 +23,10 @@ from apsvm.risk import NothingToRankError
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Outcome, TrainingSet, Watch
 from apsvm.trainers.ranking_check import ranks_nothing
-from apsvm.trainers.settings import Multiple, SettingsError, resolved
-from apsvm.trainers.structured_svm.default_c import C_by_rule
+from apsvm.trainers.settings import Multiple, SettingsError, resolved, times
+from apsvm.trainers.structured_svm.default_c import THE_RULE, C_by_rule
 from apsvm.trainers.structured_svm.objective import POOR
-from apsvm.trainers.structured_svm.remarks import cautions_of
+from apsvm.trainers.structured_svm.remarks import caution_of
 from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING, StructuredSettings
 from apsvm.trainers.structured_svm.stage import Stage, Trained
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -183,21 +183,22 @@ def train_on_shards(
     for asked, C, name in zip(settings.C, values, trainer.names, strict=True):
         report = stage.run(C, seconds_used=seconds_used)
         seconds_used += report.solution.seconds
-        trained = Trained(report.solution.w, [report], True, risk.queries, risk.queries_skipped)
+        origin = f"{times(asked)}{THE_RULE}"
+        trained = Trained(
+            report.solution.w, [report], True, risk.queries, risk.queries_skipped, C=C, origin_of_C=origin
+        )
         trained = replace(trained, share_of_nothing=_share_of_nothing(data, risk, trained, C))
-        yield _outcome(trainer.with_settings(C=(asked,)), data, target, C, name, trained)
+        yield _outcome(trainer.with_settings(C=(asked,)), data, target, name, trained)
         if trained.state is State.INTERRUPTED:
             return
 
 
-def _outcome(
-    trainer: StructuredSVMTrainer, data: ShardedData, target: Target, C: float, name: str, trained: Trained
-) -> Outcome:
-    """What became of the one value of C that ``trainer`` has, ``C`` as a number."""
+def _outcome(trainer: StructuredSVMTrainer, data: ShardedData, target: Target, name: str, trained: Trained) -> Outcome:
+    """The outcome of the one value of C that ``trainer`` has."""
     of_labels = TrainingSet(rows=_NoRows(), target=target)  # type: ignore[arg-type]
-    outcome = trainer.outcome(of_labels, replace(trainer.settings, bound="hinge"), C, name, trained)
+    outcome = trainer.outcome(of_labels, replace(trainer.settings, bound="hinge"), name, trained)
     ranks = tells_apart(data, trained.w)
-    cautions = cautions_of(trained, trainer.loss, trainer.settings.bound)
+    cautions = caution_of(outcome, trainer)
     if not ranks:
         cautions = [ranks_nothing(outcome, trainer, on_a_cluster=True)]
     return replace(

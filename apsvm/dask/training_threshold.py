@@ -15,7 +15,7 @@ import numpy as np
 from apsvm.dask.long_list import MOST_POSITIVES, higher_and_equal
 from apsvm.metrics.thresholds import ChosenThreshold, halfway, place_by_rule
 from apsvm.models.header import LabelKind
-from apsvm.trainers.training_threshold import RULE, is_graded, with_chosen
+from apsvm.selection.thresholds import RULE, is_graded, with_chosen
 
 if TYPE_CHECKING:
     from apsvm.dask.data import ShardedData

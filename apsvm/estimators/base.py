@@ -38,6 +38,7 @@ from apsvm.estimators.warm_start import start_at
 from apsvm.installed import installed
 from apsvm.models.header import Header
 from apsvm.models.kinds import ComponentRanker, LinearRanker, Ranker, WeightedRanker
+from apsvm.selection.completion import outcomes
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
@@ -211,7 +212,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             for remark in plan.check(data):
                 text = in_python(remark, self._trainer.Settings, plan.loss_name)
                 logger.warning("%s: %s", type(self).__name__, text)
-            *_, outcome = fit.outcomes(Watch(progress=tell, remark=logger.info), start, data)
+            *_, outcome = outcomes(fit, Watch(progress=tell, remark=logger.info), start, data)
             model = self._decided(raw, outcome, self._model_of(fit, data, outcome, counted))
         self._keep(model)
         if not outcome.as_asked:

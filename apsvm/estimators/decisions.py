@@ -13,8 +13,7 @@ from apsvm.metrics.thresholds import ThresholdRule
 from apsvm.models.header import Calibration, Threshold
 from apsvm.models.kinds import WeightedRanker
 from apsvm.selection.calibration import METHODS
-from apsvm.selection.decision import Decision, DecisionRule, check_decision, decide
-from apsvm.selection.held_out import HeldOutError
+from apsvm.selection.decision import Decision, DecisionRule, HeldOutError, check_decision, decide
 from apsvm.trainers.base import Outcome
 from apsvm.trainers.fitting import Fit
 

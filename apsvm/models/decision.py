@@ -1,6 +1,6 @@
 """What a model says of the decisions that its scores are made for: a threshold, and probabilities.
 
-Both are chosen on rows held out (``apsvm.selection.held_out``), and in the scale of the model's own scores.
+Both are chosen on rows held out (``apsvm.selection.thresholds``), and in the scale of the model's own scores.
 """
 
 from __future__ import annotations

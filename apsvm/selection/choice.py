@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from apsvm.selection.cross_validation import Measured
 from apsvm.selection.grids import Axis, Grid
+from apsvm.selection.race import Measured, PathInFold
 from apsvm.trainers.settings import SettingValue, amount
 from apsvm.types import JsonDict, JsonObject
 
@@ -70,6 +70,28 @@ class Candidate:
         """Between the folds' values, of a sample."""
         mean = self.mean(metric)
         return math.sqrt(math.fsum((value - mean) ** 2 for value in self.values(metric)) / (len(self.folds) - 1))
+
+
+class Measurements:
+    """What paths in folds came to, gathered by setting."""
+
+    def __init__(self, losses: Sequence[str], folds: int) -> None:
+        self._losses, self._folds = losses, folds
+        self._by_setting: dict[tuple[int, tuple[object, ...]], dict[int, Measured]] = {}
+
+    def add(self, path: PathInFold) -> None:
+        """A path that has ended."""
+        for measured in path.settings:
+            key = path.task.grid, tuple(measured.choice.values())
+            self._by_setting.setdefault(key, {})[path.task.fold] = measured
+
+    def candidates(self) -> list[Candidate]:
+        """The settings that were finished in every fold, in the order in which they were first."""
+        return [
+            Candidate(grid, self._losses[grid], by_fold[0].choice, [by_fold[fold] for fold in range(self._folds)])
+            for (grid, _), by_fold in self._by_setting.items()
+            if len(by_fold) == self._folds
+        ]
 
 
 def best(candidates: Sequence[Candidate], metric: str) -> Candidate:

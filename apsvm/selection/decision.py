@@ -1,9 +1,9 @@
 """A model's threshold and its probabilities, chosen on rows that the rankers they are chosen by have not seen
-(``selection.held_out``)."""
+(``selection.thresholds``)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,18 +12,33 @@ from numpy.typing import NDArray
 
 from apsvm.data.dataset import distinct
 from apsvm.data.labels import LabelOptions, two_classes
+from apsvm.machine import thread_count
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.models.header import Calibration, Header, LabelKind, Threshold
-from apsvm.models.kinds import AnyRankerSet, ComponentRankerSet, Model, RankerSet
+from apsvm.models.kinds import AnyRankerSet, ComponentRankerSet, ItemFactors, Model, RankerSet
+from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.calibration import ENOUGH_FOR_ISOTONIC, calibrated
-from apsvm.selection.held_out import HeldOut, HeldOutError, check_can_be_held_out, held_out_scores, training_scores
-from apsvm.trainers.base import Outcome
+from apsvm.selection.cross_validation import CrossValidation
+from apsvm.selection.folds import Fold, FoldError, make_folds
+from apsvm.selection.grids import Variant
+from apsvm.selection.race import Measured, OutOfFold, Task
+from apsvm.selection.thresholds import held_out_scores, placed
+from apsvm.trainers.base import HeldOut, Outcome, TrainingSet
 from apsvm.trainers.fitting import Fit
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
-from apsvm.trainers.score_scale import STANDARD, placed
+from apsvm.trainers.ranking_check import scores_of
+from apsvm.work import UNSTORED
 
 if TYPE_CHECKING:
     from apsvm.data.labels import Target
+
+
+#: Folds of a race for the scores alone, where there are as many positives and negatives.
+FOLDS = 5
+
+
+class HeldOutError(ValueError):
+    """Rows cannot be held out, or nothing can be trained on the others; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +79,26 @@ def check_decision(fit: Fit) -> None:
     if isinstance(fit.trainer, OneVsRestTrainer):
         return  # a class that has too few is left without
     _require_two_classes(fit.target)
-    check_can_be_held_out(fit)
+    _folds(fit)
 
 
 def decide(
-    fit: Fit, outcome: Outcome, rule: DecisionRule, should_stop: Callable[[], bool] = lambda: False
+    fit: Fit,
+    outcome: Outcome,
+    rule: DecisionRule,
+    should_stop: Callable[[], bool] = lambda: False,
+    folds: Sequence[OutOfFold] | None = None,
+    how: str = "",
 ) -> Decision | None:
     """The decision of one ranker of two classes; None if it was stopped.
+
+    It is made by the scores of rows held out: those of the race that chose the ranker's settings where it had folds,
+    and else of a race of this ranker alone.
 
     Parameters
     ----------
     fit : the training, its features still to be learned; outcome : what became of it
+    folds : scores of rows held out that there are already, by rows of the data set; ``how``: what they are, in words
 
     Raises
     ------
@@ -83,16 +107,79 @@ def decide(
     _require_two_classes(fit.target)
     if not outcome.ranks:
         raise HeldOutError("the model ranks nothing")
+    if outcome.held_out is not None:
+        return decision_of(outcome.held_out, rule)
+    if folds is None:
+        raced = _race_alone(fit, outcome, should_stop)
+        if raced is None:
+            return None
+        folds, how = raced
     data = fit.prepared().training_set()
-    held_out = held_out_scores(fit, training_scores(outcome, data), outcome, should_stop)
-    return None if held_out is None else decision_of(held_out, rule)
+    units = fit.target if not fit.trainer.takes_bags else of_bags(fit)
+    scores = np.full(units.relevant.size, np.nan)
+    scores[slice(None) if fit.selection is None else fit.selection] = training_scores(outcome, data)
+    held_out = held_out_scores(folds, scores, units.relevant, how)
+    if not np.isfinite(held_out.scores).all():
+        raise HeldOutError("a fold's scores are beyond float64")
+    return decision_of(held_out, rule)
+
+
+def _race_alone(fit: Fit, outcome: Outcome, should_stop: Callable[[], bool]) -> tuple[Sequence[OutOfFold], str] | None:
+    """The rows by rankers of folds, each trained as the model was; None if that was stopped."""
+    folds, how = _folds(fit)
+    trainer = fit.trainer.settled(outcome).with_settings(threads=1)
+    alone = replace(fit, trainer=trainer, shared=None)
+    race = CrossValidation([alone], fit.target, None, {}, folds)
+    variant = Variant(trainer, {})
+    tasks = [Task(0, variant, fold) for fold in range(len(folds))]
+    measured: dict[int, Measured] = {}
+    try:
+        for path in race.run(tasks, thread_count(fit.threads), should_stop, UNSTORED):
+            if not path.settings:
+                return None
+            measured[path.task.fold] = path.settings[-1]
+    except (ValueError, FloatingPointError) as error:
+        raise HeldOutError(f"of {how}, {error}") from None
+    return [race.scored(measured[fold], 0, fold) for fold in range(len(folds))], how
+
+
+def _folds(fit: Fit) -> tuple[list[Fold], str]:
+    """The folds, and what they are in words. Copies of a row, which weights of rows make, stay together."""
+    dataset, of_bag = fit.dataset, fit.trainer.takes_bags
+    units = bags_as_rows(dataset) if of_bag else dataset
+    target = of_bags(fit) if of_bag else fit.target
+    selected = np.arange(target.relevant.size) if fit.selection is None else fit.selection
+    alone = np.unique(selected)
+    target = target.of(alone)
+    groups = None if units.groups is None else units.groups[alone]
+    bags = None if units.bags is None or of_bag else units.bags[alone]
+    fewest = min(int(target.relevant.sum()), int((~target.relevant).sum()))
+    by_query = groups is not None and np.unique(groups).size > 1
+    count = FOLDS if by_query else max(2, min(FOLDS, fewest))
+    try:
+        dealt = make_folds(target, groups if by_query else None, count, fit.trainer.settings.seed, bags=bags)
+    except FoldError as error:
+        raise HeldOutError(str(error)) from None
+    folds = []
+    for fold in dealt:
+        in_test = np.isin(selected, alone[fold.test])
+        folds.append(Fold(selected[~in_test], selected[in_test]))
+    return folds, f"{count} folds of {'queries' if by_query else 'bags' if of_bag else 'rows'}"
+
+
+def training_scores(outcome: Outcome, data: TrainingSet) -> NDArray[np.float64]:
+    """(n,) float64: what the outcome gives to the rows of ``data``, or to each bag's best."""
+    assert outcome.w is not None
+    assert not isinstance(outcome.w, ItemFactors)
+    scores = scores_of(outcome.w, data.rows)
+    return scores if data.bags is None else np.maximum.reduceat(scores, data.bags[:-1])
 
 
 def decision_of(held_out: HeldOut, rule: DecisionRule) -> Decision:
     """The decision by the scores of rows held out."""
     by = rule.threshold or ThresholdRule("f1")
     chosen = choose_threshold(held_out.scores, held_out.relevant, by)
-    threshold = placed(chosen, STANDARD, rule=str(by), held_out=held_out.how)
+    threshold = placed(chosen, rule=str(by), held_out=held_out.how)
     calibration = None
     if rule.calibrate is not None:
         calibration = calibrated(held_out.scores, held_out.relevant, rule.calibrate, held_out=held_out.how)
@@ -134,12 +221,18 @@ def _require_two_classes(target: Target) -> None:
 
 
 def with_decision(
-    fit: Fit, outcome: Outcome, model: Model, rule: DecisionRule, should_stop: Callable[[], bool]
+    fit: Fit,
+    outcome: Outcome,
+    model: Model,
+    rule: DecisionRule,
+    should_stop: Callable[[], bool],
+    folds: Sequence[OutOfFold] | None = None,
+    how: str = "",
 ) -> tuple[Model, tuple[str, ...]] | None:
     """The model with the decision in its header, of several classes one for each, and cautions to be said besides;
     None if it was stopped. Parameters and errors as of ``decide``."""
     if not isinstance(model, AnyRankerSet):
-        decision = decide(fit, outcome, rule, should_stop)
+        decision = decide(fit, outcome, rule, should_stop, folds, how)
         if decision is None:
             return None
         return replace(model, header=decision.header(model.header)), decision.cautions

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from apsvm import sparse as sp
 from apsvm.machine import thread_count
 from apsvm.selection.choice import Candidate, best
-from apsvm.selection.cross_validation import Measured
+from apsvm.selection.race import Measured
 from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.types import Matrix
 

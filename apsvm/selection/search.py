@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +16,12 @@ from apsvm.data.rows import Rows
 from apsvm.machine import thread_count
 from apsvm.models.header import Json
 from apsvm.selection.bags import bags_as_rows, of_bags
-from apsvm.selection.choice import Candidate, at_the_edge, best, beyond, simplest
-from apsvm.selection.cross_validation import CrossValidation, Measured, PathInFold, Task
+from apsvm.selection.choice import Candidate, Measurements, at_the_edge, best, beyond, simplest
+from apsvm.selection.completion import outcomes
+from apsvm.selection.cross_validation import CrossValidation
 from apsvm.selection.folds import Fold, make_folds
 from apsvm.selection.grids import Grid, Variant
+from apsvm.selection.race import OutOfFold, PathInFold, Task
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit, bags_settled
 from apsvm.trainers.settings import Multiple, SettingValue
@@ -47,7 +50,7 @@ class Followers:
     ----------
     path : called as each path ends, with it, how many have, and how many there are
     widened : called when a grid becomes wider, with its number, the setting, and the new values
-    elsewhere : does what ``CrossValidation.run`` does, where that is not for threads of this process
+    elsewhere : does what ``Race.run`` does, where that is not for threads of this process
     """
 
     path: Callable[[PathInFold, int, int], None] = unseen
@@ -106,8 +109,7 @@ class SettingsSearch:
         target = judged_by or _judged_by(units, [of_bags(fit) for fit in fits], labels, only_grades=only_grades)
         made = make_folds(target, units.groups, folds, seed, only_grades=only_grades, bags=units.bags)
         self._cross = CrossValidation(fits, target, units.groups, metrics, made)
-        self._measured: dict[tuple[int, tuple[object, ...]], dict[int, Measured]] = {}
-        self._ends: dict[tuple[int, tuple[object, ...], int], PathInFold] = {}
+        self._measured = Measurements([grid.trainer.loss_name for grid in grids], len(made))
 
     @property
     def fits(self) -> Sequence[Fit]:
@@ -155,15 +157,12 @@ class SettingsSearch:
     def _do(self, tasks: Sequence[Task], jobs: int, followers: Followers, *, done: int) -> None:
         total = done + len(tasks)
         if followers.elsewhere is None:
-            paths = self._cross.run(tasks, jobs, followers.should_stop, followers.strand)
+            paths = self._cross.run(tasks, thread_count(jobs), followers.should_stop, followers.strand)
         else:
             paths = followers.elsewhere(self._cross, tasks, followers.should_stop, followers.strand)
         for path in paths:
             done += 1
-            for measured in path.settings:
-                key = path.task.grid, tuple(measured.choice.values())
-                self._measured.setdefault(key, {})[path.task.fold] = measured
-                self._ends[(*key, path.task.fold)] = path
+            self._measured.add(path)
             if path.settings:
                 followers.path(path, done, total)
 
@@ -187,22 +186,18 @@ class SettingsSearch:
         """A task whose path goes on where the one that ended with ``last`` did."""
         if task.variant.trainer.warm_start_refusal is not None:
             return task
-        end = self._ends[(last.grid, tuple(last.choice.values()), task.fold)]
-        return replace(task, start=end.w)
+        w = last.folds[task.fold].w
+        return replace(task, start=w if isinstance(w, np.ndarray) else None)
 
     def candidates(self) -> list[Candidate]:
         """The settings that were finished in every fold, grid by grid."""
-        whole = [
-            Candidate(
-                grid,
-                self.grids[grid].trainer.loss_name,
-                by_fold[0].choice,
-                [by_fold[fold] for fold in range(len(self.folds))],
-            )
-            for (grid, _), by_fold in self._measured.items()
-            if len(by_fold) == len(self.folds)
-        ]
+        whole = self._measured.candidates()
         return sorted(whole, key=lambda one: (one.grid, self.grids[one.grid].order(one.choice)))
+
+    def out_of_fold(self, chosen: Candidate) -> list[OutOfFold]:
+        """The scores that its rankers of the folds give to all rows, or bags."""
+        folds = enumerate(chosen.folds)
+        return [self._cross.scored(measured, chosen.grid, fold) for fold, measured in folds]
 
     def choose(self, candidates: Sequence[Candidate]) -> Candidate:
         """By the rule."""
@@ -248,7 +243,7 @@ class SettingsSearch:
             fit = replace(self.fits[chosen.grid], trainer=trainer).prepared()
             # The threads of the rows alone: those of some trainers' settings change the result.
             fit = replace(fit, shared=fit.rows().with_threads(thread_count(jobs)))
-            outcome = next(fit.outcomes(Watch(should_stop=followers.should_stop, strand=followers.strand)), None)
+            outcome = next(outcomes(fit, Watch(should_stop=followers.should_stop, strand=followers.strand)), None)
         if outcome is None:
             return None
         model = fit.model(outcome)
@@ -256,7 +251,8 @@ class SettingsSearch:
         if self.grids[chosen.grid].labels is not None:
             # Trained on two classes, compared with others by what the labels mean to all of them.
             header = replace(header, labels=self.target.labels)
-        return Refit(fit, outcome, replace(model, header=header))
+        how = f"{len(self.folds)} folds of {self._folds_of.removesuffix(', stratified')}"
+        return Refit(fit, outcome, replace(model, header=header), partial(self.out_of_fold, chosen), how)
 
     def _selection(self, chosen: Candidate, n_candidates: int) -> dict[str, Json]:
         """What the model's header says of the choice: the settings of which there were several values, and C."""
@@ -273,11 +269,19 @@ class SettingsSearch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refit:
-    """The chosen setting on all rows: the training, what became of it, and its model."""
+    """The chosen setting on all rows.
+
+    Attributes
+    ----------
+    fit, outcome, model : the training, its outcome and its model
+    out_of_fold : what the rankers of the search's folds give to all rows; ``how``: what the folds are, in words
+    """
 
     fit: Fit
     outcome: Outcome
     model: Model
+    out_of_fold: Callable[[], Sequence[OutOfFold]]
+    how: str
 
 
 def _fits(

@@ -140,6 +140,21 @@ class Watch:
         return not (isinstance(self.log, NoLog) and self.progress is unseen)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldOut:
+    """Rows (or bags) scored by rankers that have not seen them.
+
+    Attributes
+    ----------
+    scores : (m,) float64, in the model's scale; relevant : (m,) bool
+    how : in words, "5 folds of rows"
+    """
+
+    scores: NDArray[np.float64]
+    relevant: NDArray[np.bool_]
+    how: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
     """A trained ranker and what became of its training.
@@ -156,6 +171,9 @@ class Outcome:
     settings : it was trained with: of a path of values, with its own
     name : what tells it from the others of a path, in file names; empty if there is one only
     iterations, C, certificate, gradient, epochs, details, threshold : see ``apsvm.models.header.Header``
+    held_out : the training rows by rankers that have not seen them, trained as this one, where the choice of its
+        settings has such
+    share_of_nothing : the bound on the loss as a share of what it is at w = 0, where the two can be compared
     metric, labels : what to judge it by, and what labels mean, where the training itself found out
     positives, queries, queries_skipped, counts : see ``apsvm.models.header.Data``
     notes : sentences for people, of what the fields do not say
@@ -180,6 +198,8 @@ class Outcome:
     epochs: Epochs | None = None
     details: Mapping[str, Json] = field(default_factory=dict)
     threshold: Threshold | None = None
+    held_out: HeldOut | None = None
+    share_of_nothing: float | None = None
     metric: str | None = None
     labels: Labels | None = None
     positives: int | None = None

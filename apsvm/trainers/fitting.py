@@ -41,12 +41,10 @@ from apsvm.models.kinds import (
     WeightedRanker,
 )
 from apsvm.records import Log
-from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.constant_feature import constant_by_rule
 from apsvm.trainers.feature_options import AUTO as AUTO
 from apsvm.trainers.feature_options import FeatureOptions as FeatureOptions
-from apsvm.trainers.feature_scales import scales_checked
-from apsvm.trainers.ranking_check import ranking_checked
 from apsvm.types import Matrix
 
 if TYPE_CHECKING:
@@ -197,17 +195,6 @@ class Fit:
             source=os.path.basename(dataset.source),
             fingerprint=dataset.fingerprint,
         )
-
-    def outcomes(
-        self, watch: Watch, start: NDArray[np.float64] | None = None, data: TrainingSet | None = None
-    ) -> Iterator[Outcome]:
-        """The trained rankers, as ``Trainer.train`` gives and raises them, those that rank nothing marked; ``data``:
-        the training set, where there is one already."""
-        data = data or self.training_set()
-        log = LogOfData(watch.log, self, data.rows.__len__)
-        for outcome in self.trainer.train(data, replace(watch, log=log), start=start, validation=self.held_out()):
-            checked = ranking_checked(outcome, data, self.trainer)
-            yield scales_checked(checked, self.dataset) if self.features.scale == "none" else checked
 
     def start(self, ranker: WeightedRanker) -> NDArray[np.float64]:
         """The weights of a ranker, one a column of the training's rows; of H components (H, columns + 1), each one's

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from apsvm.machine import memory, thread_count
 from apsvm.records import Log
@@ -133,10 +133,13 @@ class OneVsRestTrainer(Trainer[Settings]):
         *,
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
+        train_class: TrainClass | None = None,
     ) -> Iterator[Outcome]:
+        """As of ``Trainer.train``; ``train_class`` trains a class in the place of its trainer's own ``train``, by which
+        nothing is completed that its plan leaves open."""
         assert data.target.classes is not None
         labels = data.target.classes.labels
-        run = _Run(self, data, watch, start, validation, len(labels))
+        run = _Run(self, data, watch, start, validation, len(labels), train_class or _as_named)
         began = time.perf_counter()
         classes: list[ClassTraining] = []
         for one in results(run.train, labels, run.at_a_time, stop=run.stop):
@@ -145,6 +148,23 @@ class OneVsRestTrainer(Trainer[Settings]):
                 watch.remark(line)
         seconds = time.perf_counter() - began
         yield from outcomes_of(self, classes, seconds)
+
+
+#: Trains one class: its trainer, its label, its rows, who watches, where to begin, validation rows.
+TrainClass: TypeAlias = Callable[
+    [AnyTrainer, float, TrainingSet, Watch, "NDArray[np.float64] | None", "TrainingSet | None"], Iterator[Outcome]
+]
+
+
+def _as_named(
+    trainer: AnyTrainer,
+    label: float,
+    data: TrainingSet,
+    watch: Watch,
+    start: NDArray[np.float64] | None,
+    validation: TrainingSet | None,
+) -> Iterator[Outcome]:
+    return trainer.train(data, watch, start=start, validation=validation)
 
 
 def of_class(data: TrainingSet, label: float) -> TrainingSet:
@@ -186,6 +206,7 @@ class _Run:
         start: NDArray[np.float64] | None,
         validation: TrainingSet | None,
         n_classes: int,
+        train_class: TrainClass,
     ) -> None:
         from apsvm.data.lockstep import Lockstep, members_at_once, rows_worth_sharing
 
@@ -193,6 +214,7 @@ class _Run:
         self._stopped = False
         self._plan = plan
         self._start = start
+        self._train_class = train_class
         self._validation = validation
         self._watch = watch
         self._piece = watch.strand.piece("the classes")
@@ -249,7 +271,7 @@ class _Run:
             strand,
         )
         start = self._plan.starts.get(label, self._start)
-        for outcome in trainer.train(data, watch, start=start, validation=validation):
+        for outcome in self._train_class(trainer, label, data, watch, start, validation):
             one.outcomes.append(replace(outcome, settings=replace(outcome.settings, time_limit=None)))
             if outcome.interrupted:
                 one.reason, one.stopped = "stopped", True

@@ -15,8 +15,14 @@ from apsvm.metrics.thresholds import ThresholdRule
 from apsvm.models.header import Calibration
 from apsvm.selection import held_out
 from apsvm.selection.calibration import calibrated, isotonic, platt
-from apsvm.selection.decision import DecisionRule, check_decision, decide
-from apsvm.selection.held_out import HeldOutError, held_out_scores, training_scores
+from apsvm.selection.decision import (
+    DecisionRule,
+    HeldOutError,
+    check_decision,
+    decide,
+    held_out_scores,
+    training_scores,
+)
 from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit

@@ -15,9 +15,9 @@ from apsvm.metrics.evaluate import parse_metrics
 from apsvm.models.kinds import ComponentRanker
 from apsvm.selection import portfolio as module
 from apsvm.selection.choice import Candidate
-from apsvm.selection.cross_validation import Measured
 from apsvm.selection.folds import FoldError
 from apsvm.selection.portfolio import Entry, PortfolioSearch, loss_of_metric, portfolio, sample
+from apsvm.selection.race import Measured
 from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Multiple

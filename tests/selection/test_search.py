@@ -16,8 +16,9 @@ from apsvm.metrics.evaluate import evaluate, parse_metrics
 from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
 from apsvm.selection import cross_validation
 from apsvm.selection.choice import Candidate, simplest
-from apsvm.selection.cross_validation import Measured, SelectionError
+from apsvm.selection.cross_validation import CrossValidation, SelectionError
 from apsvm.selection.grids import Grid
+from apsvm.selection.race import Measured
 from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers import TRAINERS
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
@@ -326,7 +327,7 @@ def test_grids_may_have_features_of_their_own(dataset, grid, rng):
     for jobs in (1, 2):
         search = SettingsSearch(rows, grids, parse_metrics(["AP"]), folds=3)
         fits = [replace(fit, features=one) for fit, one in zip(search.fits, features, strict=True)]
-        search._cross = replace(search._cross, fits=fits)
+        search._cross = CrossValidation(fits, search.target, None, parse_metrics(["AP"]), search.folds)
         search.run(jobs)
         found = [[one.values("AP") for one in search.candidates() if one.grid == number] for number in range(3)]
         assert found == values

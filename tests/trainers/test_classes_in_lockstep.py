@@ -14,6 +14,7 @@ from apsvm.data import lockstep
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions
 from apsvm.metrics import parse_metric
+from apsvm.selection.completion import outcomes
 from apsvm.selection.grids import Grid
 from apsvm.selection.search import Followers, SettingsSearch
 from apsvm.trainers.base import Watch
@@ -82,7 +83,7 @@ def outcome_of(trainer, data, features=FeatureOptions(), watch=Watch()):  # noqa
 
 def alone(trainer, data, label, features):
     fit = fit_of(data, trainer, LabelOptions(positive_label=label), features)
-    (outcome,) = fit.outcomes(Watch())
+    (outcome,) = outcomes(fit, Watch())
     return outcome
 
 

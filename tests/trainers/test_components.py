@@ -17,6 +17,7 @@ from apsvm.losses import make_loss
 from apsvm.models.header import Labels
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp, make_risk
+from apsvm.selection.completion import trained
 from apsvm.solvers import concave_convex
 from apsvm.trainers.base import Outcome, TrainingSet, Watch
 from apsvm.trainers.settings import Multiple, SettingsError
@@ -45,7 +46,7 @@ def two_kinds(seed: int = 0, n: int = 800, d: int = 5, shift: float = 3.5) -> Tr
 
 def outcome(data: TrainingSet, loss: str = "ap", components: int = 2, **more: Any) -> Outcome:
     trainer = StructuredSVMTrainer(loss, StructuredSettings(components=components, **more))
-    (result,) = trainer.train(data, Watch())
+    (result,) = trained(trainer, data, Watch())
     return result
 
 

@@ -15,6 +15,7 @@ from apsvm.losses import make_loss
 from apsvm.models.header import Labels
 from apsvm.models.kinds import Net
 from apsvm.risk import NothingToRankError
+from apsvm.selection.completion import trained
 from apsvm.trainers.base import Outcome, TrainingError, TrainingSet, Watch
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 from apsvm.trainers.settings import Multiple, SettingsError
@@ -54,7 +55,7 @@ class Records:
 
 def outcome_of(data: TrainingSet, loss: str = "ap", watch: Watch | None = None, **settings: Any) -> Outcome:
     trainer = StructuredSVMTrainer(loss, StructuredSettings(**{"layer_wise": "8", **settings}))
-    (outcome,) = trainer.train(data, watch or Watch())
+    (outcome,) = trained(trainer, data, watch or Watch())
     return outcome
 
 

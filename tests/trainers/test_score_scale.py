@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from apsvm.trainers.score_scale import above_which, carried
+from apsvm.selection.thresholds import above_which, carried
 
 
 @pytest.mark.parametrize("bend", [lambda s: 3.0 * s - 7.0, np.exp, np.cbrt], ids=["line", "tail", "flat"])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from apsvm.trainers.structured_svm.top_losses import DESCENTS, Start, default_C_at, find_start, train_from_start
 from instances import LABELLING_LOSSES, RANKING_LOSSES, TWO_ARRAY_LOSSES
 from judge import definition, loss_of_order
 from trainings import training_set
@@ -20,7 +21,6 @@ from apsvm.trainers.base import Watch
 from apsvm.trainers.structured_svm import decided, top_losses
 from apsvm.trainers.structured_svm.default_c import default_C
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.top_losses import DESCENTS, Start, default_C_at, find_start, train_from_start
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 TOP_LOSSES = [name for name in RANKING_LOSSES if make_loss(name).starts_from is not None]
@@ -124,9 +124,9 @@ def test_a_loss_of_nothing_starts_from_nothing():
 def test_ones_own_loss_of_the_top_is_trained_as_those_that_apsvm_has(rng):
     """Its hinge is least at w = 0; it starts from ap, whose figures are said to be ap's, and ends no worse."""
     data = long_list(rng)
-    (hinge,) = StructuredSVMTrainer(AtTen, settings(bound="hinge")).train(data, Watch())
+    (hinge,) = trained(StructuredSVMTrainer(AtTen, settings(bound="hinge")), data, Watch())
     assert not hinge.w.any()
-    (outcome,) = StructuredSVMTrainer(AtTen, settings()).train(data, Watch())
+    (outcome,) = trained(StructuredSVMTrainer(AtTen, settings()), data, Watch())
     loss = make_loss(AtTen)
     start = find_start(data, loss, settings(), Watch())
 
@@ -160,10 +160,10 @@ def test_a_hinge_that_ends_in_nothing_gives_way_to_the_tight_bound(loss, monkeyp
     rng = np.random.default_rng(1)
     relevant = rng.random(200) < 0.45
     data = training_set(rng.normal(size=(200, 6)) + 1.1 * relevant[:, None], relevant)
-    (before,) = StructuredSVMTrainer(loss, settings()).train(data, Watch())
+    (before,) = trained(StructuredSVMTrainer(loss, settings()), data, Watch())
     assert (before.certificate.bound, before.threshold is None) == ("hinge", False)
     ends_in_nothing(monkeypatch)
-    (outcome,) = StructuredSVMTrainer(loss, settings()).train(data, Watch())
+    (outcome,) = trained(StructuredSVMTrainer(loss, settings()), data, Watch())
     tight = [one for one in outcome.details["choice"]["candidates"] if one["bound"] == "tight"]
     assert outcome.w.any()
     assert (outcome.certificate.bound, outcome.as_asked, outcome.threshold) == ("tight", True, None)
@@ -174,11 +174,11 @@ def test_a_hinge_that_ends_in_nothing_gives_way_to_the_tight_bound(loss, monkeyp
     assert outcome.notes[1].startswith(f"C = {outcome.C:.6g}, ")
     # What was cut short has none either.
     monkeypatch.undo()
-    (short,) = StructuredSVMTrainer(loss, settings(max_iterations=1)).train(data, Watch())
+    (short,) = trained(StructuredSVMTrainer(loss, settings(max_iterations=1)), data, Watch())
     assert (short.as_asked, short.threshold) == (False, None)
     # Named, the hinge is what it is.
     ends_in_nothing(monkeypatch)
-    (named,) = StructuredSVMTrainer(loss, settings(bound="hinge")).train(data, Watch())
+    (named,) = trained(StructuredSVMTrainer(loss, settings(bound="hinge")), data, Watch())
     assert not named.w.any()
 
 
@@ -187,7 +187,7 @@ def test_never_worse_than_where_it_begins(name, rng):
     data, loss = long_list(rng), make_loss(name)
     start = find_start(data, loss, settings(), Watch())
     before = lost(name, data, start.w)
-    (outcome,) = StructuredSVMTrainer(name, settings()).train(data, Watch())
+    (outcome,) = trained(StructuredSVMTrainer(name, settings()), data, Watch())
     assert outcome.as_asked
     assert outcome.w.any()
     assert lost(name, data, outcome.w) <= before < 1.0
@@ -200,7 +200,7 @@ def test_never_worse_than_where_it_begins(name, rng):
 def test_the_descent_begins_at_the_start(name, rng):
     """What the base's training was is told before the descent's; its certificate is of the loss's own problem."""
     data = long_list(rng, 400)
-    (outcome,) = StructuredSVMTrainer(name, settings()).train(data, Watch())
+    (outcome,) = trained(StructuredSVMTrainer(name, settings()), data, Watch())
     oracles = outcome.details["oracle"].split(" then ")
     assert len(oracles) >= 3
     if outcome.certificate.loss is None:
@@ -240,7 +240,7 @@ def test_a_descent_that_ends_worse_leaves_the_start(name, base, rng, monkeypatch
     data = long_list(rng, 400)
     start = find_start(data, make_loss(name), settings(), Watch())
     turned_round(monkeypatch)
-    (outcome,) = StructuredSVMTrainer(name, settings()).train(data, Watch())
+    (outcome,) = trained(StructuredSVMTrainer(name, settings()), data, Watch())
     np.testing.assert_array_equal(outcome.w, start.w)
     bounds = outcome.certificate
     assert (bounds.loss, outcome.C, outcome.as_asked) == (base, start.C, True)
@@ -256,7 +256,7 @@ def test_a_descent_that_ends_worse_leaves_the_start(name, base, rng, monkeypatch
 def test_no_sentence_spells_the_loss_otherwise_than_its_user(name, rng, monkeypatch):
     data = long_list(rng, 400)
     for _ in range(2):
-        (outcome,) = StructuredSVMTrainer(name, settings()).train(data, Watch())
+        (outcome,) = trained(StructuredSVMTrainer(name, settings()), data, Watch())
         said = " ".join([*outcome.notes, *outcome.cautions])
         assert "C = " in said
         assert make_loss(name).name not in said
@@ -267,7 +267,7 @@ def test_a_descent_that_is_interrupted_leaves_the_start(rng, monkeypatch):
     data = long_list(rng, 400)
     start = find_start(data, make_loss("mrr"), settings(), Watch())
     turned_round(monkeypatch, State.INTERRUPTED)
-    (outcome,) = StructuredSVMTrainer("mrr", settings()).train(data, Watch())
+    (outcome,) = trained(StructuredSVMTrainer("mrr", settings()), data, Watch())
     np.testing.assert_array_equal(outcome.w, start.w)
     assert (outcome.interrupted, outcome.as_asked) == (True, False)
 
@@ -276,7 +276,7 @@ def test_grades_start_from_grades(rng):
     """ndcg@k of grades from ndcg of grades: its own graded loss on the training rows is no worse."""
     data, loss = long_list(rng, 600, graded=True), make_loss("ndcg@5")
     start = find_start(data, loss, settings(), Watch())
-    (outcome,) = StructuredSVMTrainer("ndcg@5", settings()).train(data, Watch())
+    (outcome,) = trained(StructuredSVMTrainer("ndcg@5", settings()), data, Watch())
 
     def dcg(grades):
         return float(((np.exp2(grades[:5]) - 1.0) / np.log2(np.arange(2, 7))).sum())
@@ -310,7 +310,7 @@ def test_a_newcomers_loss_of_grades_starts_from_grades(gain, base, rng):
     data, loss = long_list(rng, 600, graded=True), Zipf(gain)
     start = find_start(data, loss, settings(), Watch())
     assert start.name == base == loss.starts_from
-    (outcome,) = StructuredSVMTrainer(loss, settings()).train(data, Watch())
+    (outcome,) = trained(StructuredSVMTrainer(loss, settings()), data, Watch())
     assert f"the start, {base}" in " ".join(outcome.notes)
 
     def graded(w):
@@ -327,7 +327,7 @@ def test_a_start_that_somebody_gives_is_taken(rng, monkeypatch):
     data = long_list(rng, 400)
     given = np.array([1.0, 0.5, 0.3, 0.0, 0.0, 0.0])
     monkeypatch.setattr(top_losses, "choose", lambda *_: pytest.fail("there is nothing to choose"))
-    (outcome,) = StructuredSVMTrainer("mrr", settings(C=(100.0,))).train(data, Watch(), start=given)
+    (outcome,) = trained(StructuredSVMTrainer("mrr", settings(C=(100.0,))), data, Watch(), start=given)
     assert outcome.C == 100.0
     assert outcome.certificate.bound == "tight"
     assert "choice" not in outcome.details
@@ -342,7 +342,7 @@ def test_a_start_that_somebody_gives_is_taken(rng, monkeypatch):
 def test_the_hinge_is_what_it_was(bound, rng):
     """Named, it is minimised from nothing: over a long list, at w = 0."""
     data = long_list(rng, 400)
-    (outcome,) = StructuredSVMTrainer("p@1", settings(bound=bound)).train(data, Watch())
+    (outcome,) = trained(StructuredSVMTrainer("p@1", settings(bound=bound)), data, Watch())
     assert outcome.w.any() == (bound != "hinge")
     assert ("choice" in outcome.details) == (bound != "hinge")
 
@@ -392,7 +392,7 @@ def test_two_thirds_of_the_time_are_for_the_start(rng, monkeypatch):
         return original(data, loss, plan, *arguments, **more)
 
     monkeypatch.setattr(top_losses, "train_path", train_path)
-    list(StructuredSVMTrainer("mrr", settings(time_limit=300.0)).train(data, Watch()))
+    list(trained(StructuredSVMTrainer("mrr", settings(time_limit=300.0)), data, Watch()))
     of_start, *of_descents = limits
     assert of_start <= 200.0
     assert all(of_start < limit <= 300.0 for limit in of_descents)
@@ -430,8 +430,8 @@ def test_a_loss_over_sets_ranks_no_worse_than_where_the_rankings_loss_would(name
     """By default the better of the hinge's minimiser and the model of the whole list; with the evidence of which."""
     data, loss = long_list(rng, 400), make_loss(name)
     start = find_start(data, loss, settings(), Watch())
-    (outcome,) = StructuredSVMTrainer(name, settings()).train(data, Watch())
-    (hinge,) = StructuredSVMTrainer(name, settings(bound="hinge")).train(data, Watch())
+    (outcome,) = trained(StructuredSVMTrainer(name, settings()), data, Watch())
+    (hinge,) = trained(StructuredSVMTrainer(name, settings(bound="hinge")), data, Watch())
     assert hinge.certificate.loss is None
     losses = {lost(loss.ranks_like, data, w) for w in (start.w, hinge.w) if w.any()}
     assert lost(loss.ranks_like, data, outcome.w) == pytest.approx(min(losses), abs=1e-12)

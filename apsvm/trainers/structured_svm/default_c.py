@@ -62,6 +62,8 @@ FACTOR_OVER_ROWS = 5e4
 TIMES_FOR_BAGS = 10.0
 #: What this C is, in words.
 THE_RULE = "what fits the scale of the features"
+#: φ. On long lists .05 and .3 are alike, and beyond, the training rows' noise is fitted.
+DESCENT = 0.1
 #: Lengths of a start that are tried, each so many times the one before, and how often.
 LENGTHEN, LENGTHENINGS = 4.0, 24
 #: Rows for each feature beyond these change nothing; by the bound, of one ranking.

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 MOST_UNITS, MOST_LAYERS = 4096, 8
 #: What multiples are of: features are standardised, so that no rule for their scale is needed.
 DEFAULT_C = 1e4
-AUTO_C: tuple[float | Multiple, ...] = (Multiple(1.0),)
 #: ``-C auto`` with ``--bound auto`` is the best of these on rows held out; where there are none, the first.
-MULTIPLES = (1.0, 0.1, 0.01)
+MULTIPLES_TRIED = tuple(map(Multiple, (1.0, 0.1, 0.01)))
 #: What ``apsvm cv`` tries.
-GRID_OF_C = tuple(map(Multiple, sorted(MULTIPLES)))
+GRID_OF_C = MULTIPLES_TRIED[::-1]
+_HELD_OUT = "loss on rows held out"
 
 
 def hidden_layers(text: str) -> tuple[int, ...]:
@@ -70,23 +70,26 @@ def networks(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> 
     """The trained networks, one for each C."""
     from apsvm.trainers.structured_svm.layer_wise import train_layer_wise
 
-    asked = trainer.settings
-    chooses = asked.bound == "auto" and asked.C == AUTO_C
-    values = [multiple * DEFAULT_C for multiple in MULTIPLES] if chooses else [resolved(C, DEFAULT_C) for C in asked.C]
+    settings = trainer.settings
+    values = [resolved(C, DEFAULT_C) for C in settings.C]
     watch.log.write(
         "start",
-        oracle=asked.oracle,
+        oracle=settings.oracle,
         C=values[0] if len(values) == 1 else values,
-        epsilon=asked.epsilon,
-        layer_wise=asked.layer_wise,
-        seed=asked.seed,
+        epsilon=settings.epsilon,
+        layer_wise=settings.layer_wise,
+        seed=settings.seed,
     )
-    results = train_layer_wise(data, trainer.loss, asked, hidden_layers(asked.layer_wise), values, watch)
-    if chooses:
-        yield _best(data, list(_until_stopped(results)), asked)
-        return
-    for given, name, trained in zip(asked.C, trainer.names, _until_stopped(results), strict=False):
-        yield _outcome(data, trained, replace(asked, C=(given,)), name)
+    results = train_layer_wise(data, trainer.loss, settings, hidden_layers(settings.layer_wise), values, watch)
+    for given, name, trained in zip(settings.C, trainer.names, _until_stopped(results), strict=False):
+        yield _outcome(data, trained, replace(settings, C=(given,)), name)
+
+
+def held_out_loss(outcome: Outcome) -> float:
+    """The loss of a network on the rows that its training held out; infinite where it held out none."""
+    loss = outcome.details[_HELD_OUT]
+    assert loss is None or isinstance(loss, float)
+    return math.inf if loss is None else loss
 
 
 def _until_stopped(results: Iterator[TrainedLayers]) -> Iterator[TrainedLayers]:
@@ -94,28 +97,6 @@ def _until_stopped(results: Iterator[TrainedLayers]) -> Iterator[TrainedLayers]:
         yield trained
         if not trained.as_asked:
             return
-
-
-def _best(data: TrainingSet, results: Sequence[TrainedLayers], settings: StructuredSettings) -> Outcome:
-    """The outcome of the network of the lowest loss on the rows held out."""
-    last = results[-1]
-    best = min(results, key=lambda one: math.inf if one.held_out is None else one.held_out)
-    outcome = _outcome(data, best, settings, "")
-    figures = ", ".join(f"{one.C:g}: {one.held_out:.4g}" for one in results if one.held_out is not None)
-    how = f"C = {best.C:g}" + (f", by the loss on rows held out ({figures})" if figures else "")
-    seconds: dict[str, float] = {}
-    for one in results:
-        for part, span in one.spans.items():
-            seconds[part] = seconds.get(part, 0.0) + span.wall_ns / 1e9
-    return replace(
-        outcome,
-        state=outcome.state if last.as_asked else last.state,
-        as_asked=last.as_asked,
-        trouble=last.trouble,
-        interrupted=last.state == State.INTERRUPTED,
-        notes=[how, *outcome.notes],
-        seconds=seconds,
-    )
 
 
 def _outcome(data: TrainingSet, trained: TrainedLayers, settings: StructuredSettings, name: str) -> Outcome:
@@ -128,7 +109,7 @@ def _outcome(data: TrainingSet, trained: TrainedLayers, settings: StructuredSett
         "passes": trained.passes,
         "risk": trained.risk,
         "risk of the log loss's network": trained.started_from,
-        "loss on rows held out": trained.held_out,
+        _HELD_OUT: trained.held_out,
     }
     fallbacks = [f"{trained.qp_fallbacks} working-set QPs fell back to cvxpy"] if trained.qp_fallbacks else []
     return Outcome(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from apsvm.losses.base import Loss
 from apsvm.trainers.base import TrainingSet
 from apsvm.trainers.settings import Multiple, SettingsError, resolved
-from apsvm.trainers.structured_svm.default_c import THE_RULE, default_C, default_C_at
+from apsvm.trainers.structured_svm.default_c import DESCENT, THE_RULE, default_C, default_C_at
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 
@@ -32,8 +32,8 @@ class Plan:
     settings : ``bound`` is "hinge" or "tight"; ``C`` has numbers, or multiples of the default C
     start : (dimension,) float64, where to begin; None: where the kind of rows says
     besides : (dimension,) float64, another point from which the tight bound, or components, go down
-    after : the plan, of one C, at whose solution this one begins
-    descent : of a plan ``after`` another: how far the ramp has gone down at the default C (``default_c.default_C_at``)
+    started_by : the loss whose solution ``besides`` is; empty: none, or somebody's model
+    descent : of a loss of the top, how far the ramp has gone down at its default C (``default_c.default_C_at``)
     is_rough : whether only the ranking is wanted, and not the proof that w is stationary
     """
 
@@ -41,8 +41,8 @@ class Plan:
     settings: StructuredSettings
     start: NDArray[np.float64] | None = None
     besides: NDArray[np.float64] | None = None
-    after: Plan | None = None
-    descent: float = 0.1
+    started_by: str = ""
+    descent: float = DESCENT
     is_rough: bool = False
 
     def __post_init__(self) -> None:
@@ -50,13 +50,8 @@ class Plan:
             raise SettingsError(f"a plan names its bound, hinge or tight, found {self.settings.bound!r}")
 
 
-def values_of_C(plan: Plan, data: TrainingSet, start: NDArray[np.float64] | None = None) -> tuple[Sequence[float], str]:
+def values_of_C(plan: Plan, data: TrainingSet) -> tuple[Sequence[float], str]:
     """The numbers that ``plan.settings.C`` stands for on these rows, and what the default C is, in words.
-
-    Parameters
-    ----------
-    start : (dimension,) float64, the solution of the plan ``after`` which this one comes; its length decides the
-        default C of a loss of the top
 
     Raises
     ------
@@ -64,9 +59,10 @@ def values_of_C(plan: Plan, data: TrainingSet, start: NDArray[np.float64] | None
     """
     default, origin = 1.0, THE_RULE
     if any(isinstance(C, Multiple) for C in plan.settings.C):
-        if start is not None and start.any() and plan.loss.starts_from is not None and plan.settings.bound == "tight":
-            name = "" if plan.after is None else plan.after.loss.name
-            default, origin = default_C_at(data, plan.loss, plan.settings.oracle, start, name, plan.descent)
+        begins = plan.besides if plan.started_by else plan.start
+        is_of_the_top = plan.loss.starts_from is not None and plan.settings.bound == "tight" and data.bags is None
+        if is_of_the_top and begins is not None and begins.any():
+            default, origin = default_C_at(data, plan.loss, plan.settings.oracle, begins, plan.started_by, plan.descent)
         else:
             default = default_C(data, plan.loss, plan.settings.bound)
     values = [resolved(C, default) for C in plan.settings.C]

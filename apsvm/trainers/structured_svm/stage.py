@@ -113,7 +113,6 @@ class Trained:
     queries, queries_skipped : of the risk
     notes : what the user should know of the data
     hinge_objective : for the tight bound, the hinge's optimum, to thirty times ε
-    certified_loss : whose problem the certificate is of, where that is another loss than was asked for
     share_of_nothing : the bound on the loss, as a share of what it is at w = 0, where the two can be compared
     C : that it was trained with; origin_of_C : what the default C is, in words
     """
@@ -125,7 +124,6 @@ class Trained:
     queries_skipped: int
     notes: list[str] = field(default_factory=list)
     hinge_objective: float | None = None
-    certified_loss: str | None = None
     share_of_nothing: float | None = None
     C: float = 0.0
     origin_of_C: str = ""

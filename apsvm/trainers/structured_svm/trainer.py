@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -15,7 +16,13 @@ from apsvm.registry import spelled
 from apsvm.trainers.base import Outcome, Trainer, TrainingError, TrainingSet, Watch
 from apsvm.trainers.settings import SettingsError, SettingValue
 from apsvm.trainers.structured_svm.networks import GRID_OF_C, check_layer_wise, hidden_layers, networks
-from apsvm.trainers.structured_svm.settings import ORACLE_CHOICES, StructuredSettings, random_starts, shown_C
+from apsvm.trainers.structured_svm.settings import (
+    DEFAULT_C,
+    ORACLE_CHOICES,
+    StructuredSettings,
+    random_starts,
+    shown_C,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,6 +80,8 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             raise SettingsError("--start is for --latent")
         random_starts(asked.start)
         self._hidden = hidden_layers(asked.layer_wise) if asked.layer_wise else ()
+        self._besides: NDArray[np.float64] | None = None
+        self._started_by, self._descent = "", 0.1
         self.wants_constant = self.loss.draws_line and not self._hidden  # layers have constants of their own
         if self._hidden:
             check_layer_wise(self)
@@ -180,6 +189,48 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             what = "grades (--relevant-from makes two classes of them)" if graded else f"{count} queries"
             raise TrainingError(f"--log-ranks needs one ranking of two classes, found {what}")
 
+    @property
+    def is_network(self) -> bool:
+        """Whether a network is trained, a layer at a time."""
+        return bool(self._hidden)
+
+    @property
+    def leaves_C_of_network_open(self) -> bool:
+        """Whether C of a network is to be chosen among a few."""
+        return self.is_network and self.settings.bound == "auto" and self.settings.C == DEFAULT_C
+
+    @property
+    def bound(self) -> str | None:
+        """The bound, named or the only one that there is; None where it is to be chosen (``apsvm.selection``)."""
+        settings = self.settings
+        if settings.bound != "auto":
+            return settings.bound
+        if not self.loss.over_rankings or self._approximates or self._hidden:
+            return "hinge"
+        return "tight" if settings.components > 1 and settings.C != DEFAULT_C else None
+
+    @property
+    def may_rank_worse(self) -> bool:
+        """Whether another loss' model may rank the rows better than this loss' hinge, and may take its place."""
+        is_free = self.settings.bound == "auto" and self.settings.C == DEFAULT_C and self.settings.components == 1
+        return is_free and self.loss.ranks_like is not None and not self._approximates
+
+    def beginning_at(
+        self, besides: NDArray[np.float64] | None, started_by: str = "", descent: float = 0.1
+    ) -> StructuredSVMTrainer:
+        """The same plan, going down from another point besides; the arguments are ``plan.Plan``'s."""
+        other = copy(self)
+        other._besides, other._started_by, other._descent = besides, started_by, descent
+        return other
+
+    def rows_of(self, data: TrainingSet) -> TrainingSet:
+        """The rows as this plan sees them: for several components with a constant feature."""
+        if self.settings.components == 1 or data.components > 1:
+            return data
+        from apsvm.trainers.structured_svm.components import with_components
+
+        return with_components(data, self.settings.components)
+
     def train(
         self,
         data: TrainingSet,
@@ -188,37 +239,39 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         start: NDArray[np.float64] | None = None,
         validation: TrainingSet | None = None,
     ) -> Iterator[Outcome]:
-        from apsvm.trainers.structured_svm.decided import decide
-        from apsvm.trainers.structured_svm.remarks import cautions_of, choice_fields, threshold_of
+        """As of ``Trainer.train``; SettingsError where the bound is left open, which ``apsvm.selection`` chooses."""
+        from apsvm.trainers.structured_svm.plan import Plan
+        from apsvm.trainers.structured_svm.training import train
 
         if self._hidden:
             yield from networks(self, data, watch)
             return
-        if self.settings.components > 1:
-            from apsvm.trainers.structured_svm.components import with_components
-
-            data = with_components(data, self.settings.components)
-        decided = decide(data, self.loss, self.settings, watch, start)
-        settings, values = decided.settings, decided.values_of_C
-        watch.log.write(
-            "start", oracle=settings.oracle, C=values[0] if len(values) == 1 else values, epsilon=settings.epsilon
+        if self.bound is None:
+            raise SettingsError("the bound is left open: name it, hinge or tight, or have it chosen")
+        data = self.rows_of(data)
+        settings = replace(self.settings, bound=self.bound)
+        plan = Plan(
+            loss=self.loss,
+            settings=settings,
+            start=self._point(data, start),
+            besides=self._point(data, self._besides),
+            started_by=self._started_by,
+            descent=self._descent,
         )
-        results = decided.train(data, self.loss, watch)
-        for asked, given, name, (C, trained) in zip(self.settings.C, settings.C, self.names, results, strict=False):
-            plan = replace(settings, C=(given,))
-            outcome = self.outcome(data, plan, C, name, trained)
-            yield replace(
-                outcome,
-                settings=replace(self.settings, C=(asked,)),
-                cautions=cautions_of(trained, self.loss, self.settings.bound, decided, of_bags=data.bags is not None),
-                threshold=threshold_of(data, self.loss, decided.choice, trained),
-                **choice_fields(decided, outcome),
-            )
+        for C, name, trained in zip(settings.C, self.names, train(plan, data, watch), strict=False):
+            yield self.outcome(data, replace(settings, C=(C,)), name, trained)
 
-    def outcome(
-        self, data: TrainingSet, settings: StructuredSettings, C: float, name: str, trained: Trained
-    ) -> Outcome:
-        """What there is to say of what was trained with ``settings`` and this C."""
+    def _point(self, data: TrainingSet, w: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+        """A ranker's weights as a point of the training: of several components (H·dimension,)."""
+        if w is None or data.components == 1 or w.shape == (data.components * data.rows.dimension,):
+            return w
+        from apsvm.trainers.structured_svm.components import start_from
+
+        return start_from(data, w, self.settings.seed)
+
+    def outcome(self, data: TrainingSet, settings: StructuredSettings, name: str, trained: Trained) -> Outcome:
+        """What there is to say of what was trained with ``settings`` of one C."""
+        from apsvm.models.decision import Threshold
         from apsvm.models.header import Bounds
         from apsvm.solvers.state import State
         from apsvm.trainers.structured_svm.remarks import fallbacks_of, how_C_was_found
@@ -244,7 +297,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             settings=settings,
             name=name,
             iterations=sum(stage.solution.iterations for stage in trained.stages),
-            C=C,
+            C=trained.C,
             certificate=Bounds(
                 primal=bounds.primal,
                 dual=bounds.dual,
@@ -254,12 +307,13 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
                 exact=trained.exact,
                 hinge_objective=trained.hinge_objective,
                 stationary=tight or several or data.bags is not None,
-                loss=trained.certified_loss,
             ),
             details={"oracle": " then ".join(stage.oracle for stage in trained.stages)},
             positives=int(data.target.relevant.sum()),
             queries=trained.queries,
             queries_skipped=trained.queries_skipped,
-            notes=[*how_C_was_found(C, settings.C[0], trained.origin_of_C), *trained.notes, *fallbacks_of(trained)],
+            threshold=Threshold(value=0.0, rule="loss") if self.loss.draws_line else None,
+            share_of_nothing=trained.share_of_nothing,
+            notes=[*how_C_was_found(trained, settings.C[0]), *trained.notes, *fallbacks_of(trained)],
             seconds=seconds,
         )

@@ -44,18 +44,12 @@ def train(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None = None)
     NothingToRankError : no query with both a positive and a negative row (a ValueError)
     FloatingPointError : feature values too large for the objective to be finite
     """
-    before, start = None, plan.start
-    if plan.after is not None:
-        # Its iterations are shown, and not logged as those of the loss that was asked for.
-        silent = Watch(progress=watch.progress, should_stop=watch.should_stop, strand=watch.strand)
-        (before,) = train(plan.after, data, silent)
-        start = before.w
-    values, origin = values_of_C(plan, data, start)
-    for given, C, trained in zip(
-        plan.settings.C, values, _solved(plan, data, values, watch, start, risk), strict=False
-    ):
-        stages = trained.stages if before is None else [*before.stages, *trained.stages]
-        yield replace(trained, C=C, origin_of_C=f"{times(given)}{origin}", stages=stages)
+    values, origin = values_of_C(plan, data)
+    if not plan.is_rough:
+        settings, C = plan.settings, values[0] if len(values) == 1 else values
+        watch.log.write("start", oracle=settings.oracle, C=C, epsilon=settings.epsilon)
+    for given, C, trained in zip(plan.settings.C, values, _solved(plan, data, values, watch, risk), strict=False):
+        yield replace(trained, C=C, origin_of_C=f"{times(given)}{origin}")
 
 
 def _solved(
@@ -63,10 +57,9 @@ def _solved(
     data: TrainingSet,
     values: Sequence[float],
     watch: Watch,
-    start: NDArray[np.float64] | None,
     risk: Risk | None,
 ) -> Iterator[Trained]:
-    loss, settings = plan.loss, plan.settings
+    loss, settings, start, besides = plan.loss, plan.settings, plan.start, plan.besides
     if data.bags is not None:
         from apsvm.trainers.structured_svm.latent import rough_path_of_bags, train_bags
 
@@ -78,7 +71,9 @@ def _solved(
 
         if plan.is_rough:
             return _rough(rough_path_of_components(data, loss, settings, values, watch, start))
-        return train_components(data, loss, settings, values, watch, start, besides=plan.besides)
+        if plan.started_by:
+            start, besides = besides, None
+        return train_components(data, loss, settings, values, watch, start, besides=besides)
     if settings.oracle == "appx":
         from apsvm.trainers.structured_svm.approximate import train_approximate
 
@@ -86,10 +81,7 @@ def _solved(
     if plan.is_rough:
         risk = risk or risk_of(data, loss, make_oracle(settings.oracle, loss))
         return _rough(rough_path(risk, data, settings, values, watch, start))
-    besides = plan.besides
-    if plan.after is not None:
-        start, besides = None, start
-    elif settings.bound == "hinge" and start is None and len(values) == 1 and data.rows.n_values >= WORTH_A_START:
+    if settings.bound == "hinge" and start is None and len(values) == 1 and data.rows.n_values >= WORTH_A_START:
         start = besides
     return train_path(data, loss, settings, values, watch, start, tight_start=besides)
 

@@ -1,0 +1,444 @@
+"""From a training as somebody asks for it to its outcomes: what is open is chosen, the plan trained, the end judged.
+
+    Fit  →  what is open?  →  ``quick.choose``  →  a plan with everything named  →  ``Trainer.train``  →  outcomes
+
+All that trains comes this way: ``apsvm train``, ``cv`` in its folds and on all rows, the estimators. A plan that leaves
+nothing open is trained as it is. What a structured SVM may leave open is its bound, with the C (``quick``); a loss of
+the top (``p@k``, ``ndcg@k``, ``mrr``, ``rbp``) also leaves open where it begins, and a loss over labellings (``f1``)
+whether its hinge is any good.
+
+Losses of the top: on a long list the hinge is least at or near w = 0, and the ramp has a stationary point there: a few
+places at the top are bought with pairs all over the list. So two plans follow each other: a well-behaved loss of the
+same family (ap, or ndcg for grades), by the better of its bounds, and the tight bound of the loss itself, down from
+there. Where C is left to the default, what is returned is never worse, in its own Δ on the training rows, than the
+start: the ramp goes further down (``DESCENTS``) until it is not, or the start is returned with the certificate of its
+own problem. A C that was named is what is trained with, whatever comes of it: on short lists a small one ranks new rows
+better and the training rows worse.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.losses import make_loss
+from apsvm.losses.base import Loss
+from apsvm.risk import loss_by_order
+from apsvm.selection.quick import HOPELESS, LOSS, Choice, choose, classes_compared
+from apsvm.selection.thresholds import held_out_scores, is_graded, threshold_by
+from apsvm.solvers.state import State
+from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
+from apsvm.trainers.feature_scales import scales_checked
+from apsvm.trainers.fitting import Fit, LogOfData
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer
+from apsvm.trainers.ranking_check import ranking_checked, scores_of, tells_apart
+from apsvm.trainers.structured_svm.remarks import caution_of
+from apsvm.trainers.structured_svm.settings import DEFAULT_C
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+
+if TYPE_CHECKING:
+    from apsvm.models.header import Json
+
+#: How far the ramp of a loss of the top goes down, one after the other, until the training rows are ranked no worse
+#: than at its start. On long lists .05 and .3 are alike, and beyond, the training rows' noise is fitted.
+DESCENTS = (0.1, 0.5, 0.9, 0.97)
+#: Of many short lists a small descent ranks the training rows worse than the start.
+DESCENTS_OF_QUERIES = (0.9, 0.97)
+#: Of the time limit, what the start of a loss of the top may take.
+SHARE_OF_START = 2.0 / 3.0
+#: Rows for each weight from which a threshold chosen on the training rows holds on others (``study_thresholds``).
+ENOUGH_ROWS_A_FEATURE = 10
+
+
+def outcomes(
+    fit: Fit, watch: Watch, start: NDArray[np.float64] | None = None, data: TrainingSet | None = None
+) -> Iterator[Outcome]:
+    """The trained rankers of a fit, as ``Trainer.train`` gives and raises them, those that rank nothing marked.
+
+    Parameters
+    ----------
+    start : (dimension,) float64, where to begin
+    data : the training set, where there is one already
+    """
+    data = data or fit.training_set()
+    watch = replace(watch, log=LogOfData(watch.log, fit, data.rows.__len__))
+    for outcome in trained(fit.trainer, data, watch, start, fit.held_out()):
+        checked = ranking_checked(outcome, data, fit.trainer)
+        yield scales_checked(checked, fit.dataset) if fit.features.scale == "none" else checked
+
+
+def trained(
+    trainer: AnyTrainer,
+    data: TrainingSet,
+    watch: Watch,
+    start: NDArray[np.float64] | None = None,
+    validation: TrainingSet | None = None,
+) -> Iterator[Outcome]:
+    """What ``trainer`` comes to on ``data``, whatever it leaves open; parameters and errors as of ``Trainer.train``."""
+    if not isinstance(trainer, OneVsRestTrainer):
+        yield from Completion.of(trainer, data, watch, start).train(data, watch, start, validation)
+        return
+    completion = Completion.of_classes(trainer, data, watch, start)
+    results = trainer.train(data, watch, start=start, validation=validation, train_class=completion.train_class)
+    for outcome in results:
+        if completion.choice is not None:
+            notes, seconds = [completion.in_words(), *outcome.notes], {"choosing": completion.seconds}
+            outcome = replace(outcome, notes=notes, seconds={**seconds, **outcome.seconds})
+        yield outcome
+
+
+def _leaves_open(trainer: AnyTrainer, data: TrainingSet, start: NDArray[np.float64] | None) -> bool:
+    """Whether a race has to decide before anything is trained."""
+    if not isinstance(trainer, StructuredSVMTrainer) or trainer.is_network:
+        return False
+    return trainer.bound is None or (_descends_from_another(trainer, data) and start is None)
+
+
+def _descends_from_another(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
+    """Whether the loss is one of the top, whose tight bound begins at another loss' solution."""
+    of_the_top = trainer.loss.over_rankings and trainer.loss.starts_from is not None
+    return of_the_top and trainer.bound != "hinge" and data.bags is None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Completion:
+    """A plan, and what was chosen where it leaves something open.
+
+    Attributes
+    ----------
+    trainer : the plan as it was asked for
+    choice : of its bound; of a loss of the top, that of the loss that it starts from; None: nothing was to be chosen
+    seconds : that the choice took
+    label : the class that is trained, of several
+    """
+
+    trainer: AnyTrainer
+    choice: Choice | None = None
+    seconds: float = 0.0
+    label: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        trainer: AnyTrainer,
+        data: TrainingSet,
+        watch: Watch,
+        start: NDArray[np.float64] | None,
+        labels: Sequence[float | None] = (None,),
+    ) -> Completion:
+        if not _leaves_open(trainer, data, start):
+            return cls(trainer)
+        assert isinstance(trainer, StructuredSVMTrainer)
+        if trainer.bound is not None or _descends_from_another(trainer, data):
+            trainer_of_choice = _start_of(trainer)
+            if trainer_of_choice.bound is not None:
+                return cls(trainer)
+        else:
+            trainer_of_choice = trainer
+        began = time.perf_counter()
+        choice = choose(trainer_of_choice, trainer_of_choice.rows_of(data), watch, labels)
+        return cls(trainer, choice, time.perf_counter() - began)
+
+    @classmethod
+    def of_classes(
+        cls, plan: OneVsRestTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None = None
+    ) -> Completion:
+        """Of one against the rest: what is chosen once, for all classes, by some of them."""
+        labels = classes_compared(data) if _leaves_open(plan.trainer, data, start) else []
+        return cls.of(plan.trainer, data, watch, start, labels)
+
+    def train_class(
+        self,
+        trainer: AnyTrainer,
+        label: float,
+        data: TrainingSet,
+        watch: Watch,
+        start: NDArray[np.float64] | None = None,
+        validation: TrainingSet | None = None,
+    ) -> Iterator[Outcome]:
+        """One class, as ``one_vs_rest.TrainClass``, by what was chosen for all."""
+        yield from replace(self, trainer=trainer, label=label, seconds=0.0).train(data, watch, start, validation)
+
+    def in_words(self) -> str:
+        """A sentence on the choice."""
+        assert self.choice is not None
+        assert isinstance(self.trainer, StructuredSVMTrainer)
+        return self.choice.in_words(self.trainer.loss.starts_from or "")
+
+    def train(
+        self,
+        data: TrainingSet,
+        watch: Watch,
+        start: NDArray[np.float64] | None,
+        validation: TrainingSet | None,
+    ) -> Iterator[Outcome]:
+        """The outcomes of the plan completed."""
+        trainer = self.trainer
+        if not isinstance(trainer, StructuredSVMTrainer):
+            yield from trainer.train(data, watch, start=start, validation=validation)
+            return
+        if trainer.is_network:
+            yield from _network(trainer, data, watch)
+            return
+        limit = trainer.settings.time_limit
+        if limit is not None:
+            trainer = trainer.with_settings(time_limit=max(0.0, limit - self.seconds))
+        if _descends_from_another(trainer, data):
+            if start is None:
+                results = self._of_the_top(trainer, data, watch)
+            else:
+                results = trainer.with_settings(bound="tight").train(data, watch, start=start)
+        elif trainer.may_rank_worse and start is None:
+            results = self._of_labellings(trainer, data, watch)
+        else:
+            results = self._of_the_choice(trainer, data, watch, start)
+        for outcome in results:
+            yield self._annotated(outcome, data)
+
+    def _of_the_choice(
+        self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch, start: NDArray[np.float64] | None
+    ) -> Iterator[Outcome]:
+        """By the bound and the C that were chosen, or named."""
+        choice = self.choice
+        if choice is None:
+            yield from trainer.train(data, watch, start=start)
+            return
+        besides = choice.start(self.label)
+        plan = trainer.with_settings(bound=choice.bound, C=choice.C)
+        for outcome in (plan.beginning_at(besides) if start is None else plan).train(data, watch, start=start):
+            yield self._unless_it_is_nothing(trainer, data, watch, outcome, besides)
+
+    def _unless_it_is_nothing(
+        self,
+        trainer: StructuredSVMTrainer,
+        data: TrainingSet,
+        watch: Watch,
+        hinge: Outcome,
+        besides: NDArray[np.float64] | None,
+    ) -> Outcome:
+        """A hinge that was chosen because it ranked rows held out, and that ranks nothing once it is minimised, gives
+        way to the tight bound from the candidate that was chosen, unless that ranks nothing either."""
+        choice = self.choice
+        assert choice is not None
+        ranked_well = choice.bound == "hinge" and choice.loss < HOPELESS and len(choice.C) == 1
+        assert hinge.w is None or isinstance(hinge.w, np.ndarray)
+        if (
+            not ranked_well
+            or besides is None
+            or not hinge.as_asked
+            or hinge.w is None
+            or tells_apart(hinge.w, data.rows)
+        ):
+            return hinge
+        limit = trainer.settings.time_limit
+        left = None if limit is None else max(0.0, limit - math.fsum(hinge.seconds.values()))
+        plan = trainer.with_settings(bound="tight", C=(choice.best_C("tight"),), time_limit=left)
+        (tight,) = plan.beginning_at(besides).train(data, watch)
+        assert isinstance(tight.w, np.ndarray)
+        if not tells_apart(tight.w, data.rows):
+            return hinge
+        why = "the hinge is least where all rows have the same score: this is the tight bound, from the best candidate"
+        return _followed(hinge, replace(tight, notes=[*tight.notes, why], held_out=None))
+
+    def _start(self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Outcome:
+        """The solution of the loss that this one starts from, by the bound that was chosen for it. Its iterations are
+        shown, and not logged as those of the loss that was asked for."""
+        silent = Watch(progress=watch.progress, should_stop=watch.should_stop, strand=watch.strand)
+        plan = _start_of(trainer)
+        limit = trainer.settings.time_limit
+        if limit is not None:
+            plan = plan.with_settings(time_limit=SHARE_OF_START * limit)
+        choice = self.choice
+        if choice is not None:
+            plan = plan.with_settings(bound=choice.bound, C=choice.C).beginning_at(choice.start(self.label))
+        (outcome,) = plan.train(data, silent)
+        return outcome
+
+    def _of_the_top(self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
+        """See the module."""
+        began = time.perf_counter()
+        start, loss, limit = self._start(trainer, data, watch), trainer.loss, trainer.settings.time_limit
+        name = _start_of(trainer).loss.name
+
+        def descended(descent: float) -> Iterator[Outcome]:
+            left = None if limit is None else max(0.0, limit - (time.perf_counter() - began))
+            plan = trainer.with_settings(bound="tight", time_limit=left)
+            assert isinstance(start.w, np.ndarray)
+            for outcome in plan.beginning_at(start.w, name, descent).train(data, watch):
+                yield _followed(start, outcome)
+
+        if trainer.settings.C != DEFAULT_C:
+            yield from descended(DESCENTS[0])
+            return
+        at_start = _loss_of(start, loss, data)
+        several = data.queries is not None and bool((data.queries != data.queries[0]).any())
+        for descent in DESCENTS_OF_QUERIES if several else DESCENTS:
+            (outcome,) = descended(descent)
+            if _loss_of(outcome, loss, data) <= at_start:
+                yield outcome
+                return
+            if outcome.state != State.CONVERGED:
+                yield replace(outcome, w=start.w)
+                return
+        why = "the descent ended at a higher loss on the training rows than it began with"
+        yield _in_its_place(start, name, f"{why}: this is the model of {name}")
+
+    def _of_labellings(self, trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
+        """The hinge of a loss over labellings, or the model of the loss that it starts from, where that ranks the
+        training rows better."""
+        assert trainer.loss.ranks_like is not None
+        (hinge,) = trainer.train(data, watch)
+        if hinge.state != State.CONVERGED:
+            yield hinge
+            return
+        base = _start_of(trainer)
+        completion = Completion.of(base, data, watch, None)
+        start, like = completion._start(trainer, data, watch), make_loss(trainer.loss.ranks_like)
+        if _loss_of(hinge, like, data) <= _loss_of(start, like, data):
+            yield hinge
+            return
+        name = base.loss.name
+        why = f"the hinge ranks the training rows worse than {name}: this is the latter's model"
+        yield _in_its_place(start, name, why)
+
+    def _annotated(self, outcome: Outcome, data: TrainingSet) -> Outcome:
+        """The outcome with what the choice says of it, and the settings that were asked for."""
+        trainer, choice = self.trainer, self.choice
+        assert isinstance(trainer, StructuredSVMTrainer)
+        asked_C = outcome.settings.C if len(trainer.settings.C) > 1 else trainer.settings.C  # type: ignore[attr-defined]
+        outcome = replace(outcome, settings=replace(trainer.settings, C=asked_C))
+        start = trainer.loss.starts_from if _descends_from_another(trainer, data) else None
+        if choice is None:
+            return replace(outcome, cautions=caution_of(outcome, trainer, of_bags=data.bags is not None))
+        about: dict[str, Json] = {
+            "bound": choice.bound,
+            "held_out": choice.how,
+            "candidates": [_figures(one.choice, one.mean(LOSS)) for one in choice.candidates],
+            **({} if start is None else {"start": start}),
+        }
+        outcome = replace(
+            outcome,
+            cautions=caution_of(
+                outcome, trainer, of_bags=data.bags is not None, held_out=choice.loss, start=start, chosen=choice.bound
+            ),
+            details={**outcome.details, "choice": about},
+        )
+        if self.label is None:
+            notes, seconds = [self.in_words(), *outcome.notes], {"choosing": self.seconds, **outcome.seconds}
+            outcome = replace(outcome, notes=notes, seconds=seconds)
+        return self._with_threshold(outcome, data)
+
+    def _with_threshold(self, outcome: Outcome, data: TrainingSet) -> Outcome:
+        """With scores of the rows held out, and the threshold that these choose; none of grades, of several queries or
+        values of C, of a loss of the top, or of many rows: a model of all of them knows these hardly better."""
+        trainer, choice = self.trainer, self.choice
+        assert isinstance(trainer, StructuredSVMTrainer)
+        assert choice is not None
+        if choice.race is None or State(outcome.state).is_cut_short or trainer.loss.starts_from is not None:
+            return outcome
+        certificate = outcome.certificate
+        is_another = certificate is None or certificate.bound != choice.bound or len(choice.C) > 1
+        several = data.queries is not None and np.unique(data.queries).size > 1
+        if is_another or several or is_graded(data.target) or self.label not in choice.race.labels:
+            return outcome
+        is_large = len(data.rows) >= ENOUGH_ROWS_A_FEATURE * data.rows.dimension
+        if choice.race.is_one_split and is_large:
+            return outcome
+        if choice.candidates[0].choice["C"] != choice.C[0]:
+            return outcome
+        measured = choice.candidates[0].folds
+        folds = [choice.race.scored(measured[fold], 0, fold) for fold in choice.race.folds_of(self.label)]
+        scores = _scores_of(outcome, data)
+        if not np.isfinite(scores).all():
+            return outcome
+        held_out = held_out_scores(folds, scores, data.target.relevant, choice.how)
+        kept = None if choice.race.is_one_split else held_out
+        return replace(outcome, threshold=threshold_by(held_out), held_out=kept)
+
+
+def _figures(choice: Mapping[str, object], loss: float) -> dict[str, Json]:
+    C = choice["C"]
+    return {"bound": str(choice["bound"]), "C": C if isinstance(C, float) else str(C), "loss": loss}
+
+
+def _start_of(trainer: StructuredSVMTrainer) -> StructuredSVMTrainer:
+    """The plan of the loss that this one starts from, everything else as asked for, its bound left open."""
+    assert trainer.loss.starts_from is not None
+    settings = replace(trainer.settings, bound="auto", oracle="auto", C=DEFAULT_C, log_ranks=False)
+    if trainer.settings.components > 1:
+        settings = replace(settings, bound="tight")
+    return StructuredSVMTrainer(make_loss(trainer.loss.starts_from), settings)
+
+
+def _followed(first: Outcome, then: Outcome) -> Outcome:
+    """An outcome with the training that led to it before its own."""
+    seconds = dict(first.seconds)
+    for part, taken in then.seconds.items():
+        seconds[part] = seconds.get(part, 0.0) + taken
+    details = {**then.details, "oracle": f"{first.details['oracle']} then {then.details['oracle']}"}
+    short = None if first.as_asked else first
+    return replace(
+        then,
+        state=then.state if short is None else short.state,
+        as_asked=first.as_asked and then.as_asked,
+        interrupted=first.interrupted or then.interrupted,
+        trouble=first.trouble or then.trouble,
+        iterations=(first.iterations or 0) + (then.iterations or 0),
+        details=details,
+        seconds=seconds,
+    )
+
+
+def _in_its_place(start: Outcome, name: str, why: str) -> Outcome:
+    """The start as the result, with the certificate of its own problem, and why."""
+    assert start.certificate is not None
+    return replace(start, certificate=replace(start.certificate, loss=name), notes=[*start.notes, why])
+
+
+def _scores_of(outcome: Outcome, data: TrainingSet) -> NDArray[np.float64]:
+    """(n,) float64: what the outcome gives to the rows of ``data``, or to each bag's best."""
+    assert isinstance(outcome.w, np.ndarray)
+    scores = scores_of(outcome.w, data.rows)
+    return scores if data.bags is None else np.maximum.reduceat(scores, data.bags[:-1])
+
+
+def _loss_of(outcome: Outcome, loss: Loss, data: TrainingSet) -> float:
+    """Δ of the training rows in the order of the outcome."""
+    return loss_by_order(loss, _scores_of(outcome, data), data.target, data.queries, data.query_weights)
+
+
+def _network(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:
+    """A layer-wise network; where C is left open, that of the lowest loss on the rows which each holds out itself."""
+    from apsvm.trainers.structured_svm.networks import MULTIPLES_TRIED, held_out_loss
+
+    if not trainer.leaves_C_of_network_open:
+        yield from trainer.train(data, watch)
+        return
+    tried = list(trainer.with_settings(bound="hinge", C=MULTIPLES_TRIED).train(data, watch))
+    last = tried[-1]
+    losses = [held_out_loss(outcome) for outcome in tried]
+    best = tried[min(range(len(tried)), key=losses.__getitem__)]
+    known = [(outcome.C, loss) for outcome, loss in zip(tried, losses, strict=True) if loss < math.inf]
+    figures = ", ".join(f"{C:g}: {loss:.4g}" for C, loss in known)
+    how = f"C = {best.C:g}" + (f", by the loss on rows held out ({figures})" if figures else "")
+    seconds: dict[str, float] = {}
+    for outcome in tried:
+        for part, taken in outcome.seconds.items():
+            seconds[part] = seconds.get(part, 0.0) + taken
+    yield replace(
+        best,
+        settings=trainer.settings,
+        name="",
+        state=best.state if last.as_asked else last.state,
+        as_asked=last.as_asked,
+        trouble=last.trouble,
+        interrupted=last.interrupted,
+        notes=[how, *best.notes],
+        seconds=seconds,
+    )
