@@ -8,6 +8,7 @@ these are too many for the cache, paths go in lock-step, and share their passes 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -68,6 +69,12 @@ class CrossValidation(Race):
     def __getstate__(self) -> dict[str, Any]:
         """Without what was learned on folds: a process makes its own."""
         return {**self.__dict__, "_parts": {}}
+
+    def limits(self) -> AbstractContextManager[object]:
+        """One BLAS thread: more would decide over the last bits."""
+        from threadpoolctl import threadpool_limits
+
+        return threadpool_limits(1, user_api="blas")  # type: ignore[no-any-return]
 
     def ready(
         self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool]

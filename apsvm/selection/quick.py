@@ -15,6 +15,7 @@ time.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError, Risk
-from apsvm.selection.choice import Candidate, Measurements
+from apsvm.selection.choice import WORTH_IT, Candidate, Measurements
 from apsvm.selection.folds import AffordableFolds, affordable_folds
 from apsvm.selection.grids import Variant
 from apsvm.selection.race import Measured, OutOfFold, PathInFold, Race, Task
@@ -318,14 +319,15 @@ class _Climb:
             factor, lowest = 10.0 * factor, min(loss, lowest)
 
     def _raise(self, bound: str, named: object) -> None:
-        """Tries ten times the highest C while that is the best, unless values were named."""
-        best = None if named else self._best(bound)
-        while best is not None:
-            highest = max(amount(_C(one)) for one in self._of_bound(bound))
-            if amount(_C(best)) < highest or highest >= HIGHEST[bound]:
+        """Tries ten times the highest C while that is the best by ``WORTH_IT``, unless values were named."""
+        while not named:
+            ranked = sorted(self._of_bound(bound), key=lambda one: (one.mean(LOSS), amount(_C(one))))
+            highest = max((amount(_C(one)) for one in ranked), default=math.inf)
+            if highest >= HIGHEST[bound] or amount(_C(ranked[0])) < highest:
                 return
-            self._try(bound, (10.0 * highest,), best)
-            best = self._best(bound)
+            if len(ranked) > 1 and ranked[1].mean(LOSS) - ranked[0].mean(LOSS) < WORTH_IT:
+                return
+            self._try(bound, (10.0 * highest,), ranked[0])
 
     def _try(self, bound: str, values: Sequence[float | Multiple], after: Candidate | None = None) -> None:
         """A path on each fold, from where ``after`` ended there; numbers are multiples of the default C, but for those

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, NamedTuple
@@ -149,6 +149,10 @@ class Race(ABC):
         """Prepares what threads share; how many tasks are at work at a time, and their lock-step, if they have one."""
         return threads, None
 
+    def limits(self) -> AbstractContextManager[object]:
+        """What holds while tasks are done."""
+        return nullcontext()
+
     def run(
         self, tasks: Sequence[Task], threads: int, should_stop: Callable[[], bool], strand: Strand
     ) -> Iterator[PathInFold]:
@@ -169,7 +173,7 @@ class Race(ABC):
         def must_stop() -> bool:
             return ended.is_set() or should_stop()
 
-        with self._one_blas_thread():
+        with self.limits():
             at_a_time, lockstep = self.ready(tasks, threads, should_stop)
 
             def work(numbered: tuple[int, Task]) -> PathInFold:
@@ -184,11 +188,6 @@ class Race(ABC):
             piece.broken_off()
         if strand.is_stored:
             piece.done({"paths": [done[task].to_saved() for task in tasks]})
-
-    def _one_blas_thread(self) -> AbstractContextManager[object]:
-        from threadpoolctl import threadpool_limits
-
-        return threadpool_limits(1, user_api="blas")  # type: ignore[no-any-return]
 
     def _done(
         self, task: Task, should_stop: Callable[[], bool], lockstep: Lockstep | None, paths: Piece, number: int
