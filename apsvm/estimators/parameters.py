@@ -19,7 +19,6 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from apsvm.data.features import FEATURE_MAPS
-from apsvm.registry import UnknownNameError
 from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, declared, plain_type
 from apsvm.types import JsonDict, JsonObject
 
@@ -47,13 +46,19 @@ def settings_of(
         if name in known:
             about = known[name][1]
             optional = type(None) in typing.get_args(hints[name])
-            checked = None if value is None and optional else _checked(parameter, value, about, plain_type(hints[name]))
-            chosen[name] = (checked,) if about.path else checked
+            if value is not None or not optional:
+                value = _converted(parameter, value, about, plain_type(hints[name]))
+            chosen[name] = (value,) if about.path else value
     limit = parameters["time_limit"]
     if limit is not None:
         limit = check_number("time_limit", limit, Range(0.0))
-    with in_words_of_python(kind):
+    try:
         return kind(**chosen, time_limit=limit, seed=seed, threads=threads)
+    except SettingsError as error:
+        message = in_python(str(error), kind)
+        for parameter, name in renamed.items():
+            message = re.sub(rf"\b{name}\b", parameter, message)
+        raise SettingsError(message) from None
 
 
 @cache
@@ -90,10 +95,9 @@ def _plain(value: object) -> object:
     return value
 
 
-def _checked(parameter: str, value: object, about: Declared, kind: type) -> object:
+def _converted(parameter: str, value: object, about: Declared, kind: type) -> object:
+    """``value`` as the setting's type, which checks the value itself. Raises TypeError, or ValueError for a text."""
     if about.choices:
-        if value not in about.choices:
-            raise UnknownNameError(f"unknown {parameter} {value!r}: choose from {', '.join(about.choices)}")
         return value
     if about.multiples and isinstance(value, str):
         try:
@@ -103,9 +107,9 @@ def _checked(parameter: str, value: object, about: Declared, kind: type) -> obje
                 f"{parameter} is a number > 0 or 'auto', or a multiple of that such as '10x', found {value!r}"
             ) from None
     if kind is float:
-        return check_number(parameter, value, about.range)
+        return float(check_scalar(value, parameter, Real))
     if kind is int:
-        return int(check_scalar(value, parameter, Integral, **_bounds(about.range)))
+        return int(check_scalar(value, parameter, Integral))
     wanted: type | tuple[type, ...] = (bool, np.bool_) if kind is bool else kind
     return kind(check_scalar(value, parameter, wanted))
 

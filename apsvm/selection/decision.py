@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from apsvm.data.dataset import distinct
 from apsvm.data.labels import LabelOptions, two_classes
+from apsvm.data.takes import Takes
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.models.header import Calibration, Header, LabelKind, Threshold
 from apsvm.models.kinds import AnyRankerSet, ComponentRankerSet, Model, RankerSet
@@ -61,7 +62,7 @@ class Decision:
 
 def check_decision(fit: Fit) -> None:
     """Raises HeldOutError where a training has no two classes, or too few rows to hold any out."""
-    if isinstance(fit.trainer, OneVsRestTrainer):
+    if fit.trainer.capabilities.labels is Takes.CLASSES:
         return  # a class that has too few is left without
     _require_two_classes(fit.target)
     check_can_be_held_out(fit)

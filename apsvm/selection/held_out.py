@@ -123,14 +123,14 @@ class _Fold:
 def _folds(fit: Fit) -> tuple[list[_Fold], str]:
     """The folds, and what they are in words. Copies of a row, which weights of rows make, stay together."""
     dataset = fit.dataset
-    units = bags_as_rows(dataset) if fit.trainer.takes_bags else dataset
-    target = of_bags(fit) if fit.trainer.takes_bags else fit.target
+    units = bags_as_rows(dataset) if fit.trainer.capabilities.bags else dataset
+    target = of_bags(fit) if fit.trainer.capabilities.bags else fit.target
     selected = np.arange(target.relevant.size) if fit.selection is None else fit.selection
     distinct = np.unique(selected)
     target = target.of(distinct)
     groups = None if units.groups is None else units.groups[distinct]
-    bags = None if units.bags is None or fit.trainer.takes_bags else units.bags[distinct]
-    what = "bags" if fit.trainer.takes_bags else "rows"
+    bags = None if units.bags is None or fit.trainer.capabilities.bags else units.bags[distinct]
+    what = "bags" if fit.trainer.capabilities.bags else "rows"
     fewest = min(int(target.relevant.sum()), int((~target.relevant).sum()))
     by_query = groups is not None and np.unique(groups).size > 1
     count = FOLDS if by_query else max(2, min(FOLDS, fewest))
@@ -142,7 +142,7 @@ def _folds(fit: Fit) -> tuple[list[_Fold], str]:
     for number, fold in enumerate(dealt, start=1):
         in_test = np.isin(selected, distinct[fold.test])
         parts = (selected[~in_test], selected[in_test])
-        if fit.trainer.takes_bags:
+        if fit.trainer.capabilities.bags:
             parts = (rows_of_bags(dataset, parts[0]), rows_of_bags(dataset, parts[1]))
         folds.append(_Fold(number, *parts, ~in_test))
     return folds, f"{count} folds of {'queries' if by_query else what}"

@@ -185,7 +185,7 @@ class SettingsSearch:
 
     def _continued(self, task: Task, last: Candidate) -> Task:
         """A task whose path goes on where the one that ended with ``last`` did."""
-        if task.variant.trainer.warm_start_refusal is not None:
+        if task.variant.trainer.capabilities.refusal("warm_start") is not None:
             return task
         end = self._ends[(last.grid, tuple(last.choice.values()), task.fold)]
         return replace(task, start=end.w)
