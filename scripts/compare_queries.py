@@ -56,7 +56,7 @@ def ours(loss: str, bound: str, train: Dataset, fit, valid, test: Dataset, choos
     plan = StructuredSVMTrainer(loss, StructuredSettings(C=tuple(CHOICES), bound=bound))
 
     def data(rows):
-        target = of_numbers(train.relevance[rows], plan.takes)
+        target = of_numbers(train.relevance[rows], plan.capabilities.labels)
         return TrainingSet(Rows(train.X[rows], bias=bias), target, train.groups[rows])
 
     quality = {}

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from apsvm.data.labels import Takes
+from apsvm.data.takes import Takes
 from apsvm.trainers.base import Outcome, Trainer, TrainingError, TrainingSet, Watch
+from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.settings import Range, Settings, SettingsError, setting
 
 
@@ -31,6 +32,7 @@ class Perceptron(Trainer[PerceptronSettings]):
     title: ClassVar[str] = "Perceptron (--loss perceptron)"
     Settings = PerceptronSettings
     losses: ClassVar[tuple[str, ...]] = ("perceptron", "perceptron-auc")
+    capabilities = Capabilities(queries=False)
 
     def __init__(self, loss="perceptron", settings=None, given=frozenset()):
         super().__init__(loss, settings, given)
@@ -40,10 +42,6 @@ class Perceptron(Trainer[PerceptronSettings]):
     @property
     def metric(self):
         return "AUC"
-
-    @property
-    def uses_queries(self):
-        return False
 
     def check(self, data: TrainingSet) -> Iterator[str]:
         if not np.isfinite(data.rows.moments().variance).all():
@@ -71,15 +69,8 @@ class GradedPerceptron(Perceptron):
 
     family: ClassVar[str] = "graded-perceptron"
     losses: ClassVar[tuple[str, ...]] = ("graded-perceptron",)
-
-    @property
-    def takes(self):
-        return Takes.ORDER
+    capabilities = Capabilities(labels=Takes.ORDER)
 
     @property
     def metric(self):
         return "WMW"
-
-    @property
-    def uses_queries(self):
-        return True

@@ -54,7 +54,7 @@ def train_classes_on_cluster(run: Run, parts: Sequence[str]) -> int:
                     say(f"warning: {run.data}: {remark}")
             labels = about.dataset.relevance.tolist()
             threads = sum(client.nthreads().values())
-            if run.trainer.family != "warp":  # which has other bits on several threads
+            if run.trainer.capabilities.same_on_threads:
                 plan = replace(plan, threads=max(1, threads // len(labels)))
             if given["verbose"] and not given["quiet"]:
                 say(_described(about, len(client.nthreads())))

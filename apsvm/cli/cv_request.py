@@ -40,6 +40,7 @@ from apsvm.cli.training import (
     feature_options,
     label_options,
     read_to_train,
+    refuse_untaken,
 )
 from apsvm.data.read_options import ReadOptions
 from apsvm.trainers.settings import declared
@@ -117,8 +118,7 @@ class CvRequest:
             label_options(given, trainer)
             feature_options(given, trainer, None if grid.features is None else grid.features.pool)
             inputs |= check_inputs(trainer)
-            if given["query_weights"] is not None and trainer.takes_query_weights and not trainer.uses_queries:
-                raise click.UsageError(f"--query-weights: --loss {trainer.loss_name} takes all rows as one query")
+            refuse_untaken(trainer, given, "query_weights")
             if not given["quiet"] and trainer.family not in families:
                 for warning in trainer.warnings():
                     say(f"warning: {warning}")

@@ -55,7 +55,7 @@ def _told_apart(grid: Grid) -> list[Axis]:
 def _in_words(fit: Fit, option: str) -> str:
     """What is done to the features, or to the rows of a bag."""
     value = getattr(fit.features, option)
-    if value is None and fit.trainer.takes_bags:
+    if value is None and fit.trainer.capabilities.bags:
         return "latent"
     return value if isinstance(value, str) else ",".join(value or ())
 

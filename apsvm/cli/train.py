@@ -50,12 +50,14 @@ from apsvm.cli.training import (
     label_options,
     pool_option,
     read_to_train,
+    refuse_untaken,
     signals_caught,
     training_options,
 )
 from apsvm.cli.training_log import open_log
 from apsvm.cli.written_models import TrainedModel, write_models
 from apsvm.data.read_options import ReadOptions
+from apsvm.data.takes import Takes
 from apsvm.trainers.base import AnyTrainer, Watch
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 from apsvm.types import JsonDict, JsonObject
@@ -167,19 +169,14 @@ class _Run:
     def _check(self) -> None:
         """Finds out now what would otherwise be found out after the work."""
         given, trainer = self.given, self.trainer
-        if given["warm_start"] is not None and trainer.warm_start_refusal is not None:
-            raise click.UsageError(f"{trainer.warm_start_refusal}: --warm-start does not apply")
+        refuse_untaken(trainer, given, "warm_start", "query_weights", "checkpoint")
         if given["log_ranks"] and given["log"] is None:
             raise click.UsageError("--log-ranks needs a log to write to: --log FILE or --run-dir FOLDER")
-        if given["query_weights"] is not None and not trainer.uses_queries:
-            raise click.UsageError(f"--query-weights: --loss {given['loss']} takes all rows as one query")
         if given["validation"] is None:
             refuse_if_given(("validation_metric", "patience"), "is for --validation FILE")
         if given["validation"] == "-":
             raise click.UsageError("--validation is read once DATA has been: name a file")
         inputs = {**check_inputs(trainer), **{name: given[name] for name in ("validation", "query_weights")}}
-        if given["checkpoint"] is not None and trainer.checkpoint_refusal is not None:
-            raise click.UsageError(f"{trainer.checkpoint_refusal}: --checkpoint does not apply")
         if given["checkpoint"] == "-":
             raise click.UsageError("--checkpoint is read again: name a file")
         if given["run_dir"] is None:
@@ -204,10 +201,8 @@ class _Run:
 
     def read(self) -> tuple[Dataset, float]:
         """The rows, and the seconds that took."""
-        from apsvm.data.labels import Takes
-
         began = time.perf_counter()
-        takes = self.trainer.takes
+        takes = self.trainer.capabilities.labels
         dataset = read_to_train(
             self.data,
             self.read_options,
@@ -259,13 +254,13 @@ class _Run:
         return Fit.of(dataset, self.trainer, self.labels, self.features, query_weights=weights, validation=validation)
 
     def _validation(self, dataset: Dataset) -> tuple[Dataset, Target] | None:
-        from apsvm.data.labels import Takes, decide
+        from apsvm.data.labels import decide
         from apsvm.trainers.fitting import bags_settled
 
         path = self.given["validation"]
         if path is None:
             return None
-        takes = self.trainer.takes
+        takes = self.trainer.capabilities.labels
         rows = read_rows(
             path,
             self.read_options.of_a_second_file(),
@@ -287,7 +282,7 @@ class _Run:
         given = self.given
         inputs = {name: given[name] for name in ("warm_start", "validation", "query_weights")}
         inputs |= {**self.trainer.inputs(), "bags": self._bags_file}
-        threads = self.trainer.family == "warp" and given["threads"] > 1
+        threads = not self.trainer.capabilities.same_on_threads and given["threads"] > 1
         return identity(dataset, self.read_options, given, inputs, threads=threads)
 
     @property
@@ -310,7 +305,7 @@ class _Run:
                 fit, start = self._started(prepared)
             except ModelError as error:
                 raise Failure(BAD_DATA, f"{self.given['warm_start']}: {error}") from None
-            given, of_classes = self.given, isinstance(self.trainer, OneVsRestTrainer)
+            given, of_classes = self.given, self.given["one_vs_rest"]
             classes = raw.dataset.classes().size if of_classes else None
             with Bar("training" if classes is None else "classes begun", classes) as bar:
                 display = Display(verbose=given["verbose"], quiet=given["quiet"], one_line=of_classes, bar=bar)

@@ -29,16 +29,10 @@ from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.settings import Declared, SettingsError, declared, plain_type
 from apsvm.types import JsonDict, JsonObject
 
-#: Options on data that only some trainers have a use for: the attribute that says so, and what they say in ``--help``.
+#: Options on data that only some trainers have a use for, by the capability, and what they say in ``--help``.
 _ON_DATA = {
-    "validation": (
-        "takes_validation",
-        "Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is kept.",
-    ),
-    "query_weights": (
-        "takes_query_weights",
-        "Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not named.",
-    ),
+    "validation": "Rows like DATA's that a metric is taken of after each epoch; the best epoch's model is kept.",
+    "query_weights": "Lines 'qid weight': the risk is this weighted mean over the queries; 1 where not named.",
 }
 
 
@@ -89,8 +83,8 @@ def trainer_options(*, as_lists: bool = False, without: Collection[str] = ()) ->
             as_list = as_lists and about.grid is not None
             taken = Taken(name, about, plain_type(hints[name]), field.default, as_list)
             takers.setdefault(option_name(field, about), {})[trainer] = taken
-        for key, (attribute, _) in _ON_DATA.items():
-            if getattr(trainer, attribute):
+        for key in _ON_DATA:
+            if getattr(trainer.capabilities, key):
                 takers.setdefault(key, {}).setdefault(trainer, None)
     return [_option(key, of_key) for key, of_key in takers.items() if key not in without]
 
@@ -113,7 +107,7 @@ def _option(key: str, takers: Mapping[type[AnyTrainer], Taken | None]) -> Traine
     settings = {trainer: taken for trainer, taken in takers.items() if taken is not None}
     if settings:
         return TrainerOption.of_settings(key, settings)
-    return TrainerOption([f"--{key.replace('_', '-')}"], takers, metavar="FILE", help=_ON_DATA[key][1])
+    return TrainerOption([f"--{key.replace('_', '-')}"], takers, metavar="FILE", help=_ON_DATA[key])
 
 
 class TrainCommand(click.Command):
@@ -199,10 +193,9 @@ def as_asked_for(loss: ChosenLoss, said: Collection[str]) -> ChosenLoss:
                 other for other in option.takers if other.chosen_by and other.chosen_by == option.setting_of(other)
             )
             trainer = next(asking, trainer)
-    if trainer.extra is not None and not _is_installed(trainer.extra):
-        raise Failure(
-            MISSING, f"{trainer.title} needs the package {trainer.extra}: pip install 'apsvm[{trainer.extra}]'"
-        )
+    extra = trainer.capabilities.extra
+    if extra is not None and not _is_installed(extra):
+        raise Failure(MISSING, f"{trainer.title} needs the package {extra}: pip install 'apsvm[{extra}]'")
     return ChosenLoss(loss.name, trainer)
 
 

@@ -109,6 +109,14 @@ def check_bag_options(read: ReadOptions, given: JsonObject) -> None:
         )
 
 
+def refuse_untaken(trainer: AnyTrainer, given: JsonObject, *options: str) -> None:
+    """Ends the command for one of the ``options`` that was given, and that the trainer does not take."""
+    for option in options:
+        refusal = None if given[option] is None else trainer.capabilities.refusal(option)
+        if refusal is not None:
+            raise click.UsageError(refusal)
+
+
 def label_options(given: JsonObject, trainer: AnyTrainer) -> LabelOptions:
     """What was said of the labels; ends the command where it does not go with the trainer."""
     from apsvm.data.labels import LabelOptions
@@ -116,10 +124,7 @@ def label_options(given: JsonObject, trainer: AnyTrainer) -> LabelOptions:
     options = LabelOptions(positive_label=given["positive_label"], relevant_from=given["relevant_from"])
     if options.positive_label is not None and options.relevant_from is not None:
         raise click.UsageError("--positive-label and --relevant-from say the same thing twice: give one")
-    if options != LabelOptions():
-        refusal = trainer.label_refusal(options)
-        if refusal is not None:
-            raise click.UsageError(refusal)
+    refuse_untaken(trainer, given, "positive_label", "relevant_from")
     return options
 
 
@@ -128,11 +133,10 @@ def feature_options(given: JsonObject, trainer: AnyTrainer, pool: tuple[str, ...
     trainer."""
     from apsvm.trainers.fitting import AUTO, FeatureOptions
 
-    if given["scale"] != "none" and trainer.scaling_refusal is not None:
-        raise click.UsageError(trainer.scaling_refusal)
-    if given["features"] != "linear" and trainer.features_refusal is not None:
-        raise click.UsageError(trainer.features_refusal)
-    if pool is not None and trainer.takes_bags:
+    for option, default in (("scale", "none"), ("features", "linear")):
+        if given[option] != default:
+            refuse_untaken(trainer, given, option)
+    if pool is not None and trainer.capabilities.bags:
         raise click.UsageError("--pool makes a row of each bag, and this training is of the rows in bags: give one")
     bias = given["bias"]
     if bias != AUTO and (bias == "none" or bias <= 0.0):
@@ -153,9 +157,9 @@ def check_data(trainer: AnyTrainer, data: TrainingSet, *, quiet: bool) -> None:
     """Says what there is to say of the rows; what ``trainer.check`` raises of rows that cannot be trained on is the
     caller's to catch (``bad_data``)."""
     remarks = list(trainer.check(data))
-    if data.costs is not None and not trainer.uses_costs:
+    if data.costs is not None and not trainer.capabilities.costs:
         remarks.append("cost: is not used by this loss; it is ignored here")
-    if data.queries is not None and not trainer.uses_queries and data.target.labels.kind == "none":
+    if data.queries is not None and not trainer.capabilities.queries and data.target.labels.kind == "none":
         remarks.append("qid: is not used here")
     if not quiet:
         for remark in remarks:

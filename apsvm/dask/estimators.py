@@ -158,7 +158,7 @@ class _OnCluster(LinearEstimator):
     def _meaning(self, data: ShardedData, plan: AnyTrainer) -> Target:
         """What the labels there are mean."""
         lowest = getattr(self, "relevant_from", None)
-        return of_numbers(data.labels, plan.takes, relevant_from=lowest)
+        return of_numbers(data.labels, plan.capabilities.labels, relevant_from=lowest)
 
     def _require_some_of_both(self, data: ShardedData, target: Target) -> None:
         if target.grades is None and not (data.n_pos and data.n_neg):

@@ -3,14 +3,16 @@ feature and the scaling are the ``Fit``'s own, of a data set that stands for the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apsvm.dask import pairs, training
 from apsvm.dask.data import ShardedData
-from apsvm.dask.training import ON_A_CLUSTER, refusal, train_on_shards
+from apsvm.dask.training import ON_A_CLUSTER
 from apsvm.dask.training_threshold import with_training_threshold
 from apsvm.data.features import LINEAR
 from apsvm.data.labels import LabelOptions, Target
@@ -27,6 +29,29 @@ from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 MOST_SCORES_KEPT = 10_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class Sharded:
+    """How the plans of a family are trained on a cluster.
+
+    Attributes
+    ----------
+    refusal : (trainer) → why this plan is not, in the words of the command line, or None
+    train : as ``apsvm.dask.training.train_on_shards``
+    keeps_scores : whether it keeps a score of each row between its steps
+    """
+
+    refusal: Callable[[Any], str | None]
+    train: Callable[..., Iterator[Outcome]]
+    keeps_scores: bool = False
+
+
+#: By family; other families are trained on one machine.
+SHARDED: Mapping[str, Sharded] = {
+    StructuredSVMTrainer.family: Sharded(training.refusal, training.train_on_shards),
+    RankNCGTrainer.family: Sharded(pairs.refusal, pairs.train_pairs_on_shards, keeps_scores=True),
+}
+
+
 def plan_refusal(trainer: AnyTrainer, features: FeatureOptions) -> str | None:
     """Why a plan cannot be carried out on a cluster, in the words of the command line, or None if it can."""
     if features.features != LINEAR:
@@ -36,12 +61,8 @@ def plan_refusal(trainer: AnyTrainer, features: FeatureOptions) -> str | None:
         )
     if features.pool is not None:
         return f"--pool is not for training {ON_A_CLUSTER}: train on one machine"
-    if isinstance(trainer, StructuredSVMTrainer):
-        return refusal(trainer)
-    if isinstance(trainer, RankNCGTrainer):
-        from apsvm.dask.pairs import refusal as refusal_of_pairs
-
-        return refusal_of_pairs(trainer)
+    if trainer.family in SHARDED:
+        return SHARDED[trainer.family].refusal(trainer)
     return (
         f"--loss {trainer.loss_name} is not trained {ON_A_CLUSTER}: train it on one machine, or choose a ranking loss "
         "(ap, ndcg, auc …) or wmw"
@@ -51,7 +72,7 @@ def plan_refusal(trainer: AnyTrainer, features: FeatureOptions) -> str | None:
 def checkpoint_refusal(trainer: AnyTrainer, rows: int) -> str | None:
     """Why a training of this plan on so many rows cannot be taken up by another driver, in the words of the command
     line, or None if it can."""
-    if isinstance(trainer, StructuredSVMTrainer) or rows <= MOST_SCORES_KEPT:
+    if rows <= MOST_SCORES_KEPT or not SHARDED[trainer.family].keeps_scores:
         return None
     return (
         f"--loss {trainer.loss_name} keeps a score of each row between its steps, which are too many for a file: no "
@@ -100,7 +121,7 @@ class ShardedFit:
         if refused is not None:
             raise SettingsError(refused)
         if target is None:
-            target = data.understand(trainer.takes, labels)
+            target = data.understand(trainer.capabilities.labels, labels)
         else:
             data.tell(target)
         features = asked_of(trainer, features)
@@ -124,19 +145,14 @@ class ShardedFit:
         """The trained rankers, as ``Fit.outcomes`` gives them."""
         trainer, target = self.fit.trainer, self.fit.target
         watch = replace(watch, log=LogOfData(watch.log, self.fit, lambda: self.data.rows))
-        if isinstance(trainer, RankNCGTrainer):
-            from apsvm.dask.pairs import train_pairs_on_shards
-
-            yield from train_pairs_on_shards(trainer, self.data, target, watch, start=start, dimension=self.dimension)
-            return
-        assert isinstance(trainer, StructuredSVMTrainer)
-        yield from train_on_shards(
+        weights = {"query_weights": self.query_weights} if trainer.capabilities.query_weights else {}
+        yield from SHARDED[trainer.family].train(
             trainer,
             self.data,
             target,
             watch,
             start=start,
-            query_weights=self.query_weights,
+            **weights,
             dimension=self.dimension,
         )
 

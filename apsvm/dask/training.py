@@ -61,7 +61,7 @@ def refusal(trainer: StructuredSVMTrainer) -> str | None:
         (settings.components > 1, "--components"),
         (bool(settings.layer_wise), "--layer-wise"),
         (settings.log_ranks, "--log-ranks"),
-        (settings.oracle == "appx", "--oracle appx"),
+        (trainer.approximates, "--oracle appx"),
     ):
         if given:
             return f"{what} is not for training {ON_A_CLUSTER}: leave it out, or train on one machine"

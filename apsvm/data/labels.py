@@ -15,13 +15,13 @@ classes               each label in turn against all others, one ranker a label 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import DataError, distinct
+from apsvm.data.takes import Takes as Takes
 from apsvm.models.columns import ColumnKind
 from apsvm.models.header import LabelKind, Labels
 
@@ -31,20 +31,6 @@ if TYPE_CHECKING:
 
 #: Negative labels listed in a model's header: a regression target split by one value would list every other one.
 MOST_LISTED = 100
-
-
-class Takes(Enum):
-    """What a trainer makes of labels."""
-
-    TWO_CLASSES = auto()
-    #: Grades with gains, unless the user names a positive or a lowest relevant label.
-    GRADES = auto()
-    #: The order of the labels; of two classes, that of theirs.
-    ORDER = auto()
-    #: Each label in turn.
-    CLASSES = auto()
-    #: Nothing: the rows are their own target.
-    NOTHING = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

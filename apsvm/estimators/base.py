@@ -42,7 +42,7 @@ from apsvm.selection.completion import outcomes
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
-from apsvm.trainers.settings import Settings
+from apsvm.trainers.settings import Settings, SettingsError
 from apsvm.types import Column, JsonDict, JsonObject, Matrix
 
 #: How X is checked, in fit and after.
@@ -196,11 +196,11 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         plan = self._plan()
         X, target = self._read(X, y, plan)
         ids: NDArray[np.int64] | None = None
-        if plan.takes_bags:
+        if plan.capabilities.bags:
             ids = self._columns(X, y, qid, sample_weight, bags).kept(plan.loss_name, self._pool()).bag_of_row
         else:
             X, target, qid, sample_weight = self._columns(X, y, qid, sample_weight, bags).pooled(self._pool(), target)
-        counted = self._counted(X, qid, sample_weight, by_query=plan.uses_queries)
+        counted = self._counted(X, qid, sample_weight, by_query=plan.capabilities.queries)
         self._refuse(plan, counted)
         fit = self._training(X, target, counted, plan, ids)
         self._require_both(fit.target.of(fit.selection))
@@ -260,8 +260,9 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         """Where to begin: at the weights of the fit before, where the user wants them and there was one."""
         if not self.warm_start:
             return None
-        if plan.warm_start_refusal is not None:
-            raise ValueError(f"warm_start does not apply: {plan.warm_start_refusal}")
+        refusal = plan.capabilities.refusal("warm_start")
+        if refusal is not None:
+            raise SettingsError(refusal)
         if not hasattr(self, "coef_"):
             return None
         return start_at(self.to_model(), fit)
@@ -361,7 +362,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             )
         else:
             X, target, qid, sample_weight = self._columns(X, y, qid, sample_weight, bags).pooled(pool, target)
-        by_query = plan is None or plan.uses_queries
+        by_query = plan is None or plan.capabilities.queries
         if qid is None and by_query and self.n_queries_ + self.n_queries_skipped_ > 1:
             raise ValueError(
                 f"{type(self).__name__} was fitted with qid, {self.n_queries_ + self.n_queries_skipped_} queries, and "

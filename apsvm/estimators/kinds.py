@@ -247,7 +247,7 @@ class RankerOfNumbers(LinearEstimator):
     def _read(self, X: Matrix, y: Column, plan: AnyTrainer) -> tuple[Matrix, Target]:
         relevant_from = self._lowest_relevant()
         X, y = validate_data(self, X, y, y_numeric=True, ensure_min_samples=2, **FEATURES)
-        return X, of_numbers(y.astype(np.float64), plan.takes, relevant_from=relevant_from)
+        return X, of_numbers(y.astype(np.float64), plan.capabilities.labels, relevant_from=relevant_from)
 
     def _read_again(self, X: Matrix, y: Column) -> tuple[Matrix, Target]:
         check_is_fitted(self)

@@ -11,20 +11,17 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from typing import ClassVar
 
-from apsvm.data.labels import Takes
+from apsvm.data.takes import Takes
 from apsvm.estimators.base import LinearEstimator
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.losses import TakesLoss
 from apsvm.estimators.parameters import default_of
-from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.signatures import ByQuery, OfRows, Weighted
-from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
-from apsvm.estimators.warp import WARPRanker
 from apsvm.trainers import TRAINERS, trainer_of
 from apsvm.trainers.base import AnyTrainer
-from apsvm.trainers.nets.trainer import NetTrainer
 from apsvm.trainers.settings import Declared, declared
 
 #: Parameters of every estimator: the default, and what is said of them.
@@ -35,6 +32,13 @@ _OF_ALL: Mapping[str, tuple[object, str]] = {
     "warm_start": (False, "whether a fit starts from the weights of the one before"),
     "random_state": (None, "seed of what is drawn, or a ``numpy.random.RandomState``"),
     "verbose": (0, '1 shows each iteration on standard error (the logger "apsvm")'),
+}
+#: Families whose estimators were written: the module, the classifier and the ranker in it.
+_WRITTEN: Mapping[str, tuple[str, str, str]] = {
+    "structured-svm": ("apsvm.estimators.structured", "APSVMClassifier", "APSVMRanker"),
+    "rank-ncg": ("apsvm.estimators.rank_ncg", "RankNCG", "RankNCG"),
+    "warp": ("apsvm.estimators.warp", "WARPRanker", "WARPRanker"),
+    "net": ("apsvm.torch", "RankNetClassifier", "RankNetRanker"),
 }
 _OF_RANKERS: Mapping[str, tuple[object, str]] = {
     "relevant_from": (None, "the lowest grade that is relevant; there are then only relevant rows and others"),
@@ -88,17 +92,15 @@ def estimator_for(family_or_loss: str) -> type[LinearEstimator]:
 @cache
 def _estimator(trainer: type[AnyTrainer], loss: str) -> type[LinearEstimator]:
     plan = trainer(loss)
-    if plan.takes in (Takes.NOTHING, Takes.CLASSES):
+    takes = plan.capabilities.labels
+    if takes in (Takes.NOTHING, Takes.CLASSES):
         raise ValueError(f"{trainer.family} is trained on no labels of two classes or grades: there is no estimator")
-    ranks = plan.takes in (Takes.GRADES, Takes.ORDER)
-    for written in (RankNCG, WARPRanker):
-        if trainer is written._trainer:
-            return written
+    ranks = takes in (Takes.GRADES, Takes.ORDER)
     pair = _written(trainer)
     if pair is not None:
         base = pair[ranks]
         signature = inspect.signature(base).parameters
-        if signature["loss"].default == loss:
+        if "loss" not in signature or signature["loss"].default == loss:
             return base
         changed = [one.replace(default=loss) if one.name == "loss" else one for one in signature.values()]
         return _made(
@@ -123,14 +125,12 @@ def _estimator(trainer: type[AnyTrainer], loss: str) -> type[LinearEstimator]:
 
 
 def _written(trainer: type[AnyTrainer]) -> tuple[type[LinearEstimator], type[LinearEstimator]] | None:
-    """The classifier and the ranker of a trainer of many losses, where they were written."""
-    if trainer is APSVMClassifier._trainer:
-        return APSVMClassifier, APSVMRanker
-    if trainer is NetTrainer:
-        from apsvm.torch import RankNetClassifier, RankNetRanker
-
-        return RankNetClassifier, RankNetRanker
-    return None
+    """The classifier and the ranker of a trainer, where they were written."""
+    if trainer.family not in _WRITTEN:
+        return None
+    module, classifier, ranker = _WRITTEN[trainer.family]
+    home = import_module(module)
+    return getattr(home, classifier), getattr(home, ranker)
 
 
 def _named(kind: str, loss: str) -> str:
@@ -139,9 +139,9 @@ def _named(kind: str, loss: str) -> str:
 
 
 def _signature_for(plan: AnyTrainer) -> type[LinearEstimator]:
-    if plan.takes_query_weights or plan.uses_costs:
+    if plan.capabilities.query_weights or plan.capabilities.costs:
         return Weighted
-    return ByQuery if plan.uses_queries else OfRows
+    return ByQuery if plan.capabilities.queries else OfRows
 
 
 def _parameters(trainer: type[AnyTrainer], loss: str, ranks: bool) -> dict[str, tuple[object, str]]:

@@ -19,7 +19,6 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from apsvm.data.features import FEATURE_MAPS
-from apsvm.registry import UnknownNameError
 from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, declared, plain_type
 from apsvm.types import JsonDict, JsonObject
 
@@ -39,26 +38,33 @@ def settings_of(
     ------
     ValueError, TypeError : a parameter that is out of range, none of its choices, or of another type
     """
-    hints = _hints(kind)  # type: ignore[arg-type]  # a class is hashable
+    types = _types(kind)  # type: ignore[arg-type]  # a class is hashable
     known = declared(kind)
     chosen: JsonDict = {}
     for parameter, value in parameters.items():
         name = renamed.get(parameter, parameter)
         if name in known:
-            about = known[name][1]
-            optional = type(None) in typing.get_args(hints[name])
-            checked = None if value is None and optional else _checked(parameter, value, about, plain_type(hints[name]))
-            chosen[name] = (checked,) if about.path else checked
+            about, (plain, optional) = known[name][1], types[name]
+            if value is not None or not optional:
+                value = _converted(parameter, value, about, plain)
+            chosen[name] = (value,) if about.path else value
     limit = parameters["time_limit"]
     if limit is not None:
         limit = check_number("time_limit", limit, Range(0.0))
-    with in_words_of_python(kind):
+    try:
         return kind(**chosen, time_limit=limit, seed=seed, threads=threads)
+    except SettingsError as error:
+        message = in_python(str(error), kind)
+        for parameter, name in renamed.items():
+            message = re.sub(rf"\b{name}\b", parameter, message)
+        raise SettingsError(message) from None
 
 
 @cache
-def _hints(kind: type[Settings]) -> JsonDict:
-    return typing.get_type_hints(kind)
+def _types(kind: type[Settings]) -> Mapping[str, tuple[type, bool]]:
+    """The type of each setting's value, and whether it may be None."""
+    hints = typing.get_type_hints(kind)
+    return {name: (plain_type(hints[name]), type(None) in typing.get_args(hints[name])) for name in declared(kind)}
 
 
 def parameters_of(settings: JsonObject, kind: type[Settings], renamed: Mapping[str, str]) -> JsonDict:
@@ -90,10 +96,17 @@ def _plain(value: object) -> object:
     return value
 
 
-def _checked(parameter: str, value: object, about: Declared, kind: type) -> object:
+#: What numbers of a type may be in Python, numpy's among them, and how they are called.
+_IN_PYTHON: Mapping[type, tuple[type | tuple[type, ...], str]] = {
+    float: (Real, "a number"),
+    int: (Integral, "an integer"),
+    bool: ((bool, np.bool_), "True or False"),
+}
+
+
+def _converted(parameter: str, value: object, about: Declared, kind: type) -> object:
+    """``value`` as the setting's type, which checks the value itself. Raises TypeError, or ValueError for a text."""
     if about.choices:
-        if value not in about.choices:
-            raise UnknownNameError(f"unknown {parameter} {value!r}: choose from {', '.join(about.choices)}")
         return value
     if about.multiples and isinstance(value, str):
         try:
@@ -102,12 +115,10 @@ def _checked(parameter: str, value: object, about: Declared, kind: type) -> obje
             raise ValueError(
                 f"{parameter} is a number > 0 or 'auto', or a multiple of that such as '10x', found {value!r}"
             ) from None
-    if kind is float:
-        return check_number(parameter, value, about.range)
-    if kind is int:
-        return int(check_scalar(value, parameter, Integral, **_bounds(about.range)))
-    wanted: type | tuple[type, ...] = (bool, np.bool_) if kind is bool else kind
-    return kind(check_scalar(value, parameter, wanted))
+    abstract, expected = _IN_PYTHON.get(kind, (kind, f"a {kind.__name__}"))
+    if not isinstance(value, abstract):
+        raise TypeError(f"{parameter} must be {expected}, found {value!r}")
+    return kind(value)
 
 
 def check_number(parameter: str, value: object, admitted: Range) -> float:

@@ -91,22 +91,23 @@ class _Structured(WeightedBags, TakesLoss):
         self.verbose = verbose
 
     def _refuse(self, plan: AnyTrainer, counted: Counted) -> None:
-        if self.oracle == "appx" and counted.query_weights is not None:
+        assert isinstance(plan, StructuredSVMTrainer)
+        if plan.approximates and counted.query_weights is not None:
             raise ValueError("oracle 'appx' knows no weights of queries: leave out sample_weight or choose 'auto'")
 
     def _trained_constant(self, plan: AnyTrainer) -> float | Literal["auto"] | None:
         """Where the scores' level means something to the loss (or, with "appx", to its first stage)."""
         assert isinstance(plan, StructuredSVMTrainer)
-        approximates, value = plan.settings.oracle == "appx", self.intercept_scaling
+        value = self.intercept_scaling
         if isinstance(value, str):
             if value != AUTO:
                 raise ValueError(f"intercept_scaling is a number > 0 or 'auto', found {value!r}")
-            constant: float | Literal["auto"] = APPX_CONSTANT if approximates else AUTO
-            wanted = plan.wants_constant
+            constant: float | Literal["auto"] = APPX_CONSTANT if plan.approximates else AUTO
+            wanted = plan.capabilities.constant
         else:
             constant = check_number("intercept_scaling", value, Range(0.0, open_low=True))
             wanted = plan.loss.depends_on_level
-        return constant if self.fit_intercept and (wanted or approximates) else None
+        return constant if self.fit_intercept and (wanted or plan.approximates) else None
 
     @classmethod
     def _parameters(cls, model: Ranker) -> JsonDict:

@@ -107,7 +107,7 @@ class CrossValidation(Race):
         """How many paths share their passes, of at least how many rows; 1 where one has a time limit, which is its
         own."""
         trainers = {self.fits[task.grid].trainer for task in tasks}
-        apart = any(not one.shares_passes or one.settings.time_limit is not None for one in trainers)
+        apart = any(not one.capabilities.shared_passes or one.settings.time_limit is not None for one in trainers)
         if apart or not prepared:
             return 1, 0
         rows = [fit.shared for fit in prepared if fit.shared is not None]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from apsvm.data.dataset import distinct
 from apsvm.data.labels import LabelOptions, two_classes
+from apsvm.data.takes import Takes
 from apsvm.machine import thread_count
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.models.header import Calibration, Header, LabelKind, Threshold
@@ -76,7 +77,7 @@ class Decision:
 
 def check_decision(fit: Fit) -> None:
     """Raises HeldOutError where a training has no two classes, or too few rows to hold any out."""
-    if isinstance(fit.trainer, OneVsRestTrainer):
+    if fit.trainer.capabilities.labels is Takes.CLASSES:
         return  # a class that has too few is left without
     _require_two_classes(fit.target)
     _folds(fit)
@@ -115,7 +116,7 @@ def decide(
             return None
         folds, how = raced
     data = fit.prepared().training_set()
-    units = fit.target if not fit.trainer.takes_bags else of_bags(fit)
+    units = fit.target if not fit.trainer.capabilities.bags else of_bags(fit)
     scores = np.full(units.relevant.size, np.nan)
     scores[slice(None) if fit.selection is None else fit.selection] = training_scores(outcome, data)
     held_out = held_out_scores(folds, scores, units.relevant, how)
@@ -145,7 +146,7 @@ def _race_alone(fit: Fit, outcome: Outcome, should_stop: Callable[[], bool]) -> 
 
 def _folds(fit: Fit) -> tuple[list[Fold], str]:
     """The folds, and what they are in words. Copies of a row, which weights of rows make, stay together."""
-    dataset, of_bag = fit.dataset, fit.trainer.takes_bags
+    dataset, of_bag = fit.dataset, fit.trainer.capabilities.bags
     units = bags_as_rows(dataset) if of_bag else dataset
     target = of_bags(fit) if of_bag else fit.target
     selected = np.arange(target.relevant.size) if fit.selection is None else fit.selection

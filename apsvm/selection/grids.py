@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from apsvm.data.labels import LabelOptions
+from apsvm.data.takes import Takes
 from apsvm.trainers.base import AnyTrainer, Outcome
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Declared, Multiple, Range, Settings, SettingsError, SettingValue, amount, declared
@@ -155,10 +156,8 @@ class Grid:
         ------
         SettingsError, UnknownNameError, LossError : of what there is to try, something cannot be
         """
-        from apsvm.data.labels import Takes
-
         trainer = plan(settings)
-        if trainer.takes is Takes.NOTHING:
+        if trainer.capabilities.labels is Takes.NOTHING:
             raise SettingsError(
                 f"--loss {trainer.loss_name}: rows are judged by their labels in cross-validation, and this training "
                 "looks at none"

@@ -166,7 +166,7 @@ def portfolio(
         return entries
     # Losses that know two classes take as relevant what metrics of two classes do.
     relevant = LabelOptions(relevant_from=float(target.grades[target.relevant].min()))
-    takes = {entry.loss: trainer_of(entry.loss)(entry.loss).takes for entry in entries}
+    takes = {entry.loss: trainer_of(entry.loss)(entry.loss).capabilities.labels for entry in entries}
     return [replace(entry, labels=relevant) if takes[entry.loss] is Takes.TWO_CLASSES else entry for entry in entries]
 
 

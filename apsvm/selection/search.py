@@ -184,7 +184,7 @@ class SettingsSearch:
 
     def _continued(self, task: Task, last: Candidate) -> Task:
         """A task whose path goes on where the one that ended with ``last`` did."""
-        if task.variant.trainer.warm_start_refusal is not None:
+        if task.variant.trainer.capabilities.refusal("warm_start") is not None:
             return task
         w = last.folds[task.fold].w
         return replace(task, start=w if isinstance(w, np.ndarray) else None)

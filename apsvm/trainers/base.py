@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from apsvm.records import Log, NoLog
+from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.settings import Settings, SettingValue, declared
 from apsvm.work import UNSTORED, Strand
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from apsvm.data.labels import LabelOptions, Takes, Target
+    from apsvm.data.labels import Target
     from apsvm.data.row_operator import RowOperator
     from apsvm.models.decision import Threshold
     from apsvm.models.header import Bounds, Epochs, Gradient, Json, Labels
@@ -245,17 +246,8 @@ class Trainer(ABC, Generic[SettingsT]):
     default_loss: ClassVar[str | None] = None
     #: The setting that asks for it where the loss is another trainer's too: ``--net`` of ``--loss ap --net 32``.
     chosen_by: ClassVar[str | None] = None
-    #: The extra of apsvm that it needs to train, which is called as the package in it is.
-    extra: ClassVar[str | None] = None
-
-    #: Whether rows of a second file can tell it which epoch is best (``--validation``).
-    takes_validation: ClassVar[bool] = False
-    #: Whether weights of queries count (``--query-weights``), and costs of rows (``cost:``).
-    takes_query_weights: ClassVar[bool] = False
-    #: Whether rows get a constant feature where nobody says (``trainers.constant_feature``).
-    wants_constant: bool = False
-    #: Whether its time goes into passes over the rows, which several trainings can do together (``data.lockstep``).
-    shares_passes: ClassVar[bool] = False
+    #: What it takes and makes use of; ``__init__`` may narrow it to what holds of the plan.
+    capabilities: Capabilities = Capabilities()
 
     def __init__(
         self, loss: str | object, settings: SettingsT | None = None, given: frozenset[str] = frozenset()
@@ -283,13 +275,6 @@ class Trainer(ABC, Generic[SettingsT]):
     # What a plan says of itself.
 
     @property
-    def takes(self) -> Takes:
-        """What it makes of labels."""
-        from apsvm.data.labels import Takes
-
-        return Takes.TWO_CLASSES
-
-    @property
     def metric(self) -> str | None:
         """What it is judged by, as ``apsvm eval`` names it; None: nothing in particular."""
         return "AP"
@@ -298,61 +283,6 @@ class Trainer(ABC, Generic[SettingsT]):
     def gain(self) -> str | None:
         """What grades are worth to it (``losses.graded.GAINS``); None where that is nothing to it."""
         return None
-
-    @property
-    def trains_classes(self) -> bool:
-        """Whether ``--one-vs-rest`` makes sense: whether it trains a linear ranker of the rows of one label."""
-        return True
-
-    @property
-    def classes_refusal(self) -> str | None:
-        """Why ``--one-vs-rest`` makes no sense, or None if it does."""
-        return None if self.trains_classes else "it looks at all labels at once"
-
-    @property
-    def uses_costs(self) -> bool:
-        """Whether ``cost:`` of the rows counts."""
-        return False
-
-    @property
-    def uses_queries(self) -> bool:
-        """Whether ``qid:`` of the rows counts."""
-        return True
-
-    @property
-    def takes_bags(self) -> bool:
-        """Whether it wants rows bag by bag and what is known of them by bag (``TrainingSet.bags``)."""
-        return False
-
-    @property
-    def warm_start_refusal(self) -> str | None:
-        """Why it cannot start from a model, or None if it can."""
-        return None
-
-    @property
-    def checkpoint_refusal(self) -> str | None:
-        """Why its training cannot be taken up again where it was broken off, or None if it can."""
-        return None
-
-    @property
-    def scaling_refusal(self) -> str | None:
-        """Why its rows cannot be scaled, or None if they can."""
-        return None
-
-    @property
-    def features_refusal(self) -> str | None:
-        """Why its rows cannot be mapped, or None if they can."""
-        return None
-
-    def label_refusal(self, options: LabelOptions) -> str | None:
-        """Why what the user says of the labels does not go with it, or None if it does."""
-        from apsvm.data.labels import Takes
-
-        if options.positive_label is None or self.takes in (Takes.TWO_CLASSES, Takes.GRADES):
-            return None
-        if self.takes is Takes.NOTHING:
-            return "--positive-label does not apply: labels are not looked at"
-        return "--positive-label names one label, and this training is about the order of all"
 
     @property
     def names(self) -> Sequence[str]:
@@ -373,6 +303,19 @@ class Trainer(ABC, Generic[SettingsT]):
     def warnings(self) -> Iterator[str]:
         """Sentences on settings of no effect."""
         return iter(())
+
+    def remedies(
+        self, outcome: Outcome, *, of_bags: bool = False, on_a_cluster: bool = False, lacks_constant: bool = False
+    ) -> list[str]:
+        """What to try where a model of this plan gives all training rows the same score, and what was not tried yet.
+
+        Parameters
+        ----------
+        outcome : of the training
+        of_bags : whether the rows were in bags; on_a_cluster : whether it was trained by several machines
+        lacks_constant : whether the plan wants a constant feature and there is none
+        """
+        return [f"another --loss ({'auc' if self.loss_name == 'ap' else 'ap'})"]
 
     def check(self, data: TrainingSet) -> Iterator[str]:
         """Sentences on rows that it can train on, yet not as somebody may expect.

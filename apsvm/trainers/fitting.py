@@ -58,7 +58,7 @@ OfRowsT = TypeVar("OfRowsT", NDArray[np.int64] | None, NDArray[np.float64] | Non
 
 def asked_of(trainer: AnyTrainer, features: FeatureOptions) -> FeatureOptions:
     """What the options ask for of this trainer: AUTO only where it wants a constant."""
-    return replace(features, bias=None) if features.bias == AUTO and not trainer.wants_constant else features
+    return replace(features, bias=None) if features.bias == AUTO and not trainer.capabilities.constant else features
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +106,9 @@ class Fit:
         DataError : the labels do not fit; there are bags, and nobody says what becomes of them; or the reverse
         """
         dataset = bags_settled(dataset, trainer, features.pool)
-        return cls(dataset, trainer, decide(dataset, trainer.takes, labels), asked_of(trainer, features), **more)
+        return cls(
+            dataset, trainer, decide(dataset, trainer.capabilities.labels, labels), asked_of(trainer, features), **more
+        )
 
     @property
     def threads(self) -> int:
@@ -175,7 +177,7 @@ class Fit:
 
     def _bags(self, dataset: Dataset, selection: NDArray[np.int64] | None = None) -> Bags | None:
         """The bags of the selected rows; None for a trainer that takes each row for itself."""
-        if dataset.bags is None or not self.trainer.takes_bags:
+        if dataset.bags is None or not self.trainer.capabilities.bags:
             return None
         which = slice(None) if selection is None else selection
         return Bags.of_rows(dataset.bags[which], dataset.relevance[which], _of(dataset.groups, selection))
@@ -315,7 +317,7 @@ class Fit:
             epochs=outcome.epochs,
             details=outcome.details,
             threshold=outcome.threshold,
-            latent=trainer.takes_bags,
+            latent=trainer.capabilities.bags,
             cautions=tuple(outcome.cautions),
             data=Data(
                 file=os.path.basename(dataset.source),
@@ -344,13 +346,13 @@ def bags_settled(dataset: Dataset, trainer: AnyTrainer, pool: Sequence[str] | No
     if pool is not None:
         return pooled(dataset, pool)
     has_bags = dataset.bags is not None and not dataset.ignores_bags
-    if has_bags and not trainer.takes_bags:
+    if has_bags and not trainer.capabilities.bags:
         raise DataError(
             f"{dataset.source}: its rows are in bags, say what becomes of them: --latent, the best row of a bag "
             "decides; --pool mean or --pool min,mean,max (pool=), each bag becomes a row; --bags ignore, every row for "
             "itself"
         )
-    if trainer.takes_bags and not has_bags:
+    if trainer.capabilities.bags and not has_bags:
         raise DataError(f"{dataset.source}: this training is of bags, and its rows are in none: {HOW_SAID}")
     return dataset
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from apsvm.data.takes import Takes
 from apsvm.machine import memory, thread_count
 from apsvm.records import Log
 from apsvm.threads import results
@@ -24,8 +25,6 @@ from apsvm.work import Strand
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from apsvm.data.labels import LabelOptions, Takes
 
 
 class OneVsRestTrainer(Trainer[Settings]):
@@ -40,73 +39,34 @@ class OneVsRestTrainer(Trainer[Settings]):
 
     def __init__(self, trainer: AnyTrainer, starts: Mapping[float, NDArray[np.float64]] | None = None) -> None:
         super().__init__(trainer.loss_name, trainer.settings, trainer.given)
-        if trainer.classes_refusal is not None:
-            by_option = trainer.chosen_by is not None and trainer.chosen_by in trainer.given
-            what = f"--{trainer.chosen_by}" if by_option else f"this --loss {trainer.loss_name}"
-            raise SettingsError(f"--one-vs-rest is not for {what}: {trainer.classes_refusal}")
+        refusal = trainer.capabilities.refusal("one_vs_rest")
+        if refusal is not None:
+            raise SettingsError(refusal)
         self.trainer = trainer
-        self.wants_constant = trainer.wants_constant
         self.starts = {} if starts is None else starts
         self.family = trainer.family  # type: ignore[misc]  # a property of the instance here
-        self.takes_validation = trainer.takes_validation  # type: ignore[misc]
-        self.takes_query_weights = trainer.takes_query_weights  # type: ignore[misc]
+        self.capabilities = replace(trainer.capabilities, labels=Takes.CLASSES)
 
     def starting_from(self, starts: Mapping[float, NDArray[np.float64]]) -> OneVsRestTrainer:
         """The same plan, its classes beginning at ``starts``."""
         return OneVsRestTrainer(self.trainer, starts)
 
     @property
-    def takes(self) -> Takes:
-        from apsvm.data.labels import Takes
-
-        return Takes.CLASSES
-
-    @property
     def metric(self) -> str | None:
         return self.trainer.metric
 
     @property
-    def uses_costs(self) -> bool:
-        return self.trainer.uses_costs
-
-    @property
-    def uses_queries(self) -> bool:
-        return self.trainer.uses_queries
-
-    @property
-    def takes_bags(self) -> bool:
-        return self.trainer.takes_bags
-
-    @property
-    def warm_start_refusal(self) -> str | None:
-        return self.trainer.warm_start_refusal
-
-    @property
-    def checkpoint_refusal(self) -> str | None:
-        return self.trainer.checkpoint_refusal
-
-    @property
-    def scaling_refusal(self) -> str | None:
-        return self.trainer.scaling_refusal
-
-    @property
-    def features_refusal(self) -> str | None:
-        return self.trainer.features_refusal
-
-    @property
     def names(self) -> Sequence[str]:
         return self.trainer.names
-
-    def label_refusal(self, options: LabelOptions) -> str | None:
-        if options.positive_label is not None or options.relevant_from is not None:
-            return "--one-vs-rest takes each label as positive in turn: leave out the choice of one"
-        return None
 
     def inputs(self) -> Mapping[str, str]:
         return self.trainer.inputs()
 
     def warnings(self) -> Iterator[str]:
         return self.trainer.warnings()
+
+    def remedies(self, outcome: Outcome, **training: bool) -> list[str]:
+        return self.trainer.remedies(outcome, **training)
 
     def check(self, data: TrainingSet) -> Iterator[str]:
         """Raises TrainingError where no class can be trained."""
@@ -222,7 +182,7 @@ class _Run:
         self._data = replace(data, rows=data.rows.with_threads(self._threads_each))
         rows = self._data.rows.for_many_passes()  # now and not by several threads at once
         together = 1
-        if plan.trainer.shares_passes:
+        if plan.capabilities.shared_passes:
             together = members_at_once(rows.bytes_shared, len(rows), n_classes, threads)
         fewest = rows_worth_sharing(rows.bytes_shared, len(rows))
         self._lockstep = Lockstep(threads, fewest) if together > 1 else None

@@ -12,7 +12,6 @@ from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
 from apsvm.models.kinds import ItemFactors, Net
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
-from apsvm.trainers.structured_svm.settings import StructuredSettings
 
 #: Rows looked at at first, and at a time after.
 _FIRST_BLOCK, _BLOCK = 1 << 10, 1 << 16
@@ -20,34 +19,14 @@ _FIRST_BLOCK, _BLOCK = 1 << 10, 1 << 16
 _RANKS_NOTHING = "this model ranks nothing: all training rows have the same score"
 #: Of one whose training was cut short.
 _RANKS_NOTHING_YET = "this model ranks nothing: training was stopped before there was anything"
-#: Losses that find something to rank where others do not.
-_OTHER_LOSSES = ("ap", "auc")
 
 
-def ranks_nothing(
-    outcome: Outcome,
-    trainer: AnyTrainer,
-    *,
-    of_bags: bool = False,
-    on_a_cluster: bool = False,
-    lacks_constant: bool = False,
-) -> str:
-    """What is said of a ranker whose scores of the training rows are all alike; what it advises is not what was done
-    already. ``lacks_constant``: there is no constant feature, where the trainer wants one."""
+def ranks_nothing(outcome: Outcome, trainer: AnyTrainer, **training: bool) -> str:
+    """What is said of a ranker whose scores of the training rows are all alike; ``training``: see
+    ``Trainer.remedies``."""
     if not outcome.as_asked:
         return _RANKS_NOTHING_YET
-    settings, remedies = outcome.settings, []
-    if isinstance(settings, StructuredSettings) and of_bags:
-        start = "anneal" if settings.start.startswith("random") else "random:20"
-        remedies = [f"another --start ({start})", "a larger C", "--pool min,mean,max in the place of --latent"]
-    elif trainer.wants_constant:
-        remedies = ["a constant feature (this loss needs one)"] if lacks_constant else []
-        remedies += ["a larger C", "--loss ap, whose model has a threshold too"]
-    else:
-        if isinstance(settings, StructuredSettings) and not on_a_cluster:
-            remedies += {"hinge": ["--bound auto or --bound tight"], "tight": ["--bound auto"]}.get(settings.bound, [])
-        remedies.append(f"another --loss ({next(name for name in _OTHER_LOSSES if name != trainer.loss_name)})")
-    return f"{_RANKS_NOTHING}. Try {', '.join(remedies)}, or features that vary"
+    return f"{_RANKS_NOTHING}. Try {', '.join(trainer.remedies(outcome, **training))}, or features that vary"
 
 
 def scores_of(w: NDArray[np.float64] | Net, rows: RowOperator) -> NDArray[np.float64]:
@@ -74,7 +53,7 @@ def ranking_checked(outcome: Outcome, data: TrainingSet, trainer: AnyTrainer) ->
         return outcome
     if tells_apart(outcome.w, data.rows):
         return outcome
-    lacks_constant = trainer.wants_constant and data.rows.dimension == data.rows.features
+    lacks_constant = trainer.capabilities.constant and data.rows.dimension == data.rows.features
     caution = ranks_nothing(outcome, trainer, of_bags=data.bags is not None, lacks_constant=lacks_constant)
     return replace(outcome, ranks=False, threshold=None, cautions=[caution])
 

@@ -10,8 +10,9 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from apsvm.types import JsonDict, JsonObject
@@ -146,8 +147,13 @@ def setting(default: object, *, help: str, **more: Any) -> Any:
     return dataclasses.field(default=default, metadata={_KEY: Declared(help=help, **more)})
 
 
-def declared(settings: type[Settings]) -> dict[str, tuple[dataclasses.Field[object], Declared]]:
+def declared(settings: type[Settings]) -> Mapping[str, tuple[dataclasses.Field[object], Declared]]:
     """The settings by name, in their order."""
+    return _declared(settings)  # type: ignore[arg-type]  # a class is hashable
+
+
+@cache
+def _declared(settings: type[Settings]) -> Mapping[str, tuple[dataclasses.Field[object], Declared]]:
     return {one.name: (one, one.metadata[_KEY]) for one in dataclasses.fields(settings) if _KEY in one.metadata}
 
 
@@ -176,11 +182,13 @@ class Settings:
     threads: int = 0
 
     def __post_init__(self) -> None:
-        """Raises SettingsError for a value out of its range, or none of its choices."""
-        for name, (_, about) in declared(type(self)).items():
+        """Raises SettingsError for a value out of its range, or none of its choices. Defaults need no check, and most
+        values are defaults: settings are copied often (``dataclasses.replace``)."""
+        for name, (declaration, about) in declared(type(self)).items():
             value = getattr(self, name)
-            for one in value if about.path else [value]:
-                _check(name, one, about)
+            if value != declaration.default:
+                for one in value if about.path else [value]:
+                    _check(name, one, about)
 
     def to_json(self) -> dict[str, Json]:
         """By name, as JSON values; what ``from_json`` reads."""

@@ -219,7 +219,7 @@ def test_a_metric_that_a_fold_does_not_have(here, tmp_path):
         (("--loss", "warp", "--rows-as-users"), 2, "this training looks at none"),
         (("--loss", "wmw", "-C", "1"), 2, "-C is not for --loss wmw"),
         (("--loss", "wmw", "--lambda", "1,1"), 2, "one value twice"),
-        (("--loss", "ap,warp", "--scale", "standard"), 2, "--scale is not for --loss warp"),
+        (("--loss", "ap,warp", "--scale", "standard"), 2, "--scale does not apply: the steps of --loss warp"),
         (("--validation", "x"), 2, "No such option"),
         (("--loss", "ap,f1", "--bound", "hinge,tight"), 2, "--bound tight is for losses over rankings"),
         (("-C", "1,1"), 2, "one value twice"),

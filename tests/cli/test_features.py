@@ -150,7 +150,7 @@ def test_other_trainers(loss, bumps, rows, here, scored, tmp_path):
 
 def test_items_are_not_mapped(bumps, here, tmp_path):
     done = here("train", bumps, tmp_path / "m", "--loss", "warp", "--rows-as-users", "--features", "products", code=2)
-    assert "--features is not for --rows-as-users" in done.stderr
+    assert "--features does not apply: the columns of --rows-as-users" in done.stderr
 
 
 def test_validation_rows_are_mapped_as_the_training_rows(bumps, here, tmp_path):

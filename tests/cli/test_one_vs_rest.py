@@ -299,6 +299,7 @@ def test_other_trainers(validated, digits, tagged, run, tmp_path):
     run("train", "-q", "--one-vs-rest", path, tmp_path / "set", *options)
     run("train", "-q", "--multilabel", path, tmp_path / "alone", *options, "--positive-label", "7.5")
     assert load_any_model(tmp_path / "set").ranker(7.5).to_bytes() == (tmp_path / "alone").read_bytes()
-    for refused in (("--loss", "wmw"), ("--loss", "warp", "--preference"), ("--loss", "warp", "--rows-as-users")):
-        done = run("train", "--one-vs-rest", path, tmp_path / "no", *refused, code=2)
-        assert "looks at all labels at once" in done.stderr
+    order, users = "looks at all labels at once", "does not look at labels"
+    for refused, reason in (("wmw",), order), (("warp", "--preference"), order), (("warp", "--rows-as-users"), users):
+        done = run("train", "--one-vs-rest", path, tmp_path / "no", "--loss", *refused, code=2)
+        assert f"--one-vs-rest does not apply: this training {reason}" in done.stderr

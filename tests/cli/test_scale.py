@@ -75,7 +75,7 @@ def test_export(wide, run, tmp_path):
 
 def test_warp_is_not_scaled(cancer, run, tmp_path):
     done = run("train", cancer.path, tmp_path / "m", "--loss", "warp", "--scale", "l2", code=2)
-    assert "--scale is not for --loss warp" in done.stderr
+    assert "--scale does not apply: the steps of --loss warp" in done.stderr
 
 
 def test_the_default_C_is_shown(cancer, run, info, tmp_path):

@@ -225,7 +225,10 @@ def test_interrupted(number, code, cancer, command, environment, run, tmp_path):
         (["--validation", "-"], "name a file"),
         (["--validation", "x", "--validation-metric", "best"], "unknown metric 'best'"),
         (["--positive-label", "1", "--relevant-from", "1"], "say the same thing twice"),
-        (["--positive-label", "1", "--preference"], "--positive-label names one label"),
+        (
+            ["--positive-label", "1", "--preference"],
+            "does not apply: this training looks at all labels at once",
+        ),
         (["--factors", "3"], "--factors is for --rows-as-users"),
         (["--rows-as-users", "--positive-label", "1"], "--positive-label does not apply"),
         (["--rows-as-users", "--warm-start", "x"], "--warm-start does not apply"),

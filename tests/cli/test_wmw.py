@@ -286,7 +286,7 @@ def test_no_output_replaces_the_graph(graded, train, tmp_path):
     ("loss", "options", "complaint"),
     [
         ("wmw", ("--summation", "fourier"), "needs --objective erfc"),
-        ("wmw", ("--positive-label", 1), "labels are classes, the higher the more relevant"),
+        ("wmw", ("--positive-label", 1), "--positive-label does not apply: labels of --loss wmw are classes"),
         ("wmw", ("-C", 1), "--C is not for --loss wmw"),
         ("wmw", ("--oracle", "qs"), "--oracle is not for --loss wmw"),
         ("ap", ("--graph", "full"), "--graph is not for --loss ap, but for RankNCG"),

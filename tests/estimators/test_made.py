@@ -111,9 +111,9 @@ def test_pickles_of_derived_classes(data):
 def test_parameters_that_do_not_fit(registered, data):
     made = estimator_for("perceptron")
     for parameters, message in (
-        ({"passes": 0}, "passes == 0, must be >= 1"),
-        ({"margin": np.nan}, "margin == nan"),
-        ({"average": "some"}, "unknown average 'some': choose from all, last"),
+        ({"passes": 0}, "expected passes to be a finite number of at least 1, found 0"),
+        ({"margin": np.nan}, "expected margin to be a finite number of at least 0, found nan"),
+        ({"average": "some"}, "average is one of all, last, found 'some'"),
         ({"average": "last", "margin": 0.0}, "average='last' needs a margin above 0"),
         ({"loss": "ap"}, "unknown loss 'ap': choose from perceptron"),
         ({"loss": "perceptron-auk"}, "did you mean 'perceptron-auc'"),

@@ -105,8 +105,8 @@ def test_out_of_time_and_warm_start(data):
     ("parameters", "message"),
     [
         ({"tau": "hope"}, "unknown tau 'hope'"),
-        ({"rank_estimator": "hope"}, "unknown rank_estimator 'hope': choose from plugin"),
-        ({"rule": "hope"}, "unknown rule"),
+        ({"rank_estimator": "hope"}, "rank_estimator is one of plugin, .*, found 'hope'"),
+        ({"rule": "hope"}, "rule is one of .*, found 'hope'"),
         ({"tau": "auc", "rank_estimator": "log-unbiased"}, "log-unbiased"),
         ({"max_trials": 0}, "max_trials"),
         ({"learning_rate": 0.0}, "learning_rate"),

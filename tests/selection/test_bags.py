@@ -16,6 +16,7 @@ from apsvm.selection.grids import Grid
 from apsvm.selection.search import SettingsSearch
 from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
+from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.fitting import FeatureOptions
 from apsvm.trainers.settings import Settings
 
@@ -70,10 +71,7 @@ class BestRow(Trainer[Settings]):
     """A trainer of bags: the first feature is the score, whatever the rows."""
 
     family, title, losses = "best-row", "Best row", ("best-row",)
-
-    @property
-    def takes_bags(self) -> bool:
-        return True
+    capabilities = Capabilities(bags=True)
 
     def train(self, data: TrainingSet, watch: Watch, **more: Any) -> Iterator[Outcome]:
         assert data.bags is not None
@@ -120,4 +118,6 @@ def test_judged_as_the_dataset_of_bags_is(rng: np.random.Generator) -> None:
     for search in (alone, beside):
         search.run(jobs=1)
     assert alone.candidates()[0].values("AP") == beside.candidates()[0].values("AP")
-    assert decide(dataset, trainer_of("ap")("ap").takes, LabelOptions()).relevant.size > 60  # of rows, not of bags
+    assert (
+        decide(dataset, trainer_of("ap")("ap").capabilities.labels, LabelOptions()).relevant.size > 60
+    )  # of rows, not of bags

@@ -69,7 +69,7 @@ def by_hand(search, dataset, one, fold, labels=LabelOptions()):  # noqa: B008
     """The outcome of a candidate on a copy of a fold's training rows."""
     grid = search.grids[one.grid]
     trainer = grid.chosen(one.choice).trainer
-    target = decide(dataset, trainer.takes, labels).of(fold.training)
+    target = decide(dataset, trainer.capabilities.labels, labels).of(fold.training)
     groups = None if dataset.groups is None else dataset.groups[fold.training]
     data = TrainingSet(Rows(dataset.X[fold.training].copy()), target, groups)
     (outcome,) = trainer.with_settings(threads=1).train(data, Watch())
@@ -258,7 +258,7 @@ def test_the_chosen_setting_is_trained_on_all_rows(noisy, grid):
     assert (header.features.scale, header.features.bias, header.data.rows) == ("standard", 1.0, 150)
     Z = (noisy.X - noisy.X.mean(axis=0)) / noisy.X.std(axis=0)
     trainer = search.grids[0].chosen(chosen.choice).trainer
-    target = decide(noisy, trainer.takes)
+    target = decide(noisy, trainer.capabilities.labels)
     (alone,) = trainer.train(TrainingSet(Rows(Z), target), Watch())
     assert refit.model.coef * noisy.X.std(axis=0) == pytest.approx(alone.w, rel=1e-3, abs=1e-5)
 

@@ -12,6 +12,7 @@ from apsvm.data.dataset import DataError
 from apsvm.data.labels import LabelOptions
 from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
+from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.fitting import FeatureOptions, Fit
 
 TEXT = (
@@ -26,10 +27,7 @@ class OfBags(Trainer[Any]):
     family: ClassVar[str] = "of bags"
     title: ClassVar[str] = "Of bags"
     losses: ClassVar[tuple[str, ...]] = ("of-bags",)
-
-    @property
-    def takes_bags(self) -> bool:
-        return True
+    capabilities = Capabilities(bags=True)
 
     def train(self, data: TrainingSet, watch: Watch, **more: Any) -> Iterator[Outcome]:
         yield from ()

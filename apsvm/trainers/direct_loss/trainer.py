@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from apsvm.data.takes import Takes
 from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingSet, Watch
+from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.direct_loss.settings import DirectSettings
 from apsvm.trainers.epochs import check_metric, ending, evidence, progress_of, validator
 from apsvm.trainers.settings import SettingsError
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from apsvm.data.labels import Takes
     from apsvm.losses.base import LossOverRankings
     from apsvm.solvers.sgd import Epoch
 
@@ -33,7 +34,7 @@ class DirectLossTrainer(Trainer[DirectSettings]):
     Settings = DirectSettings
     losses: ClassVar[tuple[str, ...]] = ("direct(loss)",)
     default_loss = "direct(ap)"
-    takes_validation = True
+    capabilities = Capabilities(validation=True)
 
     def __init__(
         self,
@@ -49,6 +50,8 @@ class DirectLossTrainer(Trainer[DirectSettings]):
             if not low <= value <= 1e9:
                 raise SettingsError(f"--loss {self.loss_name}: the {what} must lie in {low:g}..1e+09, found {value!r}")
         check_metric(self.validation_metric)
+        if self.loss.takes_grades:
+            self.capabilities = replace(self.capabilities, labels=Takes.GRADES)
 
     @classmethod
     def serves(cls, loss: str) -> bool:
@@ -67,12 +70,6 @@ class DirectLossTrainer(Trainer[DirectSettings]):
                 "choose the positive update"
             )
         return loss
-
-    @property
-    def takes(self) -> Takes:
-        from apsvm.data.labels import Takes
-
-        return Takes.GRADES if self.loss.takes_grades else Takes.TWO_CLASSES
 
     @property
     def gain(self) -> str | None:

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from apsvm.data.takes import Takes
 from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
+from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.epochs import check_metric, ending, evidence, progress_of
 from apsvm.trainers.nets.settings import PLAIN, NetLoss, NetSettings, hidden_units
 from apsvm.trainers.settings import SettingsError
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from apsvm.data.labels import Takes
     from apsvm.solvers.sgd import Epoch
 
 
@@ -31,8 +32,15 @@ class NetTrainer(Trainer[NetSettings]):
     losses: ClassVar[tuple[str, ...]] = (*PLAIN, "ramp(loss)")
     default_loss = "bce"
     chosen_by = "net"
-    extra = "torch"
-    takes_validation = True
+    capabilities = Capabilities(
+        validation=True,
+        extra="torch",
+        refused={
+            "one_vs_rest": "a network is trained for one ranking: train one for each --positive-label",
+            "warm_start": "a network begins with cross-entropy (--bce-epochs), from weights drawn by --seed",
+            "scale": "a network scales its features itself, each to mean 0 and deviation 1",
+        },
+    )
 
     def __init__(
         self,
@@ -53,17 +61,17 @@ class NetTrainer(Trainer[NetSettings]):
                 f"{self.loss_name}"
             )
         check_metric(self.validation_metric)
+        if self.net_loss.takes_grades:
+            self.capabilities = replace(self.capabilities, labels=Takes.GRADES)
+        if self.net_loss.kind == "module":
+            self.capabilities = self.capabilities.refusing(
+                checkpoint="a loss that is a module of your own may remember what no file holds"
+            )
 
     @classmethod
     def serves(cls, loss: str) -> bool:
         name = loss.lower()
         return name in PLAIN or (name.startswith("ramp(") and name.endswith(")"))
-
-    @property
-    def takes(self) -> Takes:
-        from apsvm.data.labels import Takes
-
-        return Takes.GRADES if self.net_loss.takes_grades else Takes.TWO_CLASSES
 
     @property
     def gain(self) -> str | None:
@@ -85,26 +93,6 @@ class NetTrainer(Trainer[NetSettings]):
         if self.net_loss.is_bce:
             return asked.net_epochs
         return asked.net_epochs // 2 if asked.bce_epochs is None else asked.bce_epochs
-
-    @property
-    def classes_refusal(self) -> str | None:
-        return "a network is trained for one ranking: train one for each --positive-label"
-
-    @property
-    def warm_start_refusal(self) -> str | None:
-        return "a network begins with cross-entropy (--bce-epochs), from weights drawn by --seed"
-
-    @property
-    def checkpoint_refusal(self) -> str | None:
-        return (
-            "a loss that is a module of your own may remember what no file holds"
-            if self.net_loss.kind == "module"
-            else None
-        )
-
-    @property
-    def scaling_refusal(self) -> str | None:
-        return "a network scales its features itself, each to mean 0 and deviation 1: --scale does not apply"
 
     def check(self, data: TrainingSet) -> Iterator[str]:
         from apsvm.data.rows import Rows

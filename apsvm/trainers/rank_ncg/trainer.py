@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
+from apsvm.data.takes import Takes
 from apsvm.trainers.base import Outcome, Trainer, TrainingSet, Watch
+from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.rank_ncg.settings import NAMED_GRAPHS, RankNCGSettings
 from apsvm.trainers.settings import SettingsError
 from apsvm.types import JsonDict
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from apsvm.data.labels import LabelOptions, Takes
     from apsvm.trainers.rank_ncg.descent import TrainedPairs
     from apsvm.trainers.rank_ncg.preferences import Classes, PreferenceGraph
 
@@ -35,7 +36,13 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
     title: ClassVar[str] = "RankNCG (--loss wmw)"
     Settings = RankNCGSettings
     losses: ClassVar[tuple[str, ...]] = ("wmw",)
-    shares_passes = True
+    capabilities = Capabilities(
+        labels=Takes.ORDER,
+        shared_passes=True,
+        refused=dict.fromkeys(
+            ("positive_label", "relevant_from"), "labels of --loss wmw are classes, the higher the more relevant"
+        ),
+    )
 
     def __init__(
         self,
@@ -51,24 +58,8 @@ class RankNCGTrainer(Trainer[RankNCGSettings]):
             raise SettingsError("--summation fourier is a series of erfc: it needs --objective erfc")
 
     @property
-    def takes(self) -> Takes:
-        from apsvm.data.labels import Takes
-
-        return Takes.ORDER
-
-    @property
     def metric(self) -> str | None:
         return "WMW"
-
-    @property
-    def trains_classes(self) -> bool:
-        return False
-
-    def label_refusal(self, options: LabelOptions) -> str | None:
-        for option, value in (("positive-label", options.positive_label), ("relevant-from", options.relevant_from)):
-            if value is not None:
-                return f"--{option} is not for --loss wmw: labels are classes, the higher the more relevant"
-        return None
 
     def inputs(self) -> Mapping[str, str]:
         graph = self.settings.graph

@@ -11,9 +11,11 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from apsvm.data.takes import Takes
 from apsvm.losses import LOSSES
 from apsvm.registry import spelled
 from apsvm.trainers.base import Outcome, Trainer, TrainingError, TrainingSet, Watch
+from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.settings import SettingsError, SettingValue
 from apsvm.trainers.structured_svm.networks import GRID_OF_C, check_layer_wise, hidden_layers, networks
 from apsvm.trainers.structured_svm.settings import (
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from apsvm.data.labels import Takes
     from apsvm.losses.base import Loss
     from apsvm.trainers.structured_svm.stage import Trained
 
@@ -40,8 +41,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     title: ClassVar[str] = "Structured SVM (--loss ap, ndcg, mrr, auc, f1, …)"
     Settings = StructuredSettings
     losses: ClassVar[Sequence[str]] = tuple(LOSSES)
-    takes_query_weights = True
-    shares_passes = True
+    capabilities = Capabilities(query_weights=True, shared_passes=True)
 
     def __init__(
         self,
@@ -56,7 +56,8 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         self.loss: Loss = make_loss(loss)
         self.loss_name = loss if isinstance(loss, str) else self.loss.name
         asked = self.settings
-        self._approximates = asked.oracle == "appx"
+        #: Whether it is the two-stage approximation, which begins with a binary SVM.
+        self.approximates = asked.oracle == "appx"
         if asked.oracle != "auto":
             fitting = [name for name in serving(self.loss) if name in ORACLE_CHOICES]
             fitting += ["appx"] if self.loss.of_two_arrays else []
@@ -71,9 +72,9 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             )
         if asked.log_ranks and not self.loss.over_rankings:
             raise SettingsError(f"--log-ranks is for losses over rankings, and {self.loss_name} is none")
-        if asked.latent and self._approximates:
+        if asked.latent and self.approximates:
             raise SettingsError("--oracle appx cannot serve --latent: choose an exact one, or leave it out")
-        if asked.components > 1 and (asked.latent or self._approximates):
+        if asked.components > 1 and (asked.latent or self.approximates):
             other = "--latent" if asked.latent else "--oracle appx"
             raise SettingsError(f"--components {asked.components} does not go with {other}: leave one of them out")
         if "start" in given and not asked.latent:
@@ -82,9 +83,9 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         self._hidden = hidden_layers(asked.layer_wise) if asked.layer_wise else ()
         self._besides: NDArray[np.float64] | None = None
         self._started_by, self._descent = "", 0.1
-        self.wants_constant = self.loss.draws_line and not self._hidden  # layers have constants of their own
         if self._hidden:
             check_layer_wise(self)
+        self.capabilities = self._capabilities()
         names = self.names
         if len(set(names)) < len(names):
             raise SettingsError(f"values of C that give the same file name: {', '.join(names)}")
@@ -101,13 +102,28 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
             return plan
         return plan.with_settings(C=(outcome.C,), bound=outcome.certificate.bound)
 
-    @property
-    def takes(self) -> Takes:
-        """Grades for a graded loss; the two-stage approximation looks at none."""
-        from apsvm.data.labels import Takes
-
-        graded = self.loss.takes_grades and not self._approximates
-        return Takes.GRADES if graded else Takes.TWO_CLASSES
+    def _capabilities(self) -> Capabilities:
+        """Of the loss and the settings; layers have constants of their own."""
+        graded = self.loss.takes_grades and not self.approximates
+        capabilities = replace(
+            self.capabilities,
+            labels=Takes.GRADES if graded else Takes.TWO_CLASSES,
+            bags=self.settings.latent,
+            queries=self.loss.by_query,
+            costs=not self.loss.by_query,
+            constant=self.loss.draws_line and not self._hidden,
+        )
+        if not self.loss.by_query:
+            capabilities = capabilities.refusing(query_weights=f"--loss {self.loss_name} takes all rows as one query")
+        if self._hidden:
+            return capabilities.refusing(
+                one_vs_rest="--layer-wise trains one network",
+                scale="--layer-wise standardises the features itself",
+                warm_start="--layer-wise starts from a network of its own",
+            )
+        if self.approximates:
+            return capabilities.refusing(warm_start="--oracle appx starts from its own binary SVM")
+        return capabilities
 
     @property
     def gain(self) -> str | None:
@@ -118,40 +134,14 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return self.loss.metric
 
     @property
-    def uses_costs(self) -> bool:
-        return not self.loss.by_query
-
-    @property
-    def uses_queries(self) -> bool:
-        return self.loss.by_query
-
-    @property
     def grid(self) -> Mapping[str, Sequence[SettingValue]]:
         """Both bounds where there are two; networks only where somebody names their sizes."""
         tried = {name: values for name, values in super().grid.items() if name != "layer_wise"}
-        both = self.loss.over_rankings and not self._approximates
+        both = self.loss.over_rankings and not self.approximates
         if "layer_wise" in self.given:
             return {**tried, "bound": ("hinge",), "C": GRID_OF_C}
         bounds = ("hinge", "tight") if self.loss.starts_from is None else ("tight",)
         return {**tried, "bound": bounds if both else ("hinge",)}
-
-    @property
-    def takes_bags(self) -> bool:
-        return self.settings.latent
-
-    @property
-    def classes_refusal(self) -> str | None:
-        return "--layer-wise trains one network" if self._hidden else None
-
-    @property
-    def scaling_refusal(self) -> str | None:
-        return "--scale is not for --layer-wise, which standardises the features" if self._hidden else None
-
-    @property
-    def warm_start_refusal(self) -> str | None:
-        if self._hidden:
-            return "--layer-wise starts from a network of its own"
-        return "--oracle appx starts from its own binary SVM" if self._approximates else None
 
     @property
     def names(self) -> Sequence[str]:
@@ -159,8 +149,22 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         return [""] if len(values) == 1 else [f".C{shown_C(C)}" for C in values]
 
     def warnings(self) -> Iterator[str]:
-        if not self._approximates and "keep_easy" in self.given:
+        if not self.approximates and "keep_easy" in self.given:
             yield "--keep-easy is for --oracle appx only; it is ignored here"
+
+    def remedies(
+        self, outcome: Outcome, *, of_bags: bool = False, on_a_cluster: bool = False, lacks_constant: bool = False
+    ) -> list[str]:
+        settings = outcome.settings
+        assert isinstance(settings, StructuredSettings)
+        if of_bags:
+            start = "anneal" if settings.start.startswith("random") else "random:20"
+            return [f"another --start ({start})", "a larger C", "--pool min,mean,max in the place of --latent"]
+        if self.capabilities.constant:
+            constant = ["a constant feature (this loss needs one)"] if lacks_constant else []
+            return [*constant, "a larger C", "--loss ap, whose model has a threshold too"]
+        bounds = {} if on_a_cluster else {"hinge": ["--bound auto or --bound tight"], "tight": ["--bound auto"]}
+        return [*bounds.get(settings.bound, []), *super().remedies(outcome)]
 
     def check(self, data: TrainingSet) -> Iterator[str]:
         from apsvm.models.header import LabelKind
@@ -205,7 +209,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
         settings = self.settings
         if settings.bound != "auto":
             return settings.bound
-        if not self.loss.over_rankings or self._approximates or self._hidden:
+        if not self.loss.over_rankings or self.approximates or self._hidden:
             return "hinge"
         return "tight" if settings.components > 1 and settings.C != DEFAULT_C else None
 
@@ -213,7 +217,7 @@ class StructuredSVMTrainer(Trainer[StructuredSettings]):
     def may_rank_worse(self) -> bool:
         """Whether another loss' model may rank the rows better than this loss' hinge, and may take its place."""
         is_free = self.settings.bound == "auto" and self.settings.C == DEFAULT_C and self.settings.components == 1
-        return is_free and self.loss.ranks_like is not None and not self._approximates
+        return is_free and self.loss.ranks_like is not None and not self.approximates
 
     def beginning_at(
         self, besides: NDArray[np.float64] | None, started_by: str = "", descent: float = 0.1

@@ -6,10 +6,13 @@ Algorithms: ``apsvm.trainers.warp.descent``, ``item_factors``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from apsvm.data.takes import Takes
 from apsvm.machine import memory
 from apsvm.trainers.base import Outcome, Progress, Trainer, TrainingError, TrainingSet, Watch
+from apsvm.trainers.capabilities import Capabilities
 from apsvm.trainers.epochs import check_metric, ending, evidence, progress_of, validator
 from apsvm.trainers.settings import SettingsError, SettingValue
 from apsvm.trainers.warp.settings import LEARNING_RATES, WarpSettings, cutoff_of
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from apsvm.data.labels import LabelOptions, Takes
     from apsvm.data.rows import Rows
     from apsvm.models.kinds import ItemFactors
     from apsvm.solvers.sgd import Epoch
@@ -34,7 +36,11 @@ class WarpTrainer(Trainer[WarpSettings]):
     title: ClassVar[str] = "Online learning of the top (--loss warp)"
     Settings = WarpSettings
     losses: ClassVar[tuple[str, ...]] = ("warp",)
-    takes_validation = True
+    capabilities = Capabilities(
+        validation=True,
+        same_on_threads=False,
+        refused={"scale": "the steps of --loss warp read the rows as they are"},
+    )
 
     def __init__(
         self,
@@ -55,14 +61,15 @@ class WarpTrainer(Trainer[WarpSettings]):
         if not asked.rows_as_users and "factors" in given:
             raise SettingsError("--factors is for --rows-as-users")
         check_metric(self.validation_metric)
+        self.capabilities = self._capabilities()
 
-    @property
-    def takes(self) -> Takes:
-        from apsvm.data.labels import Takes
-
+    def _capabilities(self) -> Capabilities:
         if self.settings.rows_as_users:
-            return Takes.NOTHING
-        return Takes.ORDER if self.settings.preference else Takes.TWO_CLASSES
+            return replace(self.capabilities, labels=Takes.NOTHING, queries=False).refusing(
+                warm_start="--rows-as-users learns factors of items",
+                features="the columns of --rows-as-users are items",
+            )
+        return replace(self.capabilities, labels=Takes.ORDER) if self.settings.preference else self.capabilities
 
     @property
     def metric(self) -> str | None:
@@ -78,38 +85,11 @@ class WarpTrainer(Trainer[WarpSettings]):
         return self.settings.validation_metric or ("P@10" if self.settings.rows_as_users else "AP")
 
     @property
-    def trains_classes(self) -> bool:
-        return not (self.settings.rows_as_users or self.settings.preference)
-
-    @property
-    def uses_queries(self) -> bool:
-        return not self.settings.rows_as_users
-
-    @property
     def grid(self) -> Mapping[str, Sequence[SettingValue]]:
         """Learning rates around the rule's own, and of τ only what the rank estimator is for."""
         own_rate = LEARNING_RATES[self.settings.rule]
         taus = {"tau": ("harmonic",)} if self.settings.rank_estimator == "log-unbiased" else {}
         return {**super().grid, "learning_rate": (own_rate / 10.0, own_rate, 10.0 * own_rate), **taus}
-
-    @property
-    def warm_start_refusal(self) -> str | None:
-        return "--rows-as-users learns factors of items" if self.settings.rows_as_users else None
-
-    @property
-    def scaling_refusal(self) -> str | None:
-        return "--scale is not for --loss warp, whose steps read the rows as they are"
-
-    @property
-    def features_refusal(self) -> str | None:
-        return "--features is not for --rows-as-users, whose columns are items" if self.settings.rows_as_users else None
-
-    def label_refusal(self, options: LabelOptions) -> str | None:
-        if self.settings.rows_as_users and options.relevant_from is not None:
-            return "--relevant-from does not apply to --rows-as-users"
-        if self.settings.rows_as_users and options.positive_label is not None:
-            return "--positive-label does not apply to --rows-as-users"
-        return super().label_refusal(options)
 
     def warnings(self) -> Iterator[str]:
         if self.settings.workers > 1:
@@ -233,8 +213,6 @@ class WarpTrainer(Trainer[WarpSettings]):
     @property
     def _resolved(self) -> WarpSettings:
         """The settings with what their defaults came to."""
-        from dataclasses import replace
-
         return replace(self.settings, learning_rate=self.settings.rate, l2=self.settings.penalty)
 
 

@@ -1,0 +1,62 @@
+"""What a family of trainers takes, as data; what it does not take is refused in one sentence, which is made here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from apsvm.data.takes import Takes
+
+#: Options that a way of taking labels leaves no room for, and why.
+_REFUSED_BY_LABELS: Mapping[Takes, Mapping[str, str]] = {
+    Takes.ORDER: dict.fromkeys(("positive_label", "one_vs_rest"), "this training looks at all labels at once"),
+    Takes.CLASSES: dict.fromkeys(
+        ("positive_label", "relevant_from", "one_vs_rest"), "--one-vs-rest takes each label as positive in turn"
+    ),
+    Takes.NOTHING: dict.fromkeys(
+        ("positive_label", "relevant_from", "one_vs_rest"), "this training does not look at labels"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a family, or a plan of it, takes and makes use of.
+
+    Attributes
+    ----------
+    labels : what it makes of labels
+    bags : whether it takes rows bag by bag, and what is known of them by bag (``TrainingSet.bags``)
+    queries, costs : whether ``qid:`` and ``cost:`` of the rows count
+    query_weights : whether weights of queries count (``--query-weights``)
+    validation : whether rows of a second file can tell it which epoch is best (``--validation``)
+    constant : whether rows get a constant feature by default (``trainers.constant_feature``)
+    shared_passes : whether its time goes into passes over the rows, which several trainings can share
+        (``data.lockstep``)
+    same_on_threads : whether the model does not depend on the number of threads
+    extra : the extra of apsvm that it needs to train, which has the name of the package in it
+    refused : option or parameter (``warm_start``, ``checkpoint``, ``scale``, ``features``, ``query_weights``,
+        ``one_vs_rest``, ``positive_label``, ``relevant_from``) → why the plan does not take it, a short phrase that
+        names what does not go with it; what is not named here is taken
+    """
+
+    labels: Takes = Takes.TWO_CLASSES
+    bags: bool = False
+    queries: bool = True
+    costs: bool = False
+    query_weights: bool = False
+    validation: bool = False
+    constant: bool = False
+    shared_passes: bool = False
+    same_on_threads: bool = True
+    extra: str | None = None
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    def refusing(self, **reasons: str) -> Capabilities:
+        """The same without these options; ``reasons``: why, by option."""
+        return replace(self, refused={**self.refused, **reasons})
+
+    def refusal(self, option: str) -> str | None:
+        """Why ``option`` does not go with the plan, as a sentence; None if it does."""
+        reason = self.refused.get(option) or _REFUSED_BY_LABELS.get(self.labels, {}).get(option)
+        return None if reason is None else f"--{option.replace('_', '-')} does not apply: {reason}"
