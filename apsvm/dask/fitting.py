@@ -23,9 +23,6 @@ from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
 from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
-#: Scores that go through the driver into a checkpoint, at most: 80 MB.
-MOST_SCORES_KEPT = 10_000_000
-
 
 def plan_refusal(trainer: AnyTrainer, features: FeatureOptions) -> str | None:
     """Why a plan cannot be carried out on a cluster, in the words of the command line, or None if it can."""
@@ -45,17 +42,6 @@ def plan_refusal(trainer: AnyTrainer, features: FeatureOptions) -> str | None:
     return (
         f"--loss {trainer.loss_name} is not trained {ON_A_CLUSTER}: train it on one machine, or choose a ranking loss "
         "(ap, ndcg, auc …) or wmw"
-    )
-
-
-def checkpoint_refusal(trainer: AnyTrainer, rows: int) -> str | None:
-    """Why a training of this plan on so many rows cannot be taken up by another driver, in the words of the command
-    line, or None if it can."""
-    if isinstance(trainer, StructuredSVMTrainer) or rows <= MOST_SCORES_KEPT:
-        return None
-    return (
-        f"--loss {trainer.loss_name} keeps a score of each row between its steps, which are too many for a file: no "
-        f"--checkpoint {ON_A_CLUSTER} of more than {MOST_SCORES_KEPT:,} rows"
     )
 
 
