@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -195,6 +196,10 @@ def _read(path: str) -> tuple[JsonDict, dict[str, Saved]]:
 
 def _packed(value: object, arrays: list[AnyArray]) -> object:
     """As JSON, arrays by their number in ``arrays``."""
+    if is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, np.ndarray):
         arrays.append(np.asarray(value, dtype=value.dtype.newbyteorder("<")))
         return {_ARRAY: len(arrays) - 1}

@@ -48,12 +48,6 @@ class ScoreVectors(Protocol[V]):
     def dot(self, x: V, y: V) -> float:
         """x·y"""
 
-    def gather(self, x: V) -> NDArray[np.float64]:
-        """A copy of its entries, an array in this process."""
-
-    def scatter(self, entries: NDArray[np.float64]) -> V:
-        """The vector of these entries, which is theirs from now on: the inverse of ``gather``."""
-
 
 def _room(size: int) -> NDArray[np.float64]:
     """(size,) float64 of any content. A long one has its memory from the system, to which it goes back with the array:
@@ -96,12 +90,6 @@ class ArrayVectors:
 
     def dot(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
         return float(x @ y)
-
-    def gather(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return x.copy()
-
-    def scatter(self, entries: NDArray[np.float64]) -> NDArray[np.float64]:
-        return entries
 
 
 class Tangent(NamedTuple):

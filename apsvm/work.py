@@ -1,31 +1,28 @@
-"""Work that can be taken up again where it was broken off, to the last bit.
+"""Work in pieces that have names, of which a finished one is not done again: a class, a fold, a candidate, a C.
 
-A training is a deterministic program: run again, it does the same things in the same order. So nothing is told how to
-go on but the pieces of work that take long: a run of a solver, a descent, an epoch, a fold. A **piece** that was
-finished is not done again, its result is what is stored; the piece that was under way begins at the state it had last
-reached; everything between the pieces, which is cheap, is simply done again.
+A training is a deterministic program: run again, it does the same things in the same order. A **piece** that was
+finished is not done again, its result is what is stored; a piece that was under way is done again from its beginning,
+or, where its steps are long (epochs), from the state after the last one. Everything between the pieces, which is cheap,
+is simply done again.
 
 Pieces that follow each other belong to a **strand**, which numbers them as they begin. What goes on at the same time,
 in threads or not, has a strand of its own in each: the classes of ``--one-vs-rest``, the folds of a comparison. Strands
-belong to a piece, and are forgotten with it once it is finished.
-
-What outlives pieces and changes with them, such as a solver with its planes, is **held** by the strand: it is stored
-with the number of operations that have made it what it is, and those are not repeated.
-
-A strand is stored as of one moment between two steps of its own thread: what it has finished, the state of what is
-under way, what it holds. Different strands may be stored as of different moments.
+belong to a piece, and are forgotten with it once it is finished. Different strands may be stored as of different
+moments.
 
 Where nothing is stored (``UNSTORED``) all of this costs nothing.
 """
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeAlias
+from enum import Enum
+from types import UnionType
+from typing import Any, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-#: What is stored: arrays, numbers, strings, None, and lists and mappings of such.
+#: What is stored: arrays, numbers, strings, None, and lists and mappings of such; dataclasses and named tuples come
+#: back as mappings (``of_saved``).
 Saved: TypeAlias = Mapping[str, Any]
 
 
@@ -52,13 +49,6 @@ class Store(Protocol):
         """Forgets the strands whose names begin so."""
 
 
-class Held(Protocol):
-    """What a strand holds."""
-
-    def held(self) -> tuple[int, Saved]:
-        """How many operations have made it what it is, and its state."""
-
-
 class Strand:
     """Pieces of work, one after the other. All that happens to a strand happens in one thread.
 
@@ -79,8 +69,6 @@ class Strand:
         saved: Saved = (None if store is None else store.stored(name)) or {}
         self._finished: dict[str, Saved] = dict(saved.get("finished", {}))
         self._under_way: Saved | None = saved.get("under_way")
-        self._held_before: Saved = saved.get("held", {})
-        self._held: list[weakref.ref[Held]] = []
         self._pieces = 0
         self._is_broken_off = self._has_left = False
 
@@ -108,15 +96,6 @@ class Strand:
                 raise WorkError(f"piece {number} of {self._name or 'the work'} is {stored['kind']!r}, not {kind!r}")
         return Piece(kind, self, number, result and result["result"], state and state["state"])
 
-    def hold(self, thing: Held) -> tuple[int, Saved] | None:
-        """Holds ``thing`` as long as it lives: the operations that made it what it was when it was stored, and its
-        state; None if it was not."""
-        if self._store is None:
-            return None
-        before = self._held_before.get(str(len(self._held)))
-        self._held.append(weakref.ref(thing))
-        return None if before is None else (before["operations"], before["state"])
-
     def break_off(self) -> None:
         """Stores the strand as it is, for good: what is still done need not be what would have been done."""
         if self._store is not None and not self._is_broken_off:
@@ -129,28 +108,16 @@ class Strand:
         assert self._store is not None
         return not self._is_broken_off and (self._store.is_due(self._name) or self._store.is_stopping())
 
-    def _reached(self, piece: Piece, state: Saved) -> None:
+    def _reached(self, piece: Piece, state: Any) -> None:
         self._under_way = {"number": piece.number, "kind": piece.kind, "state": state}
 
-    def _finish(self, piece: Piece, result: Saved) -> None:
+    def _finish(self, piece: Piece, result: Any) -> None:
         self._finished[piece.number] = {"kind": piece.kind, "result": result}
         self._under_way = None
 
-    def _keep(self, *, ended: bool = False) -> None:
-        """Stores the strand as it is; one that has ``ended`` holds nothing any more. What was held when it was stored,
-        and has not been made again so far, is kept: the work may be broken off before it has come to where it was."""
+    def _keep(self) -> None:
         assert self._store is not None
-        held = {
-            number: before
-            for number, before in self._held_before.items()
-            if not ended and int(number) >= len(self._held)
-        }
-        for number, reference in enumerate(self._held):
-            thing = reference()
-            if thing is not None and not ended:
-                operations, state = thing.held()
-                held[str(number)] = {"operations": operations, "state": state}
-        self._store.store(self._name, {"finished": dict(self._finished), "under_way": self._under_way, "held": held})
+        self._store.store(self._name, {"finished": dict(self._finished), "under_way": self._under_way})
 
     @contextmanager
     def _within(self, number: str, name: str) -> Iterator[Strand]:
@@ -158,7 +125,7 @@ class Strand:
         inner = Strand(self._store, f"{self._name}{number}/{name}/")
         yield inner
         if not inner._is_broken_off:
-            inner._keep(ended=True)
+            inner._keep()
 
     def _forget(self, number: str) -> None:
         assert self._store is not None
@@ -172,7 +139,7 @@ class Piece:
     ----------
     kind, number : what it is, and which of its strand
     result : what ``done`` was told when it was finished, if it was: then there is nothing to do
-    state : the last state that it had ``reached``, if it was under way
+    state : the last that it had ``reached`` when it was stored, if it was under way
     """
 
     def __init__(
@@ -180,37 +147,30 @@ class Piece:
         kind: str,
         strand: Strand | None = None,
         number: str = "",
-        result: Saved | None = None,
-        state: Saved | None = None,
+        result: Any = None,
+        state: Any = None,
     ) -> None:
         self.kind, self.number = kind, number
         self.result, self.state = result, state
         self._strand = strand
         self._has_strands = False
 
-    def reached(self, state: Callable[[], Saved], *, is_last_chance: bool = False) -> None:
-        """Between two steps of the piece: ``state``, which is asked where it is to be stored, is what it takes to go on
-        from here. ``is_last_chance``: later it cannot be had any more."""
+    def reached(self, state: Callable[[], Any]) -> None:
+        """Between two steps of the piece: ``state``, of which nothing may change any more, is what it takes to go on
+        from here."""
         strand = self._strand
         if strand is None:
             return
-        due = strand._is_due()
-        if due or is_last_chance:
-            strand._reached(self, state())
-        if due:
+        strand._reached(self, state())
+        if strand._is_due():
             strand._keep()
 
-    def broken_off(self, state: Callable[[], Saved] | None = None) -> None:
-        """It has to stop before it is finished; ``state``: where, if it can go on from there and not only from the last
-        state that was stored. From now on nothing of the strand is stored."""
-        strand = self._strand
-        if strand is None or strand._is_broken_off:
-            return
-        if state is not None:
-            strand._reached(self, state())
-        strand.break_off()
+    def broken_off(self) -> None:
+        """It has to stop before it is finished. From now on nothing of the strand is stored."""
+        if self._strand is not None:
+            self._strand.break_off()
 
-    def done(self, result: Saved) -> None:
+    def done(self, result: Any) -> None:
         """It is finished. Arrays in ``result`` must not change any more."""
         strand = self._strand
         if strand is None or strand._is_broken_off:
@@ -232,6 +192,21 @@ class Piece:
             yield inner
 
 
-#: What stands for a strand, and for each of its pieces, where nothing is stored: neither changes.
+#: What stands for a strand where nothing is stored: it does not change.
 UNSTORED = Strand()
-UNSTORED_PIECE = Piece("")
+
+
+def of_saved(kind: Any, saved: Any) -> Any:
+    """The value of this type, or annotation, where dataclasses and named tuples came back as mappings of their fields;
+    one that comes from no file is what it was."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):  # of something and None
+        return None if saved is None else of_saved(parts[0], saved)
+    if origin is dict:
+        return {name: of_saved(parts[1], entry) for name, entry in saved.items()}
+    if origin in (list, tuple):
+        return origin(of_saved(parts[0], entry) for entry in saved)
+    if isinstance(saved, Mapping) and isinstance(kind, type):
+        types = get_type_hints(kind)
+        return kind(**{name: of_saved(types[name], entry) for name, entry in saved.items()})
+    return kind(saved) if isinstance(kind, type) and issubclass(kind, Enum) else saved

@@ -35,42 +35,23 @@ class Memory:
             del self.strands[name]
 
 
-class Counter:
-    """Something that outlives pieces: each run adds to it, some steps at a time."""
-
-    def __init__(self, strand, done):
-        self.value, self.operations, self.done = 0, 0, done
-        self._strand, self._running = strand, 0
-        self._before = strand.hold(self)
-
-    def held(self):
-        if self._before is not None:
-            return self._before
-        return self.operations, {"value": self.value, "running": self._running}
-
-    def run(self, steps):
-        piece = self._strand.piece(f"count to {steps}")
-        if piece.result is not None:
-            self.operations += 1
-            return piece.result["value"]
-        if self._before is not None:
-            assert self._before[0] == self.operations
-            self.value, self._running = self._before[1]["value"], self._before[1]["running"]
-            self._before = None
-        while self._running < steps:
-            self.done.append(("step", steps, self._running))
-            self._running += 1
-            self.value = 3 * self.value + self._running
-            piece.reached(dict)
-        self._running, self.operations = 0, self.operations + 1
-        piece.done({"value": self.value})
-        return self.value
+def count(strand, done, steps):
+    """A piece of some steps, of which the last is kept."""
+    piece = strand.piece(f"count to {steps}")
+    if piece.result is not None:
+        return piece.result["value"]
+    value, first = (0, 0) if piece.state is None else (piece.state["value"], piece.state["steps"])
+    for step in range(first, steps):
+        done.append(("step", steps, step))
+        value = 3 * value + step
+        piece.reached(lambda value=value, step=step: {"value": value, "steps": step + 1})
+    piece.done({"value": value})
+    return value
 
 
 def work(strand, done):
     """Pieces one after the other, one that fails, and some within another."""
-    counter, results = Counter(strand, done), []
-    results.append(counter.run(3))
+    results = [count(strand, done, 3)]
     failing = strand.piece("fails")
     assert failing.result is None
     with strand.piece("within").strand("unfinished"):
@@ -80,12 +61,12 @@ def work(strand, done):
         parts = []
         for name in ("a", "b"):
             with whole.strand(name) as inner:
-                parts.append(Counter(inner, done).run(2))
+                parts.append(count(inner, done, 2))
         whole.done({"parts": parts})
         results.append(parts)
     else:
         results.append(whole.result["parts"])
-    results.append(counter.run(4))
+    results.append(count(strand, done, 4))
     return results
 
 
@@ -103,8 +84,7 @@ def test_from_every_moment_the_result_is_the_same_and_no_step_is_done_twice():
 
 
 def test_broken_off_again_before_it_has_come_to_where_it_was():
-    """What is held is not made yet then, and still what it was: that is how a signal while the data is read loses
-    nothing."""
+    """That is how a signal while the data is read loses nothing."""
     store, done = Memory(), []
     expected = work(Strand(store), done)
     for moment in store.moments:
@@ -144,8 +124,9 @@ def test_nothing_that_begins_after_the_work_is_stopped_is_stored():
     strand = Strand(store)
     strand.piece("first").done({"value": 1})
     second = strand.piece("second")
+    second.reached(lambda: {"at": 5})
     store.stopping = True
-    second.broken_off(lambda: {"at": 5})
+    second.broken_off()
     strand.piece("third").done({"value": 3})
     second.done({"value": 2})
     strand.break_off()
@@ -168,13 +149,13 @@ def test_what_was_done_before_the_stop_is_stored_by_the_next_piece():
     assert Strand(Memory(store.strands)).piece("first").result == {"value": 1}
 
 
-def test_the_last_chance_is_taken():
+def test_the_last_state_is_stored_though_it_was_not_due():
     store = Memory()
     store.is_due = lambda strand: False
     strand = Strand(store)
     piece = strand.piece("epochs")
     for at in range(3):
-        piece.reached(lambda at=at: {"at": at}, is_last_chance=True)
+        piece.reached(lambda at=at: {"at": at})
     assert not store.strands
     piece.broken_off()
     assert Strand(Memory(store.strands)).piece("epochs").state == {"at": 2}

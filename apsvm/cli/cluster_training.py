@@ -104,13 +104,9 @@ def train_on_cluster(run: Run) -> int:
 
 
 def _fit(run: Run, data: ShardedData) -> ShardedFit:
-    from apsvm.dask.fitting import ShardedFit, checkpoint_refusal
+    from apsvm.dask.fitting import ShardedFit
     from apsvm.data.query_weights import read_query_weights
 
-    if run.given["checkpoint"] is not None:
-        refusal = checkpoint_refusal(run.trainer, data.rows)
-        if refusal is not None:
-            raise click.UsageError(refusal)
     weights, path = None, run.given["query_weights"]
     if path is not None:
         if not data.has_qid:

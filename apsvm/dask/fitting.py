@@ -25,9 +25,6 @@ from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
 from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
-#: Scores that go through the driver into a checkpoint, at most: 80 MB.
-MOST_SCORES_KEPT = 10_000_000
-
 
 @dataclass(frozen=True, slots=True)
 class Sharded:
@@ -37,18 +34,16 @@ class Sharded:
     ----------
     refusal : (trainer) → why this plan is not, in the words of the command line, or None
     train : as ``apsvm.dask.training.train_on_shards``
-    keeps_scores : whether it keeps a score of each row between its steps
     """
 
     refusal: Callable[[Any], str | None]
     train: Callable[..., Iterator[Outcome]]
-    keeps_scores: bool = False
 
 
 #: By family; other families are trained on one machine.
 SHARDED: Mapping[str, Sharded] = {
     StructuredSVMTrainer.family: Sharded(training.refusal, training.train_on_shards),
-    RankNCGTrainer.family: Sharded(pairs.refusal, pairs.train_pairs_on_shards, keeps_scores=True),
+    RankNCGTrainer.family: Sharded(pairs.refusal, pairs.train_pairs_on_shards),
 }
 
 
@@ -66,17 +61,6 @@ def plan_refusal(trainer: AnyTrainer, features: FeatureOptions) -> str | None:
     return (
         f"--loss {trainer.loss_name} is not trained {ON_A_CLUSTER}: train it on one machine, or choose a ranking loss "
         "(ap, ndcg, auc …) or wmw"
-    )
-
-
-def checkpoint_refusal(trainer: AnyTrainer, rows: int) -> str | None:
-    """Why a training of this plan on so many rows cannot be taken up by another driver, in the words of the command
-    line, or None if it can."""
-    if rows <= MOST_SCORES_KEPT or not SHARDED[trainer.family].keeps_scores:
-        return None
-    return (
-        f"--loss {trainer.loss_name} keeps a score of each row between its steps, which are too many for a file: no "
-        f"--checkpoint {ON_A_CLUSTER} of more than {MOST_SCORES_KEPT:,} rows"
     )
 
 

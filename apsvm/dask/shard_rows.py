@@ -251,16 +251,6 @@ class ShardRows:
     def do_absolute(self, x: int, out: int) -> None:
         np.abs(self._vector(x), out=self._vector(out))
 
-    def length(self) -> int:
-        """Of its vectors."""
-        return len(self._rows)
-
-    def vector(self, x: int) -> NDArray[np.float64]:
-        return self._vector(x).copy()
-
-    def take_vector(self, x: int, entries: NDArray[np.float64]) -> None:
-        self._vector(x)[:] = entries
-
     def dot(self, x: int, y: int) -> float:
         return product(self._vector(x), self._vector(y))
 

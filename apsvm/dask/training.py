@@ -4,6 +4,7 @@ on the driver (``trainers.structured_svm.training``); rows, scores and oracle ar
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from apsvm.machine import thread_count
 from apsvm.models.decision import Threshold
 from apsvm.oracles import make_oracle
 from apsvm.risk import NothingToRankError
+from apsvm.solvers.cutting_plane import WarmStart
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Outcome, TrainingSet, Watch
 from apsvm.trainers.ranking_check import ranks_nothing
@@ -28,7 +30,7 @@ from apsvm.trainers.structured_svm.default_c import THE_RULE, C_by_rule
 from apsvm.trainers.structured_svm.objective import POOR
 from apsvm.trainers.structured_svm.remarks import caution_of
 from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING, StructuredSettings
-from apsvm.trainers.structured_svm.stage import Stage, Trained
+from apsvm.trainers.structured_svm.stage import Path, Stage, Trained, along_path
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
 if TYPE_CHECKING:
@@ -177,17 +179,20 @@ def train_on_shards(
         watch,
         oracle="bucket" if isinstance(risk, ListRisk) else make_oracle(settings.oracle, loss).name,
         start=start,
-        around=lambda cutter: Recovering(cutter, data.vectors, watch.remark, risk.account),
+        around=lambda cutter: Recovering(cutter, data.vectors, watch.remark),
     )
-    seconds_used = 0.0
-    for asked, C, name in zip(settings.C, values, trainer.names, strict=True):
-        report = stage.run(C, seconds_used=seconds_used)
-        seconds_used += report.solution.seconds
-        origin = f"{times(asked)}{THE_RULE}"
-        trained = Trained(
-            report.solution.w, [report], True, risk.queries, risk.queries_skipped, C=C, origin_of_C=origin
-        )
-        trained = replace(trained, share_of_nothing=_share_of_nothing(data, risk, trained, C))
+    began = time.perf_counter()
+
+    def solve(C: float, path: Path) -> tuple[Trained, WarmStart]:
+        if path.warm is not None:
+            stage.begin(path.warm)
+        report = stage.run(C, seconds_used=time.perf_counter() - began)
+        trained = Trained(report.solution.w, [report], True, risk.queries, risk.queries_skipped)
+        return replace(trained, share_of_nothing=_share_of_nothing(data, risk, trained, C)), stage.warm_start
+
+    path = along_path(values, watch, f"on shards, {loss.name}", solve)
+    for asked, C, name, trained in zip(settings.C, values, trainer.names, path, strict=True):
+        trained = replace(trained, C=C, origin_of_C=f"{times(asked)}{THE_RULE}")
         yield _outcome(trainer.with_settings(C=(asked,)), data, target, name, trained)
         if trained.state is State.INTERRUPTED:
             return

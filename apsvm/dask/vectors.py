@@ -116,17 +116,6 @@ class HandleVectors:
         self._partner = weakref.ref(y)
         return known
 
-    def gather(self, x: Handle) -> NDArray[np.float64]:
-        """Through the driver: for what is small enough for that."""
-        return np.concatenate(self.ask("vector", x.number))
-
-    def scatter(self, entries: NDArray[np.float64]) -> Handle:
-        """Likewise."""
-        handle = self.empty()
-        ends = np.cumsum(self.ask("length"))
-        self.ask("take_vector", handle.number, each=[(part,) for part in np.split(entries, ends[:-1])])
-        return handle
-
     # For score functions.
 
     @property

@@ -23,9 +23,8 @@ from apsvm.solvers.levels import Levels
 from apsvm.solvers.line_search import Cutter
 from apsvm.solvers.qp.base import Backend, QPSolution
 from apsvm.solvers.run import Limits, Run, never
-from apsvm.solvers.saving import Saved, array, part, prefixed
 from apsvm.solvers.state import State, not_finite
-from apsvm.solvers.working_set import WorkingSet
+from apsvm.solvers.working_set import Planes, WorkingSet
 
 #: Of the gap asked for, what one QP may leave.
 QP_SHARE = 1e-3
@@ -92,6 +91,23 @@ class CuttingPlaneSolution:
     trouble: str | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class WarmStart:
+    """What a solver of the same risk begins from where another one has ended: after either, the next run comes to the
+    same bits.
+
+    Attributes
+    ----------
+    point : (dimension,) float64
+    planes : of the risk
+    reach : how far along its segment a line search first goes (``line_search.AfterLineSearch``)
+    """
+
+    point: NDArray[np.float64]
+    planes: Planes
+    reach: float
+
+
 class Solver:
     """Minimises ½‖w − c‖² + C·risk(w), for one C and centre after another: planes depend on neither, and a later run
     starts from the planes, the dual variables and the best point of the runs before.
@@ -101,7 +117,7 @@ class Solver:
     cutter : what evaluates the risk, convex and with a lower bound, and says where to cut (``line_search``)
     dimension : length of w
     backend : solves the working-set QPs
-    start : (dimension,) float64, the first point; 0 by default
+    start : (dimension,) float64, the first point; 0 by default; or what another solver ended with
     constraints : hard constraints on w, if there are any
 
     Raises
@@ -115,7 +131,7 @@ class Solver:
         dimension: int,
         backend: Backend,
         *,
-        start: NDArray[np.float64] | None = None,
+        start: NDArray[np.float64] | WarmStart | None = None,
         constraints: Constraints | None = None,
     ) -> None:
         lower_bound = cutter.lower_bound
@@ -124,13 +140,12 @@ class Solver:
         self._cutter = cutter
         self._backend = backend
         self._constraints = constraints
-        self._working_set = WorkingSet(dimension, lower_bound)
+        self._warm = start if isinstance(start, WarmStart) else None
+        self._working_set = WorkingSet(dimension, lower_bound, None if self._warm is None else self._warm.planes)
         self._levels = Levels() if cutter.levels else None
-        self._start = np.zeros(dimension) if start is None else start
+        self._start = start.point if isinstance(start, WarmStart) else np.zeros(dimension) if start is None else start
         self._best: NDArray[np.float64] | None = None
         self._best_risk = np.inf
-        self._run: Run | None = None
-        self._resumed: Saved | None = None
 
     def minimise(
         self,
@@ -158,15 +173,11 @@ class Solver:
 
         Raises
         ------
-        ValueError : another C or centre than those of the run to go on with, after ``restore``
         FloatingPointError : a value, plane or product of planes that is not finite, before any good point was found;
             later it ends the run as ``NUMERICAL_TROUBLE``, with the best point and bounds so far
         """
         limits = Limits(tolerance_of(epsilon, C), max_iterations, time_limit, should_stop, good_enough)
-        run = (
-            self._begin(C, centre, limits) if self._resumed is None else self._resume(self._resumed, C, centre, limits)
-        )
-        self._run = run
+        run = self._begin(C, centre, limits)
         while run.state is None:
             with run.guarded():
                 self._cut(run)
@@ -191,39 +202,17 @@ class Solver:
             run.trouble,
         )
 
-    def state(self) -> Saved:
-        """Everything that further minimisation depends on, for ``restore``. It is whole between two iterations:
-        within ``on_iteration``, or after ``minimise``."""
-        best: Saved = {} if self._best is None else {"best": self._best, "best_risk": self._best_risk}
-        run = self._resumed or (None if self._run is None else self._run.saved())
-        return {
-            "start": self._start,
-            **best,
-            **prefixed("working_set", self._working_set.state()),
-            **prefixed("cutter", self._cutter.state()),
-            **prefixed("qp", self._backend.state()),
-            **({} if self._levels is None else prefixed("levels", self._levels.state())),
-            **({} if run is None else prefixed("run", run)),
-        }
-
-    def restore(self, state: Saved) -> None:
-        """Takes over what ``state`` returned in another solver, of the same risk and constraints. If that was in the
-        midst of a run, or after one, the next ``minimise`` goes on with it, for the same C and centre, and comes to the
-        same bits."""
-        self._start = array(state["start"])
-        self._best = array(state["best"]) if "best" in state else None
-        self._best_risk = float(state["best_risk"]) if "best" in state else np.inf
-        self._working_set.restore(part(state, "working_set"))
-        self._cutter.restore(part(state, "cutter"))
-        self._backend.restore(part(state, "qp"))
-        if self._levels is not None:
-            self._levels.restore(part(state, "levels"))
-        self._run, self._resumed = None, part(state, "run") or None
+    @property
+    def warm_start(self) -> WarmStart:
+        """The best point, or the one to begin at, and the planes of the risk."""
+        return WarmStart(
+            self._start if self._best is None else self._best, self._working_set.planes, self._cutter.reach
+        )
 
     def restart(self, point: NDArray[np.float64]) -> None:
         """Forgets the best point: the next run starts from ``point`` (dimension,), with the planes there are."""
         self._start = point
-        self._best, self._best_risk = None, np.inf
+        self._best, self._best_risk, self._warm = None, np.inf, None
         self._cutter.restart()
 
     def move(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
@@ -234,27 +223,19 @@ class Solver:
     def _begin(self, C: float, centre: NDArray[np.float64] | None, limits: Limits) -> Run:
         """A run from the start, or from the minimiser of the planes there are already."""
         self._working_set.C = C
-        self._working_set.recentre(self._centre_or_zero(centre))
+        self._working_set.recentre(np.zeros_like(self._start) if centre is None else centre)
         dual = self._working_set.dual_of_nothing
         if self._levels is not None:
             self._levels.begin()
         run = Run(limits, dual, self._start)
+        if self._warm is not None:
+            self._best, self._best_risk = self._start, self._cutter.stand_at(self._start, self._warm.reach)
+            self._warm = None
         if self._best is not None:
             with run.guarded():
                 run.primal = self._objective(self._best, self._best_risk)
                 self._solve_qp(run)
         return run
-
-    def _resume(self, saved: Saved, C: float, centre: NDArray[np.float64] | None, limits: Limits) -> Run:
-        """The run that was saved."""
-        working_set = self._working_set
-        if C != working_set.C or not np.array_equal(working_set.centre, self._centre_or_zero(centre)):
-            raise ValueError(f"expected the C and the centre of the run that was saved, C = {working_set.C:g}")
-        self._resumed = None
-        return Run.resumed(limits, saved)
-
-    def _centre_or_zero(self, centre: NDArray[np.float64] | None) -> NDArray[np.float64]:
-        return np.zeros_like(self._start) if centre is None else centre
 
     def _cut(self, run: Run) -> None:
         """Adds planes for the run's point, and keeps the better of the best point and the one that the cutter found."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from apsvm.score_space import V
 from apsvm.solvers.quasi_newton import QuasiNewton
-from apsvm.solvers.smooth import SavedSearch, SmoothRun, SmoothSearch, Stop
+from apsvm.solvers.smooth import SmoothRun, SmoothSearch, Stop
 from apsvm.solvers.state import State
 
 
@@ -26,15 +25,10 @@ class LBFGS(SmoothSearch):
             smooth=True,
             on_trial=lambda step, objective, slope: run.evaluated(objective=objective, step=step, slope=slope),
         )
-        if run.saved is None:
-            fresh = True  # the scores have not been added to
-            run.evaluated(objective=here.objective, gradient_norm=float(np.abs(here.gradient).max()))
-        else:
-            fresh = run.saved["fresh"]
-            here.restore(run.saved["point"])
+        fresh = True  # the scores have not been added to
         norm = float(np.abs(here.gradient).max())
+        run.evaluated(objective=here.objective, gradient_norm=norm)
         while norm > run.asked or not fresh:
-            run.reached(partial(_state, here, fresh=fresh))
             if norm <= run.asked:
                 # Rid of what rounding has added up: the gradient must be small at Xw itself.
                 here.refresh()
@@ -49,7 +43,3 @@ class LBFGS(SmoothSearch):
                 raise Stop(State.STALLED)
             else:
                 here.forget()
-
-
-def _state(here: QuasiNewton[V], *, fresh: bool) -> SavedSearch:
-    return {"fresh": fresh, "point": here.state()}

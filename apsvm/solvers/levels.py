@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm._native import _kernels
-from apsvm.solvers.saving import Saved, array, part, prefixed
 from apsvm.solvers.working_set import WorkingSet
 
 #: Values of λ to choose from, 0 being the plain method's, and how far off the level m may be, as a share of the gap.
@@ -81,26 +80,6 @@ class Heights:
             if self._left <= 0:
                 self._trial, self._at = True, longest_ago
 
-    def state(self) -> Saved:
-        """Everything there is, for ``restore``."""
-        return {
-            "at": self._at,
-            "rates": self._rates.copy(),
-            "blocks": self._blocks.copy(),
-            "iterations": self._iterations,
-            "gap_before": self._gap_before,
-            "trial": self._trial,
-            "patience": self._patience,
-            "left": self._left,
-        }
-
-    def restore(self, saved: Saved) -> None:
-        """Takes over what ``state`` returned."""
-        counts = ("at", "iterations", "patience", "left")
-        self._at, self._iterations, self._patience, self._left = (int(saved[key]) for key in counts)
-        self._rates, self._gap_before = array(saved["rates"]), float(saved["gap_before"])
-        self._blocks, self._trial = np.array(saved["blocks"], dtype=np.int64), bool(saved["trial"])
-
 
 class Levels:
     """See the module; steps of one solver, whose planes mostly stay from one to the next."""
@@ -145,18 +124,3 @@ class Levels:
         alpha, theta, self._ratios[at] = step
         working_set.use(alpha > 0.0)
         return working_set.centre + (1.0 - theta) * from_centre - working_set.combine(alpha)
-
-    def state(self) -> Saved:
-        """Everything that later steps depend on, for ``restore``."""
-        return {
-            "ratios": self._ratios.copy(),
-            **dict(zip(("names", "sigma", "factor", "alpha"), self._native.state(), strict=True)),
-            **prefixed("heights", self._heights.state()),
-        }
-
-    def restore(self, saved: Saved) -> None:
-        """Takes over what ``state`` returned."""
-        self._ratios = array(saved["ratios"])
-        self._heights.restore(part(saved, "heights"))
-        names, sigma = np.array(saved["names"], dtype=np.int64), float(saved["sigma"])
-        self._native.restore(names, sigma, array(saved["factor"]), array(saved["alpha"]))

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.score_space import ScoreFunction, V
-from apsvm.solvers.saving import Saved, array
 from apsvm.solvers.state import not_finite
 
 #: The search stops when it can gain at most this share of the current gap.
@@ -66,17 +65,18 @@ class Cutter(Protocol):
     def __call__(self, point: NDArray[np.float64], C: float, gap: float, centre: NDArray[np.float64]) -> Cut:
         """``gap``: between the bounds of ½‖w − centre‖² + C·risk so far (infinite at first)."""
 
+    @property
+    def reach(self) -> float:
+        """How far along its segment the next line search first goes."""
+
+    def stand_at(self, point: NDArray[np.float64], reach: float) -> float:
+        """Makes a point the best one, and returns the risk there."""
+
     def restart(self) -> None:
         """Forgets the best point."""
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         """The risk at a point the cutter returned, computed afresh."""
-
-    def state(self) -> Saved:
-        """What later cuts depend on, for ``restore``."""
-
-    def restore(self, saved: Saved) -> None:
-        """Takes over what ``state`` returned in another cutter of the same risk."""
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ def _cut(risk: ScoreFunction[V], best: _Known[V], touching: _Known[V]) -> Cut:
 class AtTheQPsPoint(Generic[V]):
     """The plain cutting-plane method (Joachims et al. 2009)."""
 
-    levels = False
+    levels, reach = False, 1.0
 
     def __init__(self, risk: ScoreFunction[V]) -> None:
         self._risk, self.lower_bound = risk, risk.lower_bound
@@ -127,17 +127,14 @@ class AtTheQPsPoint(Generic[V]):
         here = self._know(point)
         return _cut(self._risk, here, here)
 
+    def stand_at(self, point: NDArray[np.float64], reach: float) -> float:
+        return self._know(point).risk
+
     def restart(self) -> None:
         pass
 
     def verified_risk(self, point: NDArray[np.float64]) -> float:
         return self._know(point).risk
-
-    def state(self) -> Saved:
-        return {}
-
-    def restore(self, saved: Saved) -> None:
-        pass
 
     def _know(self, point: NDArray[np.float64]) -> _Known[V]:
         return _known(self._risk, point, self._risk.scores(point, self._scores), self._slopes)
@@ -176,6 +173,11 @@ class AfterLineSearch(Generic[V]):
             self._forget(beyond)
         return cut
 
+    def stand_at(self, point: NDArray[np.float64], reach: float) -> float:
+        self.restart()
+        self._best, self.reach = self._know(point), reach
+        return self._best.risk
+
     def restart(self) -> None:
         """Gives back the score vectors, too: whoever restarts may have a use for their memory meanwhile."""
         self._best, self._scores, self.reach = None, None, 1.0
@@ -192,24 +194,6 @@ class AfterLineSearch(Generic[V]):
         self._unused.append(scores)
         self._forget(fresh)
         return fresh.risk
-
-    def state(self) -> Saved:
-        """The best point's scores and slopes are a part of it: computed afresh they would not be the same bits."""
-        if self._best is None:
-            return {"reach": self.reach}
-        assert self._scores is not None
-        best, gather = self._best, self._vectors.gather
-        numbers = {"reach": self.reach, "risk": best.risk, "offset": best.offset}
-        slopes = {} if best.slopes is None else {"slopes": gather(best.slopes)}
-        return {**numbers, "best": best.point, "scores": gather(self._scores), **slopes}
-
-    def restore(self, saved: Saved) -> None:
-        self.restart()
-        self.reach = float(saved["reach"])
-        if "best" in saved:
-            self._scores = self._vectors.scatter(array(saved["scores"]))
-            slopes = self._vectors.scatter(array(saved["slopes"])) if "slopes" in saved else None
-            self._best = _Known(array(saved["best"]), float(saved["risk"]), float(saved["offset"]), slopes)
 
     def _vector(self) -> V:
         """A score vector of any content. (Fresh arrays cost more than the oracle.)"""

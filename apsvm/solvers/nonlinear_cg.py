@@ -9,14 +9,13 @@ evaluated. φ' is increasing, J being convex: secant steps outwards until it cha
 
 from __future__ import annotations
 
-from functools import partial
 from typing import ClassVar, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.score_space import V
-from apsvm.solvers.smooth import SavedSearch, SmoothRun, SmoothSearch, Stop
+from apsvm.solvers.smooth import SmoothRun, SmoothSearch, Stop
 from apsvm.solvers.state import State, not_finite
 
 #: The search ends where the slope is at most this share of the slope it began with.
@@ -35,23 +34,15 @@ class NonlinearCG(SmoothSearch):
     name: ClassVar[str] = "prcg"
 
     def search(self, run: SmoothRun[V]) -> None:
-        problem, saved = run.problem, run.saved
-        w = run.w
+        problem, w = run.problem, run.w
         step: float | None = None
-        if saved is None:
-            line = _Line(run, problem.scores(w))
-            problem.slopes(line.scores, line.c)
-            gradient = run.gradient(w, line.c)
-            run.evaluated(gradient_norm=float(np.abs(gradient).max()))
-            fresh = True  # the scores have not been added to
-            direction = -gradient
-        else:
-            line = _Line(run, problem.vectors.scatter(saved["scores"].copy()))
-            gradient, direction = saved["gradient"], saved["direction"]
-            step, fresh = saved["step"], saved["fresh"]
-        norm = float(np.abs(gradient).max())
+        line = _Line(run, problem.scores(w))
+        problem.slopes(line.scores, line.c)
+        gradient = run.gradient(w, line.c)
+        norm, fresh = float(np.abs(gradient).max()), True  # the scores have not been added to
+        run.evaluated(gradient_norm=norm)
+        direction = -gradient
         while True:
-            run.reached(partial(_state, run, line, gradient, direction, step, fresh=fresh))
             if norm <= run.asked:
                 if fresh:
                     return
@@ -77,25 +68,6 @@ class NonlinearCG(SmoothSearch):
             run.moved(w, norm)
             beta = max(0.0, float(gradient @ (gradient - before)) / float(before @ before))
             direction = beta * direction - gradient
-
-
-def _state(
-    run: SmoothRun[V],
-    line: _Line[V],
-    gradient: NDArray[np.float64],
-    direction: NDArray[np.float64],
-    step: float | None,
-    *,
-    fresh: bool,
-) -> SavedSearch:
-    """The scores as they are, since those computed afresh would not be the same bits."""
-    return {
-        "scores": run.problem.vectors.gather(line.scores),
-        "gradient": gradient,
-        "direction": direction,
-        "step": step,
-        "fresh": fresh,
-    }
 
 
 class _Line(Generic[V]):

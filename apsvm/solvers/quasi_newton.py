@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from functools import partial
-from typing import Generic, NamedTuple, TypedDict
+from typing import Generic, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,24 +71,16 @@ def descend(
     max_iterations: int = 10_000,
     on_step: Callable[[DescentStep], None] = lambda step: None,
     should_stop: Callable[[], bool] = lambda: False,
-    saved: SavedDescent | None = None,
-    reached: Callable[[Callable[[], SavedDescent]], None] = lambda state: None,
 ) -> Descended:
     """A point with ½‖w‖² + C·r(Xw) at most that of ``w`` (dimension,), from which steps gain less than ``enough``.
 
     curvature : (dimension,) float64 > 0, how much J curves in each weight, up to a factor; None: alike
-    saved, reached : before each iteration ``reached`` is given a function for the state there, from which another
-        descent with the same parameters goes on to the same bits where it is ``saved``
 
     Raises FloatingPointError where J is not finite at ``w``; later that ends the descent.
     """
     here = QuasiNewton(risk, w, C=C, curvature=curvature)
-    first, idle = 1, 0
-    if saved is not None:
-        first, idle = saved["number"], saved["idle"]
-        here.restore(saved["point"])
-    for number in range(first, max_iterations + 1):
-        reached(partial(_saved, number, idle, here))
+    idle = 0
+    for number in range(1, max_iterations + 1):
         if should_stop() or not here.gradient.any():
             break
         objective, afresh = here.objective, here.knows_nothing
@@ -106,29 +97,6 @@ def descend(
         if idle == PATIENCE or (afresh and not moved):
             break
     return Descended(here.w, None)
-
-
-class SavedPoint(TypedDict):
-    """A ``QuasiNewton`` between two steps: arrays and numbers."""
-
-    w: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    objective: float
-    gradient: NDArray[np.float64]
-    evaluations: int
-    history: list[tuple[NDArray[np.float64], NDArray[np.float64], float]]
-
-
-class SavedDescent(TypedDict):
-    """A descent before an iteration: its number, those before that gained too little, and the point."""
-
-    number: int
-    idle: int
-    point: SavedPoint
-
-
-def _saved(number: int, idle: int, here: QuasiNewton[V]) -> SavedDescent:
-    return {"number": number, "idle": idle, "point": here.state()}
 
 
 class _Pair(NamedTuple):
@@ -181,24 +149,6 @@ class QuasiNewton(Generic[V]):
         self.evaluations = 0
         self.w = w
         self.refresh()
-
-    def state(self) -> SavedPoint:
-        """For ``restore``; the scores as they are, since those computed afresh would not be the same bits."""
-        return {
-            "w": self.w,
-            "scores": self._vectors.gather(self._scores),
-            "objective": self.objective,
-            "gradient": self.gradient,
-            "evaluations": self.evaluations,
-            "history": [(pair.step, pair.change, pair.product) for pair in self._history],
-        }
-
-    def restore(self, saved: SavedPoint) -> None:
-        """Takes over what ``state`` returned in another one of the same function."""
-        self.w, self.objective, self.gradient = saved["w"], saved["objective"], saved["gradient"]
-        self.evaluations = saved["evaluations"]
-        self._scores = self._vectors.scatter(saved["scores"].copy())
-        self._history = deque((_Pair(*pair) for pair in saved["history"]), maxlen=MEMORY)
 
     @property
     def knows_nothing(self) -> bool:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from apsvm.clock import Span
 from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.qp.base import QPSolution
-from apsvm.solvers.saving import Saved, array
 from apsvm.solvers.state import State
 
 #: Iterations without any progress, relative to the objective, after which rounding has won.
@@ -33,8 +32,8 @@ class Limits:
     Attributes
     ----------
     tolerance : the gap asked for, as an objective value
-    max_iterations : those of a run that was taken up again included
-    time_limit : seconds, likewise; None: none
+    max_iterations : int
+    time_limit : seconds; None: none
     should_stop : True ends it as ``INTERRUPTED``
     good_enough : of the primal and dual objective; True ends it as ``CONVERGED``
     """
@@ -127,25 +126,3 @@ class Run:
             self.state = State.TIME_LIMIT
         elif self._unchanged >= STALL_LIMIT:
             self.state = State.STALLED
-
-    def saved(self) -> Saved:
-        """For ``resumed``."""
-        return {
-            "primal": self.primal,
-            "dual": self.dual,
-            "point": self.point,
-            "iterations": self.iterations,
-            "planes": self.planes,
-            "unchanged": self._unchanged,
-            "seconds": self.seconds,
-        }
-
-    @classmethod
-    def resumed(cls, limits: Limits, saved: Saved) -> Run:
-        """The run that was saved between two iterations, under these limits."""
-        run = cls(limits, float(saved["dual"]), array(saved["point"]))
-        run.primal = float(saved["primal"])
-        run.iterations, run.planes, run._unchanged = (int(saved[key]) for key in ("iterations", "planes", "unchanged"))
-        run._began -= float(saved["seconds"])
-        run.decide()
-        return run

@@ -77,7 +77,7 @@ class DescentOutcome(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class SavedEpochs(Generic[T]):
+class EpochsSoFar(Generic[T]):
     """A descent between two epochs: those that were done, and the best snapshot, its epoch and its validation."""
 
     done: tuple[Epoch, ...] = ()
@@ -85,13 +85,13 @@ class SavedEpochs(Generic[T]):
     best_epoch: int = 0
     best_value: float = float("-inf")
 
-    def after(self, epoch: Epoch, best: T | None) -> SavedEpochs[T]:
+    def after(self, epoch: Epoch, best: T | None) -> EpochsSoFar[T]:
         """With one more epoch; ``best``: the best snapshot, after it."""
         done = (*self.done, epoch)
         if not epoch.best:
-            return SavedEpochs(done, best, self.best_epoch, self.best_value)
+            return EpochsSoFar(done, best, self.best_epoch, self.best_value)
         value = self.best_value if epoch.validation is None else epoch.validation
-        return SavedEpochs(done, best, epoch.number, value)
+        return EpochsSoFar(done, best, epoch.number, value)
 
 
 def descend(
@@ -104,8 +104,8 @@ def descend(
     time_limit: float | None = None,
     on_epoch: Callable[[Epoch], None] = lambda epoch: None,
     should_stop: Callable[[], bool] = lambda: False,
-    saved: SavedEpochs[T] | None = None,
-    reached: Callable[[SavedEpochs[T]], None] = lambda state: None,
+    so_far: EpochsSoFar[T] | None = None,
+    going_on: Callable[[EpochsSoFar[T]], None] = lambda so_far: None,
 ) -> DescentOutcome[T]:
     """Runs up to ``epochs`` ≥ 1 passes.
 
@@ -116,14 +116,14 @@ def descend(
     validate : the metric of the parameters as they are
     patience : epochs without a better validation after which it stops
     time_limit : seconds; a pass is broken off, and counts as an epoch
-    saved, reached : after each epoch that was not the last ``reached`` is given what another descent goes on from where
-        it is ``saved``, besides the parameters
+    so_far : epochs that were done before; None: none
+    going_on : called between two epochs, with those that are done
 
     Raises
     ------
     FloatingPointError : from the first pass or its validation; a later one ends the descent as ``NUMERICAL_TROUBLE``
     """
-    state: SavedEpochs[T] = SavedEpochs() if saved is None else saved
+    state: EpochsSoFar[T] = EpochsSoFar() if so_far is None else so_far
     began = time.perf_counter() - (state.done[-1].seconds_in_all if state.done else 0.0)
 
     def out_of_time() -> bool:
@@ -151,7 +151,7 @@ def descend(
         if stopped is not None:
             ending = stopped
             break
-        reached(state)
+        going_on(state)
     best = snapshot() if state.best is None else state.best
     return DescentOutcome(best, state.best_epoch, list(state.done), ending, trouble)
 

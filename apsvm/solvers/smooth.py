@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeAlias, TypedDict
+from typing import ClassVar, Generic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,26 +108,11 @@ class Stop(Exception):
         self.state = state
 
 
-#: A search between two of its iterations: arrays and numbers by name.
-SavedSearch: TypeAlias = Mapping[str, Any]
-
-
-class SavedRun(TypedDict):
-    """A minimisation between two iterations of its search."""
-
-    w: NDArray[np.float64]
-    iterations: int
-    evaluations: int
-    seconds: float
-    search: SavedSearch
-
-
 class SmoothRun(Generic[V]):
     """One minimisation: what a search asks, counts and tells.
 
     w : (dimension,) float64, the point reached so far; the search moves it
     asked : the gradient norm at which it has arrived
-    saved : where the search goes on, None where it begins
     """
 
     def __init__(
@@ -138,8 +123,6 @@ class SmoothRun(Generic[V]):
         limits: Limits,
         on_evaluation: Callable[[SmoothEvaluation], None],
         on_iteration: Callable[[SmoothIteration], None],
-        saved: SavedRun | None,
-        reached: Callable[[Callable[[], SavedRun]], None],
     ) -> None:
         self.problem = problem
         self.regularisation = regularisation
@@ -150,29 +133,6 @@ class SmoothRun(Generic[V]):
         self._began = time.perf_counter()
         self._on_evaluation = on_evaluation
         self._on_iteration = on_iteration
-        self._reached = reached
-        self._taken_up = saved
-        self.saved: SavedSearch | None = None
-
-    def take_up(self) -> None:
-        """Goes on where the run that was saved had come to, if one was."""
-        saved = self._taken_up
-        if saved is not None:
-            self.w, self.saved = saved["w"], saved["search"]
-            self.iterations, self.evaluations = saved["iterations"], saved["evaluations"]
-            self._began -= saved["seconds"]
-
-    def reached(self, state: Callable[[], SavedSearch]) -> None:
-        """To be called between two iterations: ``state`` is what the search goes on from."""
-        self._reached(
-            lambda: {
-                "w": self.w,
-                "iterations": self.iterations,
-                "evaluations": self.evaluations,
-                "seconds": self.seconds,
-                "search": state(),
-            }
-        )
 
     @property
     def seconds(self) -> float:
@@ -234,13 +194,8 @@ def minimise(
     start: NDArray[np.float64] | None = None,
     on_evaluation: Callable[[SmoothEvaluation], None] = lambda evaluation: None,
     on_iteration: Callable[[SmoothIteration], None] = lambda iteration: None,
-    saved: SavedRun | None = None,
-    reached: Callable[[Callable[[], SavedRun]], None] = lambda state: None,
 ) -> SmoothSolution:
     """The minimiser of λ/2 ‖w‖² + L(Xw), from ``start`` (dimension,) or 0; ``regularisation`` is λ ≥ 0.
-
-    Between two iterations ``reached`` is given a function for the state there, from which another run with the same
-    parameters goes on to the same bits where it is ``saved``.
 
     Raises
     ------
@@ -252,7 +207,7 @@ def minimise(
     # More BLAS threads would make the last bits depend on their number, and small products slow.
     with threadpool_limits(1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
         first = np.zeros(dimension) if start is None else start
-        run = SmoothRun(problem, regularisation, first, limits, on_evaluation, on_iteration, saved, reached)
+        run = SmoothRun(problem, regularisation, first, limits, on_evaluation, on_iteration)
         return _minimise(run, search, starts_at_origin=start is None)
 
 
@@ -273,7 +228,6 @@ def _minimise(run: SmoothRun[V], search: SmoothSearch, *, starts_at_origin: bool
         run.asked = max(limits.tolerance * norm, rounding)
         run.evaluated(gradient_norm=norm)
         if not starts_at_origin or norm > run.asked:
-            run.take_up()
             trouble = _search(search, run)
     except Stop as stop:
         state = stop.state

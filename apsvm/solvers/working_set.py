@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,25 @@ from numpy.typing import NDArray
 from apsvm._native import _kernels
 from apsvm.solvers.certificate import feasible
 from apsvm.solvers.qp.base import Problem
-from apsvm.solvers.saving import Saved, array
 from apsvm.solvers.state import not_finite
 
 #: A plane whose α has been zero for this many solves is dropped. Dropping never loosens a bound already proved.
 IDLE_LIMIT = 50
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planes:
+    """Planes a_t·w + b_t ≤ risk(w), for every w, with their dual variables.
+
+    Attributes
+    ----------
+    planes : (t, dimension) float64, a
+    offsets, alpha : (t,) float64, b and α ≥ 0
+    """
+
+    planes: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+    alpha: NDArray[np.float64]
 
 
 class WorkingSet:
@@ -27,6 +42,7 @@ class WorkingSet:
     dimension : length of w
     lower_bound : L ≤ risk(w) for every w. The plane (0, L) is always there and its α is the rest of C: the QP is
         that of risk − L, by offsets b_t − L, and C·L comes on top of its objective
+    planes : to begin with; None: none
 
     Attributes
     ----------
@@ -36,7 +52,7 @@ class WorkingSet:
 
     C: float
 
-    def __init__(self, dimension: int, lower_bound: float = 0.0) -> None:
+    def __init__(self, dimension: int, lower_bound: float = 0.0, planes: Planes | None = None) -> None:
         self._size = 0
         self._lower_bound = lower_bound
         self.centre = np.zeros(dimension)
@@ -50,9 +66,20 @@ class WorkingSet:
         self._next_name = 0
         self._memos: list[NDArray[np.float64] | None] = []
         self.alpha = np.zeros(0)
+        if planes is not None:
+            for plane, offset in zip(planes.planes, planes.offsets.tolist(), strict=True):
+                self.add(plane, offset, soft=True)
+            self.alpha = planes.alpha
 
     def __len__(self) -> int:
         return self._size
+
+    @property
+    def planes(self) -> Planes:
+        """A copy of the soft planes."""
+        soft = self._soft[: self._size]
+        offsets = self._offsets[: self._size][soft] + self._lower_bound
+        return Planes(self._planes[: self._size][soft], offsets, self.alpha[soft])
 
     def recentre(self, point: NDArray[np.float64]) -> None:
         """Makes ``point`` the centre; the planes stay, as offsets a_t·c + b_t seen from there."""
@@ -140,38 +167,6 @@ class WorkingSet:
         self._next_name += t
         self._gram[:t, :t] = self._planes[:t] @ self._planes[:t].T
         self._from_centre[:t] = self.offsets_from(self.centre)
-
-    def state(self) -> Saved:
-        """Everything there is, for ``restore``."""
-        t = self._size
-        known = [memo for memo in self._memos if memo is not None]
-        return {
-            "C": self.C,
-            "centre": self.centre,
-            "planes": self._planes[:t].copy(),
-            "gram": self._gram[:t, :t].copy(),
-            "offsets": self._offsets[:t].copy(),
-            "from_centre": self._from_centre[:t].copy(),
-            "soft": self._soft[:t].copy(),
-            "idle": self._idle[:t].copy(),
-            "names": self._names[:t].copy(),
-            "next_name": self._next_name,
-            "alpha": self.alpha,
-            "remembered": np.array([memo is not None for memo in self._memos], dtype=bool),
-            **({"memos": np.array(known)} if known else {}),
-        }
-
-    def restore(self, saved: Saved) -> None:
-        """Takes over what ``state`` returned."""
-        self.C, self._next_name = float(saved["C"]), int(saved["next_name"])
-        self.centre, self.alpha = array(saved["centre"]), array(saved["alpha"])
-        self._planes, self._gram = array(saved["planes"]), array(saved["gram"])
-        self._offsets, self._from_centre = array(saved["offsets"]), array(saved["from_centre"])
-        self._soft = np.array(saved["soft"], dtype=bool)
-        self._idle, self._names = (np.array(saved[key], dtype=np.int64) for key in ("idle", "names"))
-        memos = iter(array(saved["memos"])) if "memos" in saved else iter(())
-        self._memos = [next(memos) if known else None for known in np.asarray(saved["remembered"])]
-        self._size = self.alpha.size
 
     def _keep(self, keep: NDArray[np.int64]) -> None:
         """The planes ``keep``, ascending, and no others."""

@@ -4,27 +4,25 @@ its epochs it has a state."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from apsvm.solvers.sgd import Epoch, Pass, SavedEpochs
+from apsvm.solvers.sgd import EpochsSoFar
 from apsvm.torch.network import Adam, Network
-from apsvm.work import Saved, WorkError
+from apsvm.work import Saved, WorkError, of_saved
 
 
 def saved_stage(
-    network: Network, optimiser: Adam, generator: torch.Generator, epochs: SavedEpochs[list[Tensor]]
+    network: Network, optimiser: Adam, generator: torch.Generator, epochs: EpochsSoFar[list[Tensor]]
 ) -> Saved:
     """All that the epochs to come depend on."""
+    best = None if epochs.best is None else arrays_of(epochs.best)
     return {
         "torch": torch.__version__,
-        "done": saved_epochs(epochs.done),
-        "best": None if epochs.best is None else arrays_of(epochs.best),
-        "best_epoch": epochs.best_epoch,
-        "best_value": epochs.best_value,
+        "epochs": replace(epochs, best=best),
         "parameters": arrays_of(network.parameters),
         "optimiser": {"steps": optimiser.steps, "moments": arrays_of([*optimiser.means, *optimiser.squares])},
         "generator": generator.get_state().numpy(),
@@ -33,31 +31,22 @@ def saved_stage(
 
 def restored_stage(
     saved: Saved, network: Network, optimiser: Adam, generator: torch.Generator
-) -> SavedEpochs[list[Tensor]]:
+) -> EpochsSoFar[list[Tensor]]:
     """Takes over what ``saved_stage`` returned. Raises WorkError where another PyTorch did."""
     check_version(saved)
     network.restore(tensors_of(saved["parameters"]))
     moments = tensors_of(saved["optimiser"]["moments"])
     optimiser.restore(saved["optimiser"]["steps"], moments[: len(moments) // 2], moments[len(moments) // 2 :])
     generator.set_state(torch.from_numpy(saved["generator"].copy()))
-    best = None if saved["best"] is None else [one.to(network.device) for one in tensors_of(saved["best"])]
-    return SavedEpochs(tuple(epochs_of(saved["done"])), best, saved["best_epoch"], saved["best_value"])
+    epochs: EpochsSoFar[list[Tensor]] = of_saved(EpochsSoFar, saved["epochs"])
+    best = None if epochs.best is None else [one.to(network.device) for one in tensors_of(epochs.best)]
+    return replace(epochs, best=best)
 
 
 def check_version(saved: Saved) -> None:
     """Raises WorkError where another PyTorch, whose sums may have other last bits, saved it."""
     if saved["torch"] != torch.__version__:
         raise WorkError(f"PyTorch was {saved['torch']} and is {torch.__version__}")
-
-
-def saved_epochs(epochs: Sequence[Epoch]) -> list[object]:
-    """For ``epochs_of``."""
-    return [astuple(epoch) for epoch in epochs]
-
-
-def epochs_of(saved: Sequence[Sequence[object]]) -> list[Epoch]:
-    """The epochs that were saved."""
-    return [Epoch(number, Pass(*passed), *rest) for number, passed, *rest in saved]  # type: ignore[arg-type,misc]
 
 
 def arrays_of(tensors: Sequence[Tensor]) -> list[np.ndarray]:

@@ -22,16 +22,14 @@ from apsvm.data.features.scaling import Scaling, learn_scaling
 from apsvm.data.rows import Rows, RowsInMemory
 from apsvm.models.net import Net
 from apsvm.risk import NothingToRankError
-from apsvm.solvers.sgd import Ending, Epoch, Pass, SavedEpochs, descend
+from apsvm.solvers.sgd import Ending, Epoch, EpochsSoFar, Pass, descend
 from apsvm.torch.blackbox import BlackboxAPLoss
 from apsvm.torch.data import StratifiedBatchSampler
 from apsvm.torch.hinge import DirectLoss, RankingHingeLoss, RankingRampLoss
 from apsvm.torch.net_work import (
     arrays_of,
     check_version,
-    epochs_of,
     restored_stage,
-    saved_epochs,
     saved_stage,
     tensors_of,
 )
@@ -42,7 +40,7 @@ from apsvm.trainers.epochs import validator_of_scores
 from apsvm.trainers.nets.settings import NetLoss
 from apsvm.trainers.nets.trainer import NetTrainer
 from apsvm.trainers.stochastic import follow, not_finite
-from apsvm.work import Piece, Saved
+from apsvm.work import Piece, Saved, of_saved
 
 #: An epoch of few rows goes through them again until there were so many steps.
 LEAST_STEPS = 10
@@ -195,7 +193,7 @@ class _Training:
         piece.done(
             {
                 "torch": torch.__version__,
-                "epochs": saved_epochs(self.epochs[before:]),
+                "epochs": self.epochs[before:],
                 "best_epoch": self.best_epoch,
                 "ending": str(self.ending),
                 "trouble": self.trouble,
@@ -207,7 +205,7 @@ class _Training:
     def _take(self, result: Saved) -> None:
         """A stage that was finished before."""
         check_version(result)
-        self.epochs += epochs_of(result["epochs"])
+        self.epochs += of_saved(list[Epoch], result["epochs"])
         self.best_epoch, self.trouble = result["best_epoch"], result["trouble"]
         self.ending = Ending(result["ending"])
         self._network.restore(tensors_of(result["parameters"]))
@@ -231,10 +229,10 @@ class _Training:
             follow(self._watch, lambda one: self._trainer.show(one, loss.name), self.epochs[-1])
 
         start, optimiser = network.snapshot(), Adam(network.parameters, asked.rate)
-        saved: SavedEpochs[list[Tensor]] | None = None
+        so_far: EpochsSoFar[list[Tensor]] | None = None
         if piece.state is not None:
-            saved = restored_stage(piece.state, network, optimiser, self._generator)
-            self.epochs += map(of_all_stages, saved.done)
+            so_far = restored_stage(piece.state, network, optimiser, self._generator)
+            self.epochs += map(of_all_stages, so_far.done)
         try:
             result = descend(
                 self._passes(loss, optimiser),
@@ -245,11 +243,8 @@ class _Training:
                 time_limit=left,
                 on_epoch=on_epoch,
                 should_stop=self._watch.should_stop,
-                saved=saved,
-                # The next pass moves the parameters.
-                reached=lambda state: piece.reached(
-                    lambda: saved_stage(network, optimiser, self._generator, state), is_last_chance=True
-                ),
+                so_far=so_far,
+                going_on=lambda epochs: piece.reached(lambda: saved_stage(network, optimiser, self._generator, epochs)),
             )
         except FloatingPointError as error:
             if not before:

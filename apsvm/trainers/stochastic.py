@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.solvers.sgd import DescentOutcome, Ending, Epoch, Pass, SavedEpochs, descend
+from apsvm.solvers.sgd import DescentOutcome, Ending, Epoch, EpochsSoFar, Pass, descend
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.epochs import EpochSettings
-from apsvm.work import Saved
+from apsvm.work import Saved, of_saved
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +33,13 @@ class TrainedByEpochs:
     trouble: str | None = None
 
 
-class Parameters(Protocol[T]):
+class Parameters(Protocol[T_co]):
     """What goes down by epochs."""
 
     def one_pass(self, stop: Callable[[], bool]) -> Pass:
         """As ``sgd.descend`` calls it."""
 
-    def snapshot(self) -> T:
+    def snapshot(self) -> T_co:
         """A copy of the parameters."""
 
     def state(self) -> Saved:
@@ -46,12 +47,6 @@ class Parameters(Protocol[T]):
 
     def restore(self, saved: Saved) -> None:
         """Takes over what ``state`` returned in another one of the same data and settings."""
-
-    def to_saved(self, snapshot: T) -> Saved:
-        """A snapshot, for ``of_saved``."""
-
-    def of_saved(self, saved: Saved) -> T:
-        """The snapshot that was saved."""
 
 
 class WeightsDescent:
@@ -67,13 +62,6 @@ class WeightsDescent:
     def snapshot(self) -> NDArray[np.float64]:
         return self.w.copy()
 
-    def to_saved(self, snapshot: NDArray[np.float64]) -> Saved:
-        return {"w": snapshot}
-
-    def of_saved(self, saved: Saved) -> NDArray[np.float64]:
-        w: NDArray[np.float64] = saved["w"]
-        return w
-
 
 def descend_as_asked(
     parameters: Parameters[T],
@@ -87,22 +75,12 @@ def descend_as_asked(
     strand, to be taken up between two epochs."""
     piece = watch.strand.piece("the epochs")
 
-    def epochs_saved(epochs: SavedEpochs[T]) -> Saved:
-        return {
-            "done": [astuple(epoch) for epoch in epochs.done],
-            "best": None if epochs.best is None else parameters.to_saved(epochs.best),
-            "best_epoch": epochs.best_epoch,
-            "best_value": epochs.best_value,
-            "parameters": parameters.state(),
-        }
-
-    saved: SavedEpochs[T] | None = None
+    so_far: EpochsSoFar[T] | None = None
     if piece.state is not None:
-        state = piece.state
-        done = tuple(Epoch(number, Pass(*passed), *rest) for number, passed, *rest in state["done"])
-        best = None if state["best"] is None else parameters.of_saved(state["best"])
-        saved = SavedEpochs(done, best, state["best_epoch"], state["best_value"])
-        parameters.restore(state["parameters"])
+        so_far = of_saved(EpochsSoFar, piece.state["epochs"])
+        if so_far.best is not None:
+            so_far = replace(so_far, best=of_saved(type(parameters.snapshot()), so_far.best))
+        parameters.restore(piece.state["parameters"])
     result = descend(
         parameters.one_pass,
         parameters.snapshot,
@@ -112,9 +90,8 @@ def descend_as_asked(
         time_limit=settings.time_limit,
         on_epoch=lambda epoch: follow(watch, show, epoch),
         should_stop=watch.should_stop,
-        saved=saved,
-        # The next pass moves the parameters.
-        reached=lambda epochs: piece.reached(lambda: epochs_saved(epochs), is_last_chance=True),
+        so_far=so_far,
+        going_on=lambda epochs: piece.reached(lambda: {"epochs": epochs, "parameters": parameters.state()}),
     )
     if result.ending is Ending.INTERRUPTED:
         piece.broken_off()

@@ -65,22 +65,20 @@ def kills(monkeypatch):
 
 
 TRAININGS = {
-    "hinge": "two M --bound hinge -C 10",
-    "cutting planes": "two M --bound hinge -C 1 --solver cutting-plane",
+    "hinge": "two M --bound hinge -C 1,10,100",
+    "cutting planes": "two M --bound hinge -C 1,10 --solver cutting-plane",
     "tight, a path": "two M --bound tight -C 0.1,10",
     "bound and C": "two M --threads 2",
-    "grades": "grades M --loss ndcg -C 1",
+    "grades": "grades M --loss ndcg -C 1,10",
     "of the top": "two M --loss p@5 -C 1",
-    "approximate": "two M --oracle appx --bound tight -C 1",
-    "wmw": "two M --loss wmw",
-    "wmw, conjugate gradients": "two M --loss wmw --optimizer prcg",
+    "approximate": "two M --oracle appx --bound tight -C 1,10",
     "warp": "two M --loss warp --epochs 4 --rule adadelta --validation classes --positive-label 1",
     "direct": "two M --loss direct(ap) --epochs 4",
     "items": "users M --loss warp --rows-as-users --factors 3 --epochs 4",
     "one against the rest": "classes M --one-vs-rest --threads 2 -C 1 --bound tight",
-    "latent": "bags M --latent -C 1 --bound tight",
-    "components": "two M --components 2 -C 1 --bound tight",
-    "layer-wise": "grades M --layer-wise 2 -C 1 --relevant-from 2",
+    "latent": "bags M --latent -C 1,10 --bound tight",
+    "components": "two M --components 2 -C 1,10 --bound tight",
+    "layer-wise": "grades M --layer-wise 2 -C 1,10 --relevant-from 2",
 }
 #: They are killed once.
 SLOW = ("of the top", "bound and C", "layer-wise")
@@ -116,6 +114,15 @@ def test_killed_at_any_write_it_goes_on_to_the_same_bytes(name, data, kills, run
     assert kills.writes <= writes
     assert models(tmp_path) == expected
     assert not kept.exists()
+
+
+def test_what_is_one_piece_begins_anew(data, kills, run, tmp_path):
+    command = ("train", "-q", data / "two", "M", "--loss", "wmw")
+    run(*command, cwd=tmp_path)
+    expected = models(tmp_path)
+    run(*command, *KEPT, cwd=tmp_path)
+    assert models(tmp_path) == expected
+    assert kills.writes == 0
 
 
 COMPARISONS = {
@@ -173,7 +180,7 @@ def wait_for(path, process):
 
 
 def test_killed_for_good_it_goes_on(data, command, environment, run, tmp_path, monkeypatch):
-    arguments = ("train", "-q", data / "two", "M", *LONG)
+    arguments = ("train", "-q", data / "two", "M", "--loss", "direct(ap)", "--epochs", "150")
     run(*arguments, cwd=tmp_path)
     expected = models(tmp_path)
     (tmp_path / "M").unlink()
@@ -214,7 +221,7 @@ def test_a_signal_writes_it_whatever_the_interval(data, command, environment, ru
 @pytest.fixture
 def kept(data, kills, run, tmp_path):
     """A checkpoint of a training, in the current folder."""
-    kills.next(3)
+    kills.next(1)
     run("train", "-q", data / "two", "M", "--bound", "hinge", "-C", "1", *KEPT, cwd=tmp_path)
     path = tmp_path / "kept"
     path.write_bytes(kills.content)
@@ -244,7 +251,7 @@ def test_a_table_read_otherwise_is_another_training(kills, run, tmp_path):
     rows = "".join(f"{i % 3 == 0:d},{i * 7 % 11},{'' if i % 5 == 0 else i * 3 % 13}\n" for i in range(40))
     (tmp_path / "rows.csv").write_text(f"label,a,b\n{rows}")
     arguments = ("train", "-q", "rows.csv", "M", "--bound", "hinge", "-C", "1", *KEPT)
-    kills.next(3)
+    kills.next(1)
     run(*arguments, cwd=tmp_path)
     (tmp_path / "kept").write_bytes(kills.content)
     done = run(*arguments, "--missing", "zero", code=65, cwd=tmp_path)

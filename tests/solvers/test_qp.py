@@ -152,18 +152,6 @@ def test_the_factor_that_is_kept_gives_what_a_fresh_one_gives(rng):
         alpha_of[at] = ours.alpha
 
 
-def test_an_active_set_is_saved_to_the_last_bit(rng):
-    planes, offsets = rng.normal(size=(60, 12)), rng.random(60)
-    one, other, alpha = ActiveSet(), ActiveSet(), np.zeros(0)
-    for t in range(1, 61):
-        problem = Problem(planes[:t] @ planes[:t].T, offsets[:t], np.ones(t, dtype=bool), 10.0, np.arange(t))
-        other.restore({key: np.array(value) for key, value in one.state().items()})
-        start = np.append(alpha, 0.0)
-        alpha = one.solve(problem, start, 1e-9).alpha
-        np.testing.assert_array_equal(other.solve(problem, start, 1e-9).alpha, alpha)
-    assert np.asarray(one.state()["factor"]).size > 3
-
-
 def test_null_planes_are_harmless():
     problem = Problem(np.zeros((2, 2)), np.zeros(2), np.ones(2, dtype=bool), 1.0)
     for name in BACKENDS:

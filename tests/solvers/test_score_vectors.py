@@ -53,12 +53,6 @@ class HandleVectors:
     def dot(self, x, y):
         return self._arrays.dot(x.hidden, y.hidden)
 
-    def gather(self, x):
-        return self._arrays.gather(x.hidden)
-
-    def scatter(self, entries):
-        return Handle(self._arrays.scatter(entries))
-
 
 class Here(ScoreFunction):
     """A mean of ℓ(s_i) over rows, its vectors arrays."""

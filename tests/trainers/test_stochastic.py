@@ -60,6 +60,6 @@ def test_stopped_between_epochs_it_goes_on_to_the_same_bits(train, is_due):
     assert (stopped != expected).any()
     (strand,) = stored.strands.values()
     assert not strand["finished"]
-    assert len(strand["under_way"]["state"]["done"]) == 2
+    assert len(strand["under_way"]["state"]["epochs"].done) == 2
     resumed = train(Watch(strand=Strand(Memory(stored.strands))), np.random.default_rng(0))
     np.testing.assert_array_equal(resumed, expected)

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from apsvm._native import _kernels
 from apsvm.solvers.qp.base import Backend, Problem, QPSolution
-from apsvm.solvers.saving import Saved
 
 
 class ActiveSet(Backend):
@@ -38,11 +37,3 @@ class ActiveSet(Backend):
     def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> QPSolution:
         alpha, gap = self._native.solve(*problem, start, tolerance)
         return QPSolution(alpha, gap, self.name)
-
-    def state(self) -> Saved:
-        names, sigma, factor = self._native.state()
-        return {"support": names, "sigma": sigma, "factor": factor}
-
-    def restore(self, state: Saved) -> None:
-        names, sigma, factor = (np.asarray(state[key]) for key in ("support", "sigma", "factor"))
-        self._native.restore(names.astype(np.int64), float(sigma), factor.astype(np.float64))

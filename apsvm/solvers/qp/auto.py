@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from apsvm.solvers.qp.active_set import ActiveSet
 from apsvm.solvers.qp.base import Backend, Problem, QPSolution
 from apsvm.solvers.qp.cvxpy_clarabel import Cvxpy
-from apsvm.solvers.saving import Saved
 
 
 class Auto(Backend):
@@ -29,9 +28,3 @@ class Auto(Backend):
         second = self._second.solve(problem, first.alpha, tolerance)
         why = f"active-set left a gap of {first.gap:.3e} where {tolerance:.3e} was asked for"
         return (second if second.gap < first.gap else first)._replace(fell_back=why)
-
-    def state(self) -> Saved:
-        return self._first.state()
-
-    def restore(self, state: Saved) -> None:
-        self._first.restore(state)

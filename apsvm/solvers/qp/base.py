@@ -15,8 +15,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.solvers.saving import Saved
-
 _NAMELESS = np.empty(0, dtype=np.int64)
 
 
@@ -75,11 +73,3 @@ class Backend(ABC):
     def solve(self, problem: Problem, start: NDArray[np.float64], tolerance: float) -> QPSolution:
         """A solution whose gap is ``tolerance`` (objective value) or as near as the backend comes; ``start`` (t,) is
         feasible, usually the last solution with zeros for the new planes."""
-
-    def state(self) -> Saved:
-        """What later solutions depend on besides the problem, its start and the tolerance: nothing."""
-        return {}
-
-    def restore(self, state: Saved) -> None:
-        """Goes on from what ``state`` returned, in another instance or earlier."""
-        del state

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from apsvm.clock import Span, Spans
 from apsvm.data.row_operator import RowOperator
 from apsvm.records import span_fields
 from apsvm.score_space import ScoreFunction, V
-from apsvm.solvers.smooth import SEARCHES, Limits, SavedRun, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise
+from apsvm.solvers.smooth import SEARCHES, Limits, SmoothEvaluation, SmoothIteration, SmoothSolution, minimise
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch
 from apsvm.trainers.rank_ncg.pair_loss import make_pair_loss
@@ -99,7 +99,6 @@ def minimise_pairs(
     """The minimiser of a pair loss and λ/2 ‖w‖², w (dimension,); the rest as of ``train_rank_ncg``."""
     recorder = _Recorder(loss, watch)
     limits = Limits(settings.tolerance_used, settings.max_iterations, settings.time_limit, watch.should_stop)
-    piece = watch.strand.piece("search")
     solution = minimise(
         loss,
         dimension,
@@ -109,11 +108,7 @@ def minimise_pairs(
         start=start,
         on_evaluation=recorder.on_evaluation,
         on_iteration=recorder.on_iteration,
-        saved=cast(SavedRun | None, piece.state),
-        reached=piece.reached,
     )
-    if solution.state is State.INTERRUPTED:
-        piece.broken_off()
     recorder.take_spans()
     return TrainedPairs(solution.w, solution, loss.pairs, loss.queries, loss.queries_skipped, recorder.spans)
 

@@ -26,9 +26,10 @@ from apsvm.solvers.cutting_plane import Restoration
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.stage import Stage, Trained
+from apsvm.trainers.structured_svm.stage import Path, Stage, Trained, along_path
 from apsvm.trainers.structured_svm.tight_bound import TightBound
 from apsvm.trainers.structured_svm.training import train_path
+from apsvm.work import UNSTORED
 
 #: Constraints generated in one iteration, the most violated first.
 BATCH = 10
@@ -44,8 +45,19 @@ def train_approximate(
 
     The difficult rows are solved by ``oracle``; ``settings.oracle`` is ignored. Raises as ``train_path``.
     """
+    require_pairs(data.target.relevant, data.queries)
+
+    def solve(C: float, path: Path) -> tuple[Trained, None]:
+        return _trained(data, loss, settings, C, replace(watch, strand=UNSTORED), oracle), None
+
+    (trained,) = along_path([C], watch, f"approximate, {loss.name}, {settings.bound}", solve)
+    return trained
+
+
+def _trained(
+    data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch, oracle: str
+) -> Trained:
     relevant = data.target.relevant
-    require_pairs(relevant, data.queries)
     (binary,) = train_path(
         data, ZeroOneLoss(), replace(settings, oracle="auto", bound="hinge"), [C], watch, stage="binary"
     )

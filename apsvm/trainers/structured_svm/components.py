@@ -33,7 +33,7 @@ from apsvm.trainers.structured_svm.latent import OfBags, TightOfBags
 from apsvm.trainers.structured_svm.objective import risk_at_zero, risk_of, share_of_nothing
 from apsvm.trainers.structured_svm.rounds import Rounds, Spent
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.stage import Stage, StageReport, Trained
+from apsvm.trainers.structured_svm.stage import Path, Stage, StageReport, Trained, along_path
 from apsvm.trainers.structured_svm.starts_of_components import around, starts
 from apsvm.trainers.structured_svm.tight_bound import TightBound, at_its_best_length
 
@@ -108,9 +108,12 @@ def train_components(
     LossError, NothingToRankError, FloatingPointError : as ``structured_svm.train_path``
     """
     training = _Training(data, loss, settings, watch, start)
-    training.last = besides
-    for C in values_of_C:
-        yield training.at(C)
+
+    def solve(C: float, path: Path) -> tuple[Trained, None]:
+        training.last = path.done[-1].w if path.done else besides
+        return training.at(C), None
+
+    yield from along_path(values_of_C, watch, f"components, {loss.name}, {settings.bound}", solve)
 
 
 def rough_path_of_components(
@@ -158,6 +161,8 @@ class _Training:
 
     def at(self, C: float) -> Trained:
         """The stationary point for C."""
+        self._risk.hold(None)
+        self._stage.begin(np.zeros(self._risk.rows.dimension))
         spent = Spent(self._seconds_used, time.perf_counter())
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
             if self._tight is None:

@@ -34,7 +34,7 @@ from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.objective import risk_at_zero, share_of_nothing
 from apsvm.trainers.structured_svm.rounds import Rounds, Spent
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.stage import Stage, StageReport, Trained
+from apsvm.trainers.structured_svm.stage import Path, Stage, StageReport, Trained, along_path
 from apsvm.trainers.structured_svm.starts_of_bags import first_start, starts
 from apsvm.trainers.structured_svm.tight_bound import majorant as majorant_of_ramp
 
@@ -140,28 +140,28 @@ def train_bags(
     """
     oracle = make_oracle(settings.oracle, loss)
     data = replace(data, rows=data.rows.for_many_passes())
+    began = time.perf_counter()
+
     risk = bag_risk_of(data, loss, oracle, count_ranks=settings.log_ranks)
     solver = Stage("latent", risk, data.rows.dimension, settings, watch, oracle=oracle.name)
-    before: NDArray[np.float64] | None = None
-    seconds_used = 0.0
-    for C in values_of_C:
-        spent = Spent(seconds_used, time.perf_counter())
+
+    def solve(C: float, path: Path) -> tuple[Trained, None]:
+        risk.hold(None)
+        solver.begin(np.zeros(data.rows.dimension))
+        spent = Spent(time.perf_counter() - began, time.perf_counter())
         begins = starts(data, loss, settings, C, watch, start)
-        begins += [] if before is None else [before]
+        begins += [path.done[-1].w] if path.done else []
         problem = OfBags(solver, risk)
         ends = [_descend(solver, problem, settings, watch, C, point, spent) for point in begins]
         report, end = min(ends, key=lambda one: one[1].certificate.primal)
         stages = [report]
         if settings.bound == "tight" and report.solution.state is State.CONVERGED:
             tight = TightOfBags(solver, risk)
-            report, end = _descend(
-                solver, tight, settings, watch, C, end.best.point, Spent(spent.in_all, time.perf_counter())
-            )
+            spent = Spent(spent.in_all, time.perf_counter())
+            report, end = _descend(solver, tight, settings, watch, C, end.best.point, spent)
             stages.append(report)
-        before = end.best.point
-        seconds_used = spent.in_all
-        yield Trained(
-            before,
+        trained = Trained(
+            end.best.point,
             stages,
             oracle.exact,
             risk.queries,
@@ -169,6 +169,9 @@ def train_bags(
             hinge_objective=stages[0].solution.certificate.primal if len(stages) > 1 else None,
             share_of_nothing=share_of_nothing(data, loss, risk_at_zero(risk), report.solution, C),
         )
+        return trained, None
+
+    yield from along_path(values_of_C, watch, f"bags, {loss.name}, {settings.bound}", solve)
 
 
 def rough_path_of_bags(

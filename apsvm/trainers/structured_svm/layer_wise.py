@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ from apsvm.trainers.base import Progress, TrainingSet, Watch
 from apsvm.trainers.structured_svm.net_problem import NetProblem, log_loss_net, outputs_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import ConvexPart, Stage
+from apsvm.work import of_saved
 
 #: D, as a share of C.
 NEARNESS = 0.1
@@ -117,7 +119,15 @@ def train_layer_wise(
         with spans.time("log loss"):
             start = _log_loss_net(problem, hidden, settings, watch, stop)
     for C in values_of_C:
-        yield _Descent(problem, settings, watch, C, began, spans.parts).run(start)
+        piece = watch.strand.piece(f"layers, C={C!r}")
+        if piece.result is not None:
+            yield of_saved(TrainedLayers, piece.result)
+            continue
+        trained = _Descent(problem, settings, watch, C, began, spans.parts).run(start)
+        if watch.should_stop():
+            piece.broken_off()
+        piece.done(trained)
+        yield trained
         spans = Spans()
 
 
@@ -126,11 +136,11 @@ def _log_loss_net(
 ) -> Net:
     piece = watch.strand.piece("the network of the log loss")
     if piece.result is not None:
-        return Net(tuple(Layer(weights, bias) for weights, bias in piece.result["layers"]))
+        return cast(Net, of_saved(Net, piece.result))
     net = log_loss_net(problem.inputs, problem.relevant, hidden, settings.seed, stop=stop)
     if watch.should_stop():
         piece.broken_off()
-    piece.done({"layers": [[layer.weights, layer.bias] for layer in net.layers]})
+    piece.done(net)
     return net
 
 

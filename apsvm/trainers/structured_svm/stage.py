@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,8 +15,7 @@ from apsvm.clock import Span
 from apsvm.records import Log, NoLog, span_fields
 from apsvm.risk import Account, OracleCall
 from apsvm.score_space import ScoreFunction, V
-from apsvm.solvers.certificate import Certificate
-from apsvm.solvers.cutting_plane import Constraints, CuttingPlaneIteration, CuttingPlaneSolution, Solver
+from apsvm.solvers.cutting_plane import Constraints, CuttingPlaneIteration, CuttingPlaneSolution, Solver, WarmStart
 from apsvm.solvers.line_search import AfterLineSearch, AtTheQPsPoint, Cutter
 from apsvm.solvers.qp import BACKENDS
 from apsvm.solvers.quasi_newton import DescentStep
@@ -24,7 +24,7 @@ from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, Watch, unseen
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.types import JsonDict, JsonObject
-from apsvm.work import UNSTORED_PIECE, Piece, Saved, WorkError
+from apsvm.work import of_saved
 
 #: Where the solver takes its planes, by the name of ``--solver``.
 CUTTERS: dict[str, Callable[[ScoreFunction[Any]], Cutter]] = {
@@ -74,32 +74,6 @@ class StageReport:
     qp_fallbacks: int
     rounds: int = 0
 
-    def to_saved(self) -> Saved:
-        """For ``of_saved``."""
-        solution, bounds = self.solution, self.solution.certificate
-        return {
-            **{name: getattr(self, name) for name in _REPORTED},
-            **{name: getattr(solution, name) for name in _SOLVED},
-            "state": str(solution.state),
-            "bounds": [bounds.primal, bounds.dual, bounds.tolerance],
-            "spans": {part: [span.wall_ns, span.cpu_ns] for part, span in self.spans.items()},
-        }
-
-    @classmethod
-    def of_saved(cls, saved: Saved) -> StageReport:
-        """The report that was saved."""
-        solution = CuttingPlaneSolution(
-            **{name: saved[name] for name in _SOLVED},
-            state=State(saved["state"]),
-            certificate=Certificate(*saved["bounds"]),
-        )
-        spans = {part: Span(*times) for part, times in saved["spans"].items()}
-        return cls(**{name: saved[name] for name in _REPORTED}, solution=solution, spans=spans)
-
-
-_REPORTED = ("name", "oracle", "oracle_calls", "qp_fallbacks", "rounds")
-_SOLVED = ("w", "risk", "iterations", "planes", "seconds", "trouble")
-
 
 @dataclass(frozen=True, slots=True)
 class Trained:
@@ -139,6 +113,38 @@ class Trained:
         return next((state for state in stopped if state is not State.CONVERGED), State.CONVERGED)
 
 
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A training for one C after another, as far as it has come, and what its solver ended with (None: the next C
+    needs no more than the weights)."""
+
+    done: list[Trained] = field(default_factory=list)
+    warm: WarmStart | None = None
+
+
+def along_path(
+    values_of_C: Sequence[float],
+    watch: Watch,
+    name: str,
+    solve: Callable[[float, Path], tuple[Trained, WarmStart | None]],
+) -> Iterator[Trained]:
+    """What ``solve`` returns for each C, told what came before. It is a piece of the watch's strand, of which a C that
+    is finished is not done again."""
+    piece = watch.strand.piece(name)
+    path: Path = of_saved(Path, piece.result or piece.state or Path())
+    yield from path.done
+    for C in values_of_C[len(path.done) :]:
+        trained, warm = solve(C, path)
+        path = Path([*path.done, trained], warm)
+        if watch.should_stop():
+            piece.broken_off()
+        elif len(path.done) < len(values_of_C):
+            piece.reached(partial(Path, path.done, warm))
+        else:
+            piece.done(Path(path.done))
+        yield trained
+
+
 class ConvexPart(NamedTuple):
     """A convex problem in the place of the stage's own: ½‖w − centre‖² + C·risk(w), until ``good_enough`` of its primal
     and dual objective (or ε); ``name`` is what logs call it."""
@@ -151,8 +157,6 @@ class ConvexPart(NamedTuple):
 class Stage:
     """A solver for one risk, with its log and progress: every oracle call and iteration is recorded. ``around``: what
     stands between the solver and what takes its planes.
-
-    It is held by the watch's strand (``apsvm.work``): its runs are pieces, and the solver is what they have made it.
     """
 
     def __init__(
@@ -173,49 +177,27 @@ class Stage:
         self._settings = settings
         self._watch = watch
         self.oracle = oracle
-        cutter = around(CUTTERS[settings.solver](risk))
-        self._solver = Solver(cutter, dimension, BACKENDS[settings.qp](), start=start, constraints=constraints)
-        self._operations = 0
-        self._has_run = self._is_running = self._skipped = False
-        self._stored = watch.strand.hold(self) if watch.strand.is_stored else None
+        self._dimension, self._constraints, self._around = dimension, constraints, around
+        self.begin(np.zeros(dimension) if start is None else start)
 
-    def held(self) -> tuple[int, Saved]:
-        """As ``apsvm.work.Held``: the solver as so many runs, restarts and moves have made it; in the midst of a run it
-        is the solver of that one."""
-        if self._stored is not None:
-            return self._stored
-        if not self._has_run:
-            return 0, {}
-        state = self._solver.state()
-        if not self._is_running:
-            state = {name: value for name, value in state.items() if not name.startswith("run.")}
-        return self._operations, state
+    @property
+    def warm_start(self) -> WarmStart:
+        """What the solver has come to."""
+        return self._solver.warm_start
+
+    def begin(self, start: NDArray[np.float64] | WarmStart) -> None:
+        """The next run starts from this point, (dimension,), or warm start, and from nothing else."""
+        cutter = self._around(CUTTERS[self._settings.solver](self._risk))
+        backend = BACKENDS[self._settings.qp]()
+        self._solver = Solver(cutter, self._dimension, backend, start=start, constraints=self._constraints)
 
     def restart(self, point: NDArray[np.float64]) -> None:
         """The next run starts from ``point`` (dimension,)."""
-        if self._is_to_be_done():
-            self._solver.restart(point)
-        self._operations += 1
+        self._solver.restart(point)
 
     def move(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
         """The risk has become another: ``Solver.move``."""
-        if self._is_to_be_done():
-            self._solver.move(change)
-        self._operations += 1
-
-    def _is_to_be_done(self) -> bool:
-        """Whether the next operation has not made the solver that was stored what it is. The first one that has not
-        finds it restored: only then is the risk what it was."""
-        if self._stored is None:
-            return True
-        operations, state = self._stored
-        if self._operations < operations:
-            return False
-        if state:
-            self._solver.restore(state)
-            self._has_run = True
-        self._stored = None
-        return True
+        self._solver.move(change)
 
     def run(
         self, C: float, *, seconds_used: float = 0.0, slackness: float = 1.0, convex: ConvexPart | None = None
@@ -223,22 +205,8 @@ class Stage:
         """Minimise for this C; ``seconds_used`` of the time limit are gone already, ``slackness`` times ε is enough.
         ``convex``: one concave-convex round, which the log shows and the progress display does not."""
         name = self._name if convex is None else convex.name
-        strand = self._watch.strand
-        piece = strand.piece(f"{name}, C={C!r}") if strand.is_stored else UNSTORED_PIECE
-        if piece.result is None:
-            if not self._is_to_be_done() or (self._skipped and not self._has_run):
-                raise WorkError(f"no solver is stored that could go on with {piece.kind}")
-            return self._run(C, name, piece, seconds_used, slackness, convex)
-        self._operations, self._skipped = self._operations + 1, True
-        if "error" in piece.result:
-            raise FloatingPointError(piece.result["error"])
-        return StageReport.of_saved(piece.result)
-
-    def _run(
-        self, C: float, name: str, piece: Piece, seconds_used: float, slackness: float, convex: ConvexPart | None
-    ) -> StageReport:
         spans: dict[str, Span] = {}
-        fallbacks, calls = (0, 0) if piece.state is None else (piece.state["fallbacks"], piece.state["calls"])
+        fallbacks = calls = 0
 
         def on_iteration(iteration: CuttingPlaneIteration) -> None:
             nonlocal fallbacks, calls
@@ -254,7 +222,6 @@ class Stage:
             for part, span in taken.items():
                 spans[part] = spans.get(part, Span()) + span
             _log_iteration(self._watch.log, name, C, iteration, account.calls, taken)
-            piece.reached(lambda: {"fallbacks": fallbacks, "calls": calls})
             if convex is not None or self._watch.progress is unseen:
                 return
             bounds = iteration.certificate
@@ -271,28 +238,17 @@ class Stage:
             self._watch.progress(line)
 
         settings = self._settings
-        self._has_run = self._is_running = True
-        try:
-            solution = self._solver.minimise(
-                C,
-                epsilon=slackness * settings.epsilon,
-                max_iterations=settings.max_iterations,
-                time_limit=None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_used),
-                on_iteration=on_iteration,
-                should_stop=self._watch.should_stop,
-                centre=None if convex is None else convex.centre,
-                good_enough=never if convex is None else convex.good_enough,
-            )
-        except FloatingPointError as error:
-            self._is_running, self._operations = False, self._operations + 1
-            piece.done({"error": str(error)})
-            raise
-        if solution.state is State.INTERRUPTED:
-            piece.broken_off(lambda: {"fallbacks": fallbacks, "calls": calls})
-        self._is_running, self._operations = False, self._operations + 1
-        report = StageReport(self._name, self.oracle, calls, solution, spans, fallbacks)
-        piece.done(report.to_saved())
-        return report
+        solution = self._solver.minimise(
+            C,
+            epsilon=slackness * settings.epsilon,
+            max_iterations=settings.max_iterations,
+            time_limit=None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_used),
+            on_iteration=on_iteration,
+            should_stop=self._watch.should_stop,
+            centre=None if convex is None else convex.centre,
+            good_enough=never if convex is None else convex.good_enough,
+        )
+        return StageReport(self._name, self.oracle, calls, solution, spans, fallbacks)
 
 
 def _log_iteration(

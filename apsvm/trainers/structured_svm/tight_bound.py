@@ -18,7 +18,7 @@ Each round may only lower J. The last one proves w_t stationary: no point lowers
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -33,13 +33,12 @@ from apsvm.score_space import ScoreFunction
 from apsvm.solvers import quasi_newton
 from apsvm.solvers.concave_convex import Majorant
 from apsvm.solvers.cutting_plane import CuttingPlaneSolution
-from apsvm.solvers.quasi_newton import DescentStep, SavedDescent
+from apsvm.solvers.quasi_newton import DescentStep
 from apsvm.solvers.state import State, not_finite
 from apsvm.trainers.base import Watch
 from apsvm.trainers.structured_svm.rounds import Rounds, Spent
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import Stage, Trained, bounds_line, log_step
-from apsvm.work import Piece
 
 #: How many times ε is enough for the hinge's minimiser, where the descent begins.
 HINGE_SLACKNESS = 30.0
@@ -130,7 +129,6 @@ class TightBound:
         self._may_leave = may_leave
         self._known_curvature = curvature
         self._at_zero: float | None = None
-        self._last: NDArray[np.float64] | None = None  # the solution for the C before on the path
 
     @cached_property
     def ramp(self) -> Ramp:
@@ -147,23 +145,25 @@ class TightBound:
         C: float,
         start: NDArray[np.float64] | None = None,
         *,
+        before: NDArray[np.float64] | None = None,
         seconds_used: float,
         only_from_start: bool = False,
     ) -> Trained:
-        """The stationary point below the lowest that is reached from the hinge's solution, that for the C before on a
-        path, ``start``, and, where the hinge found nothing, the difference of the classes' means; or from ``start``
-        alone, unless the hinge found nothing: such data have low points that are far apart."""
+        """The stationary point below the lowest that is reached from the hinge's solution, ``before``, that for the C
+        before on a path, ``start``, and, where the hinge found nothing, the difference of the classes' means; or from
+        ``start`` alone, unless the hinge found nothing: such data have low points that are far apart."""
         spent = Spent(seconds_used, time.perf_counter())
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
                 alone = only_from_start and start is not None and bool(start.any())
-                lowest = self._lowest(hinge.solution, C, start, spent, alone=alone) if self._may_leave else hinge.w
+                lowest = (
+                    self._lowest(hinge.solution, C, before, start, spent, alone=alone) if self._may_leave else hinge.w
+                )
                 rounds = Rounds(self._stage, _OfRows(self.ramp), self._settings, self._watch, C, spent)
                 end = rounds.descend(lowest)
         except FloatingPointError as error:  # J has no finite point: the hinge's solution is what there is
             solution = replace(hinge.solution, state=State.NUMERICAL_TROUBLE, trouble=str(error))
             return replace(hinge, stages=[*hinge.stages[:-1], replace(hinge.stages[-1], solution=solution)])
-        self._last = end.best.point
         return replace(
             hinge,
             w=end.best.point,
@@ -191,6 +191,7 @@ class TightBound:
         self,
         solution: CuttingPlaneSolution,
         C: float,
+        before: NDArray[np.float64] | None,
         start: NDArray[np.float64] | None,
         spent: Spent,
         *,
@@ -202,7 +203,7 @@ class TightBound:
         is_hopeless = solution.certificate.primal >= HOPELESS * C * self._risk_at_zero()
         if alone and not is_hopeless:
             return self._lowest_end({"from the given start": start}, C, spent)
-        starts = {"from the hinge": solution.w, "from the C before": self._last, "from the given start": start}
+        starts = {"from the hinge": solution.w, "from the C before": before, "from the given start": start}
         if is_hopeless:
             starts["from the means"] = self._difference_of_means()
         return self._lowest_end(starts, C, spent)
@@ -251,28 +252,7 @@ class TightBound:
 
     def _descend(self, name: str, point: NDArray[np.float64], C: float, spent: Spent) -> NDArray[np.float64]:
         """By quasi-Newton steps."""
-        piece = self._watch.strand.piece(f"{name}, C={C!r}")
-        if piece.result is not None:
-            if piece.result["error"] is not None:
-                raise FloatingPointError(piece.result["error"])
-            spent.iterations += piece.result["iterations"]
-            w: NDArray[np.float64] = piece.result["w"]
-            return w
-        before = spent.iterations
-        try:
-            w = self._by_steps(name, point, C, spent, piece)
-        except FloatingPointError as error:
-            piece.done({"error": str(error)})
-            raise
-        if self._watch.should_stop():
-            piece.broken_off()
-        piece.done({"error": None, "w": w, "iterations": spent.iterations - before})
-        return w
-
-    def _by_steps(
-        self, name: str, point: NDArray[np.float64], C: float, spent: Spent, piece: Piece
-    ) -> NDArray[np.float64]:
-        began, before = spent.seconds, spent.iterations
+        began = spent.seconds
 
         def accounted() -> tuple[list[OracleCall], dict[str, Span]]:
             calls, spans = self.ramp.account()
@@ -288,11 +268,6 @@ class TightBound:
             log_step(self._watch.log, "tight", name, C, step, calls, spans, seconds)
             self._watch.progress(bounds_line(name, C, step.number, step.objective, -np.inf, np.inf, 0, seconds))
 
-        def reached(descent: Callable[[], SavedDescent]) -> None:
-            piece.reached(lambda: {"iterations": spent.iterations - before, "descent": descent()})
-
-        if piece.state is not None:
-            spent.iterations += piece.state["iterations"]
         limit = self._settings.time_limit
         descended = quasi_newton.descend(
             self.ramp,
@@ -303,8 +278,6 @@ class TightBound:
             max_iterations=self._settings.max_iterations,
             on_step=on_step,
             should_stop=lambda: self._watch.should_stop() or (limit is not None and spent.in_all >= limit),
-            saved=None if piece.state is None else piece.state["descent"],
-            reached=reached,
         )
         accounted()
         return descended.w

@@ -5,6 +5,7 @@ With the 0-1 loss the same recipe is the papers' binary SVM baseline.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -14,13 +15,14 @@ from numpy.typing import NDArray
 from apsvm.losses.base import Loss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Risk
+from apsvm.solvers.cutting_plane import WarmStart
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.settings import times
 from apsvm.trainers.structured_svm.objective import risk_at_zero, risk_of, share_of_nothing
 from apsvm.trainers.structured_svm.plan import Plan, values_of_C
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.stage import Stage, Trained
+from apsvm.trainers.structured_svm.stage import Path, Stage, Trained, along_path
 from apsvm.trainers.structured_svm.tight_bound import HINGE_SLACKNESS, TightBound, curvature_of
 
 #: From so many values on a training begins at the weights of its candidate: the hinge, which takes two thirds of the
@@ -122,28 +124,36 @@ def train_path(
     """
     oracle = make_oracle(settings.oracle, loss)
     risk = risk_of(data, loss, oracle, count_ranks=settings.log_ranks)
-    solver = Stage(stage, risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
-    tight = TightBound(solver, risk, settings, watch) if settings.bound == "tight" else None
-    seconds_used, at_zero = 0.0, None
+    stage_of_hinge = Stage(stage, risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
+    tight = TightBound(stage_of_hinge, risk, settings, watch) if settings.bound == "tight" else None
+    at_zero: float | None = None
     is_large = data.rows.n_values >= WORTH_A_START
-    for C in values_of_C:
-        report = solver.run(C, seconds_used=seconds_used, slackness=1.0 if tight is None else HINGE_SLACKNESS)
-        seconds_used += report.solution.seconds
+    began = time.perf_counter()
+
+    def solve(C: float, path: Path) -> tuple[Trained, WarmStart]:
+        nonlocal at_zero
+        before = path.done[-1].w if path.done else None
+        if path.warm is not None:
+            stage_of_hinge.begin(path.warm)
+        seconds_used = time.perf_counter() - began
+        report = stage_of_hinge.run(C, seconds_used=seconds_used, slackness=1.0 if tight is None else HINGE_SLACKNESS)
         trained = Trained(report.solution.w, [report], oracle.exact, risk.queries, risk.queries_skipped)
         if tight is not None and trained.state is State.CONVERGED:
             trained = tight.tighten(
                 trained,
                 C,
                 start if tight_start is None else tight_start,
-                seconds_used=seconds_used,
+                before=before,
+                seconds_used=time.perf_counter() - began,
                 only_from_start=tight_start is not None and is_large and len(values_of_C) == 1,
             )
-            seconds_used += trained.solution.seconds
         share = None
         if trained.state is State.CONVERGED:
             at_zero = risk_at_zero(risk) if at_zero is None else at_zero
             share = share_of_nothing(data, loss, at_zero, trained.solution, C)
-        yield replace(trained, share_of_nothing=share)
+        return replace(trained, share_of_nothing=share), stage_of_hinge.warm_start
+
+    yield from along_path(values_of_C, watch, f"{stage}, {loss.name}, {settings.bound}", solve)
 
 
 def rough_path(

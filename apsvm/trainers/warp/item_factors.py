@@ -138,12 +138,6 @@ class _Descent:
         U, V = self._parameters[: 2 * self._split].reshape(2, *self._shape).copy()
         return ItemFactors(U, V, self._parameters[2 * self._split :].copy())
 
-    def to_saved(self, snapshot: ItemFactors) -> Saved:
-        return {"input": snapshot.input, "output": snapshot.output, "bias": snapshot.bias}
-
-    def of_saved(self, saved: Saved) -> ItemFactors:
-        return ItemFactors(saved["input"], saved["output"], saved["bias"])
-
     def state(self) -> Saved:
         """As ``stochastic.Parameters``."""
         arrays = copies(parameters=self._parameters, squares=self._squares, steps=self._steps)
