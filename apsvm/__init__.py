@@ -29,15 +29,11 @@ if TYPE_CHECKING:
         estimator_for,
         stack_bags,
     )
-    from apsvm.models.kinds import (
-        ComponentRanker,
-        ComponentRankerSet,
-        LinearRanker,
-        ModelError,
-        RankerSet,
-        load_any_model,
-        load_model,
-    )
+    from apsvm.models.components import ComponentRanker
+    from apsvm.models.container import ModelError
+    from apsvm.models.linear import LinearRanker
+    from apsvm.models.reading import load_any_model, load_model
+    from apsvm.models.sets import ComponentRankerSet, RankerSet
     from apsvm.oracles.inference import most_violated_ranking
 
 __version__ = "0.1.0"
@@ -72,21 +68,21 @@ _HOMES = {
     "APSVMClassifierCV": "apsvm.estimators",
     "APSVMRanker": "apsvm.estimators",
     "APSVMRankerCV": "apsvm.estimators",
-    "ComponentRanker": "apsvm.models.kinds",
-    "ComponentRankerSet": "apsvm.models.kinds",
+    "ComponentRanker": "apsvm.models.components",
+    "ComponentRankerSet": "apsvm.models.sets",
     "DataError": "apsvm.data.dataset",
     "Dataset": "apsvm.data.dataset",
     "DirectLossClassifier": "apsvm.estimators",
     "DirectLossRanker": "apsvm.estimators",
-    "LinearRanker": "apsvm.models.kinds",
-    "ModelError": "apsvm.models.kinds",
+    "LinearRanker": "apsvm.models.linear",
+    "ModelError": "apsvm.models.container",
     "RankNCG": "apsvm.estimators",
-    "RankerSet": "apsvm.models.kinds",
+    "RankerSet": "apsvm.models.sets",
     "WARPRanker": "apsvm.estimators",
     "WeakRankerWarning": "apsvm.estimators",
     "estimator_for": "apsvm.estimators",
-    "load_any_model": "apsvm.models.kinds",
-    "load_model": "apsvm.models.kinds",
+    "load_any_model": "apsvm.models.reading",
+    "load_model": "apsvm.models.reading",
     "most_violated_ranking": "apsvm.oracles.inference",
     "read_svmlight": "apsvm.data.svmlight",
     "stack_bags": "apsvm.estimators",

@@ -17,7 +17,7 @@ from experiments import Calls, Problem, by_data, difference, means_by_class, num
 
 from apsvm.losses import make_loss
 from apsvm.metrics import parse_metric
-from apsvm.models.kinds import Net
+from apsvm.models.net import Net
 from apsvm.trainers.base import Watch
 from apsvm.trainers.structured_svm.layer_wise import train_layer_wise
 from apsvm.trainers.structured_svm.net_problem import NetProblem, log_loss_net

@@ -39,7 +39,7 @@ from apsvm.data.trec import join, read_qrels, read_run
 from apsvm.detection.readers import read_class_names, read_detections, read_objects
 from apsvm.models.columns import MISSING_RULES
 from apsvm.models.container import ModelError
-from apsvm.models.kinds import load_any_model
+from apsvm.models.reading import load_any_model
 
 MODELS = Path(__file__).parent / "models_0_1_0"
 

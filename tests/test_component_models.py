@@ -108,7 +108,7 @@ def test_damage_is_found(model, tmp_path):
         ({"components": "3"}, {}, "'components' is '3'"),
         ({"components": 2}, {}, "expected coef of float64 and shape"),
         ({"width": 4}, {}, "expected coef of float64 and shape"),
-        ({"kind": "linear"}, {}, "expected the members"),
+        ({"kind": "linear"}, {}, "'components' is not known"),
         ({}, {"intercepts": np.ones((3, 1))}, "expected intercepts of float64"),
         ({}, {"intercepts": np.ones(3, dtype=np.float32)}, "expected intercepts of float64"),
         ({}, {"intercepts": np.array([1.0, np.nan, 1.0])}, "of its intercepts is not finite"),

@@ -36,7 +36,7 @@ from apsvm.models.header import (
     Threshold,
     Validation,
 )
-from apsvm.models.kinds import LinearRanker
+from apsvm.models.linear import LinearRanker
 
 
 def hints(kind: type) -> dict[str, typing.Any]:

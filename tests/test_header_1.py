@@ -18,8 +18,8 @@ from apsvm.models.header import (
     LabelKind,
     Labels,
 )
-from apsvm.models.kinds import RankerSet
 from apsvm.models.schema_1 import upgraded
+from apsvm.models.sets import RankerSet
 from apsvm.trainers import TRAINERS
 
 FOLDER = Path(__file__).with_name("models_0_1_0")

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from model_files import HEADER, OLD_HEADER, Bomb, array_bytes, sealed, text
 
 from apsvm import ModelError, load_any_model, load_model
-from apsvm.models.kinds import ItemFactors, ItemRanker
+from apsvm.models.items import ItemFactors, ItemRanker
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from apsvm.data.features.scaling import learn_scaling
 from apsvm.data.rows import Rows
 from apsvm.models.container import sealed, unsealed
 from apsvm.models.header import Features, Header
-from apsvm.models.kinds import Net, NetRanker
-from apsvm.models.net import Layer
+from apsvm.models.net import Layer, Net, NetRanker
 
 HEADER = Header(family="structured-svm", loss="ap")
 SHAPES = {"linear": [7, 1], "one hidden": [7, 5, 1], "two hidden": [7, 5, 3, 1], "one unit": [7, 1, 1]}
@@ -125,7 +124,7 @@ def test_every_flipped_byte_and_every_truncation_is_found(rng, tmp_path):
         ({}, {"weights2": np.array([[1.0, np.nan]])}, "a number of its weights2 is not finite"),
         ({}, {"more": np.zeros(1)}, "expected the members"),
         ({"colour": 1}, {}, "'colour' is not known"),
-        ({"kind": "linear"}, {}, "expected the members header.npy, coef.npy"),
+        ({"kind": "linear"}, {}, "'units' is not known"),
     ],
 )
 def test_a_file_that_is_no_net_is_refused(header, arrays, message, rng, tmp_path):

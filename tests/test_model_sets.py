@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given
 from hypothesis import strategies as st
-from model_files import GOOD, array_bytes, sealed, text
+from model_files import HEADER, array_bytes, sealed, text
 
 from apsvm import LinearRanker, ModelError, RankerSet, load_any_model
 from apsvm.models.container import unsealed
@@ -139,7 +139,8 @@ def test_every_flipped_byte_of_a_set_is_found(rankers, tmp_path):
 
 
 NEW_SET = {
-    **GOOD,
+    **HEADER.to_json(),
+    "width": 2,
     "kind": "one-vs-rest",
     "classes": [
         {"intercept": 0, "labels": {"kind": "one-label", "positive": 1}},
@@ -160,18 +161,18 @@ TWO = np.array([[1.0, 2.0], [3.0, 4.0]])
         ({"kind": 5}, TWO, "kind 5 is not known"),
         ({"classes": {}}, TWO, "'classes' is {}"),
         ({"classes": []}, TWO[:0], "at least one class"),
-        ({"classes": SET["classes"][:1]}, TWO, r"found float64 of shape \(2, 2\)"),
-        ({"classes": [5, 6]}, TWO, "not a JSON object"),
+        ({"classes": SET["classes"][:1]}, TWO, r"shape \(1, 2\), found float64 of \(2, 2\)"),
+        ({"classes": [5, 6]}, TWO, "no list of JSON objects"),
         ({"classes": [{"positive_label": 1}, {"positive_label": 2}]}, TWO, "lacks 'intercept'"),
         ({"classes": [{"intercept": 1}, {"intercept": 2}]}, TWO, "lacks 'positive_label'"),
         ({"classes": SET["classes"][::-1]}, TWO, "labels that increase"),
         ({"classes": [SET["classes"][0]] * 2}, TWO, "labels that increase"),
         ({}, np.array([[1.0, 2.0], [np.inf, 4.0]]), "not finite"),
         ({}, TWO.astype(np.float32), "float32"),
-        ({}, TWO.ravel(), r"shape \(4,\)"),
-        ({"width": 3}, TWO, "expected 3 float64 weights for each"),
+        ({}, TWO.ravel(), r"found float64 of \(4,\)"),
+        ({"width": 3}, TWO, r"expected coef of float64 and shape \(2, 3\)"),
         ({"zero_based": 1}, TWO, "expected true or false in 'features.zero_based', found 1"),
-        ({"kind": "linear", "intercept": 0}, TWO, r"expected 2 float64 weights, found float64 of shape \(2, 2\)"),
+        ({"kind": "linear", "intercept": 0}, TWO, r"shape \(2,\), found float64 of \(2, 2\)"),
     ],
 )
 def test_a_set_with_the_wrong_content_is_refused(header, coef, message, tmp_path):
@@ -186,7 +187,7 @@ def test_a_set_with_the_wrong_content_is_refused(header, coef, message, tmp_path
     ("header", "message"),
     [
         ({"classes": {}}, "'classes' is {}"),
-        ({"classes": [5, 6]}, "not a JSON object"),
+        ({"classes": [5, 6]}, "no list of JSON objects"),
         ({"classes": [{"labels": {"positive": 1}}, {"labels": {"positive": 2}}]}, "lacks 'intercept'"),
         ({"classes": [{"intercept": 1}, {"intercept": 2}]}, "labels that increase"),
         ({"classes": NEW_SET["classes"][::-1]}, "labels that increase"),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from apsvm.data.labels import Target, graded, of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses.base import Loss
-from apsvm.models.kinds import ItemFactors
+from apsvm.models.items import ItemFactors
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.direct_loss import descent as direct_loss
 from apsvm.trainers.direct_loss.settings import DirectSettings

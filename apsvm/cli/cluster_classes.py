@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from apsvm.cli.cluster_training import Run
     from apsvm.dask.classes import AboutRows, ClassesPlan
-    from apsvm.models.kinds import Model
+    from apsvm.models.base import Model
     from apsvm.records import Log
     from apsvm.trainers.base import Outcome
 

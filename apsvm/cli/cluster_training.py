@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from apsvm.dask.fitting import ShardedFit
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions
-    from apsvm.models.kinds import LinearRanker
+    from apsvm.models.linear import LinearRanker
     from apsvm.records import Log
     from apsvm.trainers.base import AnyTrainer, Outcome
     from apsvm.trainers.fitting import FeatureOptions
@@ -139,7 +139,7 @@ def _outcomes(
 ) -> Iterator[tuple[Outcome, LinearRanker]]:
     from threadpoolctl import threadpool_limits
 
-    from apsvm.models.kinds import ModelError
+    from apsvm.models.container import ModelError
     from apsvm.trainers.base import Watch
 
     given, start = run.given, None

@@ -14,8 +14,8 @@ from apsvm.cli.shared import BAD_DATA, Failure, say
 from apsvm.types import JsonObject
 
 if TYPE_CHECKING:
+    from apsvm.models.base import Model
     from apsvm.models.header import Header
-    from apsvm.models.kinds import Model
     from apsvm.selection.decision import DecisionRule
     from apsvm.selection.search import Refit
     from apsvm.trainers.base import Outcome
@@ -160,9 +160,9 @@ def _asks(given: JsonObject) -> bool:
 
 
 def _without_threshold(model: Model) -> Model:
-    from apsvm.models.kinds import AnyRankerSet
+    from apsvm.models.sets import RankerSet
 
-    if isinstance(model, AnyRankerSet):
+    if isinstance(model, RankerSet):
         headers = [replace(header, threshold=None) for header in model.headers]
         return replace(model, headers=headers)
     return replace(model, header=replace(model.header, threshold=None))

@@ -13,7 +13,9 @@ from apsvm.cli.reading import one_linear_ranker, one_ranker, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
 
 if TYPE_CHECKING:
-    from apsvm.models.kinds import LinearRanker, Model, RankerSet
+    from apsvm.models.base import Model
+    from apsvm.models.linear import LinearRanker
+    from apsvm.models.sets import RankerSet
 
 
 #: What ``apsvm export --help`` says.
@@ -49,7 +51,8 @@ The text formats but JSON know no features but linear.
 @click.option("--positive-label", type=LabelValue(), help="Of a model of several classes: the one to export.")
 def export(model: str, out: str, layout: str, positive_label: float | str | None) -> None:
     from apsvm.files import write_whole
-    from apsvm.models.kinds import ComponentRanker, ComponentRankerSet, RankerSet
+    from apsvm.models.components import ComponentRanker
+    from apsvm.models.sets import ComponentRankerSet, RankerSet
 
     refuse_same_file(out, model=model)
     stored = read_any_model(model)

@@ -9,9 +9,9 @@ from apsvm.cli.reading import one_ranker
 from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
+    from apsvm.models.base import Model, WeightedRanker
     from apsvm.models.columns import Columns
     from apsvm.models.header import Calibration
-    from apsvm.models.kinds import Model, WeightedRanker
 
 #: What ``--help`` says of the object.
 LAYOUT = """JSON has for each ranker "coef" and "intercept" ("rankers", with the "label" of each class), of features
@@ -48,9 +48,9 @@ def json_text(stored: Model, positive_label: float | str | None, name: str) -> s
     """One JSON object of the model in the file ``name``, or of one of its classes; see ``LAYOUT``."""
     import json
 
-    from apsvm.models.kinds import AnyRankerSet
+    from apsvm.models.sets import RankerSet
 
-    if isinstance(stored, AnyRankerSet) and positive_label is None:
+    if isinstance(stored, RankerSet) and positive_label is None:
         rankers = [stored.ranker(label) for label in stored.classes.tolist()]
     else:
         rankers = [one_ranker(stored, positive_label, name)]
@@ -108,7 +108,7 @@ def _probability(calibration: Calibration) -> JsonDict:
 
 def _weights(ranker: WeightedRanker) -> JsonDict:
     """What the columns are weighed by."""
-    from apsvm.models.kinds import ComponentRanker
+    from apsvm.models.components import ComponentRanker
 
     if not isinstance(ranker, ComponentRanker):
         return {"intercept": ranker.intercept, "coef": ranker.coef.tolist()}

@@ -17,8 +17,10 @@ import numpy as np
 from apsvm.cli.export_json import table_of
 from apsvm.cli.predict_decided import names_of_two, thresholds
 from apsvm.cli.shared import BAD_DATA, MISSING, Failure
-from apsvm.models.kinds import AnyRankerSet, ComponentRanker, ItemRanker, NetRanker
-from apsvm.models.parts import names_of_features
+from apsvm.models.components import ComponentRanker
+from apsvm.models.items import ItemRanker
+from apsvm.models.net import NetRanker
+from apsvm.models.sets import RankerSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     import onnx
     from numpy.typing import NDArray
 
+    from apsvm.models.base import Model, Ranker
     from apsvm.models.header import Calibration
-    from apsvm.models.kinds import Model, Ranker
     from apsvm.types import AnyArray
 
 #: The version of ONNX's operators, of January 2022, and of its files: what most runtimes of today read.
@@ -44,9 +46,9 @@ def onnx_bytes(model: Model, name: str) -> bytes:
     if isinstance(model, ItemRanker):
         raise Failure(BAD_DATA, f"{name}: it ranks items, and ONNX's graph is of rows")
     graph = _Graph()
-    several = isinstance(model, AnyRankerSet)
+    several = isinstance(model, RankerSet)
     rankers: list[Ranker] = []
-    rankers += [model.ranker(label) for label in model.classes] if isinstance(model, AnyRankerSet) else [model]
+    rankers += [model.ranker(label) for label in model.classes] if isinstance(model, RankerSet) else [model]
     outputs = _outputs(graph, rankers, several=several, name=name)
     info, double = onnx.helper.make_tensor_value_info, onnx.TensorProto.DOUBLE
     whole = onnx.helper.make_graph(
@@ -65,16 +67,16 @@ def onnx_bytes(model: Model, name: str) -> bytes:
     return content
 
 
-def _properties(model: Ranker | AnyRankerSet) -> dict[str, str]:
+def _properties(model: Model) -> dict[str, str]:
     """What a program may want to know besides, as JSON."""
     header = model.header
-    if isinstance(model, AnyRankerSet):
+    if isinstance(model, RankerSet):
         classes = [header.shown_label(label) for label in model.classes.tolist()]
     else:
         classes = list(names_of_two(header))
     columns = header.features.columns
     properties = {
-        "features": names_of_features(header, model.width),
+        "features": model.features(),
         "classes": classes,
         "table": None if columns is None else table_of(columns),
         "threshold": None if header.threshold is None else header.threshold.value,

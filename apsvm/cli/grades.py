@@ -9,7 +9,7 @@ from apsvm.cli.shared import say
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
-    from apsvm.models.kinds import Model
+    from apsvm.models.base import Model
     from apsvm.trainers.fitting import Fit
 
 #: Up to here the gain 2^grade − 1 is a usual one; from there it is no float64.

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from apsvm.models.base import Model
     from apsvm.models.columns import Columns
     from apsvm.models.header import Data, Features, Header
-    from apsvm.models.kinds import AnyRankerSet, Model, NetRanker
+    from apsvm.models.net import NetRanker
+    from apsvm.models.sets import RankerSet
 
 #: The width of the names at the left, and of the lines.
 LEFT, WIDTH = 13, 100
@@ -33,7 +35,7 @@ MOST_NAMES = 100
 def info(model: str, as_json: bool) -> None:
     """Print how MODEL was trained, on what, how that ended, and its certificate; of a model of several classes, a line
     for each."""
-    from apsvm.models.kinds import AnyRankerSet
+    from apsvm.models.sets import RankerSet
 
     ranker = read_any_model(model)
     if as_json:
@@ -42,18 +44,22 @@ def info(model: str, as_json: bool) -> None:
     for name, text in _described(ranker):
         if text:
             _put(name, text)
-    if isinstance(ranker, AnyRankerSet):
+    if isinstance(ranker, RankerSet):
         put("")
         _put_classes(ranker)
 
 
 def _as_json(model: Model) -> JsonDict:
-    from apsvm.models.kinds import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, NetRanker
+    from apsvm.models.components import ComponentRanker
+    from apsvm.models.items import ItemRanker
+    from apsvm.models.linear import LinearRanker
+    from apsvm.models.net import NetRanker
+    from apsvm.models.sets import RankerSet
 
     content: JsonDict = {**model.header.to_json(), "kind": model.kind, "width": model.width}
     if not isinstance(model, ItemRanker) and model.feature_map is not None:
         content["columns"] = model.feature_map.n_out
-    if isinstance(model, AnyRankerSet):
+    if isinstance(model, RankerSet):
         constants = "intercept" if model.intercepts.ndim == 1 else "intercepts"
         content["classes"] = [
             {**header.to_json(), constants: intercept, "weights": _weights(coef)}
@@ -76,7 +82,7 @@ def _as_json(model: Model) -> JsonDict:
 def _weights(*arrays: NDArray[np.floating]) -> JsonDict:
     import numpy as np
 
-    from apsvm.models.parts import norm_of
+    from apsvm.models.base import norm_of
 
     weights = np.concatenate([array.ravel() for array in arrays])
     norm = norm_of(weights)
@@ -90,12 +96,16 @@ def _norm(weights: JsonDict) -> str:
 
 def _described(model: Model) -> Iterator[tuple[str, str]]:
     """Names and texts, grouped: what it is, what it was trained for, how that ended, of what."""
-    from apsvm.models.kinds import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, NetRanker
+    from apsvm.models.components import ComponentRanker
+    from apsvm.models.items import ItemRanker
+    from apsvm.models.linear import LinearRanker
+    from apsvm.models.net import NetRanker
+    from apsvm.models.sets import RankerSet
     from apsvm.report.decisions import probabilities_in_words, threshold_in_words
     from apsvm.report.words import certificate, meaning
 
     header = model.header
-    yield "model", model.what + (f": {len(model.headers)} classes" if isinstance(model, AnyRankerSet) else "")
+    yield "model", model.what + (f": {len(model.headers)} classes" if isinstance(model, RankerSet) else "")
     yield "loss", header.loss
     yield "trainer", header.family
     yield "metric", header.metric or ""
@@ -117,7 +127,7 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     yield "bound", _choice_of_bound(header)
     yield "positive", "" if header.threshold is None else threshold_in_words(header.threshold)
     yield "probability", "" if header.calibration is None else probabilities_in_words(header.calibration)
-    if isinstance(model, AnyRankerSet):
+    if isinstance(model, RankerSet):
         yield "ended", "every class as asked" if header.as_asked else f"not every class as asked ({header.state})"
     else:
         yield "ended", " ".join(certificate(header))
@@ -233,7 +243,7 @@ def _data(data: Data) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _put_classes(model: AnyRankerSet) -> None:
+def _put_classes(model: RankerSet) -> None:
     """A line for each class, with the columns that any of them fills."""
 
     rows: list[dict[str, str]] = []

@@ -12,7 +12,7 @@ from apsvm.data.read_options import ReadOptions
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from apsvm.models.kinds import ItemRanker
+    from apsvm.models.items import ItemRanker
     from apsvm.trainers.warp.item_factors import ListEvaluation
 
 #: How many items ``predict`` lists.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from apsvm.data.labels import LabelOptions, Target
     from apsvm.metrics import Metric
     from apsvm.metrics.evaluate import Evaluation
-    from apsvm.models.kinds import Model, Ranker
+    from apsvm.models.base import Model, Ranker
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
@@ -139,7 +139,7 @@ def evaluate_on_cluster(
 
 
 def _ranker(path: str) -> Ranker:
-    from apsvm.models.kinds import WeightedRanker
+    from apsvm.models.base import WeightedRanker
 
     model = read_any_model(path)
     if not isinstance(model, WeightedRanker):

@@ -141,7 +141,7 @@ def precision_recall(
     classes the mean of the classes', which are drawn too.
     """
     from apsvm.data.labels import LabelOptions
-    from apsvm.models.kinds import ItemRanker
+    from apsvm.models.items import ItemRanker
 
     if not models and not scores:
         raise click.UsageError("give --model or --scores")

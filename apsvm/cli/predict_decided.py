@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from apsvm.models.base import Model
     from apsvm.models.header import Header
-    from apsvm.models.kinds import AnyRankerSet, Ranker
 
 CLASSIFY = click.option(
     "--classify",
@@ -33,13 +33,11 @@ PROBABILITY = click.option(
 )
 
 
-def answers(
-    ranker: Ranker | AnyRankerSet, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool
-) -> list[str]:
+def answers(ranker: Model, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool) -> list[str]:
     """What stands for each row's scores (n,), or (n, k) of k classes; ``name``: the model's file. Ends the command
     where the model has no threshold, or no probabilities."""
     if scores.ndim == 2:
-        return _of_classes(ranker, scores, name, classify=classify, probability=probability)  # type: ignore[arg-type]
+        return _of_classes(ranker, scores, name, classify=classify, probability=probability)
     columns = []
     if classify:
         columns.append(_labels(ranker.header, scores, name))
@@ -89,7 +87,7 @@ def _above(header: Header, scores: NDArray[np.float64], name: str) -> NDArray[np
 
 
 def _of_classes(
-    model: AnyRankerSet, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool
+    model: Model, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool
 ) -> list[str]:
     """Of k classes: the label whose score is the highest above its threshold, or all above theirs, with commas; a
     probability each."""

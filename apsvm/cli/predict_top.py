@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.dataset import Dataset
-    from apsvm.models.kinds import Ranker
+    from apsvm.models.base import Ranker
 
 
 def top_lines(
@@ -30,7 +30,7 @@ def top_lines(
     """The best rows, best first, those of equal score as they stand: their names, or their numbers from 1, what stands
     for their scores in ``answers``, of bags with ``which`` the number of the deciding row, and the features that put
     them there. Where there are queries, the best of each, behind its qid. ``model``: its file's name."""
-    from apsvm.models.kinds import WeightedRanker
+    from apsvm.models.base import WeightedRanker
     from apsvm.report.reasons import reasons_of
 
     order, rank = best_first(rows, scores)

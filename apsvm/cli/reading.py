@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from apsvm.data.dataset import Dataset
     from apsvm.data.tables.reading import ForModel
-    from apsvm.models.kinds import AnyRankerSet, LinearRanker, Model, Ranker, WeightedRanker
+    from apsvm.models.base import Model, WeightedRanker
+    from apsvm.models.linear import LinearRanker
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
@@ -177,7 +178,7 @@ def say_remarks(dataset: Dataset) -> None:
 
 def read_model(path: str) -> LinearRanker:
     """``load_model``; failures end the command."""
-    from apsvm.models.kinds import load_model
+    from apsvm.models.reading import load_model
 
     with reading(path):
         return load_model(path)
@@ -185,7 +186,7 @@ def read_model(path: str) -> LinearRanker:
 
 def read_any_model(path: str) -> Model:
     """``load_any_model``; failures end the command."""
-    from apsvm.models.kinds import load_any_model
+    from apsvm.models.reading import load_any_model
 
     with reading(path):
         return load_any_model(path)
@@ -193,11 +194,13 @@ def read_any_model(path: str) -> Model:
 
 def one_ranker(model: Model, label: float | str | None, path: str) -> WeightedRanker:
     """The ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
-    from apsvm.models.kinds import AnyRankerSet, LinearRanker, WeightedRanker
+    from apsvm.models.base import WeightedRanker
+    from apsvm.models.linear import LinearRanker
+    from apsvm.models.sets import RankerSet
 
     if isinstance(model, WeightedRanker):
         return model
-    if not isinstance(model, AnyRankerSet):
+    if not isinstance(model, RankerSet):
         raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {model.what}")
     header = model.header
     number = None if label is None else header.label_number(label)
@@ -210,7 +213,7 @@ def one_ranker(model: Model, label: float | str | None, path: str) -> WeightedRa
 
 def one_linear_ranker(model: Model, label: float | str | None, path: str) -> LinearRanker:
     """``one_ranker`` of a single component; else the command ends."""
-    from apsvm.models.kinds import LinearRanker
+    from apsvm.models.linear import LinearRanker
 
     ranker = one_ranker(model, label, path)
     if not isinstance(ranker, LinearRanker):
@@ -275,7 +278,7 @@ def features_of_table(dataset: Dataset) -> ForModel:
 
 
 def score_rows(
-    model: Ranker | AnyRankerSet,
+    model: Model,
     path: str,
     read: ReadOptions,
     *,

@@ -71,7 +71,7 @@ def put(text: str) -> None:
 def reading(what: str) -> Iterator[None]:
     """Turns what can go wrong with an input into a ``Failure``."""
     from apsvm.data.dataset import DataError, MissingPackageError
-    from apsvm.models.kinds import ModelError
+    from apsvm.models.container import ModelError
 
     try:
         yield

@@ -98,7 +98,7 @@ def names_in(text: str) -> tuple[str, ...]:
 def _names_of(path: str) -> tuple[str, ...]:
     """The names in a file, one a line, or the columns of a model's features."""
     from apsvm.models.container import MAGIC
-    from apsvm.models.kinds import load_any_model
+    from apsvm.models.reading import load_any_model
 
     with reading(path):
         with open(path, "rb") as stream:

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions, Target
-    from apsvm.models.kinds import Model
+    from apsvm.models.base import Model
     from apsvm.records import Log
     from apsvm.trainers.base import Outcome, TrainingSet
     from apsvm.trainers.fitting import FeatureOptions, Fit
@@ -295,7 +295,7 @@ class _Run:
         """``rows``: of the training ``raw``, whose features are still as they were read."""
         from threadpoolctl import threadpool_limits
 
-        from apsvm.models.kinds import ModelError
+        from apsvm.models.container import ModelError
         from apsvm.selection.completion import outcomes
 
         # One BLAS thread: the solvers' products are small, and more would make the last bits depend on their number.
@@ -321,13 +321,13 @@ class _Run:
 
     def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
         """The training, and where it begins; of several classes each where its own ranker stands."""
-        from apsvm.models.kinds import AnyRankerSet
+        from apsvm.models.sets import RankerSet
 
         path = self.given["warm_start"]
         if path is None:
             return fit, None
         model = read_any_model(path)
-        if isinstance(self.trainer, OneVsRestTrainer) and isinstance(model, AnyRankerSet):
+        if isinstance(self.trainer, OneVsRestTrainer) and isinstance(model, RankerSet):
             labels = [label for label in fit.dataset.classes().tolist() if label in model.classes]
             starts = {label: fit.start(model.ranker(label)) for label in labels}
             return replace(fit, trainer=self.trainer.starting_from(starts)), None

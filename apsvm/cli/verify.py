@@ -15,7 +15,7 @@ from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
-    from apsvm.models.kinds import Model
+    from apsvm.models.base import Model
     from apsvm.verification.certificates import Verdict
     from apsvm.verification.plain import RankingDefinition
 

@@ -11,7 +11,7 @@ from apsvm.cli.training import exit_code
 from apsvm.cli.training_log import TrainingLog, end_record
 
 if TYPE_CHECKING:
-    from apsvm.models.kinds import Model
+    from apsvm.models.base import Model
     from apsvm.trainers.base import Outcome
 
 

@@ -35,7 +35,7 @@ from apsvm.trainers.ranking_check import ranking_checked
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from apsvm.models.kinds import Model
+    from apsvm.models.base import Model
     from apsvm.trainers.base import Outcome
     from apsvm.types import AnyArray, JsonDict
 

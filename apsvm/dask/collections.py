@@ -14,7 +14,7 @@ from apsvm.types import Collection, Matrix, Part
 if TYPE_CHECKING:
     from distributed import Client
 
-    from apsvm.models.kinds import Ranker
+    from apsvm.models.base import Ranker
     from apsvm.types import AnyArray
 
 

@@ -34,7 +34,7 @@ from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.rows import Counted
 from apsvm.estimators.structured import APSVMClassifier, APSVMRanker
 from apsvm.metrics.evaluate import parse_metrics
-from apsvm.models.kinds import LinearRanker
+from apsvm.models.linear import LinearRanker
 from apsvm.trainers.base import AnyTrainer, Watch
 from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.types import Collection, Part, Seed

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from apsvm.dask.data import ShardedData
     from apsvm.dask.vectors import Handle
     from apsvm.data.labels import Target
-    from apsvm.models.kinds import Ranker
+    from apsvm.models.base import Ranker
 
 #: Rows of one run whose discounts are added at once.
 BLOCK = 1 << 20

@@ -17,7 +17,7 @@ from apsvm.dask.training_threshold import with_training_threshold
 from apsvm.data.features import LINEAR
 from apsvm.data.labels import LabelOptions, Target
 from apsvm.data.rows import Rows
-from apsvm.models.kinds import LinearRanker
+from apsvm.models.linear import LinearRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch
 from apsvm.trainers.constant_feature import constant_by_rule
 from apsvm.trainers.fitting import AUTO, FeatureOptions, Fit, LogOfData, asked_of

@@ -12,7 +12,7 @@ from apsvm.files import write_whole
 if TYPE_CHECKING:
     from distributed import Client
 
-    from apsvm.models.kinds import Ranker
+    from apsvm.models.base import Ranker
 
 
 def score_parts(client: Client, sources: Sequence[Source], model: Ranker, outputs: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from apsvm.dask.shard_scored import counted
 
 if TYPE_CHECKING:
     from apsvm.dask.sources import Source
-    from apsvm.models.kinds import Ranker
+    from apsvm.models.base import Ranker
     from apsvm.types import AnyArray
 
 

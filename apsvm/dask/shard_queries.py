@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from apsvm.dask.sources import Source
     from apsvm.losses.base import Loss
     from apsvm.metrics.base import Metric
-    from apsvm.models.kinds import Ranker
+    from apsvm.models.base import Ranker
     from apsvm.trainers.rank_ncg.pair_loss import PairLoss
     from apsvm.trainers.rank_ncg.preferences import PreferenceGraph
 

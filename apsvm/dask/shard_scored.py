@@ -12,7 +12,7 @@ from apsvm.dask.messages import narrow
 from apsvm.dask.shard_rows import ShardRows
 
 if TYPE_CHECKING:
-    from apsvm.models.kinds import Ranker
+    from apsvm.models.base import Ranker
     from apsvm.types import AnyArray
 
 

@@ -20,7 +20,7 @@ from apsvm.selection.thresholds import RULE, is_graded, with_chosen
 if TYPE_CHECKING:
     from apsvm.dask.data import ShardedData
     from apsvm.data.labels import Target
-    from apsvm.models.kinds import LinearRanker
+    from apsvm.models.linear import LinearRanker
 
 
 def with_training_threshold(model: LinearRanker, data: ShardedData, target: Target) -> LinearRanker:

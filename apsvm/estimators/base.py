@@ -36,8 +36,10 @@ from apsvm.estimators.parameters import in_python, in_words_of_python, parameter
 from apsvm.estimators.rows import Counted, count_rows
 from apsvm.estimators.warm_start import start_at
 from apsvm.installed import installed
+from apsvm.models.base import Ranker, WeightedRanker
+from apsvm.models.components import ComponentRanker
 from apsvm.models.header import Header
-from apsvm.models.kinds import ComponentRanker, LinearRanker, Ranker, WeightedRanker
+from apsvm.models.linear import LinearRanker
 from apsvm.selection.completion import outcomes
 from apsvm.solvers.state import State
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet, Watch

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from apsvm.estimators.levels import at_level, level_of
 from apsvm.metrics.thresholds import ThresholdRule
+from apsvm.models.base import WeightedRanker
 from apsvm.models.header import Calibration, Threshold
-from apsvm.models.kinds import WeightedRanker
 from apsvm.selection.calibration import METHODS
 from apsvm.selection.decision import Decision, DecisionRule, HeldOutError, check_decision, decide
 from apsvm.trainers.base import Outcome

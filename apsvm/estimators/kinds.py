@@ -24,8 +24,8 @@ from apsvm.estimators.base import FEATURES, LinearEstimator
 from apsvm.estimators.decisions import check, decided, decision_rule
 from apsvm.estimators.following import logger
 from apsvm.estimators.parameters import check_number
+from apsvm.models.base import Ranker, WeightedRanker
 from apsvm.models.header import Header, Json, Threshold
-from apsvm.models.kinds import Ranker, WeightedRanker
 from apsvm.selection.decision import DecisionRule
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.fitting import Fit

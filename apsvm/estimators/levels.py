@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apsvm.models.kinds import LinearRanker, WeightedRanker
+from apsvm.models.base import WeightedRanker
+from apsvm.models.linear import LinearRanker
 
 
 def level_of(ranker: WeightedRanker) -> float:

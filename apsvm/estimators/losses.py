@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from apsvm.estimators.base import LinearEstimator
-from apsvm.models.kinds import WeightedRanker
+from apsvm.models.base import WeightedRanker
 from apsvm.registry import Registry
 from apsvm.trainers.base import AnyTrainer
 

@@ -23,8 +23,8 @@ from apsvm.estimators.parameters import in_python
 from apsvm.estimators.signatures import ByQuery
 from apsvm.metrics.base import Metric
 from apsvm.metrics.evaluate import evaluate, parse_metrics
+from apsvm.models.base import WeightedRanker
 from apsvm.models.header import Header
-from apsvm.models.kinds import WeightedRanker
 from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 from apsvm.types import Column, JsonDict, Matrix

@@ -15,8 +15,8 @@ from apsvm.estimators.kinds import RankerOfNumbers
 from apsvm.estimators.parameters import in_words_of_python
 from apsvm.estimators.signatures import ByQuery
 from apsvm.metrics.wilcoxon import WilcoxonMannWhitney
+from apsvm.models.base import Ranker
 from apsvm.models.header import Header, Json
-from apsvm.models.kinds import Ranker
 from apsvm.registry import UnknownNameError
 from apsvm.trainers.rank_ncg.settings import NAMED_GRAPHS, RankNCGSettings
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer as Trainer

@@ -12,8 +12,8 @@ from apsvm.estimators.losses import TakesLoss
 from apsvm.estimators.parameters import check_number
 from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import WeightedBags
+from apsvm.models.base import Ranker, WeightedRanker
 from apsvm.models.header import Bounds, Header
-from apsvm.models.kinds import Ranker, WeightedRanker
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.fitting import AUTO
 from apsvm.trainers.settings import Range

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.models.kinds import ComponentRanker, ModelError, WeightedRanker
+from apsvm.models.base import WeightedRanker
+from apsvm.models.components import ComponentRanker
+from apsvm.models.container import ModelError
 from apsvm.trainers.fitting import Fit
 
 

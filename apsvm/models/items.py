@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -11,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm import sparse as sp
-from apsvm.files import write_whole
-from apsvm.models.container import ModelError, check_field, sealed
+from apsvm.data.features import LINEAR
+from apsvm.models.base import Model, check_shape, header_in, summary_of
+from apsvm.models.container import ModelError, check_field
 from apsvm.models.header import Header
-from apsvm.models.map import map_in
-from apsvm.models.parts import check_shape, header_in
-from apsvm.types import JsonObject, Matrix
+from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
+    from apsvm.data.features.base import FeatureMap
     from apsvm.types import AnyArray
 
 
@@ -59,7 +58,7 @@ class ItemFactors:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemRanker:
+class ItemRanker(Model):
     """The items that a user may like next; row j of the factors belongs to file index j, or j + 1 if not
     ``zero_based``.
 
@@ -68,7 +67,9 @@ class ItemRanker:
 
     kind: ClassVar[str] = "item-factors"
     what: ClassVar[str] = "a ranker of items for users (--rows-as-users)"
-    arrays: ClassVar[tuple[str, ...]] = ("input", "output", "bias")
+    fields: ClassVar[tuple[str, ...]] = ("factors",)
+    dtype: ClassVar[str] = "<f4"
+    lists_items: ClassVar[bool] = True
 
     factors: ItemFactors
     header: Header
@@ -78,12 +79,7 @@ class ItemRanker:
         """Number of items."""
         return self.factors.bias.size
 
-    @property
-    def zero_based(self) -> bool:
-        """Whether the training file counted items from 0."""
-        return self.header.features.zero_based
-
-    def score(self, X: Matrix) -> NDArray[np.float32]:
+    def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float32]:  # it knows none
         """``ItemFactors.score``."""
         return self.factors.score(X)
 
@@ -101,31 +97,34 @@ class ItemRanker:
                 best.append((order, scores[order]))
         return best
 
-    def to_bytes(self) -> bytes:
-        """The content of the model's file; the same model always gives the same bytes."""
-        factors = self.factors
-        more = {"kind": self.kind, "width": self.width, "factors": factors.input.shape[1]}
-        arrays = {"input": factors.input, "output": factors.output, "bias": factors.bias}
-        as_stored = {name: array.astype("<f4", copy=False) for name, array in arrays.items()}
-        return sealed({**self.header.to_json(), **more}, as_stored)
+    def summary(self) -> JsonDict:
+        return {"factors": self.factors.input.shape[1], "weights": summary_of(*self._arrays().values())}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model whole or not at all (OSError); ``-`` is standard output."""
-        write_whole(path, self.to_bytes())
+    def _fields(self) -> JsonDict:
+        return {"factors": self.factors.input.shape[1]}
+
+    def _arrays(self) -> dict[str, AnyArray]:
+        return {"input": self.factors.input, "output": self.factors.output, "bias": self.factors.bias}
 
     @classmethod
-    def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> ItemRanker:
-        """What ``to_bytes`` wrote. Raises ModelError."""
-        check_field(content, "factors", int)
-        n, factors = content["width"], content["factors"]
-        for name, shape in (("input", (n, factors)), ("output", (n, factors)), ("bias", (n,))):
-            array = arrays[name]
-            if array.dtype != np.dtype("<f4") or array.shape != shape:
-                raise ModelError(f"expected {name} of float32 and shape {shape}, found {array.dtype} of {array.shape}")
-            if not np.isfinite(array).all():
-                raise ModelError(f"a number of its {name} is not finite")
-        parts = {name: np.ascontiguousarray(arrays[name], dtype=np.float32) for name in cls.arrays}
-        header = header_in(content)
-        if map_in(content, header, arrays) is not None:
+    def _header_in(cls, content: JsonObject) -> Header:
+        header = header_in(content, cls.fields)
+        if header.features.map != LINEAR:
             raise ModelError(f"a ranker of items has no feature map, found {header.features.map!r}")
-        return cls(ItemFactors(**parts), header)
+        return header
+
+    @classmethod
+    def _shapes(cls, content: JsonObject, columns: int) -> dict[str, tuple[int, ...]]:
+        check_field(content, "factors", int)
+        shape = (columns, content["factors"])
+        return {"input": shape, "output": shape, "bias": (columns,)}
+
+    @classmethod
+    def _made(
+        cls,
+        content: JsonObject,  # the shapes have it
+        arrays: Mapping[str, AnyArray],
+        header: Header,
+        feature_map: FeatureMap | None,  # there is none
+    ) -> ItemRanker:
+        return cls(ItemFactors(**arrays), header)

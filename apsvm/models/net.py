@@ -7,23 +7,20 @@ Arrays and a header, as every model: no framework is needed to predict.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
+from apsvm.data.features.scaling import Scaling
 from apsvm.data.rows import Rows
-from apsvm.files import write_whole
-from apsvm.models.container import ModelError, check_field, sealed
+from apsvm.models.base import Ranker, summary_of
+from apsvm.models.container import ModelError, check_field
 from apsvm.models.header import Header
-from apsvm.models.map import arrays_of_map, columns_in, map_in, shape_of
-from apsvm.models.parts import check_shape, header_in
-from apsvm.types import JsonObject, Matrix
+from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
@@ -99,7 +96,7 @@ class Net:
 
 
 @dataclass(frozen=True, slots=True)
-class NetRanker:
+class NetRanker(Ranker):
     """A net over the features, or over what a map makes of them; the higher the score, the better.
 
     Attributes
@@ -111,6 +108,7 @@ class NetRanker:
 
     kind: ClassVar[str] = "net"
     what: ClassVar[str] = "a network of dense layers"
+    fields: ClassVar[tuple[str, ...]] = ("units",)
 
     net: Net
     header: Header
@@ -121,15 +119,10 @@ class NetRanker:
         """Number of features, before they are mapped."""
         return self.net.columns if self.feature_map is None else self.feature_map.n_in
 
-    @property
-    def zero_based(self) -> bool:
-        """Whether the training file counted features from 0."""
-        return self.header.features.zero_based
-
-    @property
-    def unit_rows(self) -> bool:
-        """Whether rows are divided by their Euclidean length before they are scored (``--scale l2``)."""
-        return self.header.features.scale == UNIT_ROWS.name
+    def at_level(self, level: float) -> NetRanker:
+        """Moves the last bias by ``level``."""
+        *layers, last = self.net.layers
+        return replace(self, net=Net((*layers, Layer(last.weights, last.bias + level))))
 
     def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
         """Scores of the rows of X, (n, width) CSR or dense, as they are in the file: (n,) float64.
@@ -138,60 +131,41 @@ class NetRanker:
         ------
         ValueError : X is not (n, width)
         """
-        check_shape(X, self.width)
-        scaling = UNIT_ROWS if self.unit_rows else NO_SCALING
-        return self.net.scores(Rows(X, threads=threads, feature_map=self.feature_map, scaling=scaling))
+        return self.net.scores(self.rows(X, threads=threads))
 
-    def to_bytes(self) -> bytes:
-        """The content of the model's file; the same model always gives the same bytes."""
-        more = {"kind": self.kind, "units": self.net.units, **shape_of(self.width, self.feature_map)}
-        numbers = [array.astype("<f8", copy=False) for layer in self.net.layers for array in layer]
-        arrays = dict(zip(_names(len(self.net.layers)), numbers, strict=True))
-        return sealed({**self.header.to_json(), **more}, {**arrays, **arrays_of_map(self.feature_map)})
+    def summary(self) -> JsonDict:
+        return {"units": self.net.units, "weights": summary_of(*(layer.weights for layer in self.net.layers))}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model whole or not at all (OSError); ``-`` is standard output."""
-        write_whole(path, self.to_bytes())
+    def _fields(self) -> JsonDict:
+        return {"units": self.net.units}
 
-    @staticmethod
-    def arrays_in(content: JsonObject) -> Sequence[str]:
-        """The names of the arrays that a file with this header holds, apart from a feature map's. Raises ModelError."""
-        return _names(len(_units_in(content)))
+    def _arrays(self) -> dict[str, AnyArray]:
+        """weights1, bias1, weights2 …"""
+        return {
+            f"{name}{number}": array
+            for number, layer in enumerate(self.net.layers, start=1)
+            for name, array in layer._asdict().items()
+        }
 
     @classmethod
-    def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> NetRanker:
-        """What ``to_bytes`` wrote. Raises ModelError."""
-        header = header_in(content)
-        feature_map = map_in(content, header, arrays)
-        sizes = [columns_in(content, feature_map), *_units_in(content)]
-        layers = [
-            Layer(_finite(arrays, weights, (outputs, inputs)), _finite(arrays, bias, (outputs,)))
-            for (inputs, outputs), weights, bias in zip(
-                pairwise(sizes), _names(len(sizes) - 1)[::2], _names(len(sizes) - 1)[1::2], strict=True
-            )
-        ]
+    def _shapes(cls, content: JsonObject, columns: int) -> dict[str, tuple[int, ...]]:
+        check_field(content, "units", list)
+        units: list[int] = content["units"]
+        if not units or any(type(number) is not int or number < 1 for number in units) or units[-1] != 1:
+            raise ModelError(f"its header's 'units' is {units!r}, expected positive numbers, the last of them 1")
+        shapes: dict[str, tuple[int, ...]] = {}
+        for number, (inputs, outputs) in enumerate(pairwise([columns, *units]), start=1):
+            shapes |= {f"weights{number}": (outputs, inputs), f"bias{number}": (outputs,)}
+        return shapes
+
+    @classmethod
+    def _made(
+        cls,
+        content: JsonObject,
+        arrays: Mapping[str, AnyArray],
+        header: Header,
+        feature_map: FeatureMap | None,
+    ) -> NetRanker:
+        numbers = range(1, len(content["units"]) + 1)
+        layers = [Layer(arrays[f"weights{number}"], arrays[f"bias{number}"]) for number in numbers]
         return cls(Net(tuple(layers)), header, feature_map)
-
-
-def _names(layers: int) -> list[str]:
-    """Of the arrays: weights1, bias1, weights2 …"""
-    return [f"{what}{number}" for number in range(1, layers + 1) for what in ("weights", "bias")]
-
-
-def _units_in(content: JsonObject) -> list[int]:
-    """Raises ModelError."""
-    check_field(content, "units", list)
-    units: list[int] = content["units"]
-    if not units or any(type(number) is not int or number < 1 for number in units) or units[-1] != 1:
-        raise ModelError(f"its header's 'units' is {units!r}, expected positive numbers, the last of them 1")
-    return units
-
-
-def _finite(arrays: Mapping[str, AnyArray], name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Raises ModelError."""
-    array = arrays[name]
-    if array.dtype != np.dtype("<f8") or array.shape != shape:
-        raise ModelError(f"expected {name} of float64 and shape {shape}, found {array.dtype} of {array.shape}")
-    if not np.isfinite(array).all():
-        raise ModelError(f"a number of its {name} is not finite")
-    return np.ascontiguousarray(array, dtype=np.float64)

@@ -11,7 +11,8 @@ from apsvm.data.dataset import DataError
 from apsvm.metrics.curves import mean_curve
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.models.header import Header
-from apsvm.models.kinds import ItemRanker, NetRanker
+from apsvm.models.items import ItemRanker
+from apsvm.models.net import NetRanker
 from apsvm.pictures.precision_recall import Curve
 from apsvm.report.charts import of_precision_recall
 from apsvm.report.components import components_of

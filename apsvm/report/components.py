@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from apsvm.models.kinds import ComponentRanker
+from apsvm.models.components import ComponentRanker
 from apsvm.report.judging import MOST_FEATURES, signed
 from apsvm.report.page import Markup, bar, element, section, table
 from apsvm.report.run import JudgedRanker, Weights, weights

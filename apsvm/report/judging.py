@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.metrics.evaluate import Evaluation
-from apsvm.models.kinds import LinearRanker, NetRanker
-from apsvm.models.parts import norm_of
+from apsvm.models.base import norm_of
+from apsvm.models.linear import LinearRanker
+from apsvm.models.net import NetRanker
 from apsvm.pictures.precision_recall import Curve
 from apsvm.report import words
 from apsvm.report.charts import of_precision_recall, of_scores, of_shapes

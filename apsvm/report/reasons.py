@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset
-from apsvm.models.kinds import ComponentRanker, WeightedRanker
+from apsvm.models.base import WeightedRanker
+from apsvm.models.components import ComponentRanker
 
 #: What a number is written with in a reason.
 _DIGITS = 4

@@ -18,9 +18,13 @@ from apsvm.metrics.curves import Judged as JudgedCurve
 from apsvm.metrics.curves import judged_curve
 from apsvm.metrics.evaluate import Evaluation, evaluate
 from apsvm.models.bags import ranked
+from apsvm.models.base import Model, Ranker
+from apsvm.models.components import ComponentRanker
 from apsvm.models.decision import line_of
 from apsvm.models.header import Header
-from apsvm.models.kinds import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, Model, Ranker
+from apsvm.models.items import ItemRanker
+from apsvm.models.linear import LinearRanker
+from apsvm.models.sets import RankerSet
 from apsvm.records import Record
 
 #: What a report gives of every ranking, in the order of ``apsvm eval``.
@@ -46,7 +50,7 @@ class Finished:
         """Its rankers of rows and their names."""
         if isinstance(self.model, Ranker):
             yield self.name, self.model
-        elif isinstance(self.model, AnyRankerSet):
+        elif isinstance(self.model, RankerSet):
             for label in self.model.classes.tolist():
                 name = ", ".join(part for part in (f"class {self.model.header.shown_label(label)}", self.name) if part)
                 yield name, self.model.ranker(label)
@@ -97,7 +101,7 @@ class Run:
     @property
     def of_classes(self) -> bool:
         """Whether it trained a ranker a class (--one-vs-rest)."""
-        return any(isinstance(finished.model, AnyRankerSet) for finished in self.finished)
+        return any(isinstance(finished.model, RankerSet) for finished in self.finished)
 
     def headers(self) -> list[tuple[str, Header]]:
         """Name and header of every model, of several classes one each."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset, shown_label
-from apsvm.models.kinds import WeightedRanker
+from apsvm.models.base import WeightedRanker
 from apsvm.report.charts import of_top
 from apsvm.report.page import Markup, element, pictures, section, table
 from apsvm.report.reasons import reasons_of

@@ -15,8 +15,10 @@ from apsvm.data.labels import LabelOptions, two_classes
 from apsvm.data.takes import Takes
 from apsvm.machine import thread_count
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
+from apsvm.models.base import Model
 from apsvm.models.header import Calibration, Header, LabelKind, Threshold
-from apsvm.models.kinds import AnyRankerSet, ComponentRankerSet, ItemFactors, Model, RankerSet
+from apsvm.models.items import ItemFactors
+from apsvm.models.sets import ComponentRankerSet, RankerSet
 from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.calibration import ENOUGH_FOR_ISOTONIC, calibrated
 from apsvm.selection.cross_validation import CrossValidation
@@ -232,7 +234,7 @@ def with_decision(
 ) -> tuple[Model, tuple[str, ...]] | None:
     """The model with the decision in its header, of several classes one for each, and cautions to be said besides;
     None if it was stopped. Parameters and errors as of ``decide``."""
-    if not isinstance(model, AnyRankerSet):
+    if not isinstance(model, RankerSet):
         decision = decide(fit, outcome, rule, should_stop, folds, how)
         if decision is None:
             return None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from apsvm.data.bags import rows_of_bags
 from apsvm.data.labels import Target
-from apsvm.models.kinds import Ranker
+from apsvm.models.base import Ranker
 from apsvm.selection.bags import bags_as_rows, scores_of_bags
 from apsvm.selection.choice import Candidate
 from apsvm.selection.folds import FoldError, make_folds

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.lockstep import Lockstep
-from apsvm.models.kinds import Net
-from apsvm.models.net import Layer
+from apsvm.models.net import Layer, Net
 from apsvm.selection.folds import Fold
 from apsvm.selection.grids import Variant
 from apsvm.threads import results

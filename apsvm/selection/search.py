@@ -30,7 +30,7 @@ from apsvm.work import UNSTORED, Strand
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.metrics import Metric
-    from apsvm.models.kinds import Model
+    from apsvm.models.base import Model
 
 
 def never() -> bool:

@@ -28,14 +28,15 @@ from apsvm.data.labels import recall
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.models.bags import ranked
 from apsvm.models.header import LabelKind, Threshold
-from apsvm.models.kinds import AnyRankerSet, ItemRanker
+from apsvm.models.items import ItemRanker
+from apsvm.models.sets import RankerSet
 from apsvm.trainers.base import HeldOut
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import Target
+    from apsvm.models.base import Model
     from apsvm.models.header import Header
-    from apsvm.models.kinds import Model
     from apsvm.selection.race import OutOfFold
 
 #: Of a threshold that nobody asked for.
@@ -102,7 +103,7 @@ def with_training_threshold(model: Model, dataset: Dataset) -> Model:
     """
     if isinstance(model, ItemRanker) or (dataset.groups is not None and np.unique(dataset.groups).size > 1):
         return model
-    if isinstance(model, AnyRankerSet):
+    if isinstance(model, RankerSet):
         if all(header.threshold is not None for header in model.headers):
             return model
         rows, scores = ranked(model, dataset)

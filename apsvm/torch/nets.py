@@ -19,7 +19,7 @@ from apsvm.data.rows import Rows
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
 from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import ByQuery
-from apsvm.models.kinds import Ranker
+from apsvm.models.base import Ranker
 from apsvm.models.net import Layer, Net, NetRanker
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.fitting import Fit

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from apsvm.data.row_operator import RowOperator
     from apsvm.models.decision import Threshold
     from apsvm.models.header import Bounds, Epochs, Gradient, Json, Labels
-    from apsvm.models.kinds import ItemFactors, Net
+    from apsvm.models.items import ItemFactors
+    from apsvm.models.net import Net
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 

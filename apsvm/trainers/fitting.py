@@ -25,21 +25,14 @@ from apsvm.data.pooling import pooled
 from apsvm.data.rows import Rows
 from apsvm.installed import installed
 from apsvm.machine import thread_count
+from apsvm.models.base import Model, WeightedRanker
+from apsvm.models.components import ComponentRanker
+from apsvm.models.container import ModelError
 from apsvm.models.header import Data, Features, Header, SkippedClass
-from apsvm.models.kinds import (
-    AnyRankerSet,
-    ComponentRanker,
-    ComponentRankerSet,
-    ItemFactors,
-    ItemRanker,
-    LinearRanker,
-    Model,
-    ModelError,
-    Net,
-    NetRanker,
-    RankerSet,
-    WeightedRanker,
-)
+from apsvm.models.items import ItemFactors, ItemRanker
+from apsvm.models.linear import LinearRanker
+from apsvm.models.net import Net, NetRanker
+from apsvm.models.sets import ComponentRankerSet, RankerSet
 from apsvm.records import Log
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.constant_feature import constant_by_rule
@@ -264,7 +257,7 @@ class Fit:
             return NetRanker(outcome.w.behind(self.scaling), self.header(outcome), self.feature_map)
         return self._components(self, outcome) if _has_components(outcome) else self._linear(self, outcome)
 
-    def _set(self, outcome: Outcome) -> AnyRankerSet:
+    def _set(self, outcome: Outcome) -> RankerSet:
         parts, header = list(self._parts(outcome)), self.header(outcome)
         if _has_components(parts[0][1]):
             return ComponentRankerSet.of([self._components(fit, part) for fit, part in parts], header)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.row_operator import RowOperator
 from apsvm.data.rows import Rows
-from apsvm.models.kinds import ItemFactors, Net
+from apsvm.models.items import ItemFactors
+from apsvm.models.net import Net
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 
 #: Rows looked at at first, and at a time after.

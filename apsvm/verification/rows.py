@@ -15,7 +15,8 @@ from apsvm import sparse as sp
 from apsvm.data.features.mapped import MappedMatrix
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.moments import column_moments, row_norms
-from apsvm.models.kinds import ComponentRanker, LinearRanker
+from apsvm.models.components import ComponentRanker
+from apsvm.models.linear import LinearRanker
 from apsvm.types import Matrix
 from apsvm.verification.plain import Array
 

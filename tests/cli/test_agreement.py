@@ -20,7 +20,7 @@ from apsvm.losses.base import LossOverRankings
 from apsvm.losses.graded import GradedLoss
 from apsvm.metrics import MetricError
 from apsvm.metrics.evaluate import Evaluation, evaluate
-from apsvm.models.kinds import RankerSet
+from apsvm.models.sets import RankerSet
 from apsvm.report.build import judged_rankers
 from apsvm.trainers import known_losses
 from apsvm.trainers.nets.trainer import NetTrainer

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from apsvm import load_any_model
-from apsvm.models.kinds import ComponentRanker, ComponentRankerSet
+from apsvm.models.components import ComponentRanker
+from apsvm.models.sets import ComponentRankerSet
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def write_text(X: Any, *, zero_based: bool = False, qid: bool = False) -> None:
 
 def model_of(path: str) -> tuple[Any, Any]:
     """The header without the name of the data's file, and the weights."""
-    from apsvm.models.kinds import load_model
+    from apsvm.models.reading import load_model
 
     model = load_model(path)
     header = replace(model.header, data=replace(model.header.data, file=""))

@@ -9,7 +9,8 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from apsvm import load_model
-from apsvm.models.kinds import RankerSet, load_any_model
+from apsvm.models.reading import load_any_model
+from apsvm.models.sets import RankerSet
 
 
 def records(path):

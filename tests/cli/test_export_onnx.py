@@ -80,8 +80,7 @@ def test_several_classes(digits, run, exported, tmp_path):
 
 def test_a_network(exported, tmp_path, rng):
     from apsvm.models.header import Header, Threshold
-    from apsvm.models.kinds import Net, NetRanker
-    from apsvm.models.net import Layer
+    from apsvm.models.net import Layer, Net, NetRanker
 
     net = Net(tuple(Layer(rng.normal(size=shape), rng.normal(size=shape[0])) for shape in ((5, 3), (4, 5), (1, 4))))
     model = NetRanker(net, Header(loss="ap", threshold=Threshold(value=0.25, rule="f1")))

@@ -15,7 +15,7 @@ from apsvm import load_model
 from apsvm.cli.completion import FeatureMapName
 from apsvm.data.features import FEATURE_MAPS, learn_map
 from apsvm.data.features.piecewise import Piecewise
-from apsvm.models.kinds import load_any_model
+from apsvm.models.reading import load_any_model
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")

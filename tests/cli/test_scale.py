@@ -7,7 +7,7 @@ import pytest
 from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 
 from apsvm import load_model
-from apsvm.models.kinds import load_any_model
+from apsvm.models.reading import load_any_model
 
 #: For what is about the hinge, or needs some model quickly: by default the bound is chosen.
 HINGE = ("--bound", "hinge")

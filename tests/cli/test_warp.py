@@ -16,7 +16,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from apsvm import load_model, read_svmlight
 from apsvm.data.liked import hide, liked_items
-from apsvm.models.kinds import ItemRanker, load_any_model
+from apsvm.models.items import ItemRanker
+from apsvm.models.reading import load_any_model
 from apsvm.trainers.warp.item_factors import evaluate_lists
 
 ROW = re.compile(r" +\d+ +\d+ +\d+ +[-+.e\d]+( +\d\.\d{6})? +\d+\.\d\d$")

@@ -12,7 +12,7 @@ from apsvm.dask.training_threshold import with_training_threshold
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import threshold
 from apsvm.models.header import Header, LabelKind, Labels, Threshold
-from apsvm.models.kinds import LinearRanker
+from apsvm.models.linear import LinearRanker
 from apsvm.selection.thresholds import with_training_threshold as on_one_machine
 
 MODEL = LinearRanker(np.array([1.0, -0.5]), 0.0, Header(loss="ap", state="done"))

@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV
 
 from apsvm import APSVMClassifier, APSVMRanker
-from apsvm.models.kinds import ComponentRanker
+from apsvm.models.components import ComponentRanker
 
 
 @pytest.fixture

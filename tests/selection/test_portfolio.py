@@ -12,7 +12,7 @@ from apsvm.data.features import FeatureMapError
 from apsvm.data.labels import LabelOptions, judge
 from apsvm.losses.base import LossError
 from apsvm.metrics.evaluate import parse_metrics
-from apsvm.models.kinds import ComponentRanker
+from apsvm.models.components import ComponentRanker
 from apsvm.selection import portfolio as module
 from apsvm.selection.choice import Candidate
 from apsvm.selection.folds import FoldError

@@ -15,7 +15,7 @@ from apsvm._native import _kernels
 from apsvm.data.liked import hide, liked_items
 from apsvm.metrics import MetricError
 from apsvm.models.header import Header
-from apsvm.models.kinds import ItemFactors, ItemRanker
+from apsvm.models.items import ItemFactors, ItemRanker
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending
 from apsvm.trainers.warp import descent as warp

@@ -13,7 +13,7 @@ from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.models.header import Labels
-from apsvm.models.kinds import Net
+from apsvm.models.net import Net
 from apsvm.risk import NothingToRankError
 from apsvm.selection.completion import trained
 from apsvm.trainers.base import Outcome, TrainingError, TrainingSet, Watch

@@ -15,7 +15,7 @@ from apsvm.cli import run
 from apsvm.cli.verify import definition_of_package
 from apsvm.losses import LOSSES
 from apsvm.losses.base import RankingLoss
-from apsvm.models.kinds import LinearRanker
+from apsvm.models.linear import LinearRanker
 from apsvm.verification.plain import UnknownLossError, definition_of
 
 N = 80

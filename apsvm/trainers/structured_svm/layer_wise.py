@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from apsvm.clock import Span, Spans
 from apsvm.losses.base import Loss
-from apsvm.models.kinds import Net
-from apsvm.models.net import Layer
+from apsvm.models.net import Layer, Net
 from apsvm.risk import LayerRisk
 from apsvm.solvers.certificate import Certificate
 from apsvm.solvers.run import never

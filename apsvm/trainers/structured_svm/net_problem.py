@@ -14,8 +14,7 @@ from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.losses.base import Loss
 from apsvm.machine import memory
-from apsvm.models.kinds import Net
-from apsvm.models.net import Layer
+from apsvm.models.net import Layer, Net
 from apsvm.oracles import make_oracle
 from apsvm.oracles.base import AnyOracle
 from apsvm.risk import RiskOfScores, loss_by_order, make_risk_of_scores

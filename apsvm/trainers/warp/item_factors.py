@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from apsvm import sparse as sp
 from apsvm._native import _kernels
 from apsvm.metrics.evaluate import evaluate
-from apsvm.models.kinds import ItemFactors
+from apsvm.models.items import ItemFactors
 from apsvm.risk import NothingToRankError
 from apsvm.solvers.sgd import Ending, Epoch, Pass
 from apsvm.trainers.base import Progress, Watch

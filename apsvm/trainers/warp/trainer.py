@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.rows import Rows
-    from apsvm.models.kinds import ItemFactors
+    from apsvm.models.items import ItemFactors
     from apsvm.solvers.sgd import Epoch
 
 #: The share of a user's items that a validation hides and looks for.

@@ -1,0 +1,364 @@
+"""What every model is: arrays and a header (``apsvm.models.header``), which is all that its file holds
+(``models.container``).
+
+``Model`` has what all share: the file, the features, and what callers ask of any kind. ``Ranker`` gives each row one
+score; ``WeightedRanker`` does so by weights of columns. A kind is a subclass in a file of its own and a line in
+``models.reading``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm import sparse as sp
+from apsvm.data.features.additive import Contributions
+from apsvm.data.features.base import AdditiveMap
+from apsvm.data.features.linear import Linear
+from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS
+from apsvm.data.rows import Rows
+from apsvm.files import write_whole
+from apsvm.models.container import ModelError, member_names, sealed
+from apsvm.models.header import Header, HeaderError
+from apsvm.models.map import OF_THE_MAP, arrays_of_map, columns_in, map_in, shape_of
+from apsvm.types import JsonDict, JsonObject, Matrix
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from apsvm.data.features.base import FeatureMap
+    from apsvm.models.linear import LinearRanker
+    from apsvm.types import AnyArray
+
+#: The fields of the shape that every file's header has beside those of ``apsvm.models.header.Header``.
+_SHAPE = ("kind", "width", "columns")
+
+
+class Model(ABC):
+    """Arrays and a header that score rows.
+
+    Subclasses are frozen dataclasses with the field ``header`` and, where rows may be mapped, ``feature_map``.
+
+    Attributes
+    ----------
+    kind : the name in the file's header
+    what : the kind in words, with an article, for messages
+    fields : what its file's header has beside the width and the fields of ``Header``
+    dtype : of the arrays in its file
+    of_classes : it has a ranker for each of several classes: scores are (n, k)
+    lists_items : rows are users, and its scores are of items: (n, width)
+    explainable : ``contributions`` may be asked for; a feature map may still mix features
+    header : how, of what and how well it was made
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    what: ClassVar[str]
+    fields: ClassVar[tuple[str, ...]] = ()
+    dtype: ClassVar[str] = "<f8"
+    of_classes: ClassVar[bool] = False
+    lists_items: ClassVar[bool] = False
+    explainable: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+
+        @property
+        def header(self) -> Header: ...
+
+    @property
+    def feature_map(self) -> FeatureMap | None:
+        """φ, of (width,) features; None: the features as they are."""
+        return None
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Number of features, before they are mapped."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that are weighed: the features, or what the map makes of them."""
+        return self.width if self.feature_map is None else self.feature_map.n_out
+
+    @property
+    def zero_based(self) -> bool:
+        """Whether the training file counted features from 0."""
+        return self.header.features.zero_based
+
+    @property
+    def unit_rows(self) -> bool:
+        """Whether rows are divided by their Euclidean length before they are scored (``--scale l2``)."""
+        return self.header.features.scale == UNIT_ROWS.name
+
+    def features(self) -> list[str]:
+        """(width,) the features' names, or their numbers in the file; of pooled ones max(7) …"""
+        features, first = self.header.features, 0 if self.zero_based else 1
+        names, width = features.names, self.width // features.columns_of_feature
+        if names is None or len(names) != width:
+            names = tuple(map(str, range(first, first + width)))
+        if features.pool is None:
+            return list(names)
+        return [f"{pool}({name})" for pool in features.pool for name in names]
+
+    def columns(self) -> list[str]:
+        """(n_columns,) what the columns that are weighed are called, by the features they are made of."""
+        names = self.features()
+        return names if self.feature_map is None else self.feature_map.names(names)
+
+    @abstractmethod
+    def score(self, X: Matrix, *, threads: int = 1) -> NDArray[Any]:
+        """Scores of the rows of X, (n, width) CSR or dense, as they are in the file.
+
+        Raises
+        ------
+        ValueError : X is not (n, width)
+        """
+
+    def rows(self, X: Matrix, *, threads: int = 1) -> Rows:
+        """The rows of X, (n, width) CSR or dense, as the weights take them; ValueError as ``score``."""
+        check_shape(X, self.width)
+        # Other scalings are in the weights.
+        scaling = UNIT_ROWS if self.unit_rows else NO_SCALING
+        return Rows(X, threads=threads, feature_map=self.feature_map, scaling=scaling)
+
+    # Its rankers.
+
+    @property
+    def classes(self) -> NDArray[np.float64]:
+        """(k,) float64, increasing: the labels that have rankers of their own; empty without classes."""
+        return np.empty(0)
+
+    def rankers(self) -> Sequence[Ranker]:
+        """The rankers of rows in it: itself, or one for each class; none where items are ranked."""
+        return []
+
+    def ranker(self, label: float) -> Ranker:
+        """The ranker of a class, as if trained alone.
+
+        Raises
+        ------
+        KeyError : no class has this label
+        """
+        raise KeyError(label)
+
+    def with_header(self, header: Header) -> Self:
+        """The model with another header of the whole."""
+        return replace(self, header=header)  # type: ignore[type-var]  # every kind is a dataclass
+
+    @property
+    def headers(self) -> Sequence[Header]:
+        """The header of each class's ranker; of any other model its own."""
+        return [self.header]
+
+    def with_headers(self, headers: Sequence[Header]) -> Self:
+        """The model with others in the place of its ``headers``."""
+        (header,) = headers
+        return self.with_header(header)
+
+    # What it says of itself.
+
+    def linear_parts(self) -> list[LinearRanker]:
+        """The linear rankers whose highest score is the ranker's: itself, or one for each component. None where scores
+        are made otherwise."""
+        return []
+
+    @property
+    def components(self) -> int:
+        """Number of weight vectors of a ranker, whose highest score counts."""
+        return 1
+
+    def leading(self, X: Matrix, *, threads: int = 1) -> NDArray[np.int64]:  # of one component
+        """Which component has the highest score, of equal ones the first: (n,) int64, 0..components − 1; ValueError as
+        ``score``."""
+        check_shape(X, self.width)
+        return np.zeros(np.shape(X)[0], dtype=np.int64)
+
+    def contributions(self, X: Matrix, component: int = 0) -> Contributions:
+        """What each feature gives to the scores of the rows of X, (n, width) CSR or dense, by the component
+        0..components − 1, relative to the feature's mean in the training rows where the map knows it, else to 0.
+
+        Raises
+        ------
+        ValueError : X is not (n, width); columns are made of several features at once, or have no weights
+        """
+        raise ValueError(f"{self.what} has no weights of features")
+
+    @abstractmethod
+    def summary(self) -> JsonDict:
+        """What ``apsvm info`` says of its numbers: their ``summary_of``, constants, and the sizes of its parts."""
+
+    # Its file.
+
+    def to_bytes(self) -> bytes:
+        """The content of the model's file; the same model always gives the same bytes."""
+        shape = {"kind": self.kind, **shape_of(self.width, self.feature_map), **self._fields()}
+        numbers = {name: array.astype(self.dtype, copy=False) for name, array in self._arrays().items()}
+        return sealed({**self.header.to_json(), **shape}, {**numbers, **arrays_of_map(self.feature_map)})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model whole or not at all (OSError); ``-`` is standard output."""
+        write_whole(path, self.to_bytes())
+
+    @classmethod
+    def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> Self:
+        """The model of a file's header and arrays, as ``to_bytes`` wrote them. Raises ModelError."""
+        header = cls._header_in(content)
+        feature_map = map_in(content, header, arrays)
+        shapes = cls._shapes(content, columns_in(content, feature_map))
+        if [name for name in arrays if not name.startswith(OF_THE_MAP)] != list(shapes):
+            expected, found = (", ".join(member_names(names)) for names in (shapes, arrays))
+            raise ModelError(f"expected the members {expected}, found {found}")
+        numbers = {name: _checked(name, arrays[name], cls.dtype, shape) for name, shape in shapes.items()}
+        return cls._made(content, numbers, header, feature_map)
+
+    @classmethod
+    def _header_in(cls, content: JsonObject) -> Header:
+        """The header in a file's content. Raises ModelError."""
+        return header_in(content, cls.fields)
+
+    @abstractmethod
+    def _fields(self) -> JsonDict:
+        """The values of ``fields``."""
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, AnyArray]:
+        """The arrays of its file, by name, apart from a feature map's."""
+
+    @classmethod
+    @abstractmethod
+    def _shapes(cls, content: JsonObject, columns: int) -> dict[str, tuple[int, ...]]:
+        """The shapes of ``_arrays`` in a file of this content, whose weights are of so many columns. Raises
+        ModelError."""
+
+    @classmethod
+    @abstractmethod
+    def _made(
+        cls, content: JsonObject, arrays: Mapping[str, AnyArray], header: Header, feature_map: FeatureMap | None
+    ) -> Self:
+        """The model of arrays of the right shapes, all finite. Raises ModelError."""
+
+
+class Ranker(Model):
+    """Gives each row one score; the higher, the better."""
+
+    __slots__ = ()
+
+    def rankers(self) -> Sequence[Ranker]:
+        return [self]
+
+    @property
+    def level(self) -> float:
+        """The constant in every score, where there is one for all of them."""
+        return 0.0
+
+    @abstractmethod
+    def at_level(self, level: float) -> Self:
+        """The ranker with another ``level``: the same order, all scores moved alike."""
+
+
+class WeightedRanker(Ranker):
+    """score(x) = max over h of coef_h·φ(x) + intercepts_h, for one weight vector or several.
+
+    Attributes
+    ----------
+    coef : (columns,) float64, or (H, columns)
+    intercepts : (H,) float64
+    """
+
+    __slots__ = ()
+
+    explainable: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        @property
+        def coef(self) -> NDArray[np.float64]: ...
+
+        @property
+        def intercepts(self) -> NDArray[np.float64]: ...
+
+    @classmethod
+    @abstractmethod
+    def of_weights(
+        cls,
+        coef: NDArray[np.float64],
+        intercepts: NDArray[np.float64],
+        header: Header,
+        feature_map: FeatureMap | None,
+    ) -> Self:
+        """The ranker of these ``coef`` and ``intercepts``."""
+
+    @property
+    def width(self) -> int:
+        """Number of features, before they are mapped."""
+        return int(self.coef.shape[-1]) if self.feature_map is None else self.feature_map.n_in
+
+    def contributions(self, X: Matrix, component: int = 0) -> Contributions:
+        check_shape(X, self.width)
+        feature_map = Linear(self.width) if self.feature_map is None else self.feature_map
+        if not isinstance(feature_map, AdditiveMap):
+            raise ValueError(f"the feature map {feature_map.name} makes columns of several features at once")
+        coef = np.atleast_2d(self.coef)[component]
+        return Contributions(X if sp.issparse(X) else np.asarray(X), feature_map, coef, unit_rows=self.unit_rows)
+
+
+def header_in(content: JsonObject, fields: Sequence[str]) -> Header:
+    """The header that a file's content holds beside the ``fields`` of its kind. Raises ModelError."""
+    # Schema 1 knew no header apart from the model.
+    keep = content if content["schema"] == 1 else without_shape(content, fields)
+    try:
+        return Header.from_json(keep)
+    except HeaderError as error:
+        raise bad_header(error) from None
+
+
+def without_shape(content: JsonObject, fields: Sequence[str]) -> JsonDict:
+    """The content without the fields of the shape and the ``fields`` of a kind."""
+    return {key: value for key, value in content.items() if key not in (*_SHAPE, *fields)}
+
+
+def bad_header(error: HeaderError) -> ModelError:
+    """What is wrong with a header, as what is wrong with a file."""
+    return ModelError(f"its header is not a model's: {error}")
+
+
+def _checked(name: str, array: AnyArray, dtype: str, shape: tuple[int, ...]) -> AnyArray:
+    """The array of a file in the machine's byte order. Raises ModelError."""
+    native = np.dtype(dtype).newbyteorder("=")
+    if array.dtype != np.dtype(dtype) or array.shape != shape:
+        raise ModelError(f"expected {name} of {native} and shape {shape}, found {array.dtype} of {array.shape}")
+    if not np.isfinite(array).all():
+        raise ModelError(f"a number of its {name} is not finite")
+    return np.ascontiguousarray(array, dtype=native)
+
+
+def check_shape(X: Matrix, width: int) -> None:
+    """Raises ValueError unless X is (n, width)."""
+    shape = np.shape(X)
+    if len(shape) != 2 or shape[1] != width:
+        raise ValueError(f"expected X of shape (n, {width}), found {shape}")
+
+
+def norm_of(weights: NDArray[np.floating]) -> float:
+    """‖w‖ of an array of any shape, finite wherever float64 can hold it."""
+    with np.errstate(over="ignore"):
+        norm = float(np.linalg.norm(weights))
+    if math.isfinite(norm):
+        return norm
+    largest = float(np.abs(weights).max())
+    return largest * float(np.linalg.norm(weights / largest))
+
+
+def summary_of(*arrays: NDArray[np.floating]) -> JsonDict:
+    """Of all numbers in arrays together: how many are not zero, and their ``norm_of``, None beyond float64."""
+    numbers = np.concatenate([array.ravel() for array in arrays])
+    norm = norm_of(numbers)
+    return {"nonzero": int(np.count_nonzero(numbers)), "norm": norm if math.isfinite(norm) else None}

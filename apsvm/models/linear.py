@@ -1,0 +1,101 @@
+"""The linear ranker: a weight a column and a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.models.base import WeightedRanker, summary_of
+from apsvm.models.container import ModelError, check_field
+from apsvm.models.header import Header
+from apsvm.models.json import is_finite_number
+from apsvm.types import JsonDict, JsonObject, Matrix
+
+if TYPE_CHECKING:
+    from apsvm.data.features.base import FeatureMap
+    from apsvm.types import AnyArray
+
+
+@dataclass(frozen=True, slots=True)
+class LinearRanker(WeightedRanker):
+    """score(x) = coef·φ(x) + intercept, or coef·φ(x)/‖φ(x)‖ + intercept if ``unit_rows``; the higher, the better.
+
+    coef : (columns,) float64; without a map, column j belongs to file index j, or j + 1 if not ``zero_based``
+    intercept : float, the constant; it moves every score alike, so no ranking depends on it
+    header : how, of what and how well it was made
+    feature_map : φ, of (width,) features; None: the features as they are
+    """
+
+    kind: ClassVar[str] = "linear"
+    what: ClassVar[str] = "a linear ranker"
+    fields: ClassVar[tuple[str, ...]] = ("intercept",)
+
+    coef: NDArray[np.float64]
+    intercept: float
+    header: Header
+    feature_map: FeatureMap | None = None
+
+    @classmethod
+    def of_weights(
+        cls,
+        coef: NDArray[np.float64],
+        intercepts: NDArray[np.float64],
+        header: Header,
+        feature_map: FeatureMap | None,
+    ) -> LinearRanker:
+        return cls(coef, float(intercepts[0]), header, feature_map)
+
+    @property
+    def intercepts(self) -> NDArray[np.float64]:
+        """(1,) float64: the constant."""
+        return np.array([self.intercept])
+
+    @property
+    def level(self) -> float:
+        return self.intercept
+
+    def at_level(self, level: float) -> LinearRanker:
+        return replace(self, intercept=level)
+
+    def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
+        """Scores of the rows of X, (n, width) CSR or dense, as they are in the file: (n,) float64.
+
+        Raises
+        ------
+        ValueError : X is not (n, width)
+        """
+        return self.rows(X, threads=threads).scores(self.coef) + self.intercept
+
+    def linear_parts(self) -> list[LinearRanker]:
+        return [self]
+
+    def summary(self) -> JsonDict:
+        return {"intercept": self.intercept, "weights": summary_of(self.coef)}
+
+    def _fields(self) -> JsonDict:
+        return {"intercept": self.intercept}
+
+    def _arrays(self) -> dict[str, AnyArray]:
+        return {"coef": self.coef}
+
+    @classmethod
+    def _shapes(cls, content: JsonObject, columns: int) -> dict[str, tuple[int, ...]]:  # as any kind's
+        return {"coef": (columns,)}
+
+    @classmethod
+    def _made(
+        cls, content: JsonObject, arrays: Mapping[str, AnyArray], header: Header, feature_map: FeatureMap | None
+    ) -> LinearRanker:
+        return cls(arrays["coef"], intercept_in(content), header, feature_map)
+
+
+def intercept_in(content: JsonObject) -> float:
+    """The constant of a ranker in a file's header. Raises ModelError."""
+    check_field(content, "intercept", (int, float))
+    if not is_finite_number(content["intercept"]):
+        raise ModelError("its constant is not finite")
+    return float(content["intercept"])

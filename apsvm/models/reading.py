@@ -1,0 +1,79 @@
+"""Reading the file of a model of any kind: ``load_any_model``.
+
+The header of a file says in ``kind`` which of ``KINDS`` it is; without one it is a linear ranker.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+
+from apsvm.files import standard_input
+from apsvm.models.base import Model
+from apsvm.models.components import ComponentRanker
+from apsvm.models.container import MAGIC, ModelError, check_field, unsealed
+from apsvm.models.header import SCHEMA
+from apsvm.models.items import ItemRanker
+from apsvm.models.linear import LinearRanker
+from apsvm.models.net import NetRanker
+from apsvm.models.sets import ComponentRankerSet, RankerSet
+
+#: The kinds of models, by their names in files.
+KINDS: dict[str, type[Model]] = {
+    kind.kind: kind for kind in (LinearRanker, ItemRanker, RankerSet, ComponentRanker, ComponentRankerSet, NetRanker)
+}
+
+
+def load_model(path: str | os.PathLike[str]) -> LinearRanker:
+    """Reads a linear ranker (``-``: from standard input); never executes code.
+
+    Raises
+    ------
+    OSError : the file cannot be read
+    ModelError : it is not a whole, undamaged model of a schema this version knows, or it is another kind of model
+    """
+    model = load_any_model(path)
+    if not isinstance(model, LinearRanker):
+        raise ModelError(f"{_shown(path)}: expected {LinearRanker.what}, found {model.what}")
+    return model
+
+
+def load_any_model(path: str | os.PathLike[str]) -> Model:
+    """``load_model`` for a model of any kind."""
+    name = _shown(path)
+    with nullcontext(standard_input()) if os.fspath(path) == "-" else open(path, "rb") as stream:
+        start = stream.read(len(MAGIC))
+        # Do not read gigabytes of something else.
+        if start != MAGIC:
+            raise ModelError(f"{name}: not an apsvm model (no zip archive)")
+        content = start + stream.read()
+    try:
+        return _parse(content)
+    except ModelError as error:
+        raise ModelError(f"{name}: {error}") from None
+
+
+def _shown(path: str | os.PathLike[str]) -> str:
+    name = os.fspath(path)
+    return "<stdin>" if name == "-" else name
+
+
+def _parse(content: bytes) -> Model:
+    header, arrays = unsealed(content)
+    return _kind_of(header).from_parts(header, arrays)
+
+
+def _kind_of(content: object) -> type[Model]:
+    """The class of the model, which a file of schema 1 need not name where it is linear."""
+    if not isinstance(content, dict):
+        raise ModelError("its header is not a JSON object")
+    check_field(content, "schema", int)
+    if content["schema"] not in (1, SCHEMA):
+        raise ModelError(
+            f"schema {content['schema']!r} is not known to this version of apsvm (it knows 1 and {SCHEMA})"
+        )
+    check_field(content, "width", int)
+    kind = content.get("kind", LinearRanker.kind)
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ModelError(f"kind {kind!r} is not known to this version of apsvm (it knows {', '.join(KINDS)})")
+    return KINDS[kind]
