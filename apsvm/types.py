@@ -24,5 +24,7 @@ if TYPE_CHECKING:
 
     #: An array of any type.
     AnyArray: TypeAlias = NDArray[Any]
+    #: Arrays by name.
+    Arrays: TypeAlias = Mapping[str, AnyArray]
     #: (m,) numbers of rows, int32 or int64: the narrower one where there are fewer than 2³¹ rows.
     RowNumbers: TypeAlias = NDArray[np.signedinteger[Any]]

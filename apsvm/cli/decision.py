@@ -160,12 +160,8 @@ def _asks(given: JsonObject) -> bool:
 
 
 def _without_threshold(model: Model) -> Model:
-    from apsvm.models.sets import RankerSet
 
-    if isinstance(model, RankerSet):
-        headers = [replace(header, threshold=None) for header in model.headers]
-        return replace(model, headers=headers)
-    return replace(model, header=replace(model.header, threshold=None))
+    return model.with_headers([replace(header, threshold=None) for header in model.headers])
 
 
 def say_decision(model: Model) -> None:

@@ -217,7 +217,6 @@ class _Asked:
         from apsvm.cli.scored import score_data
         from apsvm.cli.systems import of_data, of_runs
         from apsvm.data.labels import LabelOptions
-        from apsvm.models.items import ItemRanker
 
         if self.qrels is not None:
             relevant_from = 1.0 if self.relevant_from is None else self.relevant_from
@@ -237,7 +236,7 @@ class _Asked:
                 leave_out_undefined=not self.metrics,
                 ignore_unknown=self.ignore_unknown,
             )
-        rankers: dict[str, Model] = {path: model for path, model in models.items() if not isinstance(model, ItemRanker)}
+        rankers = {path: model for path, model in models.items() if not model.lists_items}
         scored = score_data(self.data, rankers, self.scores, options, self.read, ignore_unknown=self.ignore_unknown)
         say_without_queries(scored.dataset, rankers)
         return of_data(

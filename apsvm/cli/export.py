@@ -15,7 +15,6 @@ from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
 if TYPE_CHECKING:
     from apsvm.models.base import Model
     from apsvm.models.linear import LinearRanker
-    from apsvm.models.sets import RankerSet
 
 
 #: What ``apsvm export --help`` says.
@@ -51,8 +50,6 @@ The text formats but JSON know no features but linear.
 @click.option("--positive-label", type=LabelValue(), help="Of a model of several classes: the one to export.")
 def export(model: str, out: str, layout: str, positive_label: float | str | None) -> None:
     from apsvm.files import write_whole
-    from apsvm.models.components import ComponentRanker
-    from apsvm.models.sets import ComponentRankerSet, RankerSet
 
     refuse_same_file(out, model=model)
     stored = read_any_model(model)
@@ -67,14 +64,14 @@ def export(model: str, out: str, layout: str, positive_label: float | str | None
             f"{model}: its features are mapped ({stored.header.features.map}), which {layout} knows nothing of: "
             "--format json",
         )
-    if isinstance(stored, ComponentRanker | ComponentRankerSet):
+    if stored.components > 1:
         raise Failure(
             BAD_DATA, f"{model}: its rankers have several components, which {layout} knows nothing of: --format json"
         )
     _warn_of_rows(stored)
     # With two classes LIBLINEAR has one column of weights.
     whole = layout == "liblinear" and positive_label is None
-    if isinstance(stored, RankerSet) and whole and stored.classes.size > 2:
+    if whole and stored.classes.size > 2:
         text = _liblinear_classes(stored, model)
     else:
         ranker = _decided(one_linear_ranker(stored, positive_label, model))
@@ -121,13 +118,14 @@ def _liblinear(ranker: LinearRanker) -> str:
     return _liblinear_text([positive, negative], [ranker])
 
 
-def _liblinear_classes(rankers: RankerSet, name: str) -> str:
+def _liblinear_classes(stored: Model, name: str) -> str:
     """One against the rest is what LIBLINEAR's own multi-class models are."""
-    labels = rankers.classes.tolist()
+    labels = stored.classes.tolist()
     odd = [label for label in labels if not (label.is_integer() and abs(label) < 2**31)]
     if odd:
         raise Failure(BAD_DATA, f"{name}: LIBLINEAR's labels are integers of 32 bits, and {odd[0]!r} is none")
-    return _liblinear_text([int(label) for label in labels], [_decided(rankers.ranker(label)) for label in labels])
+    rankers = [_decided(part) for ranker in stored.rankers() for part in ranker.linear_parts()]
+    return _liblinear_text([int(label) for label in labels], rankers)
 
 
 def _liblinear_text(labels: list[int], rankers: list[LinearRanker]) -> str:

@@ -9,7 +9,7 @@ from apsvm.cli.reading import one_ranker
 from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
-    from apsvm.models.base import Model, WeightedRanker
+    from apsvm.models.base import Model, Ranker
     from apsvm.models.columns import Columns
     from apsvm.models.header import Calibration
 
@@ -48,12 +48,8 @@ def json_text(stored: Model, positive_label: float | str | None, name: str) -> s
     """One JSON object of the model in the file ``name``, or of one of its classes; see ``LAYOUT``."""
     import json
 
-    from apsvm.models.sets import RankerSet
-
-    if isinstance(stored, RankerSet) and positive_label is None:
-        rankers = [stored.ranker(label) for label in stored.classes.tolist()]
-    else:
-        rankers = [one_ranker(stored, positive_label, name)]
+    whole = stored.of_classes and positive_label is None
+    rankers = stored.rankers() if whole else [one_ranker(stored, positive_label, name)]
     first = rankers[0]
     arrays = {} if first.feature_map is None else first.feature_map.arrays()
     features = first.header.features
@@ -88,7 +84,7 @@ def table_of(columns: Columns) -> list[JsonDict]:
     ]
 
 
-def _ranker(ranker: WeightedRanker) -> JsonDict:
+def _ranker(ranker: Ranker) -> JsonDict:
     header = ranker.header
     return {
         "label": header.labels.positive,
@@ -106,11 +102,8 @@ def _probability(calibration: Calibration) -> JsonDict:
     return {"method": calibration.method, **corners}
 
 
-def _weights(ranker: WeightedRanker) -> JsonDict:
+def _weights(ranker: Ranker) -> JsonDict:
     """What the columns are weighed by."""
-    from apsvm.models.components import ComponentRanker
 
-    if not isinstance(ranker, ComponentRanker):
-        return {"intercept": ranker.intercept, "coef": ranker.coef.tolist()}
-    parts = zip(ranker.intercepts.tolist(), ranker.coef.tolist(), strict=True)
-    return {"components": [{"intercept": intercept, "coef": coef} for intercept, coef in parts]}
+    parts = [{"intercept": part.intercept, "coef": part.coef.tolist()} for part in ranker.linear_parts()]
+    return parts[0] if len(parts) == 1 else {"components": parts}

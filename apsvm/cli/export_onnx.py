@@ -10,7 +10,7 @@ runtime, in float64: they agree with ``apsvm predict`` but for rounding.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,12 +18,11 @@ from apsvm.cli.export_json import table_of
 from apsvm.cli.predict_decided import names_of_two, thresholds
 from apsvm.cli.shared import BAD_DATA, MISSING, Failure
 from apsvm.models.components import ComponentRanker
-from apsvm.models.items import ItemRanker
+from apsvm.models.linear import LinearRanker
 from apsvm.models.net import NetRanker
-from apsvm.models.sets import RankerSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import onnx
     from numpy.typing import NDArray
@@ -43,13 +42,13 @@ def onnx_bytes(model: Model, name: str) -> bytes:
         import onnx
     except ImportError:
         raise Failure(MISSING, "--format onnx needs the package onnx: pip install 'apsvm[onnx]'") from None
-    if isinstance(model, ItemRanker):
+    if model.lists_items:
         raise Failure(BAD_DATA, f"{name}: it ranks items, and ONNX's graph is of rows")
+    rankers = model.rankers()
+    if rankers[0].kind not in _SCORES:
+        raise Failure(BAD_DATA, f"{name}: it is {model.what}, which has no graph here")
     graph = _Graph()
-    several = isinstance(model, RankerSet)
-    rankers: list[Ranker] = []
-    rankers += [model.ranker(label) for label in model.classes] if isinstance(model, RankerSet) else [model]
-    outputs = _outputs(graph, rankers, several=several, name=name)
+    outputs = _outputs(graph, rankers, several=model.of_classes, name=name)
     info, double = onnx.helper.make_tensor_value_info, onnx.TensorProto.DOUBLE
     whole = onnx.helper.make_graph(
         graph.nodes,
@@ -70,7 +69,7 @@ def onnx_bytes(model: Model, name: str) -> bytes:
 def _properties(model: Model) -> dict[str, str]:
     """What a program may want to know besides, as JSON."""
     header = model.header
-    if isinstance(model, RankerSet):
+    if model.of_classes:
         classes = [header.shown_label(label) for label in model.classes.tolist()]
     else:
         classes = list(names_of_two(header))
@@ -111,7 +110,9 @@ class _Graph:
         return name
 
 
-def _outputs(graph: _Graph, rankers: list[Ranker], *, several: bool, name: str) -> list[tuple[str, list[str | int]]]:
+def _outputs(
+    graph: _Graph, rankers: Sequence[Ranker], *, several: bool, name: str
+) -> list[tuple[str, list[str | int]]]:
     """Makes the graph; the outputs and their shapes."""
     first = rankers[0]
     columns = _mapped(graph, first, name)
@@ -119,7 +120,7 @@ def _outputs(graph: _Graph, rankers: list[Ranker], *, several: bool, name: str) 
         squares = graph("ReduceSumSquare", columns, axes=[1], keepdims=1)
         # Of a row of zeros any length will do.
         columns = graph("Div", columns, graph("Max", graph("Sqrt", squares), np.finfo(np.float64).tiny))
-    each = [_scores(graph, ranker, columns) for ranker in rankers]
+    each = [_SCORES[ranker.kind](graph, ranker, columns) for ranker in rankers]
     if not several:
         score = graph("Identity", each[0], output="score")
         outputs: list[tuple[str, list[str | int]]] = [("score", ["N"])]
@@ -154,18 +155,29 @@ def _side_by_side(graph: _Graph, values: list[str], output: str) -> str:
     return graph("Concat", *(graph("Unsqueeze", one, axis) for one in values), output=output, axis=1)
 
 
-def _scores(graph: _Graph, ranker: Ranker, columns: str) -> str:
-    """(N,) of the columns (N, k)."""
-    if isinstance(ranker, NetRanker):
-        values = columns
-        for number, layer in enumerate(ranker.net.layers):
-            inputs = graph("Relu", values) if number else values
-            values = graph("Add", graph("MatMul", inputs, layer.weights.T), layer.bias)
-        return graph("Squeeze", values, np.array([1]))
-    if isinstance(ranker, ComponentRanker):
-        each = graph("Add", graph("MatMul", columns, ranker.coef.T), ranker.intercepts)
-        return graph("ReduceMax", each, axes=[1], keepdims=0)
+def _of_linear(graph: _Graph, ranker: LinearRanker, columns: str) -> str:
     return graph("Add", graph("MatMul", columns, ranker.coef), ranker.intercept)
+
+
+def _of_components(graph: _Graph, ranker: ComponentRanker, columns: str) -> str:
+    each = graph("Add", graph("MatMul", columns, ranker.coef.T), ranker.intercepts)
+    return graph("ReduceMax", each, axes=[1], keepdims=0)
+
+
+def _of_net(graph: _Graph, ranker: NetRanker, columns: str) -> str:
+    values = columns
+    for number, layer in enumerate(ranker.net.layers):
+        inputs = graph("Relu", values) if number else values
+        values = graph("Add", graph("MatMul", inputs, layer.weights.T), layer.bias)
+    return graph("Squeeze", values, np.array([1]))
+
+
+#: The scores (N,) of the columns (N, k), by the kind of ranker.
+_SCORES: dict[str, Callable[[_Graph, Any, str], str]] = {
+    LinearRanker.kind: _of_linear,
+    ComponentRanker.kind: _of_components,
+    NetRanker.kind: _of_net,
+}
 
 
 def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:

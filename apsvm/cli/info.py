@@ -14,14 +14,9 @@ from apsvm.cli.shared import printable, put
 from apsvm.types import JsonDict
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from apsvm.models.base import Model
     from apsvm.models.columns import Columns
     from apsvm.models.header import Data, Features, Header
-    from apsvm.models.net import NetRanker
-    from apsvm.models.sets import RankerSet
 
 #: The width of the names at the left, and of the lines.
 LEFT, WIDTH = 13, 100
@@ -35,7 +30,6 @@ MOST_NAMES = 100
 def info(model: str, as_json: bool) -> None:
     """Print how MODEL was trained, on what, how that ended, and its certificate; of a model of several classes, a line
     for each."""
-    from apsvm.models.sets import RankerSet
 
     ranker = read_any_model(model)
     if as_json:
@@ -44,49 +38,17 @@ def info(model: str, as_json: bool) -> None:
     for name, text in _described(ranker):
         if text:
             _put(name, text)
-    if isinstance(ranker, RankerSet):
+    if ranker.of_classes:
         put("")
         _put_classes(ranker)
 
 
 def _as_json(model: Model) -> JsonDict:
-    from apsvm.models.components import ComponentRanker
-    from apsvm.models.items import ItemRanker
-    from apsvm.models.linear import LinearRanker
-    from apsvm.models.net import NetRanker
-    from apsvm.models.sets import RankerSet
 
     content: JsonDict = {**model.header.to_json(), "kind": model.kind, "width": model.width}
-    if not isinstance(model, ItemRanker) and model.feature_map is not None:
-        content["columns"] = model.feature_map.n_out
-    if isinstance(model, RankerSet):
-        constants = "intercept" if model.intercepts.ndim == 1 else "intercepts"
-        content["classes"] = [
-            {**header.to_json(), constants: intercept, "weights": _weights(coef)}
-            for header, intercept, coef in zip(model.headers, model.intercepts.tolist(), model.coef, strict=True)
-        ]
-    elif isinstance(model, ComponentRanker):
-        parts = zip(model.intercepts.tolist(), model.coef, strict=True)
-        content["components"] = [{"intercept": constant, "weights": _weights(coef)} for constant, coef in parts]
-    elif isinstance(model, LinearRanker):
-        content |= {"intercept": model.intercept, "weights": _weights(model.coef)}
-    elif isinstance(model, NetRanker):
-        content |= {"units": model.net.units, "weights": _weights(*(layer.weights for layer in model.net.layers))}
-    else:
-        factors = model.factors
-        content["factors"] = factors.input.shape[1]
-        content["weights"] = _weights(factors.input, factors.output, factors.bias)
-    return content
-
-
-def _weights(*arrays: NDArray[np.floating]) -> JsonDict:
-    import numpy as np
-
-    from apsvm.models.base import norm_of
-
-    weights = np.concatenate([array.ravel() for array in arrays])
-    norm = norm_of(weights)
-    return {"nonzero": int(np.count_nonzero(weights)), "norm": norm if np.isfinite(norm) else None}
+    if model.feature_map is not None:
+        content["columns"] = model.n_columns
+    return {**content, **model.summary()}
 
 
 def _norm(weights: JsonDict) -> str:
@@ -96,38 +58,21 @@ def _norm(weights: JsonDict) -> str:
 
 def _described(model: Model) -> Iterator[tuple[str, str]]:
     """Names and texts, grouped: what it is, what it was trained for, how that ended, of what."""
-    from apsvm.models.components import ComponentRanker
-    from apsvm.models.items import ItemRanker
-    from apsvm.models.linear import LinearRanker
-    from apsvm.models.net import NetRanker
-    from apsvm.models.sets import RankerSet
     from apsvm.report.decisions import probabilities_in_words, threshold_in_words
     from apsvm.report.words import certificate, meaning
 
     header = model.header
-    yield "model", model.what + (f": {len(model.headers)} classes" if isinstance(model, RankerSet) else "")
+    yield "model", model.what + (f": {len(model.headers)} classes" if model.of_classes else "")
     yield "loss", header.loss
     yield "trainer", header.family
     yield "metric", header.metric or ""
     yield "labels", meaning(header.labels)
-    if isinstance(model, ItemRanker):
-        first = 0 if header.features.zero_based else 1
-        yield "items", f"{model.width:,}, counted from {first}; {model.factors.input.shape[1]} factors each"
-    elif isinstance(model, NetRanker):
-        yield "features", _features(header.features, model.width, model.net.columns)
-        yield "layers", _layers_in_words(model)
-    else:
-        yield "features", _features(header.features, model.width, model.coef.shape[-1])
-    if isinstance(model, LinearRanker):
-        yield "weights", _weights_in_words(model.coef, model.intercept)
-    if isinstance(model, ComponentRanker):
-        for h, (coef, constant) in enumerate(zip(model.coef, model.intercepts.tolist(), strict=True), start=1):
-            yield f"component {h}", _weights_in_words(coef, constant)
+    yield from _sizes(model)
     yield from _settings(header)
     yield "bound", _choice_of_bound(header)
     yield "positive", "" if header.threshold is None else threshold_in_words(header.threshold)
     yield "probability", "" if header.calibration is None else probabilities_in_words(header.calibration)
-    if isinstance(model, RankerSet):
+    if model.of_classes:
         yield "ended", "every class as asked" if header.as_asked else f"not every class as asked ({header.state})"
     else:
         yield "ended", " ".join(certificate(header))
@@ -180,15 +125,29 @@ def _columns(columns: Columns | None) -> str:
     return "; ".join([*parts, f"missing cells: {rule}"])
 
 
-def _layers_in_words(ranker: NetRanker) -> str:
-    *hidden, _ = ranker.net.units
-    weights = _weights(*(layer.weights for layer in ranker.net.layers))
-    units = f"hidden ones of {', '.join(map(str, hidden))} rectified linear units; " if hidden else "no hidden one; "
-    return f"{units}{weights['nonzero']:,} weights are not zero, norm {_norm(weights)}"
+def _sizes(model: Model) -> Iterator[tuple[str, str]]:
+    """Of what it is made."""
+    features, summary = model.header.features, model.summary()
+    if model.lists_items:
+        first = 0 if features.zero_based else 1
+        yield "items", f"{model.width:,}, counted from {first}; {summary['factors']} factors each"
+        return
+    yield "features", _features(features, model.width, model.n_columns)
+    if "units" in summary:
+        yield "layers", _layers_in_words(summary["units"], summary["weights"])
+    parts = model.linear_parts()
+    for number, part in enumerate(parts, start=1):
+        yield f"component {number}" if len(parts) > 1 else "weights", _weights_in_words(part.summary())
 
 
-def _weights_in_words(coef: NDArray[np.float64], intercept: float) -> str:
-    weights = _weights(coef)
+def _layers_in_words(units: Sequence[int], weights: JsonDict) -> str:
+    *hidden, _ = units
+    layers = f"hidden ones of {', '.join(map(str, hidden))} rectified linear units; " if hidden else "no hidden one; "
+    return f"{layers}{weights['nonzero']:,} weights are not zero, norm {_norm(weights)}"
+
+
+def _weights_in_words(linear: JsonDict) -> str:
+    weights, intercept = linear["weights"], linear["intercept"]
     constant = f", constant {intercept:.6g}" if intercept else ""
     return f"{weights['nonzero']:,} are not zero, norm {_norm(weights)}{constant}"
 
@@ -243,12 +202,13 @@ def _data(data: Data) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _put_classes(model: RankerSet) -> None:
+def _put_classes(model: Model) -> None:
     """A line for each class, with the columns that any of them fills."""
 
     rows: list[dict[str, str]] = []
-    for label, header, coef in zip(model.classes.tolist(), model.headers, model.coef, strict=True):
-        weights, bounds, epochs, data = _weights(coef), header.certificate, header.epochs, header.data
+    classes = zip(model.classes.tolist(), model.headers, model.summary()["classes"], strict=True)
+    for label, header, summary in classes:
+        weights, bounds, epochs, data = summary["weights"], header.certificate, header.epochs, header.data
         rows.append(
             {
                 "class": model.header.shown_label(label),

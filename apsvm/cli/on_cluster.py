@@ -139,14 +139,14 @@ def evaluate_on_cluster(
 
 
 def _ranker(path: str) -> Ranker:
-    from apsvm.models.base import WeightedRanker
 
     model = read_any_model(path)
-    if not isinstance(model, WeightedRanker):
+    if not model.explainable:
         raise click.UsageError(f"{path} is {model.what}: with --scheduler rows are scored by one linear ranker")
     if model.header.features.pool is not None or model.header.latent:
         raise click.UsageError(f"{path} ranks bags: not with --scheduler")
-    return model
+    (ranker,) = model.rankers()
+    return ranker
 
 
 # What they share.

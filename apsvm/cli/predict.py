@@ -21,7 +21,7 @@ from apsvm.types import Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.additive import Contributions
-    from apsvm.models.base import Model, WeightedRanker
+    from apsvm.models.base import Model
 
 
 #: Features that a bare --explain lists.
@@ -192,17 +192,14 @@ def _require_kinds(
     ranker: Model, name: str, *, header: bool, top: int | None, trec_run: str | None, explain: int | None
 ) -> None:
     """Raises UsageError for an option that the kind of model has no use for."""
-    from apsvm.models.base import WeightedRanker
-    from apsvm.models.items import ItemRanker
-    from apsvm.models.sets import RankerSet
 
-    if header and not isinstance(ranker, RankerSet):
+    if header and not ranker.of_classes:
         raise click.UsageError(f"--header names the classes, and {name} is {ranker.what}")
-    if top is not None and isinstance(ranker, RankerSet):
+    if top is not None and ranker.of_classes:
         raise click.UsageError(f"--top is for a model of one ranking, and {name} is {ranker.what}")
-    if trec_run is not None and isinstance(ranker, RankerSet | ItemRanker):
+    if trec_run is not None and (ranker.of_classes or ranker.lists_items):
         raise click.UsageError(f"--trec-run is for a model of one ranking, and {name} is {ranker.what}")
-    if explain is not None and not isinstance(ranker, WeightedRanker):
+    if explain is not None and not ranker.explainable:
         raise click.UsageError(f"--explain is for a model of one linear ranker, and {name} is {ranker.what}")
 
 
@@ -223,14 +220,12 @@ def _lines(
     ranker: Model, data: str, model: str, read: ReadOptions, asked: _Asked, *, ignore_unknown: bool
 ) -> list[str]:
     """A line for each row that the model ranks, or for each bag."""
-    from apsvm.models.base import WeightedRanker
-    from apsvm.models.sets import RankerSet
 
     rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
     if asked.trec_run is not None:
         return list(run_lines(rows, scores, asked.trec_run, data))
     lines = answers(ranker, scores, model, classify=asked.classify, probability=asked.probability)
-    if isinstance(ranker, RankerSet):
+    if ranker.of_classes:
         label = ["label"] if asked.classify else []
         scored = ranker.classes.tolist() if asked.probability or not asked.classify else []
         return ["\t".join([*label, *map(ranker.header.shown_label, scored)]), *lines] if asked.header else lines
@@ -239,22 +234,19 @@ def _lines(
     if asked.which and rows.deciding is not None:
         lines = [f"{line}\t{row + 1}" for line, row in zip(lines, rows.deciding.tolist(), strict=True)]
     if asked.explain is not None:
-        assert isinstance(ranker, WeightedRanker)  # checked
         explained = _explained(ranker, rows.X, asked.explain, model)
         lines = ["\t".join([line, *parts]) for line, parts in zip(lines, explained, strict=True)]
     return lines
 
 
-def _explained(ranker: WeightedRanker, X: Matrix, most: int, model: str) -> Iterator[list[str]]:
+def _explained(ranker: Model, X: Matrix, most: int, model: str) -> Iterator[list[str]]:
     """For each row what the features gave to its score, as name=value, at most so many; those that gave nothing are
     left out. Of several components the leading one's, and first which that is, as component=h, h from 1."""
     import numpy as np
 
-    from apsvm.models.components import ComponentRanker
-
     names = [printable(name) for name in ranker.features()]
     try:
-        if not isinstance(ranker, ComponentRanker):
+        if ranker.components == 1:
             yield from _largest(ranker.contributions(X), most, names)
             return
         leading = ranker.leading(X)

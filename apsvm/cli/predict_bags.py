@@ -38,7 +38,6 @@ class BagOutput:
 
     def check(self, model: Model, path: str) -> None:
         """Ends the command where the options do not go with each other or with the model of the file ``path``."""
-        from apsvm.models.sets import RankerSet
 
         asked = [
             flag
@@ -47,7 +46,7 @@ class BagOutput:
         ]
         if asked and not model.header.latent:
             raise click.UsageError(f"{asked[0]} is for a model of bags by their best rows (--latent): {path} is none")
-        if self.which and isinstance(model, RankerSet):
+        if self.which and model.of_classes:
             raise click.UsageError("--which is for a model of one ranker: of several each has its own deciding row")
         if (self.boxes is None) != (self.detections is None):
             raise click.UsageError(
@@ -119,12 +118,9 @@ def _kept(
 
 def _class_names(model: Model) -> list[str]:
     from apsvm.data.dataset import shown_label
-    from apsvm.models.sets import RankerSet
 
-    if isinstance(model, RankerSet):
-        return [shown_label(label) for label in model.classes.tolist()]
-    positive = model.header.labels.positive
-    return ["1" if positive is None else shown_label(positive)]
+    labels = [header.labels.positive for header in model.headers]
+    return ["1" if label is None else shown_label(label) for label in labels]
 
 
 def _contents(

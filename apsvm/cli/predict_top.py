@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.dataset import Dataset
-    from apsvm.models.base import Ranker
+    from apsvm.models.base import Model
 
 
 def top_lines(
-    ranker: Ranker,
+    ranker: Model,
     rows: Dataset,
     scores: NDArray[np.float64],
     answers: Sequence[str],
@@ -30,7 +30,6 @@ def top_lines(
     """The best rows, best first, those of equal score as they stand: their names, or their numbers from 1, what stands
     for their scores in ``answers``, of bags with ``which`` the number of the deciding row, and the features that put
     them there. Where there are queries, the best of each, behind its qid. ``model``: its file's name."""
-    from apsvm.models.base import WeightedRanker
     from apsvm.report.reasons import reasons_of
 
     order, rank = best_first(rows, scores)
@@ -38,7 +37,6 @@ def top_lines(
     names, queries = names_of_rows(rows), names_of_queries(rows)
     reasons: list[list[str]] = [[] for _ in best]
     if explain is not None:
-        assert isinstance(ranker, WeightedRanker)  # checked
         try:
             reasons = list(reasons_of(ranker, rows.select(best), explain))
         except ValueError as error:

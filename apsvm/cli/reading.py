@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from apsvm.data.dataset import Dataset
     from apsvm.data.tables.reading import ForModel
-    from apsvm.models.base import Model, WeightedRanker
+    from apsvm.models.base import Model, Ranker
     from apsvm.models.linear import LinearRanker
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
@@ -192,16 +192,15 @@ def read_any_model(path: str) -> Model:
         return load_any_model(path)
 
 
-def one_ranker(model: Model, label: float | str | None, path: str) -> WeightedRanker:
+def one_ranker(model: Model, label: float | str | None, path: str) -> Ranker:
     """The ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
-    from apsvm.models.base import WeightedRanker
     from apsvm.models.linear import LinearRanker
-    from apsvm.models.sets import RankerSet
 
-    if isinstance(model, WeightedRanker):
-        return model
-    if not isinstance(model, RankerSet):
-        raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {model.what}")
+    if not model.of_classes:
+        rankers = [ranker for ranker in model.rankers() if ranker.linear_parts()]
+        if not rankers:
+            raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {model.what}")
+        return rankers[0]
     header = model.header
     number = None if label is None else header.label_number(label)
     if number is not None and number in model.classes:
@@ -216,9 +215,10 @@ def one_linear_ranker(model: Model, label: float | str | None, path: str) -> Lin
     from apsvm.models.linear import LinearRanker
 
     ranker = one_ranker(model, label, path)
-    if not isinstance(ranker, LinearRanker):
+    parts = ranker.linear_parts()
+    if len(parts) != 1:
         raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {ranker.what}")
-    return ranker
+    return parts[0]
 
 
 def rows_for(

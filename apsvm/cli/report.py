@@ -162,9 +162,8 @@ def _model_path(folder: str, end: Record) -> str:
 
 def _with_rows(run: Run, data: str | None, read: ReadOptions, *, ignore_unknown: bool) -> Run:
     """The run with the rows to judge it on, where there are any."""
-    from apsvm.models.items import ItemRanker
 
-    if not run.finished or isinstance(run.finished[0].model, ItemRanker):
+    if not run.finished or run.finished[0].model.lists_items:
         return run
     path = data
     if path is None:

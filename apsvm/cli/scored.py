@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apsvm.data.labels import LabelOptions, Target
     from apsvm.metrics import Metric
     from apsvm.models.base import Model
-    from apsvm.models.header import Header, Labels, Threshold
+    from apsvm.models.header import Labels, Threshold
 
 
 @dataclass(frozen=True)
@@ -95,16 +95,15 @@ def score_data(
 ) -> Scored:
     """DATA read and scored by every model and file; failures end the command."""
     from apsvm.data.tables.reading import NO_FEATURES
-    from apsvm.models.sets import RankerSet
 
     rankers = {
         path: one_ranker(model, options.positive_label, path)
-        if isinstance(model, RankerSet) and options.positive_label is not None
+        if model.of_classes and options.positive_label is not None
         else model
         for path, model in models.items()
     }
     dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown)
-    classes = {path: ranker.classes for path, ranker in rankers.items() if isinstance(ranker, RankerSet)}
+    classes = {path: ranker.classes for path, ranker in rankers.items() if ranker.of_classes}
     tables = {path: _read_scores(path) for path in scores}
     if dataset is None:
         several = any(table.shape[1] > 1 for table in tables.values())
@@ -121,14 +120,8 @@ def score_data(
         alone = next(path for path in columns if path not in classes)
         raise click.UsageError(f"{next(iter(classes))} ranks several classes and {alone} only one")
     meanings = [ranker.header.labels for path, ranker in rankers.items() if path not in classes]
-    thresholds = {path: [header.threshold for header in _headers(ranker)] for path, ranker in rankers.items()}
+    thresholds = {path: [header.threshold for header in ranker.headers] for path, ranker in rankers.items()}
     return Scored(dataset, columns, classes, options, list(dict.fromkeys(meanings)), thresholds)
-
-
-def _headers(ranker: Model) -> Sequence[Header]:
-    from apsvm.models.sets import RankerSet
-
-    return ranker.headers if isinstance(ranker, RankerSet) else [ranker.header]
 
 
 def _of_what_is_scored(dataset: Dataset, tables: Mapping[str, NDArray[np.float64]]) -> Dataset:

@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 def training_metric(fit: Fit, model: Model) -> Iterator[str]:
     """A line on what the model was trained for, as ``apsvm eval`` would give it; none for a model of items."""
     from apsvm.metrics import MetricError
-    from apsvm.models.items import ItemRanker
-    from apsvm.models.sets import RankerSet
 
-    if isinstance(model, ItemRanker):
+    if model.lists_items:
         return
     try:
-        if isinstance(model, RankerSet):
+        if model.of_classes:
             yield f"mean training {_figures(of_training_rows(fit.dataset, model))}"
         else:
             yield figures_of(of_training_rows(fit.dataset, model), model.header.labels)
@@ -49,11 +47,10 @@ def of_training_rows(dataset: Dataset, model: Model) -> Evaluation:
     from apsvm.metrics.classes import evaluate_classes
     from apsvm.metrics.evaluate import evaluate
     from apsvm.models.bags import ranked
-    from apsvm.models.sets import RankerSet
 
     metric = trained_metric(model.header.metric)
     dataset, scores = ranked(model, dataset)
-    if isinstance(model, RankerSet):
+    if model.of_classes:
         labels = np.stack([dataset.have(label) for label in model.classes], axis=1)
         thresholds = [line_of(header.threshold) for header in model.headers]
         return evaluate_classes(

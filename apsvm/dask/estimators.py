@@ -28,7 +28,6 @@ from apsvm.dask.recovery import repeated
 from apsvm.data.labels import LabelOptions, Target, again, of_numbers, of_two
 from apsvm.estimators.base import LinearEstimator
 from apsvm.estimators.following import WeakRankerWarning, logger, tell, training
-from apsvm.estimators.levels import at_level
 from apsvm.estimators.parameters import in_python, in_words_of_python
 from apsvm.estimators.rank_ncg import RankNCG
 from apsvm.estimators.rows import Counted
@@ -93,9 +92,7 @@ class _OnCluster(LinearEstimator):
                 *_, outcome = fit.outcomes(Watch(progress=tell, remark=logger.info))
                 model = fit.model(outcome)
                 if fit.fit.bias is None:
-                    level = at_level(model, self._level(data, model))
-                    assert isinstance(level, LinearRanker)
-                    model = level
+                    model = model.at_level(self._level(data, model))
         finally:
             crew.close()
         header = self._header_of(model.header, Counted(np.empty(0, dtype=np.int64)))

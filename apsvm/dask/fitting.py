@@ -142,8 +142,7 @@ class ShardedFit:
 
     def model(self, outcome: Outcome) -> LinearRanker:
         """The model of an outcome, its weights for rows as they are in the parts."""
-        model = self.fit.model(outcome)
-        assert isinstance(model, LinearRanker)
+        (model,) = self.fit.model(outcome).linear_parts()
         return model
 
     def decided(self, outcome: Outcome) -> LinearRanker:

@@ -30,7 +30,6 @@ from apsvm.data.features.base import FeatureMap
 from apsvm.data.labels import Target
 from apsvm.estimators.bags import Columns, checked_pool, each_alone, of_bags
 from apsvm.estimators.following import FOR_STALLED, WeakRankerWarning, evidence_of, logger, tell, training
-from apsvm.estimators.levels import at_level
 from apsvm.estimators.measure import trained_measure
 from apsvm.estimators.parameters import in_python, in_words_of_python, parameters_of, settings_of
 from apsvm.estimators.rows import Counted, count_rows
@@ -95,7 +94,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return LinearRanker(coef.copy(), constant, self._header, self.feature_map_)
 
     @classmethod
-    def from_model(cls, model: WeightedRanker) -> Self:
+    def from_model(cls, model: Ranker) -> Self:
         """An estimator that scores as ``model`` (``apsvm.load_model``) does, with its parameters as far as its header
         tells them.
 
@@ -146,7 +145,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def _check_decision(self, fit: Fit) -> None:
         """Raises ValueError where ``_decided`` would."""
 
-    def _decided(self, fit: Fit, outcome: Outcome, model: WeightedRanker) -> WeightedRanker:
+    def _decided(self, fit: Fit, outcome: Outcome, model: Ranker) -> Ranker:
         """The model with the threshold and the probabilities that the parameters ask for, if they do; ``fit``: its
         training, the features still to be learned."""
         return model
@@ -224,15 +223,14 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             warnings.warn(f"{type(self).__name__}: {text}", WeakRankerWarning, stacklevel=3)
         return self
 
-    def _model_of(self, fit: Fit, data: TrainingSet, outcome: Outcome, counted: Counted) -> WeightedRanker:
+    def _model_of(self, fit: Fit, data: TrainingSet, outcome: Outcome, counted: Counted) -> Ranker:
         """The model of an outcome, with its constant, and what the estimator has to say."""
-        model = fit.model(outcome)
-        assert isinstance(model, WeightedRanker)
+        (model,) = fit.model(outcome).rankers()
         assert isinstance(outcome.w, np.ndarray)
         if fit.bias is None:
             scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of_weights(data.rows, outcome.w)
-            model = at_level(model, self._free_constant(data, scores))
-        return replace(model, header=self._header_of(model.header, counted))
+            model = model.at_level(self._free_constant(data, scores))
+        return model.with_header(self._header_of(model.header, counted))
 
     def _training(
         self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer, bags: NDArray[np.int64] | None
@@ -296,7 +294,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
             raise TypeError(f"features is the name of a feature map, found {self.features!r}")
         return str(parsed(self.features))
 
-    def _keep(self, model: WeightedRanker) -> None:
+    def _keep(self, model: Ranker) -> None:
         """The fitted attributes, of a fit or of a model."""
         self._header = header = model.header
         self.feature_map_ = model.feature_map
@@ -306,13 +304,15 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         self.n_queries_ = 1 if data.queries is None else data.queries
         self.n_queries_skipped_ = data.queries_skipped or 0
         self._recall(header)
-        if isinstance(model, ComponentRanker):
-            self.coef_, self.intercept_ = model.coef.copy(), model.intercepts
+        parts = model.linear_parts()
+        if len(parts) == 1:
+            self._set_weights(parts[0].coef.copy(), parts[0].intercept)
         else:
-            self._set_weights(model.coef.copy(), model.intercept)
+            self.coef_ = np.stack([part.coef for part in parts])
+            self.intercept_ = np.array([part.intercept for part in parts])
 
     @classmethod
-    def _of_model(cls, model: WeightedRanker, parameters: JsonObject) -> Self:
+    def _of_model(cls, model: Ranker, parameters: JsonObject) -> Self:
         """``from_model``, with ``parameters`` in the place of those of the header."""
         header = model.header
         if not cls._trains(header):

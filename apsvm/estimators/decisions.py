@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apsvm.estimators.levels import at_level, level_of
 from apsvm.metrics.thresholds import ThresholdRule
-from apsvm.models.base import WeightedRanker
+from apsvm.models.base import Ranker
 from apsvm.models.header import Calibration, Threshold
 from apsvm.selection.calibration import METHODS
 from apsvm.selection.decision import Decision, DecisionRule, HeldOutError, check_decision, decide
@@ -39,7 +38,7 @@ def check(fit: Fit, rule: DecisionRule) -> None:
         raise ValueError(f"{_asked(rule)}: {error}") from None
 
 
-def decided(fit: Fit, outcome: Outcome, model: WeightedRanker, rule: DecisionRule) -> WeightedRanker:
+def decided(fit: Fit, outcome: Outcome, model: Ranker, rule: DecisionRule) -> Ranker:
     """The model with what the rule asks for, its threshold at 0; itself where it ranks nothing. Raises ValueError."""
     if not rule.asks or not outcome.ranks:
         return model
@@ -48,13 +47,12 @@ def decided(fit: Fit, outcome: Outcome, model: WeightedRanker, rule: DecisionRul
     except HeldOutError as error:
         raise ValueError(f"{_asked(rule)}: {error}") from None
     assert decision is not None  # nobody stops it
-    trained = fit.prepared().model(outcome)
-    assert isinstance(trained, WeightedRanker)
+    (trained,) = fit.prepared().model(outcome).rankers()
     line = _line(decision, rule)
-    moved = at_level(trained, level_of(trained) - line)
+    moved = trained.at_level(trained.level - line)
     calibration = None if decision.calibration is None else decision.calibration.moved(-line)
     header = replace(decision, threshold=_threshold(decision, rule), calibration=calibration).header(model.header)
-    return replace(moved, header=header)
+    return moved.with_header(header)
 
 
 def _asked(rule: DecisionRule) -> str:

@@ -24,7 +24,7 @@ from apsvm.estimators.base import FEATURES, LinearEstimator
 from apsvm.estimators.decisions import check, decided, decision_rule
 from apsvm.estimators.following import logger
 from apsvm.estimators.parameters import check_number
-from apsvm.models.base import Ranker, WeightedRanker
+from apsvm.models.base import Ranker
 from apsvm.models.header import Header, Json, Threshold
 from apsvm.selection.decision import DecisionRule
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
@@ -200,7 +200,7 @@ class TwoClasses(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
     def _check_decision(self, fit: Fit) -> None:
         check(fit, self._rule())
 
-    def _decided(self, fit: Fit, outcome: Outcome, model: WeightedRanker) -> WeightedRanker:
+    def _decided(self, fit: Fit, outcome: Outcome, model: Ranker) -> Ranker:
         return decided(fit, outcome, model, self._rule())
 
     def _recall(self, header: Header) -> None:

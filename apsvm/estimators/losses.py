@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from apsvm.estimators.base import LinearEstimator
-from apsvm.models.base import WeightedRanker
+from apsvm.models.base import Ranker
 from apsvm.registry import Registry
 from apsvm.trainers.base import AnyTrainer
 
@@ -31,7 +31,7 @@ class TakesLoss(LinearEstimator):
     loss: str | object
 
     @classmethod
-    def from_model(cls, model: WeightedRanker, loss: str | object = None) -> Self:
+    def from_model(cls, model: Ranker, loss: str | object = None) -> Self:
         """An estimator that scores as ``model`` (``apsvm.load_model``) does, with its parameters as far as its header
         tells them.
 

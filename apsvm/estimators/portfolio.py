@@ -18,12 +18,11 @@ from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, of_two, ordered
 from apsvm.estimators.following import WeakRankerWarning, logger, training
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses, break_even_intercept
-from apsvm.estimators.levels import at_level, level_of
 from apsvm.estimators.parameters import in_python
 from apsvm.estimators.signatures import ByQuery
 from apsvm.metrics.base import Metric
 from apsvm.metrics.evaluate import evaluate, parse_metrics
-from apsvm.models.base import WeightedRanker
+from apsvm.models.base import Ranker
 from apsvm.models.header import Header
 from apsvm.trainers.fitting import AUTO, FeatureOptions
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -117,11 +116,10 @@ class _Portfolio(ByQuery):
             chosen = search.choose(candidates)
             refit = search.refit(chosen, len(candidates), jobs)
         assert refit is not None  # nobody stops it
-        assert isinstance(refit.model, WeightedRanker)
         self.cv_results_ = [*_screened(whole), *_compared(search, candidates)]
-        model = refit.model
+        (model,) = refit.model.rankers()
         header = self._header_of(model.header, self._counted(X, qid, None, by_query=True))
-        self._keep(replace(at_level(model, self._constant(model, X, target)), header=header))
+        self._keep(model.at_level(self._constant(model, X, target)).with_header(header))
         if not refit.outcome.as_asked:
             self._warn(refit.outcome)
         for caution in refit.outcome.cautions:
@@ -148,7 +146,7 @@ class _Portfolio(ByQuery):
         """The labels as the trainers get them."""
         raise NotImplementedError
 
-    def _constant(self, model: WeightedRanker, X: Matrix, target: Target) -> float:
+    def _constant(self, model: Ranker, X: Matrix, target: Target) -> float:
         return 0.0
 
     def _score(self, X: Matrix, y: Column, qid: Column, sample_weight: Column = None, bags: Column = None) -> float:
@@ -258,11 +256,11 @@ class APSVMClassifierCV(_Portfolio, TwoClasses):
         """Trainers got 1 and 0."""
         return replace(super()._described(header), labels=of_two(self._negative_first, self._negative_first).labels)
 
-    def _constant(self, model: WeightedRanker, X: Matrix, target: Target) -> float:
+    def _constant(self, model: Ranker, X: Matrix, target: Target) -> float:
         threshold = model.header.threshold
         if threshold is not None and threshold.rule == "loss":
-            return level_of(model)
-        return break_even_intercept(model.score(X) - level_of(model), target.relevant)
+            return model.level
+        return break_even_intercept(model.score(X) - model.level, target.relevant)
 
 
 class APSVMRankerCV(_Portfolio, RankerOfNumbers):

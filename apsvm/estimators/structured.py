@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Literal
 
 from apsvm.estimators.kinds import RankerOfNumbers, TwoClasses
-from apsvm.estimators.levels import level_of
 from apsvm.estimators.losses import TakesLoss
 from apsvm.estimators.parameters import check_number
 from apsvm.estimators.rows import Counted
 from apsvm.estimators.signatures import WeightedBags
-from apsvm.models.base import Ranker, WeightedRanker
+from apsvm.models.base import Ranker
 from apsvm.models.header import Bounds, Header
 from apsvm.trainers.base import AnyTrainer
 from apsvm.trainers.fitting import AUTO
@@ -118,7 +117,7 @@ class _Structured(WeightedBags, TakesLoss):
         bias = header.features.bias
         if bias is not None:
             parameters["intercept_scaling"] = bias
-        has_level = isinstance(model, WeightedRanker) and level_of(model) != 0.0
+        has_level = model.level != 0.0
         parameters["fit_intercept"] = bool(header.details.get("fit_intercept", bias is not None or has_level))
         return parameters
 

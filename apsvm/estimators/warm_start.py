@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.models.base import WeightedRanker
-from apsvm.models.components import ComponentRanker
+from apsvm.models.base import Ranker
 from apsvm.models.container import ModelError
 from apsvm.trainers.fitting import Fit
 
 
-def start_at(before: WeightedRanker, fit: Fit) -> NDArray[np.float64]:
+def start_at(before: Ranker, fit: Fit) -> NDArray[np.float64]:
     """The weights of the fit before as those of the training ``fit``, a constant last if it has one.
 
     Raises
@@ -23,9 +22,9 @@ def start_at(before: WeightedRanker, fit: Fit) -> NDArray[np.float64]:
         raise ValueError(f"warm_start: the weights are of {before.width} features, X has {width}")
     try:
         fit.check_map(before)
-        if isinstance(before, ComponentRanker):
+        if before.components > 1:
             return fit.start(before)
     except ModelError as error:
         raise ValueError(f"warm_start: of the fit before, {error}") from None
-    constant = [] if bias is None else [before.intercept / bias]
-    return np.append(before.coef, constant)
+    (part,) = before.linear_parts()
+    return np.append(part.coef, [] if bias is None else [part.intercept / bias])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from apsvm.data.features.base import FeatureMap
     from apsvm.models.linear import LinearRanker
-    from apsvm.types import AnyArray
+    from apsvm.types import AnyArray, Arrays
 
 #: The fields of the shape that every file's header has beside those of ``apsvm.models.header.Header``.
 _SHAPE = ("kind", "width", "columns")
@@ -208,7 +208,7 @@ class Model(ABC):
         write_whole(path, self.to_bytes())
 
     @classmethod
-    def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> Self:
+    def from_parts(cls, content: JsonObject, arrays: Arrays) -> Self:
         """The model of a file's header and arrays, as ``to_bytes`` wrote them. Raises ModelError."""
         header = cls._header_in(content)
         feature_map = map_in(content, header, arrays)
@@ -240,10 +240,8 @@ class Model(ABC):
 
     @classmethod
     @abstractmethod
-    def _made(
-        cls, content: JsonObject, arrays: Mapping[str, AnyArray], header: Header, feature_map: FeatureMap | None
-    ) -> Self:
-        """The model of arrays of the right shapes, all finite. Raises ModelError."""
+    def _made(cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None) -> Self:
+        """The model of ``_fields`` and ``_arrays``, these of the right shapes and finite. Raises ModelError."""
 
 
 class Ranker(Model):
@@ -284,17 +282,6 @@ class WeightedRanker(Ranker):
 
         @property
         def intercepts(self) -> NDArray[np.float64]: ...
-
-    @classmethod
-    @abstractmethod
-    def of_weights(
-        cls,
-        coef: NDArray[np.float64],
-        intercepts: NDArray[np.float64],
-        header: Header,
-        feature_map: FeatureMap | None,
-    ) -> Self:
-        """The ranker of these ``coef`` and ``intercepts``."""
 
     @property
     def width(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,7 +16,7 @@ from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
-    from apsvm.types import AnyArray
+    from apsvm.types import AnyArray, Arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +39,6 @@ class ComponentRanker(WeightedRanker):
     intercepts: NDArray[np.float64]
     header: Header
     feature_map: FeatureMap | None = None
-
-    @classmethod
-    def of_weights(
-        cls,
-        coef: NDArray[np.float64],
-        intercepts: NDArray[np.float64],
-        header: Header,
-        feature_map: FeatureMap | None,
-    ) -> ComponentRanker:
-        return cls(coef, intercepts, header, feature_map)
 
     @property
     def components(self) -> int:
@@ -106,10 +95,6 @@ class ComponentRanker(WeightedRanker):
 
     @classmethod
     def _made(
-        cls,
-        content: JsonObject,  # the shapes have it
-        arrays: Mapping[str, AnyArray],
-        header: Header,
-        feature_map: FeatureMap | None,
+        cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None
     ) -> ComponentRanker:
         return cls(arrays["coef"], arrays["intercepts"], header, feature_map)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,7 +17,7 @@ from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
-    from apsvm.types import AnyArray
+    from apsvm.types import AnyArray, Arrays
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,11 +119,5 @@ class ItemRanker(Model):
         return {"input": shape, "output": shape, "bias": (columns,)}
 
     @classmethod
-    def _made(
-        cls,
-        content: JsonObject,  # the shapes have it
-        arrays: Mapping[str, AnyArray],
-        header: Header,
-        feature_map: FeatureMap | None,  # there is none
-    ) -> ItemRanker:
+    def _made(cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None) -> ItemRanker:
         return cls(ItemFactors(**arrays), header)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,7 +16,7 @@ from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
-    from apsvm.types import AnyArray
+    from apsvm.types import AnyArray, Arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +37,6 @@ class LinearRanker(WeightedRanker):
     intercept: float
     header: Header
     feature_map: FeatureMap | None = None
-
-    @classmethod
-    def of_weights(
-        cls,
-        coef: NDArray[np.float64],
-        intercepts: NDArray[np.float64],
-        header: Header,
-        feature_map: FeatureMap | None,
-    ) -> LinearRanker:
-        return cls(coef, float(intercepts[0]), header, feature_map)
 
     @property
     def intercepts(self) -> NDArray[np.float64]:
@@ -87,10 +76,8 @@ class LinearRanker(WeightedRanker):
         return {"coef": (columns,)}
 
     @classmethod
-    def _made(
-        cls, content: JsonObject, arrays: Mapping[str, AnyArray], header: Header, feature_map: FeatureMap | None
-    ) -> LinearRanker:
-        return cls(arrays["coef"], intercept_in(content), header, feature_map)
+    def _made(cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None) -> LinearRanker:
+        return cls(arrays["coef"], intercept_in(fields), header, feature_map)
 
 
 def intercept_in(content: JsonObject) -> float:

@@ -7,7 +7,6 @@ Arrays and a header, as every model: no framework is needed to predict.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -24,7 +23,7 @@ from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
-    from apsvm.types import AnyArray
+    from apsvm.types import AnyArray, Arrays
 
 #: So many numbers of a layer are held at once when rows are scored.
 NUMBERS_OF_A_BLOCK = 1 << 22
@@ -159,13 +158,7 @@ class NetRanker(Ranker):
         return shapes
 
     @classmethod
-    def _made(
-        cls,
-        content: JsonObject,
-        arrays: Mapping[str, AnyArray],
-        header: Header,
-        feature_map: FeatureMap | None,
-    ) -> NetRanker:
-        numbers = range(1, len(content["units"]) + 1)
+    def _made(cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None) -> NetRanker:
+        numbers = range(1, len(fields["units"]) + 1)
         layers = [Layer(arrays[f"weights{number}"], arrays[f"bias{number}"]) for number in numbers]
         return cls(Net(tuple(layers)), header, feature_map)

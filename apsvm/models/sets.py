@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from apsvm.data.features.base import FeatureMap
-    from apsvm.types import AnyArray
+    from apsvm.types import AnyArray, Arrays
 
 R = TypeVar("R", bound=WeightedRanker)
 
@@ -82,9 +82,9 @@ class RankerSet(Model, Generic[R]):
         return self._ranker(int(at[0]))
 
     def _ranker(self, j: int) -> R:
-        intercepts = np.array(self.intercepts[j], ndmin=1)
-        ranker = self.members.of_weights(self.coef[j].copy(), intercepts, self.headers[j], self.feature_map)
-        return cast(R, ranker)
+        fields, arrays = {"intercept": self.intercepts[j].tolist()}, self._arrays().items()
+        of_class = {name: array[j].copy() for name, array in arrays}
+        return cast(R, self.members._made(fields, of_class, self.headers[j], self.feature_map))
 
     def with_headers(self, headers: Sequence[Header]) -> Self:
         return replace(self, headers=headers)
@@ -128,13 +128,11 @@ class RankerSet(Model, Generic[R]):
         return {name: (k, *shape) for name, shape in cls.members._shapes(content, columns).items()}
 
     @classmethod
-    def _made(
-        cls, content: JsonObject, arrays: Mapping[str, AnyArray], header: Header, feature_map: FeatureMap | None
-    ) -> Self:
+    def _made(cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None) -> Self:
         intercepts = arrays.get("intercepts")
         if intercepts is None:
-            intercepts = np.array([intercept_in(difference) for difference in content["classes"]])
-        return cls(arrays["coef"], intercepts, header, cls._headers_in(content, header), feature_map)
+            intercepts = np.array([intercept_in(difference) for difference in fields["classes"]])
+        return cls(arrays["coef"], intercepts, header, cls._headers_in(fields, header), feature_map)
 
     @classmethod
     def _header_in(cls, content: JsonObject) -> Header:

@@ -11,8 +11,6 @@ from apsvm.data.dataset import DataError
 from apsvm.metrics.curves import mean_curve
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.models.header import Header
-from apsvm.models.items import ItemRanker
-from apsvm.models.net import NetRanker
 from apsvm.pictures.precision_recall import Curve
 from apsvm.report.charts import of_precision_recall
 from apsvm.report.components import components_of
@@ -29,7 +27,7 @@ from apsvm.report.judging import (
     worst_queries,
 )
 from apsvm.report.page import Markup, bar, element, folded, joined, page, pictures, section, table, tiles
-from apsvm.report.run import JudgedRanker, Run, judge, linear_parts
+from apsvm.report.run import JudgedRanker, Run, judge
 from apsvm.report.svg import drawn
 from apsvm.report.top import top_of_list
 from apsvm.report.training import convergence, data_of, time_by_part, what_was_trained
@@ -67,9 +65,6 @@ def judged_rankers(run: Run) -> tuple[list[JudgedRanker], list[str]]:
     if run.dataset is None:
         return judged, failures
     for finished in run.finished:
-        model = finished.model
-        if isinstance(model, ItemRanker):
-            continue
         for title, ranker in finished.rankers():
             try:
                 judged.append(judge(title, ranker, run.dataset))
@@ -219,12 +214,10 @@ def _weights_alone(run: Run) -> Markup:
     """The largest weights where there are no rows to weigh them by."""
     tables: list[object] = []
     for finished in run.finished:
-        if isinstance(finished.model, ItemRanker):
-            continue
         for title, ranker in list(finished.rankers())[:MOST_PARTS]:
-            if isinstance(ranker, NetRanker):
+            names, parts = ranker.columns(), ranker.linear_parts()
+            if not parts:
                 return layers_of(ranker)
-            names, parts = ranker.columns(), linear_parts(ranker)
             for h, part in enumerate(parts, start=1):
                 heading = ", ".join([*([title] if title else []), *([f"component {h}"] if len(parts) > 1 else [])])
                 tables += [element("h3", heading)] if heading else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from apsvm.models.components import ComponentRanker
 from apsvm.report.judging import MOST_FEATURES, signed
 from apsvm.report.page import Markup, bar, element, section, table
 from apsvm.report.run import JudgedRanker, Weights, weights
@@ -14,7 +13,7 @@ from apsvm.report.words import share
 def components_of(part: JudgedRanker) -> Markup:
     """Nothing of a ranker that has one only."""
     ranker = part.ranker
-    if not isinstance(ranker, ComponentRanker):
+    if ranker.components == 1:
         return Markup("")
     leading, relevant = ranker.leading(part.dataset.X), part.relevant
     # What stands at the top: as many rows as are positive.
@@ -23,8 +22,8 @@ def components_of(part: JudgedRanker) -> Markup:
     columns = {"positives": relevant, "negatives": ~relevant, "rows at the top": top}
     counts = {name: np.bincount(leading[rows], minlength=ranker.components) for name, rows in columns.items()}
     rows = [
-        [str(h + 1), *(_of_all(int(of[h]), int(of.sum())) for of in counts.values()), f"{ranker.intercepts[h]:.6g}"]
-        for h in range(ranker.components)
+        [str(h + 1), *(_of_all(int(of[h]), int(of.sum())) for of in counts.values()), f"{part.intercept:.6g}"]
+        for h, part in enumerate(ranker.linear_parts())
     ]
     explanation = (
         "A row has the highest score that any component gives it; that component leads it. Where the positives are of "

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.metrics.evaluate import Evaluation
-from apsvm.models.base import norm_of
-from apsvm.models.linear import LinearRanker
+from apsvm.models.base import Ranker, norm_of
 from apsvm.models.net import NetRanker
 from apsvm.pictures.precision_recall import Curve
 from apsvm.report import words
@@ -153,10 +152,9 @@ def figure(value: float | None) -> str:
 def weights_of(part: JudgedRanker) -> Markup:
     """The largest weights; of a net the sizes of its layers, and nothing of a ranker of several components
     (``report.components``)."""
-    if isinstance(part.ranker, NetRanker):
+    parts = part.ranker.linear_parts()
+    if len(parts) != 1:
         return layers_of(part.ranker)
-    if not isinstance(part.ranker, LinearRanker):
-        return Markup("")
     (result,) = weights(part)
     base, names = 0 if part.ranker.zero_based else 1, part.ranker.columns()
     contribution = result.contribution
@@ -192,8 +190,10 @@ def weights_of(part: JudgedRanker) -> Markup:
     return section("Weights of the largest features", element("p", explanation), *content)
 
 
-def layers_of(ranker: NetRanker) -> Markup:
-    """How large the layers of a net are, and their weights."""
+def layers_of(ranker: Ranker) -> Markup:
+    """How large the layers of a net are, and their weights; nothing of other rankers."""
+    if not isinstance(ranker, NetRanker):
+        return Markup("")
     rows = [
         [str(number), f"{inputs:,}", f"{outputs:,}", words.number(norm_of(layer.weights))]
         for number, layer in enumerate(ranker.net.layers, start=1)
@@ -205,9 +205,10 @@ def layers_of(ranker: NetRanker) -> Markup:
 def shapes_of(part: JudgedRanker) -> Markup:
     """The curves that move these rows' scores the most; nothing where features have none, or there are several
     components."""
-    ranker = part.ranker
-    if not isinstance(ranker, LinearRanker):
+    parts = part.ranker.linear_parts()
+    if len(parts) != 1:
         return Markup("")
+    (ranker,) = parts
     try:
         curved_map(ranker)
     except NoShapesError:

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset
-from apsvm.models.base import WeightedRanker
-from apsvm.models.components import ComponentRanker
+from apsvm.models.base import Model
 
 #: What a number is written with in a reason.
 _DIGITS = 4
 
 
-def reasons_of(ranker: WeightedRanker, rows: Dataset, most: int) -> Iterator[list[str]]:
+def reasons_of(ranker: Model, rows: Dataset, most: int) -> Iterator[list[str]]:
     """For each row the features that raised its score the most, above what the column's median in training would have
     given, or 0 where no median is known: name=value (+gave). Of several components those of the leading one.
 
@@ -27,13 +26,10 @@ def reasons_of(ranker: WeightedRanker, rows: Dataset, most: int) -> Iterator[lis
 
     names = ranker.features()
     usual = None if ranker.unit_rows else _usual(ranker)
-    leading = ranker.leading(rows.X) if isinstance(ranker, ComponentRanker) else np.zeros(rows.X.shape[0], dtype=int)
-    for at, component in enumerate(leading.tolist()):
+    for at, component in enumerate(ranker.leading(rows.X).tolist()):
         x = rows.X[[at]]
         both = x if usual is None else np.vstack([x.toarray() if sp.issparse(x) else x, usual])
-        gave = (
-            ranker.contributions(both, component) if isinstance(ranker, ComponentRanker) else ranker.contributions(both)
-        )[:]
+        gave = ranker.contributions(both, component)[:]
         raised = gave[0] if usual is None else gave[0] - gave[1]
         values = np.asarray(x.toarray() if sp.issparse(x) else x)[0]
         order = np.argsort(-raised, kind="stable")[:most]
@@ -46,7 +42,7 @@ def _reason(name: str, value: float, raised: float) -> str:
     return f"{what} (+{raised:.{_DIGITS}g})"
 
 
-def _usual(ranker: WeightedRanker) -> NDArray[np.float64] | None:
+def _usual(ranker: Model) -> NDArray[np.float64] | None:
     """(1, width) the medians of the columns; 0 of what has none; None where rows are no table's."""
     features = ranker.header.features
     if features.columns is None or features.pool is not None:

@@ -10,21 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset
-from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS
 from apsvm.data.labels import Target, recall
-from apsvm.data.rows import Rows
 from apsvm.metrics import MetricError, trained_metric
 from apsvm.metrics.curves import Judged as JudgedCurve
 from apsvm.metrics.curves import judged_curve
 from apsvm.metrics.evaluate import Evaluation, evaluate
 from apsvm.models.bags import ranked
 from apsvm.models.base import Model, Ranker
-from apsvm.models.components import ComponentRanker
 from apsvm.models.decision import line_of
 from apsvm.models.header import Header
-from apsvm.models.items import ItemRanker
-from apsvm.models.linear import LinearRanker
-from apsvm.models.sets import RankerSet
 from apsvm.records import Record
 
 #: What a report gives of every ranking, in the order of ``apsvm eval``.
@@ -48,12 +42,14 @@ class Finished:
 
     def rankers(self) -> Iterator[tuple[str, Ranker]]:
         """Its rankers of rows and their names."""
-        if isinstance(self.model, Ranker):
-            yield self.name, self.model
-        elif isinstance(self.model, RankerSet):
-            for label in self.model.classes.tolist():
-                name = ", ".join(part for part in (f"class {self.model.header.shown_label(label)}", self.name) if part)
-                yield name, self.model.ranker(label)
+        yield from zip(self.names(), self.model.rankers(), strict=False)
+
+    def names(self) -> list[str]:
+        """What tells its rankers from each other and from the run's others."""
+        if not self.model.of_classes:
+            return [self.name]
+        classes = [f"class {self.model.header.shown_label(label)}" for label in self.model.classes.tolist()]
+        return [f"{one}, {self.name}" if self.name else one for one in classes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +97,13 @@ class Run:
     @property
     def of_classes(self) -> bool:
         """Whether it trained a ranker a class (--one-vs-rest)."""
-        return any(isinstance(finished.model, RankerSet) for finished in self.finished)
+        return any(finished.model.of_classes for finished in self.finished)
 
     def headers(self) -> list[tuple[str, Header]]:
         """Name and header of every model, of several classes one each."""
-        headers: list[tuple[str, Header]] = []
-        for finished in self.finished:
-            if isinstance(finished.model, ItemRanker):
-                headers.append((finished.name, finished.model.header))
-            else:
-                headers += [(name, ranker.header) for name, ranker in finished.rankers()]
-        return headers
+        return [
+            pair for finished in self.finished for pair in zip(finished.names(), finished.model.headers, strict=True)
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,20 +198,8 @@ class Weights:
         return np.abs(self.weight) * self.deviation
 
 
-def linear_parts(ranker: LinearRanker | ComponentRanker) -> list[LinearRanker]:
-    """The ranker itself, or one for each of its components."""
-    if isinstance(ranker, LinearRanker):
-        return [ranker]
-    parts = zip(ranker.coef, ranker.intercepts.tolist(), strict=True)
-    return [LinearRanker(coef, intercept, ranker.header, ranker.feature_map) for coef, intercept in parts]
-
-
 def weights(judged: JudgedRanker) -> list[Weights]:
     """Of a linear ranker, or of each of its components, on the rows as it scores them."""
-    ranker = judged.ranker
-    assert isinstance(ranker, LinearRanker | ComponentRanker)
-    scaling = UNIT_ROWS if ranker.unit_rows else NO_SCALING
-    rows = Rows(judged.dataset.X, feature_map=ranker.feature_map, scaling=scaling)
-    moments = rows.moments(judged.groups)
+    moments = judged.ranker.rows(judged.dataset.X).moments(judged.groups)
     deviation = np.sqrt(moments.variance)
-    return [Weights(part.coef, moments.mean, deviation) for part in linear_parts(ranker)]
+    return [Weights(part.coef, moments.mean, deviation) for part in judged.ranker.linear_parts()]

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset, shown_label
-from apsvm.models.base import WeightedRanker
 from apsvm.report.charts import of_top
 from apsvm.report.page import Markup, element, pictures, section, table
 from apsvm.report.reasons import reasons_of
@@ -64,7 +63,7 @@ def _best(part: JudgedRanker) -> NDArray[np.int64]:
 
 def _reasons(part: JudgedRanker, rows: NDArray[np.int64]) -> list[list[str]] | None:
     """None where nobody can say what each feature gave."""
-    if not isinstance(part.ranker, WeightedRanker):
+    if not part.ranker.explainable:
         return None
     try:
         return list(reasons_of(part.ranker, part.dataset.select(rows), MOST_REASONS))

@@ -79,13 +79,13 @@ def nested(
             refit = run.refit(chosen, len(candidates), jobs, within)
         if refit is None or followers.should_stop():
             break
-        assert isinstance(refit.model, Ranker)
+        (ranker,) = refit.model.rankers()
         fit = run.fits[chosen.grid]
         features = fit.features.features
         setting = ", ".join([chosen.loss, features, *(f"{name} {value}" for name, value in chosen.choice.items())])
         left_out = bags_settled(dataset.select(rows_of_bags(dataset, test)), fit.trainer, fit.features.pool)
         groups = None if units.groups is None else units.groups[test]
-        values = _judged(refit.model, left_out, target.of(test), groups, metrics)
+        values = _judged(ranker, left_out, target.of(test), groups, metrics)
         piece.done({"chosen": setting, "values": values})
         yield OuterFold(setting, values)
 

@@ -28,8 +28,6 @@ from apsvm.data.labels import recall
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.models.bags import ranked
 from apsvm.models.header import LabelKind, Threshold
-from apsvm.models.items import ItemRanker
-from apsvm.models.sets import RankerSet
 from apsvm.trainers.base import HeldOut
 
 if TYPE_CHECKING:
@@ -101,19 +99,16 @@ def with_training_threshold(model: Model, dataset: Dataset) -> Model:
     -------
     The model itself where it is of items, grades or several queries: their scores are not compared with a constant
     """
-    if isinstance(model, ItemRanker) or (dataset.groups is not None and np.unique(dataset.groups).size > 1):
+    if model.lists_items or (dataset.groups is not None and np.unique(dataset.groups).size > 1):
         return model
-    if isinstance(model, RankerSet):
-        if all(header.threshold is not None for header in model.headers):
-            return model
-        rows, scores = ranked(model, dataset)
-        parts = zip(model.headers, model.classes.tolist(), scores.T, strict=True)
-        return replace(model, headers=[_decided(header, column, rows.have(label)) for header, label, column in parts])
-    if model.header.threshold is not None or model.header.labels.kind is LabelKind.NONE:
+    if model.header.labels.kind is LabelKind.NONE or all(header.threshold is not None for header in model.headers):
         return model
     rows, scores = ranked(model, dataset)
+    if model.of_classes:
+        parts = zip(model.headers, model.classes.tolist(), scores.T, strict=True)
+        return model.with_headers([_decided(header, column, rows.have(label)) for header, label, column in parts])
     target = recall(rows, model.header.labels)
-    return model if is_graded(target) else replace(model, header=_decided(model.header, scores, target.relevant))
+    return model if is_graded(target) else model.with_header(_decided(model.header, scores, target.relevant))
 
 
 def line_by(scores: NDArray[np.float64], target: Target) -> float:

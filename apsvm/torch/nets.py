@@ -64,7 +64,7 @@ class _NetEstimator(ByQuery):
         """
         if not isinstance(model, NetRanker) or model.feature_map is not None or model.unit_rows:
             raise ValueError(f"{cls.__name__} trains networks of features as they are, found {model.what}")
-        return cls._of_model(model, {})  # type: ignore[arg-type]
+        return cls._of_model(model, {})
 
     def _loss(self) -> str | object:
         return self.loss
@@ -72,7 +72,7 @@ class _NetEstimator(ByQuery):
     def _values(self) -> JsonDict:
         return {**super()._values(), "net": _as_text(self.hidden)}
 
-    def _model_of(self, fit: Fit, data: TrainingSet, outcome: Outcome, counted: Counted) -> NetRanker:  # type: ignore[override]
+    def _model_of(self, fit: Fit, data: TrainingSet, outcome: Outcome, counted: Counted) -> NetRanker:
         model = fit.model(outcome)
         assert isinstance(model, NetRanker)
         plan, rows = fit.trainer, data.rows

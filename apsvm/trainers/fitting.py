@@ -25,7 +25,7 @@ from apsvm.data.pooling import pooled
 from apsvm.data.rows import Rows
 from apsvm.installed import installed
 from apsvm.machine import thread_count
-from apsvm.models.base import Model, WeightedRanker
+from apsvm.models.base import Model, Ranker
 from apsvm.models.components import ComponentRanker
 from apsvm.models.container import ModelError
 from apsvm.models.header import Data, Features, Header, SkippedClass
@@ -191,7 +191,7 @@ class Fit:
             fingerprint=dataset.fingerprint,
         )
 
-    def start(self, ranker: WeightedRanker) -> NDArray[np.float64]:
+    def start(self, ranker: Ranker) -> NDArray[np.float64]:
         """The weights of a ranker, one a column of the training's rows; of H components (H, columns + 1), each one's
         constant last.
 
@@ -203,33 +203,29 @@ class Fit:
         if ranker.zero_based != self.dataset.zero_based:
             raise ModelError("its features and the data's count from different bases")
         self.check_map(ranker)
-        if ranker.coef[..., width:].any():
+        parts = ranker.linear_parts()
+        if any(part.coef[width:].any() for part in parts):
             raise ModelError(f"it has weights for {ranker.width} features, the data has {width}")
         if ranker.unit_rows != (self.features.scale == "l2"):
             raise ModelError("of the model and this training, one divides rows by their length (l2)")
-        if isinstance(ranker, ComponentRanker):
-            return self._start_of_components(ranker)
-        start = np.zeros(width + (bias is not None))
-        start[: min(width, ranker.coef.size)] = ranker.coef[:width]
-        constant = ranker.intercept
-        start[:width], moved = self.scaling.scaled_weights(start[:width])
-        if bias is not None and bias > 0:
-            start[width] = (constant + moved) / bias
-        return start
+        components = getattr(self.trainer.settings, "components", 1)
+        if ranker.components not in (1, components):
+            raise ModelError(f"it has {ranker.components} components, this training has {components}")
+        start = np.zeros((len(parts), width + 1))
+        for w, part in zip(start, parts, strict=True):
+            weights = part.coef[:width]
+            w[: weights.size] = weights
+            w[:width], moved = self.scaling.scaled_weights(w[:width])
+            w[width] = part.intercept + moved
+        if len(parts) > 1:
+            return start
+        (w,) = start
+        if bias is None:
+            return w[:width]
+        w[width] = w[width] / bias if bias > 0 else 0.0
+        return w
 
-    def _start_of_components(self, ranker: ComponentRanker) -> NDArray[np.float64]:
-        asked = getattr(self.trainer.settings, "components", 1)
-        if ranker.components != asked:
-            raise ModelError(f"it has {ranker.components} components, this training has {asked}")
-        start = np.zeros((ranker.components, self.n_columns + 1))
-        columns = min(self.n_columns, ranker.coef.shape[1])
-        for of_component, coef, constant in zip(start, ranker.coef, ranker.intercepts, strict=True):
-            of_component[:columns] = coef[:columns]
-            of_component[:-1], moved = self.scaling.scaled_weights(of_component[:-1])
-            of_component[-1] = constant + moved
-        return start
-
-    def check_map(self, ranker: WeightedRanker) -> None:
+    def check_map(self, ranker: Ranker) -> None:
         """Raises ModelError where the ranker's weights are for columns of another map than this training's, or pool."""
         pools = [pool and ",".join(pool) for pool in (ranker.header.features.pool, self.features.pool)]
         if pools[0] != pools[1]:
@@ -257,7 +253,7 @@ class Fit:
             return NetRanker(outcome.w.behind(self.scaling), self.header(outcome), self.feature_map)
         return self._components(self, outcome) if _has_components(outcome) else self._linear(self, outcome)
 
-    def _set(self, outcome: Outcome) -> RankerSet:
+    def _set(self, outcome: Outcome) -> Model:
         parts, header = list(self._parts(outcome)), self.header(outcome)
         if _has_components(parts[0][1]):
             return ComponentRankerSet.of([self._components(fit, part) for fit, part in parts], header)

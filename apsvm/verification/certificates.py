@@ -18,11 +18,8 @@ import numpy as np
 from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, recall, two_classes
-from apsvm.models.base import Model
-from apsvm.models.components import ComponentRanker
+from apsvm.models.base import Model, Ranker
 from apsvm.models.header import Bounds, LabelKind
-from apsvm.models.linear import LinearRanker
-from apsvm.models.sets import RankerSet
 from apsvm.verification.bound import Convex, Limits, prove
 from apsvm.verification.plain import (
     Array,
@@ -119,21 +116,21 @@ def verify(
     NothingToVerifyError : see there
     DataError : the labels do not fit the model
     """
-    if isinstance(model, RankerSet):
+    if model.of_classes:
         rows = None
-        for label in model.classes.tolist():
-            ranker = model.ranker(label)
+        for label, ranker in zip(model.classes.tolist(), model.rankers(), strict=True):
             target = two_classes(dataset, LabelOptions(positive_label=label))
             rows = rows or rows_as_trained(dataset.X, ranker)
             yield _verify_one(ranker, dataset, target, rows, query_weights, limits, label, defined_elsewhere)
         return
-    if not isinstance(model, LinearRanker | ComponentRanker):
+    rankers = [ranker for ranker in model.rankers() if ranker.linear_parts()]
+    if not rankers:
         raise NothingToVerifyError(f"{model.what} has no certificate that can be verified")
     if model.header.certificate is None:
         raise NothingToVerifyError(_without_certificate(model.header.family))
     target = recall(dataset, model.header.labels)
-    rows = rows_as_trained(dataset.X, model)
-    yield _verify_one(model, dataset, target, rows, query_weights, limits, None, defined_elsewhere)
+    rows = rows_as_trained(dataset.X, rankers[0])
+    yield _verify_one(rankers[0], dataset, target, rows, query_weights, limits, None, defined_elsewhere)
 
 
 def _without_certificate(family: str) -> str:
@@ -142,7 +139,7 @@ def _without_certificate(family: str) -> str:
 
 
 def _verify_one(
-    ranker: LinearRanker | ComponentRanker,
+    ranker: Ranker,
     dataset: Dataset,
     target: Target,
     rows: PlainRows,
@@ -317,7 +314,7 @@ def _judged(
     )
 
 
-def _inconsistent(ranker: LinearRanker | ComponentRanker) -> Iterator[str]:
+def _inconsistent(ranker: Ranker) -> Iterator[str]:
     """What the header's own numbers contradict."""
     header, claimed = ranker.header, ranker.header.certificate
     assert claimed is not None
@@ -335,11 +332,11 @@ def _inconsistent(ranker: LinearRanker | ComponentRanker) -> Iterator[str]:
         yield "the gap asked for is not epsilon·C"
 
 
-def _constant(definition: Definition, rows: PlainRows, ranker: LinearRanker | ComponentRanker) -> Iterator[str]:
+def _constant(definition: Definition, rows: PlainRows, ranker: Ranker) -> Iterator[str]:
     """A constant that is no weight of the training moves the scores that the loss was of."""
     if rows.bias is not None or definition.level_free:
         return
-    assert isinstance(ranker, LinearRanker)
-    expected = constant_of_scaling(rows, ranker)
-    if abs(ranker.intercept - expected) > ROUNDING * (1.0 + abs(expected)):
+    (linear,) = ranker.linear_parts()
+    expected = constant_of_scaling(rows, linear)
+    if abs(linear.intercept - expected) > ROUNDING * (1.0 + abs(expected)):
         yield "its constant is none that the training gives"

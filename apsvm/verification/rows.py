@@ -15,7 +15,7 @@ from apsvm import sparse as sp
 from apsvm.data.features.mapped import MappedMatrix
 from apsvm.data.features.scaling import NO_SCALING, Scaling, learn_scaling
 from apsvm.data.moments import column_moments, row_norms
-from apsvm.models.components import ComponentRanker
+from apsvm.models.base import Ranker
 from apsvm.models.linear import LinearRanker
 from apsvm.types import Matrix
 from apsvm.verification.plain import Array
@@ -96,7 +96,7 @@ class PlainRows:
         return sp.diags_array(1.0 / lengths) @ block if sp.issparse(block) else block / lengths[:, None]
 
 
-def rows_as_trained(X: Matrix, ranker: LinearRanker | ComponentRanker) -> PlainRows:
+def rows_as_trained(X: Matrix, ranker: Ranker) -> PlainRows:
     """The rows of X (n, width) as the training of ``ranker`` on them had them."""
     features = ranker.header.features
     matrix: Matrix | MappedMatrix = X.tocsr() if sp.issparse(X) else X
@@ -104,21 +104,20 @@ def rows_as_trained(X: Matrix, ranker: LinearRanker | ComponentRanker) -> PlainR
         matrix = MappedMatrix(X, ranker.feature_map)
     scaling = NO_SCALING if features.scale == "none" else learn_scaling(features.scale, matrix)
     rows = PlainRows(matrix, scaling, features.bias)
-    if isinstance(ranker, LinearRanker):
+    if ranker.components == 1:
         return rows
     bias = _size_of_features(matrix, scaling) if features.bias is None else features.bias
     return PlainRows(matrix, scaling, bias, ranker.components)
 
 
-def weights_as_trained(rows: PlainRows, ranker: LinearRanker | ComponentRanker) -> Array:
+def weights_as_trained(rows: PlainRows, ranker: Ranker) -> Array:
     """w (H·dimension,) of which the model is: its weights are for rows as they are in the file, those of a training for
     scaled ones, and a constant is a weight of the constant feature."""
-    coefs = np.atleast_2d(ranker.coef)
-    constants = [ranker.intercept] if isinstance(ranker, LinearRanker) else ranker.intercepts.tolist()
     blocks = []
-    for coef, constant in zip(coefs, constants, strict=True):
-        w, moved = rows.scaling.scaled_weights(coef)
-        blocks.append(w if rows.bias is None else np.append(w, (constant + moved) / rows.bias if rows.bias else 0.0))
+    for part in ranker.linear_parts():
+        w, moved = rows.scaling.scaled_weights(part.coef)
+        constant = part.intercept + moved
+        blocks.append(w if rows.bias is None else np.append(w, constant / rows.bias if rows.bias else 0.0))
     return np.concatenate(blocks)
 
 
