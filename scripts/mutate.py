@@ -47,7 +47,7 @@ MODULES = (
 
 #: Where a module's tests are not named after it or its folder, or not all: glob patterns.
 OWN_TESTS = {
-    "apsvm/models/sets": ("tests/test_*model*.py", "tests/test_header*.py"),
+    "apsvm/models/": ("tests/test_*model*.py", "tests/test_header*.py"),
     "apsvm/models/header.py": ("tests/test_header*.py", "tests/test_model*.py"),
     "apsvm/risk": ("tests/test_risk.py", "tests/risk"),
     "apsvm/ranking.py": ("tests/test_risk.py", "tests/oracles/test_exact_oracles.py", "tests/oracles/test_layout.py"),
