@@ -19,7 +19,8 @@ from apsvm.dask.long_list import negatives_from
 from apsvm.dask.recovery import repeated
 from apsvm.dask.shard_list import Survey
 from apsvm.dask.sharded_risk import NOT_FINITE
-from apsvm.metrics.base import Metric, MetricError
+from apsvm.metrics.base import Metric
+from apsvm.metrics.errors import MetricError
 from apsvm.metrics.evaluate import Evaluation, mean, summarise
 from apsvm.metrics.ndcg import NDCG, NDCGAtK
 from apsvm.metrics.ranking_table import RankingTable

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -38,9 +39,11 @@ from apsvm.torch.smooth import SmoothAPLoss
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.epochs import validator_of_scores
 from apsvm.trainers.nets.settings import NetLoss
-from apsvm.trainers.nets.trainer import NetTrainer
 from apsvm.trainers.stochastic import follow, not_finite
 from apsvm.work import Piece, Saved, of_saved
+
+if TYPE_CHECKING:
+    from apsvm.trainers.nets.trainer import NetTrainer
 
 #: An epoch of few rows goes through them again until there were so many steps.
 LEAST_STEPS = 10
