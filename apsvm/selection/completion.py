@@ -97,7 +97,7 @@ def _leaves_open(trainer: AnyTrainer, data: TrainingSet, start: NDArray[np.float
     """Whether a race has to decide before anything is trained."""
     if not isinstance(trainer, StructuredSVMTrainer) or trainer.is_network:
         return False
-    return trainer.bound is None or (_descends_from_another(trainer, data) and start is None)
+    return start is None if _descends_from_another(trainer, data) else trainer.bound is None
 
 
 def _descends_from_another(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:

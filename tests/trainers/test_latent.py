@@ -15,10 +15,12 @@ from apsvm.losses import make_loss
 from apsvm.models.header import Labels
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp
+from apsvm.selection.completion import trained as completed
+from apsvm.selection.quick import choose
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.settings import Multiple, SettingsError
-from apsvm.trainers.structured_svm.decided import decide
+from apsvm.trainers.structured_svm.default_c import default_C
 from apsvm.trainers.structured_svm.latent import bag_risk_of, train_bags
 from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING, StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -168,12 +170,16 @@ def test_a_path_of_C_is_no_worse_than_single_values():
 
 def test_C_is_chosen_on_bags_held_out():
     data, _ = made()
-    settings = StructuredSettings(latent=True)
-    decided = decide(data, make_loss("ap"), settings, Watch())
-    assert decided.choice is not None
-    assert "folds of bags" in decided.choice.how
-    assert all(one.bound == "hinge" for one in decided.choice.candidates)
-    assert isinstance(decided.settings.C[0], Multiple)
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(latent=True))
+    choice = choose(trainer, data, Watch())
+    assert choice.how == "5 folds of bags"
+    assert all(one.choice["bound"] == "hinge" for one in choice.candidates)
+    assert isinstance(choice.C[0], Multiple)
+    (outcome,) = completed(trainer, data, Watch())
+    assert outcome.C == pytest.approx(choice.C[0].factor * default_C(data, make_loss("ap")))
+    assert outcome.held_out.how == "5 folds of bags"
+    # Each bag is scored once, by rankers that have not seen it: they are as many positive as there are.
+    assert (outcome.held_out.scores.size, outcome.held_out.relevant.sum()) == (data.n, data.target.relevant.sum())
 
 
 @pytest.mark.parametrize(
