@@ -158,7 +158,7 @@ class APSVMClassifier(_Structured, TwoClasses):
         positive. Losses about which scores are above 0 ("zero-one", "f1" …) train it, as the weight of a feature of
         value intercept_scaling; "auto": of ten times the geometric mean of the features' deviations, 10 where they are
         standardised (``trainers.constant_feature``), as ``apsvm train`` does, and 1 for oracle "appx"
-    threshold : where ``predict`` draws the line instead, chosen on rows held out by five more trainings: "f1",
+    threshold : where ``predict`` draws the line instead, chosen on rows held out: "f1",
         "fpr=0.01", "precision=0.9", "recall=0.9" or "top=100" (``apsvm.metrics.thresholds``); it becomes the constant
     calibrate : "isotonic", "platt" or "auto": ``predict_proba`` gives probabilities, fitted to the same rows held out,
         as ``CalibratedClassifierCV(ensemble=False)`` does; without ``threshold`` ``predict`` is then the likelier class
@@ -166,7 +166,7 @@ class APSVMClassifier(_Structured, TwoClasses):
     qp : solver of the working-set QP: "auto", "active-set" or "cvxpy"
     bound : what bounds the loss from above: the convex "hinge" of the papers, or the "tight" ramp, from the hinge's
         minimiser to a stationary point, for losses over rankings; "auto": whichever is better on rows held out, with
-        the best of a few C each where C is "auto" (``trainers.structured_svm.bound_choice``)
+        the best of a few C each where C is "auto" (``selection.quick``)
     components : the scores are the highest of so many linear ones, for positives of several kinds
         (``trainers.structured_svm.components``); by the tight bound where ``bound`` is "auto"
     features : what is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line

@@ -102,7 +102,7 @@ def _leaves_open(trainer: AnyTrainer, data: TrainingSet, start: NDArray[np.float
 
 def _descends_from_another(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
     """Whether the loss is one of the top, whose tight bound begins at another loss' solution."""
-    of_the_top = trainer.loss.over_rankings and trainer.loss.starts_from is not None
+    of_the_top = trainer.loss.over_rankings and trainer.loss.starts_from is not None and not trainer.approximates
     return of_the_top and trainer.bound != "hinge" and data.bags is None
 
 
@@ -132,17 +132,15 @@ class Completion:
         start: NDArray[np.float64] | None,
         labels: Sequence[float | None] = (None,),
     ) -> Completion:
+        """The plan with the race that it needs, if it needs one."""
         if not _leaves_open(trainer, data, start):
             return cls(trainer)
         assert isinstance(trainer, StructuredSVMTrainer)
-        if trainer.bound is not None or _descends_from_another(trainer, data):
-            trainer_of_choice = _start_of(trainer)
-            if trainer_of_choice.bound is not None:
-                return cls(trainer)
-        else:
-            trainer_of_choice = trainer
+        begins = _start_of(trainer) if _descends_from_another(trainer, data) else trainer
+        if begins.bound is not None:
+            return cls(trainer)
         began = time.perf_counter()
-        choice = choose(trainer_of_choice, trainer_of_choice.rows_of(data), watch, labels)
+        choice = choose(begins, begins.rows_of(data), watch, labels)
         return cls(trainer, choice, time.perf_counter() - began)
 
     @classmethod

@@ -63,8 +63,8 @@ FIRST_OF_TIGHT, MOST_BEHIND = 0.1, 0.006
 HOPELESS = 0.9
 #: How much worse than before the tight bound may be at a higher C, for one higher yet to be tried.
 HARDLY_WORSE = 0.003
-#: Candidates that are behind the best of their bound by no more than ε and by this share of its loss are as good; the
-#: smallest C of them is taken.
+#: Candidates that are behind the best of their bound by no more than ε and by this share of its loss, or by no more than
+#: chance makes of the folds, are as good; the smallest C of them is taken.
 NEGLIGIBLE = 0.02
 #: Of fewer values, what is computed takes no longer than what the interpreter does between: threads would only wait.
 FEWEST_VALUES = 20_000
@@ -355,7 +355,7 @@ class _Climb:
     def _ranked(self) -> list[Candidate]:
         """By their loss, but the chosen one first: a hinge that is behind by no more than ε, since its certificate is
         of the global optimum; where the best has found nothing, a tight bound that is hardly behind; and of those that
-        are as good, the smallest C."""
+        are as good, the smallest C (one standard error: Breiman et al. 1984)."""
         ranked = sorted(
             self._measured.candidates(), key=lambda one: (one.mean(LOSS), one.choice["bound"], amount(_C(one)))
         )
@@ -365,10 +365,17 @@ class _Climb:
         bound, behind = ("tight", HARDLY_WORSE) if lowest >= HOPELESS else ("hinge", self._epsilon)
         best = next((one for one in ranked if one.choice["bound"] == bound and one.mean(LOSS) <= lowest + behind), None)
         best = best or ranked[0]
-        near = best.mean(LOSS) + min(self._epsilon, NEGLIGIBLE * best.mean(LOSS))
-        as_good = [one for one in ranked if one.choice["bound"] == best.choice["bound"] and one.mean(LOSS) <= near]
+        of_bound = [one for one in ranked if one.choice["bound"] == best.choice["bound"]]
+        least = min(self._epsilon, NEGLIGIBLE * best.mean(LOSS))
+        as_good = [one for one in of_bound if one.mean(LOSS) - best.mean(LOSS) <= max(least, _deviation(one, best))]
         chosen = min(as_good, key=lambda one: amount(_C(one)))
         return [chosen, *(one for one in ranked if one is not chosen)]
+
+
+def _deviation(one: Candidate, other: Candidate) -> float:
+    """The standard error of the mean difference of two candidates' losses, fold by fold; 0 of a single fold."""
+    differences = np.subtract(one.values(LOSS), other.values(LOSS))
+    return float(differences.std(ddof=1) / np.sqrt(differences.size)) if differences.size > 1 else 0.0
 
 
 def _C(candidate: Candidate) -> float | Multiple:
