@@ -63,8 +63,8 @@ FIRST_OF_TIGHT, MOST_BEHIND = 0.1, 0.006
 HOPELESS = 0.9
 #: How much worse than before the tight bound may be at a higher C, for one higher yet to be tried.
 HARDLY_WORSE = 0.003
-#: Candidates that are behind the best of their bound by no more than ε and by this share of its loss, or by no more than
-#: chance makes of the folds, are as good; the smallest C of them is taken.
+#: Candidates that are behind the best of their bound by no more than ε and by this share of its loss, or by no more
+#: than one standard error, are as good; the smallest C of them is taken.
 NEGLIGIBLE = 0.02
 #: Of fewer values, what is computed takes no longer than what the interpreter does between: threads would only wait.
 FEWEST_VALUES = 20_000
