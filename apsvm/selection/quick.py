@@ -183,10 +183,10 @@ class QuickRace(Race):
         self._sets = [replace(one, rows=rows) for one in sets]
         self._affordable = folds
         self._first: list[int] = []
-        parts: list[_Part] = []
+        parts: list[_FoldRows] = []
         for data, of_set in zip(self._sets, folds, strict=True):
             self._first.append(len(parts))
-            parts += [_Part(trainer, data, fold) for fold in of_set.folds]
+            parts += [_FoldRows(trainer, data, fold) for fold in of_set.folds]
         self._parts = parts
         self.folds = [part.fold for part in parts]
         self.data = self._sets[0]
@@ -245,7 +245,7 @@ class QuickRace(Race):
         return range(first, first + len(self._affordable[self.labels.index(label)].folds))
 
 
-class _Part:
+class _FoldRows:
     """The rows of a fold, laid out once for all that is tried on it: one path after another."""
 
     def __init__(self, trainer: StructuredSVMTrainer, data: TrainingSet, fold: Fold) -> None:

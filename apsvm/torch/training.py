@@ -147,7 +147,9 @@ def train_net(
         scaling = learn_scaling("standard", matrix, rows)
         generator = torch.Generator().manual_seed(asked.seed)
         network = Network([kept.rows.features, *asked.units, 1], device, generator)
-        training = _Training(network, Examples.of(kept, standardised(kept, scaling, device)), trainer, watch, generator)
+        training = _NetTraining(
+            network, Examples.of(kept, standardised(kept, scaling, device)), trainer, watch, generator
+        )
         validate: Callable[[], float] | None = None
         if held_out is not None:
             metric = validator_of_scores(held_out, trainer.validation_metric)
@@ -161,7 +163,7 @@ def train_net(
     return TrainedNet(net, training.epochs, training.best_epoch, training.ending, training.trouble, held_out)
 
 
-class _Training:
+class _NetTraining:
     """The stages of a training, one after another, which leave the best parameters in the network."""
 
     def __init__(
