@@ -93,7 +93,10 @@ OWN_TESTS = {
         "tests/trainers/test_tight_bound.py",
         "tests/trainers/test_components.py",
     ),
-    "apsvm/trainers/structured_svm/plan.py": ("tests/trainers/test_default_c*.py", "tests/selection/test_completion.py"),
+    "apsvm/trainers/structured_svm/plan.py": (
+        "tests/trainers/test_default_c*.py",
+        "tests/selection/test_completion.py",
+    ),
     "apsvm/trainers/summary.py": ("tests/trainers/test_endings.py", "tests/trainers/test_structured_svm.py"),
     "apsvm/trainers/structured_svm/training.py": ("tests/selection/test_quick_trained.py",),
     "apsvm/trainers/stochastic.py": ("tests/trainers/test_warp.py", "tests/trainers/test_direct_loss.py"),

@@ -214,7 +214,9 @@ class QuickRace(Race):
 
     def trained(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
         path, part, trainer = PathInFold(task), self._parts[task.fold], task.variant.trainer
-        left = None if self._deadline is None else max(0.0, self._deadline - time.perf_counter())
+        left = None if self._deadline is None else self._deadline - time.perf_counter()
+        if left is not None and left <= 0.0:
+            return path
         settings = replace(trainer.settings, time_limit=left)
         plan = Plan(loss=self.trainer.loss, settings=settings, start=task.start, is_rough=True)
         risk = part.risk if part.training.bags is None and part.training.components == 1 else None
@@ -336,11 +338,7 @@ class _Climb:
         starts = [None if after is None else after.folds[fold].w for fold in range(len(self._race.folds))]
         tasks = [Task(0, variant, fold, w if isinstance(w, np.ndarray) else None) for fold, w in enumerate(starts)]
         threads = min(self._race.threads, len(tasks))
-
-        def should_stop() -> bool:
-            return self._watch.should_stop() or self._race.is_late()
-
-        for path in self._race.run(tasks, threads, should_stop, self._watch.strand):
+        for path in self._race.run(tasks, threads, self._watch.should_stop, self._watch.strand):
             self._measured.add(path)
 
     def _of_bound(self, bound: str) -> list[Candidate]:

@@ -176,7 +176,7 @@ def test_C_is_chosen_on_bags_held_out():
     assert all(one.choice["bound"] == "hinge" for one in choice.candidates)
     assert isinstance(choice.C[0], Multiple)
     (outcome,) = completed(trainer, data, Watch())
-    assert outcome.C == pytest.approx(choice.C[0].factor * default_C(data, make_loss("ap")))
+    assert pytest.approx(choice.C[0].factor * default_C(data, make_loss("ap"))) == outcome.C
     assert outcome.held_out.how == "5 folds of bags"
     # Each bag is scored once, by rankers that have not seen it: they are as many positive as there are.
     assert (outcome.held_out.scores.size, outcome.held_out.relevant.sum()) == (data.n, data.target.relevant.sum())
