@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -147,8 +148,7 @@ def choose(
     if not able:
         return Choice(nothing_known, settings.C, (), folds[0].how)
     race = QuickRace(trainer, [sets[at] for at in able], [folds[at] for at in able], [labels[at] for at in able])
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends a candidate
-        candidates = _Climb(race, watch).candidates(None if free else settings.C)
+    candidates = _Climb(race, watch).candidates(None if free else settings.C)
     how = folds[able[0]].how if len(labels) == 1 else f"{folds[able[0]].how}, of {len(able)} classes"
     if not candidates:
         stopped = watch.should_stop() or race.is_late()
@@ -221,15 +221,14 @@ class QuickRace(Race):
         plan = Plan(loss=self.trainer.loss, settings=settings, start=task.start, is_rough=True)
         risk = part.risk if part.training.bags is None and part.training.components == 1 else None
         began = time.perf_counter()
-        try:
+        # What is not finite ends a candidate; each thread has an errstate of its own.
+        with np.errstate(over="ignore", invalid="ignore"), suppress(FloatingPointError, NothingToRankError):
             for C, trained in zip(settings.C, train(plan, part.training, watch, risk), strict=False):
                 loss = loss_of_order(part.test, self.trainer.loss, trained.w)
                 now = time.perf_counter()
                 choice = {**task.variant.choice, "C": C}
                 path.settings.append(Measured(choice, {LOSS: loss}, now - began, "", True, trained.C, trained.w))
                 began = now
-        except (FloatingPointError, NothingToRankError):
-            pass  # a candidate that cannot be trained on a part of the rows is none
         return path
 
     def scored(self, measured: Measured, grid: int, fold: int) -> OutOfFold:
