@@ -85,6 +85,9 @@ def trained(
         yield from Completion.of(trainer, data, watch, start).train(data, watch, start, validation)
         return
     completion = Completion.of_classes(trainer, data, watch, start)
+    limit = trainer.settings.time_limit
+    if limit is not None:
+        trainer = trainer.with_settings(time_limit=max(0.0, limit - completion.seconds))
     results = trainer.train(data, watch, start=start, validation=validation, train_class=completion.train_class)
     for outcome in results:
         if completion.choice is not None:

@@ -108,7 +108,7 @@ def decide(
     _require_two_classes(fit.target)
     if not outcome.ranks:
         raise HeldOutError("the model ranks nothing")
-    if outcome.held_out is not None:
+    if outcome.held_out is not None and not _belong_together(fit):
         return decision_of(outcome.held_out, rule)
     if folds is None:
         raced = _race_alone(fit, outcome, should_stop)
@@ -142,6 +142,12 @@ def _race_alone(fit: Fit, outcome: Outcome, should_stop: Callable[[], bool]) -> 
     except (ValueError, FloatingPointError) as error:
         raise HeldOutError(f"of {how}, {error}") from None
     return [race.scored(measured[fold], 0, fold) for fold in range(len(folds))], how
+
+
+def _belong_together(fit: Fit) -> bool:
+    """Whether some rows are copies of others or of the same bag, and a race of single rows has parted them."""
+    copies = fit.selection is not None and np.unique(fit.selection).size < fit.selection.size
+    return copies or (fit.dataset.bags is not None and not fit.trainer.takes_bags)
 
 
 def _folds(fit: Fit) -> tuple[list[Fold], str]:

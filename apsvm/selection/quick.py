@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -148,8 +149,7 @@ def choose(
     if not able:
         return Choice(nothing_known, settings.C, (), folds[0].how)
     race = QuickRace(trainer, [sets[at] for at in able], [folds[at] for at in able], [labels[at] for at in able])
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends a candidate
-        candidates = _Climb(race, watch).candidates(None if free else settings.C)
+    candidates = _Climb(race, watch).candidates(None if free else settings.C)
     how = folds[able[0]].how if len(labels) == 1 else f"{folds[able[0]].how}, of {len(able)} classes"
     if not candidates:
         stopped = watch.should_stop() or race.is_late()
@@ -215,20 +215,21 @@ class QuickRace(Race):
 
     def trained(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
         path, part, trainer = PathInFold(task), self._parts[task.fold], task.variant.trainer
-        left = None if self._deadline is None else max(0.0, self._deadline - time.perf_counter())
+        left = None if self._deadline is None else self._deadline - time.perf_counter()
+        if left is not None and left <= 0.0:
+            return path
         settings = replace(trainer.settings, time_limit=left)
         plan = Plan(loss=self.trainer.loss, settings=settings, start=task.start, is_rough=True)
         risk = part.risk if part.training.bags is None and part.training.components == 1 else None
         began = time.perf_counter()
-        try:
+        # What is not finite ends a candidate; each thread has an errstate of its own.
+        with np.errstate(over="ignore", invalid="ignore"), suppress(FloatingPointError, NothingToRankError):
             for C, trained in zip(settings.C, train(plan, part.training, watch, risk), strict=False):
                 loss = loss_of_order(part.test, self.trainer.loss, trained.w)
                 now = time.perf_counter()
                 choice = {**task.variant.choice, "C": C}
                 path.settings.append(Measured(choice, {LOSS: loss}, now - began, "", True, trained.C, trained.w))
                 began = now
-        except (FloatingPointError, NothingToRankError):
-            pass  # a candidate that cannot be trained on a part of the rows is none
         return path
 
     def scored(self, measured: Measured, grid: int, fold: int) -> OutOfFold:
@@ -338,11 +339,7 @@ class _Climb:
         starts = [None if after is None else after.folds[fold].w for fold in range(len(self._race.folds))]
         tasks = [Task(0, variant, fold, w if isinstance(w, np.ndarray) else None) for fold, w in enumerate(starts)]
         threads = min(self._race.threads, len(tasks))
-
-        def should_stop() -> bool:
-            return self._watch.should_stop() or self._race.is_late()
-
-        for path in self._race.run(tasks, threads, should_stop, self._watch.strand):
+        for path in self._race.run(tasks, threads, self._watch.should_stop, self._watch.strand):
             self._measured.add(path)
 
     def _of_bound(self, bound: str) -> list[Candidate]:

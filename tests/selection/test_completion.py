@@ -13,6 +13,8 @@ from judge import definition, loss_of_order
 from trainings import training_set
 
 from apsvm import APSVMClassifier, load_model
+from apsvm.data.dataset import Dataset
+from apsvm.data.labels import LabelOptions
 from apsvm.losses import make_loss
 from apsvm.losses.base import ONLY_THE_TOP, LossError, RankingLoss, early_share
 from apsvm.losses.graded import GAINS, GradedLoss
@@ -20,9 +22,11 @@ from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp, make_risk
 from apsvm.selection import completion, quick
 from apsvm.selection.completion import trained
-from apsvm.selection.quick import choose
+from apsvm.selection.quick import choose, classes_compared
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Watch
+from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer
 from apsvm.trainers.structured_svm.default_c import DESCENT, default_C, default_C_at
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -514,3 +518,61 @@ def test_the_threshold_is_where_the_model_s_own_scores_lie():
     (outcome,) = trained(StructuredSVMTrainer("ap", ONE_THREAD), data, Watch())
     assert outcome.threshold.held_out == "5 folds of rows"
     assert (new @ outcome.w > outcome.threshold.value).mean() == pytest.approx(outcome.threshold.called, rel=0.3)
+
+
+def classes(rng, counts=(60, 40, 30)):
+    """The rows of a fit of one against the rest: as many of each class, each shifted along a feature of its own."""
+    labels = rng.permutation(np.repeat(np.arange(float(len(counts))), counts))
+    X = rng.normal(size=(labels.size, len(counts))) + 1.5 * np.eye(len(counts))[labels.astype(int)]
+    return Dataset(X, labels, None, None, False, "made", "0" * 64, 0)
+
+
+def one_vs_rest(data, loss="ap", **more):
+    plan = OneVsRestTrainer(StructuredSVMTrainer(loss, settings(**more)))
+    return plan, Fit.of(data, plan, LabelOptions(), FeatureOptions()).prepared().training_set()
+
+
+class Clock:
+    """A second passes with each look at it."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        self.now += 1.0
+        return self.now
+
+
+@pytest.mark.parametrize("loss", ["ap", "mrr"])
+def test_classes_share_the_time_that_the_choice_leaves(loss, rng, monkeypatch):
+    limits = []
+
+    def change(plan, outcome):
+        limits.append(plan.settings.time_limit)
+        return outcome
+
+    altered(monkeypatch, change)
+    monkeypatch.setattr(completion, "time", Clock())
+    (outcome,) = trained(*one_vs_rest(classes(rng), loss, time_limit=31.0), Watch())
+    assert outcome.seconds["choosing"] == 1.0
+    assert 0.0 < limits[0] <= 10.0
+    assert outcome.notes[0].startswith("--bound auto")
+
+
+def test_of_many_classes_some_choose_for_all(rng, monkeypatch):
+    """Evenly from the rarest to the most frequent; one too rare to be held out has no say."""
+    monkeypatch.setattr(quick, "MOST_CLASSES", 3)
+    plan, data = one_vs_rest(classes(rng, (50, 3, 40, 20, 30)))
+    assert classes_compared(data) == [0.0, 1.0, 4.0]
+    (outcome,) = trained(plan, data, Watch())
+    assert "(5 folds of rows, of 2 classes)" in outcome.notes[0]
+    parts = dict(outcome.classes)
+    assert {label for label, part in parts.items() if part.held_out is not None} == {0.0, 4.0}
+    assert len({part.certificate.bound for part in parts.values()}) == 1
+    assert len({part.C for part in parts.values()}) == 1  # the rule's C is the same for all
+
+
+def test_classes_that_are_all_rare_choose_nothing(rng):
+    (outcome,) = trained(*one_vs_rest(classes(rng, (5, 4))), Watch())
+    assert outcome.notes[0] == "--bound auto: hinge (4 rows of one class are too few to hold any out)"
+    assert [part.certificate.bound for _, part in outcome.classes] == ["hinge", "hinge"]

@@ -173,6 +173,18 @@ def test_what_belongs_together_is_held_out_together(what, rng):
         assert not set(units[fold.test]) & set(units[fold.training])
 
 
+def test_a_race_that_has_parted_copies_chooses_nothing(rng):
+    """Labels that are noise, and each row five times: who has seen a copy would know them."""
+    noise = rng.random(60) < 0.4
+    dataset = replace(rows(rng, 60, labels=noise), X=rng.normal(size=(60, 40)))
+    fit = replace(fit_of(dataset, bound="auto", C=(1e4,)), selection=np.repeat(np.arange(60), 5))
+    outcome = trained(fit)
+    assert outcome.held_out.scores[outcome.held_out.relevant].mean() > outcome.held_out.scores.mean() + 0.5
+    decision = decide(fit, outcome, DecisionRule(ThresholdRule("f1")))
+    assert decision.threshold.held_out == "5 folds of rows"
+    assert decision.threshold.precision < 0.6
+
+
 def test_the_threshold_holds_on_new_rows(rng):
     fit = fit_of(rows(rng, 1000))
     outcome = trained(fit)
