@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partialmethod
 
 import numpy as np
 import pytest
@@ -11,16 +10,12 @@ from sklearn.metrics import average_precision_score
 from trainings import train_svm, training_set
 
 from apsvm import APSVMClassifier, load_model
-from apsvm.oracles import make_oracle
 from apsvm.trainers.base import Watch
 from apsvm.trainers.structured_svm import comparison
 from apsvm.trainers.structured_svm.bound_choice import choose
 from apsvm.trainers.structured_svm.default_c import default_C
-from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.tight_bound import TightBound
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.trainers.structured_svm.training import rough_path
 from tests.trainers.test_bound_choice import AP, ONE_THREAD, Recorded, numbered
 
 
@@ -151,26 +146,6 @@ def test_where_there_is_no_choice_it_is_the_hinge(loss, more, rng):
     (outcome,) = plan.train(training_set(*clean(rng)), Watch())
     assert outcome.certificate.bound == "hinge"
     assert "choice" not in outcome.details
-
-
-def test_where_the_hinge_found_nothing_the_tight_bound_begins_beyond_it_and_goes_on_from_there(rng, monkeypatch):
-    asked = []
-    for name in ("beyond", "next"):
-        original = getattr(TightBound, name)
-        monkeypatch.setattr(TightBound, name, partialmethod(_noted, asked, name, original))
-    data = training_set(rng.normal(size=(60, 3)), np.arange(60) < 9)
-    settings = StructuredSettings(bound="tight", threads=1)
-    for is_hopeless, first in ((True, "beyond"), (False, "next")):
-        asked.clear()
-        risk = risk_of(data, AP, make_oracle("auto", AP))
-        path = rough_path(risk, data, settings, [9.0, 3.0, 1.0], Watch(), np.ones(3), is_hopeless=is_hopeless)
-        assert len(list(path)) == 3
-        assert asked == [first, "next", "next"]
-
-
-def _noted(self, asked, name, original, *arguments):
-    asked.append(name)
-    return original(self, *arguments)
 
 
 def payments(rng, n):

@@ -145,13 +145,13 @@ def test_ones_own_loss_of_the_top_is_trained_as_those_that_apsvm_has(rng):
 
 def ends_in_nothing(monkeypatch):
     """Every hinge that is not of a candidate ends at w = 0."""
-    original = decided.train_path
+    original = decided.train_values
 
-    def train_path(data, loss, plan, *arguments, **more):
+    def train_values(data, loss, plan, *arguments, **more):
         for trained in original(data, loss, plan, *arguments, **more):
             yield replace(trained, w=0.0 * trained.w) if plan.bound == "hinge" else trained
 
-    monkeypatch.setattr(decided, "train_path", train_path)
+    monkeypatch.setattr(decided, "train_values", train_values)
 
 
 @pytest.mark.parametrize("loss", ["ap", AtTenFromNothing], ids=["ap", "own"])
@@ -220,9 +220,9 @@ def value(ramp, scores):
 
 def turned_round(monkeypatch, state=State.CONVERGED):
     """The descent of a loss of the top ends with its rows upside down."""
-    original = top_losses.train_path
+    original = top_losses.train_values
 
-    def train_path(data, loss, *arguments, **more):
+    def train_values(data, loss, *arguments, **more):
         for trained in original(data, loss, *arguments, **more):
             if loss.starts_from is None:
                 yield trained
@@ -231,7 +231,7 @@ def turned_round(monkeypatch, state=State.CONVERGED):
                 solution = replace(report.solution, state=state)
                 yield replace(trained, w=-trained.w, stages=[*trained.stages[:-1], replace(report, solution=solution)])
 
-    monkeypatch.setattr(top_losses, "train_path", train_path)
+    monkeypatch.setattr(top_losses, "train_values", train_values)
 
 
 @pytest.mark.parametrize(("name", "base"), [("p@3", "ap"), ("mrr", "ap"), ("rbp(0.8)", "ap"), ("ndcg@3", "ndcg")])
@@ -385,13 +385,13 @@ def test_two_thirds_of_the_time_are_for_the_start(rng, monkeypatch):
     """None is left over: the descent has a time limit too, and the model is the start at least."""
     data = long_list(rng, 400)
     limits = []
-    original = top_losses.train_path
+    original = top_losses.train_values
 
-    def train_path(data, loss, plan, *arguments, **more):
+    def train_values(data, loss, plan, *arguments, **more):
         limits.append(plan.time_limit)
         return original(data, loss, plan, *arguments, **more)
 
-    monkeypatch.setattr(top_losses, "train_path", train_path)
+    monkeypatch.setattr(top_losses, "train_values", train_values)
     list(StructuredSVMTrainer("mrr", settings(time_limit=300.0)).train(data, Watch()))
     of_start, *of_descents = limits
     assert of_start <= 200.0

@@ -32,9 +32,10 @@ from apsvm.trainers.settings import Multiple, amount, resolved
 from apsvm.trainers.structured_svm.candidate_splits import Split
 from apsvm.trainers.structured_svm.default_c import default_C
 from apsvm.trainers.structured_svm.objective import risk_of
+from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings, shown_C
-from apsvm.trainers.structured_svm.training import rough_path
-from apsvm.work import Piece
+from apsvm.trainers.structured_svm.training import train
+from apsvm.work import UNSTORED, Piece
 
 #: Multiples of the default C at which the hinge is tried where no C is named. They go down far: where rows are few, a C
 #: at which hardly anything but the direction of the classes' means is learned is often the best. The last is only for
@@ -98,6 +99,19 @@ class _Measured(NamedTuple):
     w: NDArray[np.float64]
 
 
+def rough_path(
+    risk: Risk,
+    data: TrainingSet,
+    settings: StructuredSettings,
+    values: Sequence[float],
+    watch: Watch,
+    start: NDArray[np.float64] | None = None,
+) -> Iterator[NDArray[np.float64]]:
+    """The weights alone, for one C after another."""
+    plan = Plan(loss=risk.loss, settings=replace(settings, C=tuple(values)), start=start, is_rough=True)
+    return (trained.w for trained in train(plan, data, replace(watch, strand=UNSTORED), risk))
+
+
 class _Part:
     """The rows of a split, laid out once for all that is tried on it: one thing after another."""
 
@@ -122,15 +136,7 @@ class _Part:
         """The weights for one C after another; errors as of ``train_path``."""
         data, loss = self.training, self._loss
         scale = default_C(data, loss, task.bound)
-        values = [resolved(C, scale) for C in task.C]
-        if data.components > 1:
-            from apsvm.trainers.structured_svm.components import rough_path_of_components
-
-            return rough_path_of_components(data, loss, settings, values, watch, task.start)
-        if data.bags is not None:
-            from apsvm.trainers.structured_svm.latent import rough_path_of_bags
-
-            return rough_path_of_bags(data, loss, settings, values, watch, task.start)
+        values = tuple(resolved(C, scale) for C in task.C)
         return rough_path(self._risk, data, settings, values, watch, task.start)
 
     def loss_of(self, w: NDArray[np.float64]) -> float:

@@ -15,7 +15,6 @@ from apsvm.losses.base import Loss
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.ranking_check import tells_apart
 from apsvm.trainers.settings import Multiple, SettingsError, resolved, times
-from apsvm.trainers.structured_svm.approximate import train_approximate
 from apsvm.trainers.structured_svm.bound_choice import Choice, choose
 from apsvm.trainers.structured_svm.comparison import HOPELESS
 from apsvm.trainers.structured_svm.default_c import THE_RULE, default_C
@@ -29,8 +28,8 @@ from apsvm.trainers.structured_svm.top_losses import (
     train_from_start,
     train_no_worse,
     train_or_start,
+    train_values,
 )
-from apsvm.trainers.structured_svm.training import WORTH_A_START, train_path
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,21 +65,16 @@ class Decided:
         settings, values, start = self.settings, self.values_of_C, self.start
         default_C = settings.C == DEFAULT_C
         if data.bags is not None:
-            from apsvm.trainers.structured_svm.latent import train_bags
-
             point = None if start is None else start.w
-            yield from zip(values, train_bags(data, loss, settings, values, watch, point), strict=False)
+            yield from zip(values, train_values(data, loss, settings, values, watch, point), strict=False)
         elif data.components > 1 and (start is None or start.loss is None):
-            from apsvm.trainers.structured_svm.components import train_components
-
             point = None if start is None else start.w
             besides = None if self.choice is None else self.choice.w
-            path = train_components(data, loss, settings, values, watch, point, besides=besides)
-            yield from zip(values, path, strict=False)
+            yield from zip(values, train_values(data, loss, settings, values, watch, point, besides), strict=False)
         elif self.may_fall_back and default_C and settings.oracle != "appx":
             yield train_or_start(data, loss, settings, values[0], watch)
         elif settings.oracle == "appx":
-            yield from ((C, train_approximate(data, loss, settings, C, watch)) for C in values)
+            yield from zip(values, train_values(data, loss, settings, values, watch), strict=False)
         elif start is not None and start.loss is not None:
             if default_C:
                 yield train_no_worse(data, loss, settings, FoundC(values[0], self.origin_of_C), watch, start)
@@ -89,9 +83,7 @@ class Decided:
         else:
             point = None if start is None else start.w
             besides = None if self.choice is None or start is not None else self.choice.w
-            if settings.bound == "hinge" and len(values) == 1 and data.rows.n_values >= WORTH_A_START:
-                point = besides if point is None else point
-            path = train_path(data, loss, settings, values, watch, point, tight_start=besides)
+            path = train_values(data, loss, settings, values, watch, point, besides)
             for C, trained in zip(values, path, strict=False):
                 if self._ended_in_nothing(data, trained):
                     yield self._from_the_candidate(data, loss, watch, C, trained)
@@ -117,7 +109,7 @@ class Decided:
         limit = self.settings.time_limit
         left = None if limit is None else max(0.0, limit - trained.solution.seconds)
         plan = replace(self.settings, bound="tight", time_limit=left)
-        (tight,) = train_path(data, loss, plan, [tight_C], watch, tight_start=self.choice.w)
+        (tight,) = train_values(data, loss, plan, [tight_C], watch, besides=self.choice.w)
         if not tells_apart(tight.w, data.rows):
             return C, trained
         why = "the hinge is least where all rows have the same score: this is the tight bound, from the best candidate"

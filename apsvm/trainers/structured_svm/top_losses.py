@@ -35,9 +35,10 @@ from apsvm.trainers.settings import Multiple, resolved, times
 from apsvm.trainers.structured_svm.bound_choice import Choice, choose
 from apsvm.trainers.structured_svm.default_c import THE_RULE, default_C
 from apsvm.trainers.structured_svm.objective import risk_of
+from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import Trained
-from apsvm.trainers.structured_svm.training import train_path
+from apsvm.trainers.structured_svm.training import train
 
 #: φ, and what it grows to. On long lists .05 and .3 are alike, and beyond, the training rows' noise is fitted.
 DESCENTS = (0.1, 0.5, 0.9, 0.97)
@@ -84,6 +85,20 @@ class FoundC(NamedTuple):
     origin: str
 
 
+def train_values(
+    data: TrainingSet,
+    loss: Loss,
+    settings: StructuredSettings,
+    values_of_C: Sequence[float],
+    watch: Watch,
+    start: NDArray[np.float64] | None = None,
+    besides: NDArray[np.float64] | None = None,
+) -> Iterator[Trained]:
+    """What a plan of these values comes to."""
+    plan = Plan(loss=loss, settings=replace(settings, C=tuple(values_of_C)), start=start, besides=besides)
+    return (replace(trained, origin_of_C="") for trained in train(plan, data, watch))
+
+
 def find_start(data: TrainingSet, loss: Loss, settings: StructuredSettings, watch: Watch) -> Start:
     """The minimiser of the loss that ``loss.starts_from``, by the bound that is better on rows held out."""
     assert loss.starts_from is not None
@@ -93,9 +108,7 @@ def find_start(data: TrainingSet, loss: Loss, settings: StructuredSettings, watc
     silent = Watch(progress=watch.progress, should_stop=watch.should_stop, strand=watch.strand)
     if data.components > 1:
         C = default_C(data, base, "tight")
-        from apsvm.trainers.structured_svm.components import train_components
-
-        (trained,) = train_components(data, base, replace(plan, bound="tight"), [C], silent)
+        (trained,) = train_values(data, base, replace(plan, bound="tight"), [C], silent)
         return Start(base, trained.w, trained, C)
     choice = choose(data, base, plan, watch)
     limit = settings.time_limit
@@ -103,7 +116,7 @@ def find_start(data: TrainingSet, loss: Loss, settings: StructuredSettings, watc
     plan = replace(plan, bound=choice.bound, time_limit=left)
     (chosen,) = choice.C
     C = resolved(chosen, default_C(data, base, choice.bound))
-    (trained,) = train_path(data, base, plan, [C], silent, tight_start=choice.w, stage=base.name)
+    (trained,) = train_values(data, base, plan, [C], silent, besides=choice.w)
     return Start(base, trained.w, trained, C, choice)
 
 
@@ -174,12 +187,8 @@ def train_from_start(
 ) -> Iterator[tuple[float, Trained]]:
     """For each C the tight bound's stationary point below ``start``, and that C."""
     settings = replace(settings, bound="tight")
-    if data.components > 1:
-        from apsvm.trainers.structured_svm.components import train_components
-
-        path = train_components(data, loss, settings, values_of_C, watch, start.w)
-    else:
-        path = train_path(data, loss, settings, values_of_C, watch, tight_start=start.w)
+    where = {"start": start.w} if data.components > 1 else {"besides": start.w}
+    path = train_values(data, loss, settings, values_of_C, watch, **where)
     for C, trained in zip(values_of_C, path, strict=False):
         yield C, _after(start, trained)
 
@@ -213,7 +222,7 @@ def train_or_start(
     """For a loss over labellings the hinge's minimiser or that of the loss that it ``starts_from``, whichever ranks the
     training rows better; with the C that it is of."""
     assert loss.ranks_like is not None
-    (trained,) = train_path(data, loss, settings, [C], watch)
+    (trained,) = train_values(data, loss, replace(settings, bound="hinge"), [C], watch)
     if trained.state is not State.CONVERGED:
         return C, trained
     start = find_start(data, loss, settings, watch)
