@@ -195,8 +195,8 @@ def test_a_small_training_loads_what_it_needs(tmp_path):
         *(
             "apsvm.cli.cv",
             "apsvm.cli.bench",
-            "apsvm.trainers.structured_svm.latent",
-            "apsvm.trainers.structured_svm.components",
+            "apsvm.trainers.structured_svm.starts_of_bags",
+            "apsvm.trainers.structured_svm.starts_of_components",
         ),
     }
     run_and_look(["train", str(tmp_path / "rows"), str(tmp_path / "models"), "-q", "--threads", "1"], unwanted)

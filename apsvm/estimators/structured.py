@@ -176,7 +176,7 @@ class APSVMClassifier(_Structured, TwoClasses):
         feature's, in a row for each bag of ``fit(X, y, bags=bags)``. coef_ has the features once for each; ``score``
         and ``bag_scores`` are of bags, ``decision_function`` and ``predict`` of rows, each a bag of its own
     latent : train on the bags of ``fit(X, y, bags=bags)`` by their best rows: a bag stands where its row of the highest
-        score does, and the training finds out which (``trainers.structured_svm.latent``). ``score``
+        score does, and the training finds out which (``trainers.structured_svm.starts_of_bags``). ``score``
         and ``bag_scores`` are of bags
     start : where latent training begins: "anneal", "bag-means" or "random:N"
     max_iter : iterations for each stage of the training

@@ -147,7 +147,7 @@ def _race_alone(fit: Fit, outcome: Outcome, should_stop: Callable[[], bool]) -> 
 def _belong_together(fit: Fit) -> bool:
     """Whether some rows are copies of others or of the same bag, and a race of single rows has parted them."""
     copies = fit.selection is not None and np.unique(fit.selection).size < fit.selection.size
-    return copies or (fit.dataset.bags is not None and not fit.trainer.takes_bags)
+    return copies or (fit.dataset.bags is not None and not fit.trainer.capabilities.bags)
 
 
 def _folds(fit: Fit) -> tuple[list[Fold], str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partialmethod
-
 import numpy as np
 import pytest
 from bound_rows import clean, hopeless
@@ -12,17 +10,16 @@ from trainings import train_svm, training_set
 
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
-from apsvm.oracles import make_oracle
 from apsvm.selection import quick
 from apsvm.selection.folds import affordable_folds
 from apsvm.selection.quick import LOSS, choose
 from apsvm.trainers.base import Watch
 from apsvm.trainers.structured_svm.default_c import default_C
-from apsvm.trainers.structured_svm.objective import risk_of
+from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.tight_bound import TightBound
+from apsvm.trainers.structured_svm.starts_of_rows import StartsOfRows
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.trainers.structured_svm.training import rough_path
+from apsvm.trainers.structured_svm.training import train
 
 AP = make_loss("ap")
 
@@ -119,19 +116,18 @@ def test_what_cannot_be_trained_is_no_candidate(failing, threads, rng, monkeypat
 @pytest.mark.parametrize("finds", [True, False])
 def test_where_the_hinge_found_nothing_the_tight_bound_begins_at_the_means_too(finds, rng, monkeypatch):
     """By its risk on the training rows; what follows on the path goes on from there."""
-    begun = []
-    for name in ("_lowest_end", "next"):
-        original = getattr(TightBound, name)
-        monkeypatch.setattr(TightBound, name, partialmethod(_noted, begun, name, original))
+    begun, original = [], StartsOfRows.__call__
+
+    def noted(self, *arguments):
+        points = original(self, *arguments)
+        begun.append([*points])
+        return points
+
+    monkeypatch.setattr(StartsOfRows, "__call__", noted)
     X, relevant = clean(rng, 60)
     data = training_set(X if finds else rng.normal(size=(60, 3)), relevant)
     start = np.eye(data.rows.dimension)[0] * (10.0 if finds else 1e-3)
-    risk = risk_of(data, AP, make_oracle("auto", AP))
-    path = rough_path(risk, data, StructuredSettings(bound="tight", threads=1), [9.0, 3.0, 1.0], Watch(), start)
-    assert len(list(path)) == 3
-    assert begun == ["next" if finds else "_lowest_end", "next", "next"]
-
-
-def _noted(self, begun, name, original, *arguments):
-    begun.append(name)
-    return original(self, *arguments)
+    settings = StructuredSettings(bound="tight", C=(9.0, 3.0, 1.0), threads=1)
+    assert len(list(train(Plan(loss=AP, settings=settings, start=start, is_rough=True), data, Watch()))) == 3
+    first = ["from the hinge"] if finds else ["from the hinge", "from the means"]
+    assert begun == [first, ["from the C before"], ["from the C before"]]

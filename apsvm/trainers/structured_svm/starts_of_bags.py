@@ -26,29 +26,61 @@ from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.default_c import default_C
 from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings, random_starts
-from apsvm.trainers.structured_svm.stage import Stage
+from apsvm.trainers.structured_svm.stage import Stage, StageReport
 
 #: The gap asked for, at the least: only the order of a bag's instances is wanted.
 EPSILON = 1e-2
 
 
-def starts(
-    data: TrainingSet,
-    loss: Loss,
-    settings: StructuredSettings,
-    C: float,
-    watch: Watch,
-    given: NDArray[np.float64] | None = None,
-) -> list[NDArray[np.float64]]:
-    """Points to descend from, (dimension,) float64 each, as ``settings.start`` asks.
+class StartsOfBags:
+    """Points to begin at, as ``settings.start`` asks, and at the solution for the C before.
 
     Parameters
     ----------
     data : of bags
-    given : (dimension,) float64, a point in the place of ``settings.start``. A training on the instances that it finds
-        the best goes before: rounds from a point of another scale would gain much at first and leave them
+    given : (dimension,) float64, a point in the place of ``settings.start``; only its order of a bag's rows may be
+        right, and not its length
+    is_rough : the first C begins where the annealing with the loss itself ends, later ones at the C before alone
     """
-    begin = _Beginning(data, loss, settings, C, watch)
+
+    def __init__(
+        self,
+        data: TrainingSet,
+        loss: Loss,
+        settings: StructuredSettings,
+        watch: Watch,
+        given: NDArray[np.float64] | None,
+        *,
+        is_rough: bool,
+    ) -> None:
+        self._data = replace(data, rows=data.rows.for_many_passes())
+        self._loss, self._settings, self._watch = loss, settings, watch
+        self._given, self._is_rough = given, is_rough
+
+    def __call__(
+        self, C: float, before: NDArray[np.float64] | None, hinge: StageReport | None
+    ) -> dict[str, NDArray[np.float64]]:
+        """Points by what logs call them, for C; ``before``: the solution for the C before; ``hinge``: what the descent
+        by the hinge ended with, from which that by the ramp goes on."""
+        if hinge is not None:
+            return {"from the hinge": hinge.solution.w}
+        beginning, given = _Beginning(self._data, self._loss, self._settings, C, self._watch), self._given
+        if self._is_rough:
+            given = before if before is not None else beginning.annealed() if given is None else given
+        points = _points(self._data, self._loss, self._settings, beginning, given)
+        points += [] if before is None or self._is_rough else [before]
+        return {f"from start {number}": point for number, point in enumerate(points, 1)}
+
+
+def _points(
+    data: TrainingSet,
+    loss: Loss,
+    settings: StructuredSettings,
+    begin: _Beginning,
+    given: NDArray[np.float64] | None,
+) -> list[NDArray[np.float64]]:
+    """(dimension,) float64 each. A training on the instances that a given point finds the best goes before: rounds from
+    a point of another scale would gain much at first and leave them."""
     if given is not None:
         return [given, begin.at_best_share(0.0, given).w] if given.any() else [given]
     count = random_starts(settings.start)
@@ -63,13 +95,6 @@ def starts(
     if loss.over_rankings:
         result.append(begin.by_zero_one())
     return result
-
-
-def first_start(
-    data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch
-) -> NDArray[np.float64]:
-    """Where the annealing with the loss itself ends: (dimension,) float64."""
-    return _Beginning(data, loss, settings, C, watch).annealed()
 
 
 class _Beginning:
@@ -123,5 +148,5 @@ class _Beginning:
         means = self._data.rows.means(which, np.concatenate([[0], np.cumsum(counts)]))
         oracle = make_oracle("auto", self._loss)
         risk = risk_of(replace(self._data, rows=means, bags=None), self._loss, oracle)
-        stage = Stage("anneal", risk, means.dimension, self._settings, self._watch, oracle=oracle.name, start=w)
-        return stage.run(self._C).solution
+        stage = Stage(risk, means.dimension, self._settings, self._watch, oracle=oracle.name, start=w)
+        return stage.run("anneal", self._C).solution
