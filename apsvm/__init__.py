@@ -2,7 +2,7 @@
 
 >>> import apsvm
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
-['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'ComponentRanker', 'ComponentRankerSet',
+['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'ComponentRanker',
 'DataError', 'Dataset', 'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker', 'ModelError', 'RankNCG',
 'RankerSet', 'WARPRanker', 'WeakRankerWarning', 'estimator_for', 'load_any_model', 'load_model',
 'most_violated_ranking', 'read_svmlight', 'stack_bags']
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     )
     from apsvm.models.kinds import (
         ComponentRanker,
-        ComponentRankerSet,
         LinearRanker,
         ModelError,
         RankerSet,
@@ -48,7 +47,6 @@ __all__ = [
     "APSVMRanker",
     "APSVMRankerCV",
     "ComponentRanker",
-    "ComponentRankerSet",
     "DataError",
     "Dataset",
     "DirectLossClassifier",
@@ -73,7 +71,6 @@ _HOMES = {
     "APSVMRanker": "apsvm.estimators",
     "APSVMRankerCV": "apsvm.estimators",
     "ComponentRanker": "apsvm.models.kinds",
-    "ComponentRankerSet": "apsvm.models.kinds",
     "DataError": "apsvm.data.dataset",
     "Dataset": "apsvm.data.dataset",
     "DirectLossClassifier": "apsvm.estimators",

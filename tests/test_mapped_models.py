@@ -118,7 +118,7 @@ def test_files_that_are_sealed_well_and_wrong(X, rng, tmp_path):
         "expected the arrays knots, ranges, starts of the feature map piecewise:4",
     )
     refused(path, content, {**arrays, "map.more": knots}, "expected the arrays knots, ranges, starts")
-    refused(path, content, {**arrays, "coef": arrays["coef"][:-1]}, "float64 weights, found")
+    refused(path, content, {**arrays, "coef": arrays["coef"][:-1]}, "expected coef of float64 and shape")
     refused(path, {**content, "columns": 10**12}, arrays, "header says 1000000000000")
     refused(path, {**content, "columns": True}, arrays, "'columns' is True")
     refused(path, {**content, "width": 10**12}, arrays, "expected the array starts")
@@ -134,7 +134,7 @@ def test_files_that_are_sealed_well_and_wrong(X, rng, tmp_path):
     ):
         refused(path, {**content, "features": {**content["features"], "map": name}}, arrays, message)
     linear = {**content, "features": {**content["features"], "map": "linear"}}
-    refused(path, linear, {"coef": arrays["coef"]}, "expected 4 float64 weights")
+    refused(path, linear, {"coef": arrays["coef"]}, r"expected coef of float64 and shape \(4,\)")
 
 
 def test_a_huge_number_of_columns_takes_no_memory(tmp_path):
@@ -143,7 +143,7 @@ def test_a_huge_number_of_columns_takes_no_memory(tmp_path):
     width = 10**6
     content = {**header.to_json(), "kind": "linear", "width": width, "columns": 500_001_500_000, "intercept": 0.0}
     arrays = {"coef": np.ones(3), "map.centre": np.zeros(width), "map.deviation": np.ones(width)}
-    refused(tmp_path / "m", content, arrays, "expected 500001500000 float64 weights")
+    refused(tmp_path / "m", content, arrays, r"expected coef of float64 and shape \(500001500000,\)")
 
 
 def test_a_ranker_of_items_has_no_map(tmp_path):

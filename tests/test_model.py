@@ -90,7 +90,7 @@ def test_every_truncation_and_any_addition_is_found(ranker, tmp_path):
         ({"header.npy": text({**GOOD, "intercept": 10**400}), "coef.npy": WEIGHTS}, "constant is not finite"),
         ({"header.npy": text({**GOOD, "width": True}), "coef.npy": WEIGHTS}, "'width' is True"),
         ({"header.npy": text({k: v for k, v in GOOD.items() if k != "loss"}), "coef.npy": WEIGHTS}, "lacks 'loss'"),
-        ({"header.npy": text({**GOOD, "width": 3}), "coef.npy": WEIGHTS}, "expected 3 float64 weights"),
+        ({"header.npy": text({**GOOD, "width": 3}), "coef.npy": WEIGHTS}, r"expected coef of float64 and shape \(3,\)"),
         ({"header.npy": text(GOOD), "coef.npy": array_bytes(np.ones(2, dtype=np.float32))}, "float32"),
         ({"header.npy": text(GOOD), "coef.npy": array_bytes(np.array([1.0, np.nan]))}, "not finite"),
         ({"header.npy": text(GOOD), "coef.npy": b"rubbish"}, "not an apsvm model"),

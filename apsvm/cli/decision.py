@@ -160,12 +160,7 @@ def _asks(given: JsonObject) -> bool:
 
 
 def _without_threshold(model: Model) -> Model:
-    from apsvm.models.kinds import AnyRankerSet
-
-    if isinstance(model, AnyRankerSet):
-        headers = [replace(header, threshold=None) for header in model.headers]
-        return replace(model, headers=headers)
-    return replace(model, header=replace(model.header, threshold=None))
+    return model.with_headers(lambda header: replace(header, threshold=None))
 
 
 def say_decision(model: Model) -> None:

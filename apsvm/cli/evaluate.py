@@ -22,7 +22,8 @@ from apsvm.metrics import TIE_RULES
 if TYPE_CHECKING:
     from apsvm.cli.systems import EvaluatedSystem
     from apsvm.metrics import Metric
-    from apsvm.models.kinds import AnyRankerSet, ItemRanker, Model, Ranker
+    from apsvm.models.base import RowModel
+    from apsvm.models.kinds import ItemRanker, Model
 
 AP_NAMES = {"ap": "AP", "voc2007": "AP(voc2007)", "voc2010": "AP(voc2010)"}
 CUTOFFS = (5, 10)
@@ -216,7 +217,7 @@ class _Asked:
         from apsvm.cli.scored import score_data
         from apsvm.cli.systems import of_data, of_runs
         from apsvm.data.labels import LabelOptions
-        from apsvm.models.kinds import ItemRanker
+        from apsvm.models.kinds import RowModel
 
         if self.qrels is not None:
             relevant_from = 1.0 if self.relevant_from is None else self.relevant_from
@@ -236,9 +237,7 @@ class _Asked:
                 leave_out_undefined=not self.metrics,
                 ignore_unknown=self.ignore_unknown,
             )
-        rankers: dict[str, Ranker | AnyRankerSet] = {
-            path: model for path, model in models.items() if not isinstance(model, ItemRanker)
-        }
+        rankers: dict[str, RowModel] = {path: model for path, model in models.items() if isinstance(model, RowModel)}
         scored = score_data(self.data, rankers, self.scores, options, self.read, ignore_unknown=self.ignore_unknown)
         say_without_queries(scored.dataset, rankers)
         return of_data(

@@ -13,7 +13,7 @@ from apsvm.cli.reading import one_linear_ranker, one_ranker, read_any_model
 from apsvm.cli.shared import BAD_DATA, Failure, refuse_same_file, say, writing
 
 if TYPE_CHECKING:
-    from apsvm.models.kinds import LinearRanker, Model, RankerSet
+    from apsvm.models.kinds import AnyRankerSet, LinearRanker, Model
 
 
 #: What ``apsvm export --help`` says.
@@ -49,7 +49,7 @@ The text formats but JSON know no features but linear.
 @click.option("--positive-label", type=LabelValue(), help="Of a model of several classes: the one to export.")
 def export(model: str, out: str, layout: str, positive_label: float | str | None) -> None:
     from apsvm.files import write_whole
-    from apsvm.models.kinds import ComponentRanker, ComponentRankerSet, RankerSet
+    from apsvm.models.kinds import RankerSet, WeightedRanker
 
     refuse_same_file(out, model=model)
     stored = read_any_model(model)
@@ -64,7 +64,7 @@ def export(model: str, out: str, layout: str, positive_label: float | str | None
             f"{model}: its features are mapped ({stored.header.features.map}), which {layout} knows nothing of: "
             "--format json",
         )
-    if isinstance(stored, ComponentRanker | ComponentRankerSet):
+    if isinstance(stored, WeightedRanker | RankerSet) and stored.components > 1:
         raise Failure(
             BAD_DATA, f"{model}: its rankers have several components, which {layout} knows nothing of: --format json"
         )
@@ -118,7 +118,7 @@ def _liblinear(ranker: LinearRanker) -> str:
     return _liblinear_text([positive, negative], [ranker])
 
 
-def _liblinear_classes(rankers: RankerSet, name: str) -> str:
+def _liblinear_classes(rankers: AnyRankerSet, name: str) -> str:
     """One against the rest is what LIBLINEAR's own multi-class models are."""
     labels = rankers.classes.tolist()
     odd = [label for label in labels if not (label.is_integer() and abs(label) < 2**31)]

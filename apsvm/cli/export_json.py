@@ -48,9 +48,9 @@ def json_text(stored: Model, positive_label: float | str | None, name: str) -> s
     """One JSON object of the model in the file ``name``, or of one of its classes; see ``LAYOUT``."""
     import json
 
-    from apsvm.models.kinds import AnyRankerSet
+    from apsvm.models.kinds import RankerSet
 
-    if isinstance(stored, AnyRankerSet) and positive_label is None:
+    if isinstance(stored, RankerSet) and positive_label is None:
         rankers = [stored.ranker(label) for label in stored.classes.tolist()]
     else:
         rankers = [one_ranker(stored, positive_label, name)]
@@ -108,9 +108,7 @@ def _probability(calibration: Calibration) -> JsonDict:
 
 def _weights(ranker: WeightedRanker) -> JsonDict:
     """What the columns are weighed by."""
-    from apsvm.models.kinds import ComponentRanker
-
-    if not isinstance(ranker, ComponentRanker):
-        return {"intercept": ranker.intercept, "coef": ranker.coef.tolist()}
-    parts = zip(ranker.intercepts.tolist(), ranker.coef.tolist(), strict=True)
+    if ranker.components == 1:
+        return {"intercept": float(ranker.constants[0]), "coef": ranker.coef.tolist()}
+    parts = zip(ranker.constants.tolist(), ranker.coef.tolist(), strict=True)
     return {"components": [{"intercept": intercept, "coef": coef} for intercept, coef in parts]}

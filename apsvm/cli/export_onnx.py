@@ -17,7 +17,7 @@ import numpy as np
 from apsvm.cli.export_json import table_of
 from apsvm.cli.predict_decided import names_of_two, thresholds
 from apsvm.cli.shared import BAD_DATA, MISSING, Failure
-from apsvm.models.kinds import AnyRankerSet, ComponentRanker, ItemRanker, NetRanker
+from apsvm.models.kinds import NetRanker, RankerSet, RowModel, WeightedRanker
 from apsvm.models.parts import names_of_features
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.models.header import Calibration
-    from apsvm.models.kinds import Model, Ranker
+    from apsvm.models.kinds import Model
     from apsvm.types import AnyArray
 
 #: The version of ONNX's operators, of January 2022, and of its files: what most runtimes of today read.
@@ -41,12 +41,13 @@ def onnx_bytes(model: Model, name: str) -> bytes:
         import onnx
     except ImportError:
         raise Failure(MISSING, "--format onnx needs the package onnx: pip install 'apsvm[onnx]'") from None
-    if isinstance(model, ItemRanker):
+    if not isinstance(model, RowModel):
         raise Failure(BAD_DATA, f"{name}: it ranks items, and ONNX's graph is of rows")
     graph = _Graph()
-    several = isinstance(model, AnyRankerSet)
-    rankers: list[Ranker] = []
-    rankers += [model.ranker(label) for label in model.classes] if isinstance(model, AnyRankerSet) else [model]
+    several = isinstance(model, RankerSet)
+    rankers: list[RowModel] = [model]
+    if isinstance(model, RankerSet):
+        rankers = [model.ranker(label) for label in model.classes]
     outputs = _outputs(graph, rankers, several=several, name=name)
     info, double = onnx.helper.make_tensor_value_info, onnx.TensorProto.DOUBLE
     whole = onnx.helper.make_graph(
@@ -65,10 +66,10 @@ def onnx_bytes(model: Model, name: str) -> bytes:
     return content
 
 
-def _properties(model: Ranker | AnyRankerSet) -> dict[str, str]:
+def _properties(model: RowModel) -> dict[str, str]:
     """What a program may want to know besides, as JSON."""
     header = model.header
-    if isinstance(model, AnyRankerSet):
+    if isinstance(model, RankerSet):
         classes = [header.shown_label(label) for label in model.classes.tolist()]
     else:
         classes = list(names_of_two(header))
@@ -109,7 +110,7 @@ class _Graph:
         return name
 
 
-def _outputs(graph: _Graph, rankers: list[Ranker], *, several: bool, name: str) -> list[tuple[str, list[str | int]]]:
+def _outputs(graph: _Graph, rankers: list[RowModel], *, several: bool, name: str) -> list[tuple[str, list[str | int]]]:
     """Makes the graph; the outputs and their shapes."""
     first = rankers[0]
     columns = _mapped(graph, first, name)
@@ -152,7 +153,7 @@ def _side_by_side(graph: _Graph, values: list[str], output: str) -> str:
     return graph("Concat", *(graph("Unsqueeze", one, axis) for one in values), output=output, axis=1)
 
 
-def _scores(graph: _Graph, ranker: Ranker, columns: str) -> str:
+def _scores(graph: _Graph, ranker: RowModel, columns: str) -> str:
     """(N,) of the columns (N, k)."""
     if isinstance(ranker, NetRanker):
         values = columns
@@ -160,10 +161,11 @@ def _scores(graph: _Graph, ranker: Ranker, columns: str) -> str:
             inputs = graph("Relu", values) if number else values
             values = graph("Add", graph("MatMul", inputs, layer.weights.T), layer.bias)
         return graph("Squeeze", values, np.array([1]))
-    if isinstance(ranker, ComponentRanker):
-        each = graph("Add", graph("MatMul", columns, ranker.coef.T), ranker.intercepts)
-        return graph("ReduceMax", each, axes=[1], keepdims=0)
-    return graph("Add", graph("MatMul", columns, ranker.coef), ranker.intercept)
+    assert isinstance(ranker, WeightedRanker)
+    if ranker.components == 1:
+        return graph("Add", graph("MatMul", columns, ranker.coef), float(ranker.constants[0]))
+    each = graph("Add", graph("MatMul", columns, ranker.coef.T), ranker.constants)
+    return graph("ReduceMax", each, axes=[1], keepdims=0)
 
 
 def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
@@ -183,7 +185,7 @@ def _probability(graph: _Graph, calibration: Calibration, score: str) -> str:
     return graph("Add", graph("MatMul", come, slopes), float(values[0]))
 
 
-def _mapped(graph: _Graph, ranker: Ranker, name: str) -> str:
+def _mapped(graph: _Graph, ranker: RowModel, name: str) -> str:
     """(N, columns) of X, what the ranker's feature map makes of it."""
     feature_map = ranker.feature_map
     if feature_map is None:

@@ -33,7 +33,7 @@ MOST_NAMES = 100
 def info(model: str, as_json: bool) -> None:
     """Print how MODEL was trained, on what, how that ended, and its certificate; of a model of several classes, a line
     for each."""
-    from apsvm.models.kinds import AnyRankerSet
+    from apsvm.models.kinds import RankerSet
 
     ranker = read_any_model(model)
     if as_json:
@@ -42,31 +42,31 @@ def info(model: str, as_json: bool) -> None:
     for name, text in _described(ranker):
         if text:
             _put(name, text)
-    if isinstance(ranker, AnyRankerSet):
+    if isinstance(ranker, RankerSet):
         put("")
         _put_classes(ranker)
 
 
 def _as_json(model: Model) -> JsonDict:
-    from apsvm.models.kinds import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, NetRanker
+    from apsvm.models.kinds import ItemRanker, NetRanker, RankerSet, RowModel, WeightedRanker
 
     content: JsonDict = {**model.header.to_json(), "kind": model.kind, "width": model.width}
-    if not isinstance(model, ItemRanker) and model.feature_map is not None:
+    if isinstance(model, RowModel) and model.feature_map is not None:
         content["columns"] = model.feature_map.n_out
-    if isinstance(model, AnyRankerSet):
+    if isinstance(model, RankerSet):
         constants = "intercept" if model.intercepts.ndim == 1 else "intercepts"
         content["classes"] = [
             {**header.to_json(), constants: intercept, "weights": _weights(coef)}
             for header, intercept, coef in zip(model.headers, model.intercepts.tolist(), model.coef, strict=True)
         ]
-    elif isinstance(model, ComponentRanker):
-        parts = zip(model.intercepts.tolist(), model.coef, strict=True)
+    elif isinstance(model, WeightedRanker) and model.components > 1:
+        parts = zip(model.constants.tolist(), model.coef, strict=True)
         content["components"] = [{"intercept": constant, "weights": _weights(coef)} for constant, coef in parts]
-    elif isinstance(model, LinearRanker):
-        content |= {"intercept": model.intercept, "weights": _weights(model.coef)}
+    elif isinstance(model, WeightedRanker):
+        content |= {"intercept": float(model.constants[0]), "weights": _weights(model.coef)}
     elif isinstance(model, NetRanker):
         content |= {"units": model.net.units, "weights": _weights(*(layer.weights for layer in model.net.layers))}
-    else:
+    elif isinstance(model, ItemRanker):
         factors = model.factors
         content["factors"] = factors.input.shape[1]
         content["weights"] = _weights(factors.input, factors.output, factors.bias)
@@ -90,12 +90,12 @@ def _norm(weights: JsonDict) -> str:
 
 def _described(model: Model) -> Iterator[tuple[str, str]]:
     """Names and texts, grouped: what it is, what it was trained for, how that ended, of what."""
-    from apsvm.models.kinds import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, NetRanker
+    from apsvm.models.kinds import ItemRanker, NetRanker, RankerSet, RowModel, WeightedRanker
     from apsvm.report.decisions import probabilities_in_words, threshold_in_words
     from apsvm.report.words import certificate, meaning
 
     header = model.header
-    yield "model", model.what + (f": {len(model.headers)} classes" if isinstance(model, AnyRankerSet) else "")
+    yield "model", model.what + (f": {len(model.headers)} classes" if isinstance(model, RankerSet) else "")
     yield "loss", header.loss
     yield "trainer", header.family
     yield "metric", header.metric or ""
@@ -106,18 +106,17 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     elif isinstance(model, NetRanker):
         yield "features", _features(header.features, model.width, model.net.columns)
         yield "layers", _layers_in_words(model)
-    else:
-        yield "features", _features(header.features, model.width, model.coef.shape[-1])
-    if isinstance(model, LinearRanker):
-        yield "weights", _weights_in_words(model.coef, model.intercept)
-    if isinstance(model, ComponentRanker):
-        for h, (coef, constant) in enumerate(zip(model.coef, model.intercepts.tolist(), strict=True), start=1):
-            yield f"component {h}", _weights_in_words(coef, constant)
+    elif isinstance(model, RowModel):
+        yield "features", _features(header.features, model.width, model.n_columns)
+    if isinstance(model, WeightedRanker):
+        parts = zip(model.coef.reshape(model.components, -1), model.constants.tolist(), strict=True)
+        for h, (coef, constant) in enumerate(parts, start=1):
+            yield "weights" if model.components == 1 else f"component {h}", _weights_in_words(coef, constant)
     yield from _settings(header)
     yield "bound", _choice_of_bound(header)
     yield "positive", "" if header.threshold is None else threshold_in_words(header.threshold)
     yield "probability", "" if header.calibration is None else probabilities_in_words(header.calibration)
-    if isinstance(model, AnyRankerSet):
+    if isinstance(model, RankerSet):
         yield "ended", "every class as asked" if header.as_asked else f"not every class as asked ({header.state})"
     else:
         yield "ended", " ".join(certificate(header))

@@ -141,7 +141,7 @@ def precision_recall(
     classes the mean of the classes', which are drawn too.
     """
     from apsvm.data.labels import LabelOptions
-    from apsvm.models.kinds import ItemRanker
+    from apsvm.models.kinds import RowModel
 
     if not models and not scores:
         raise click.UsageError("give --model or --scores")
@@ -151,7 +151,7 @@ def precision_recall(
     rankers = {}
     for path in models:
         model = read_any_model(path)
-        if isinstance(model, ItemRanker):
+        if not isinstance(model, RowModel):
             raise Failure(BAD_DATA, f"{path}: it is {model.what}, which has no precision–recall curve of rows")
         rankers[path] = model
     options = LabelOptions(positive_label=positive_label, relevant_from=relevant_from)

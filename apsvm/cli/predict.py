@@ -21,7 +21,8 @@ from apsvm.types import Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.additive import Contributions
-    from apsvm.models.kinds import AnyRankerSet, Model, Ranker, WeightedRanker
+    from apsvm.models.base import RowModel
+    from apsvm.models.kinds import Model, WeightedRanker
 
 
 #: Features that a bare --explain lists.
@@ -138,7 +139,7 @@ def predict(
     read: ReadOptions,
 ) -> None:
     from apsvm.files import check_writable, write_whole
-    from apsvm.models.kinds import ItemRanker
+    from apsvm.models.kinds import ItemRanker, RowModel
 
     if data == "-" and model == "-":
         raise click.UsageError("DATA and MODEL cannot both be standard input")
@@ -160,6 +161,7 @@ def predict(
         refuse_if_given(("classify", "probability"), "is for rows, and the model ranks items")
         lines = list(best_items(ranker, data, read, top or TOP, ignore_unknown=ignore_unknown))
     else:
+        assert isinstance(ranker, RowModel)
         output.check(ranker, model)
         if boxes is not None:
             write_detections(ranker, data, out, read, output, ignore_unknown=ignore_unknown)
@@ -192,13 +194,13 @@ def _require_kinds(
     ranker: Model, name: str, *, header: bool, top: int | None, trec_run: str | None, explain: int | None
 ) -> None:
     """Raises UsageError for an option that the kind of model has no use for."""
-    from apsvm.models.kinds import AnyRankerSet, ItemRanker, WeightedRanker
+    from apsvm.models.kinds import ItemRanker, RankerSet, WeightedRanker
 
-    if header and not isinstance(ranker, AnyRankerSet):
+    if header and not isinstance(ranker, RankerSet):
         raise click.UsageError(f"--header names the classes, and {name} is {ranker.what}")
-    if top is not None and isinstance(ranker, AnyRankerSet):
+    if top is not None and isinstance(ranker, RankerSet):
         raise click.UsageError(f"--top is for a model of one ranking, and {name} is {ranker.what}")
-    if trec_run is not None and isinstance(ranker, AnyRankerSet | ItemRanker):
+    if trec_run is not None and isinstance(ranker, RankerSet | ItemRanker):
         raise click.UsageError(f"--trec-run is for a model of one ranking, and {name} is {ranker.what}")
     if explain is not None and not isinstance(ranker, WeightedRanker):
         raise click.UsageError(f"--explain is for a model of one linear ranker, and {name} is {ranker.what}")
@@ -218,16 +220,16 @@ class _Asked:
 
 
 def _lines(
-    ranker: Ranker | AnyRankerSet, data: str, model: str, read: ReadOptions, asked: _Asked, *, ignore_unknown: bool
+    ranker: RowModel, data: str, model: str, read: ReadOptions, asked: _Asked, *, ignore_unknown: bool
 ) -> list[str]:
     """A line for each row that the model ranks, or for each bag."""
-    from apsvm.models.kinds import AnyRankerSet, WeightedRanker
+    from apsvm.models.kinds import RankerSet, WeightedRanker
 
     rows, scores = score_rows(ranker, data, read, ignore_unknown=ignore_unknown, unlabelled=True)
     if asked.trec_run is not None:
         return list(run_lines(rows, scores, asked.trec_run, data))
     lines = answers(ranker, scores, model, classify=asked.classify, probability=asked.probability)
-    if isinstance(ranker, AnyRankerSet):
+    if isinstance(ranker, RankerSet):
         label = ["label"] if asked.classify else []
         scored = ranker.classes.tolist() if asked.probability or not asked.classify else []
         return ["\t".join([*label, *map(ranker.header.shown_label, scored)]), *lines] if asked.header else lines

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.dataset import Dataset
-    from apsvm.models.kinds import AnyRankerSet, Ranker
+    from apsvm.models.base import RowModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +36,9 @@ class BagOutput:
     detections: str | None = None
     nms: float | None = None
 
-    def check(self, model: Ranker | AnyRankerSet, path: str) -> None:
+    def check(self, model: RowModel, path: str) -> None:
         """Ends the command where the options do not go with each other or with the model of the file ``path``."""
-        from apsvm.models.kinds import AnyRankerSet
+        from apsvm.models.kinds import RankerSet
 
         asked = [
             flag
@@ -47,7 +47,7 @@ class BagOutput:
         ]
         if asked and not model.header.latent:
             raise click.UsageError(f"{asked[0]} is for a model of bags by their best rows (--latent): {path} is none")
-        if self.which and isinstance(model, AnyRankerSet):
+        if self.which and isinstance(model, RankerSet):
             raise click.UsageError("--which is for a model of one ranker: of several each has its own deciding row")
         if (self.boxes is None) != (self.detections is None):
             raise click.UsageError(
@@ -60,7 +60,7 @@ class BagOutput:
 
 
 def lines_of_rows(
-    model: Ranker | AnyRankerSet, path: str, read: ReadOptions, output: BagOutput, *, ignore_unknown: bool
+    model: RowModel, path: str, read: ReadOptions, output: BagOutput, *, ignore_unknown: bool
 ) -> list[str]:
     """A line for each row of the file: its score, or one a class; and with ``which`` 1 where it decides, or else 0."""
     import numpy as np
@@ -82,7 +82,7 @@ def lines_of_rows(
 
 
 def write_detections(
-    model: Ranker | AnyRankerSet, path: str, out: str, read: ReadOptions, output: BagOutput, *, ignore_unknown: bool
+    model: RowModel, path: str, out: str, read: ReadOptions, output: BagOutput, *, ignore_unknown: bool
 ) -> None:
     """The rows as detections: boxes of the images that their bags are, scored."""
     import numpy as np
@@ -119,11 +119,11 @@ def _kept(
     return nms(boxes, scores, image, threshold=nms_threshold)
 
 
-def _class_names(model: Ranker | AnyRankerSet) -> list[str]:
+def _class_names(model: RowModel) -> list[str]:
     from apsvm.data.dataset import shown_label
-    from apsvm.models.kinds import AnyRankerSet
+    from apsvm.models.kinds import RankerSet
 
-    if isinstance(model, AnyRankerSet):
+    if isinstance(model, RankerSet):
         return [shown_label(label) for label in model.classes.tolist()]
     positive = model.header.labels.positive
     return ["1" if positive is None else shown_label(positive)]

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from apsvm.models.base import RowModel
     from apsvm.models.header import Header
-    from apsvm.models.kinds import AnyRankerSet, Ranker
+    from apsvm.models.kinds import AnyRankerSet
 
 CLASSIFY = click.option(
     "--classify",
@@ -34,7 +35,7 @@ PROBABILITY = click.option(
 
 
 def answers(
-    ranker: Ranker | AnyRankerSet, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool
+    ranker: RowModel, scores: NDArray[np.float64], name: str, *, classify: bool, probability: bool
 ) -> list[str]:
     """What stands for each row's scores (n,), or (n, k) of k classes; ``name``: the model's file. Ends the command
     where the model has no threshold, or no probabilities."""

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from apsvm.data.dataset import Dataset
-    from apsvm.models.kinds import Ranker
+    from apsvm.models.kinds import RowModel
 
 
 def top_lines(
-    ranker: Ranker,
+    ranker: RowModel,
     rows: Dataset,
     scores: NDArray[np.float64],
     answers: Sequence[str],

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from apsvm.data.dataset import Dataset
     from apsvm.data.tables.reading import ForModel
-    from apsvm.models.kinds import AnyRankerSet, LinearRanker, Model, Ranker, WeightedRanker
+    from apsvm.models.base import RowModel
+    from apsvm.models.kinds import LinearRanker, Model, WeightedRanker
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
@@ -193,16 +194,17 @@ def read_any_model(path: str) -> Model:
 
 def one_ranker(model: Model, label: float | str | None, path: str) -> WeightedRanker:
     """The ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
-    from apsvm.models.kinds import AnyRankerSet, LinearRanker, WeightedRanker
+    from apsvm.models.kinds import LinearRanker, RankerSet, WeightedRanker
 
     if isinstance(model, WeightedRanker):
         return model
-    if not isinstance(model, AnyRankerSet):
+    if not isinstance(model, RankerSet):
         raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {model.what}")
     header = model.header
     number = None if label is None else header.label_number(label)
     if number is not None and number in model.classes:
-        return model.ranker(number)
+        ranker: WeightedRanker = model.ranker(number)
+        return ranker
     known = ", ".join(map(header.shown_label, model.classes.tolist()))
     wanted = "choose one by --positive-label" if label is None else f"none of them is {label}"
     raise Failure(BAD_DATA, f"{path}: it has a ranker for each of the classes {known}: {wanted}")
@@ -275,7 +277,7 @@ def features_of_table(dataset: Dataset) -> ForModel:
 
 
 def score_rows(
-    model: Ranker | AnyRankerSet,
+    model: RowModel,
     path: str,
     read: ReadOptions,
     *,

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.data.labels import LabelOptions, Target
     from apsvm.metrics import Metric
+    from apsvm.models.base import RowModel
     from apsvm.models.header import Header, Labels, Threshold
-    from apsvm.models.kinds import AnyRankerSet, Ranker
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _judge_alike(one: Target, other: Target) -> bool:
 
 def score_data(
     data: str,
-    models: Mapping[str, Ranker | AnyRankerSet],
+    models: Mapping[str, RowModel],
     scores: Sequence[str],
     options: LabelOptions,
     read: ReadOptions,
@@ -95,16 +95,16 @@ def score_data(
 ) -> Scored:
     """DATA read and scored by every model and file; failures end the command."""
     from apsvm.data.tables.reading import NO_FEATURES
-    from apsvm.models.kinds import AnyRankerSet
+    from apsvm.models.kinds import RankerSet
 
     rankers = {
         path: one_ranker(model, options.positive_label, path)
-        if isinstance(model, AnyRankerSet) and options.positive_label is not None
+        if isinstance(model, RankerSet) and options.positive_label is not None
         else model
         for path, model in models.items()
     }
     dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown)
-    classes = {path: ranker.classes for path, ranker in rankers.items() if isinstance(ranker, AnyRankerSet)}
+    classes = {path: ranker.classes for path, ranker in rankers.items() if isinstance(ranker, RankerSet)}
     tables = {path: _read_scores(path) for path in scores}
     if dataset is None:
         several = any(table.shape[1] > 1 for table in tables.values())
@@ -125,10 +125,10 @@ def score_data(
     return Scored(dataset, columns, classes, options, list(dict.fromkeys(meanings)), thresholds)
 
 
-def _headers(ranker: Ranker | AnyRankerSet) -> Sequence[Header]:
-    from apsvm.models.kinds import AnyRankerSet
+def _headers(ranker: RowModel) -> Sequence[Header]:
+    from apsvm.models.kinds import RankerSet
 
-    return ranker.headers if isinstance(ranker, AnyRankerSet) else [ranker.header]
+    return ranker.headers if isinstance(ranker, RankerSet) else [ranker.header]
 
 
 def _of_what_is_scored(dataset: Dataset, tables: Mapping[str, NDArray[np.float64]]) -> Dataset:
@@ -142,7 +142,7 @@ def _of_what_is_scored(dataset: Dataset, tables: Mapping[str, NDArray[np.float64
 
 
 def _scored_by_models(
-    data: str, rankers: Mapping[str, Ranker | AnyRankerSet], read: ReadOptions, *, ignore_unknown: bool
+    data: str, rankers: Mapping[str, RowModel], read: ReadOptions, *, ignore_unknown: bool
 ) -> tuple[Dataset | None, dict[str, NDArray[np.float64]]]:
     """The rows, read once for all models of the same features, and the models' scores by path; None without models."""
     from apsvm.models.bags import ranked

@@ -321,13 +321,13 @@ class _Run:
 
     def _started(self, fit: Fit) -> tuple[Fit, NDArray[np.float64] | None]:
         """The training, and where it begins; of several classes each where its own ranker stands."""
-        from apsvm.models.kinds import AnyRankerSet
+        from apsvm.models.kinds import RankerSet
 
         path = self.given["warm_start"]
         if path is None:
             return fit, None
         model = read_any_model(path)
-        if isinstance(self.trainer, OneVsRestTrainer) and isinstance(model, AnyRankerSet):
+        if isinstance(self.trainer, OneVsRestTrainer) and isinstance(model, RankerSet):
             labels = [label for label in fit.dataset.classes().tolist() if label in model.classes]
             starts = {label: fit.start(model.ranker(label)) for label in labels}
             return replace(fit, trainer=self.trainer.starting_from(starts)), None

@@ -12,20 +12,21 @@ from apsvm.models.header import LabelKind
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
     from apsvm.metrics.evaluate import Evaluation
+    from apsvm.models.base import RowModel
     from apsvm.models.header import Labels
-    from apsvm.models.kinds import AnyRankerSet, Model, Ranker
+    from apsvm.models.kinds import Model
     from apsvm.trainers.fitting import Fit
 
 
 def training_metric(fit: Fit, model: Model) -> Iterator[str]:
     """A line on what the model was trained for, as ``apsvm eval`` would give it; none for a model of items."""
     from apsvm.metrics import MetricError
-    from apsvm.models.kinds import AnyRankerSet, ItemRanker
+    from apsvm.models.kinds import RankerSet, RowModel
 
-    if isinstance(model, ItemRanker):
+    if not isinstance(model, RowModel):
         return
     try:
-        if isinstance(model, AnyRankerSet):
+        if isinstance(model, RankerSet):
             yield f"mean training {_figures(of_training_rows(fit.dataset, model))}"
         else:
             yield figures_of(of_training_rows(fit.dataset, model), model.header.labels)
@@ -33,7 +34,7 @@ def training_metric(fit: Fit, model: Model) -> Iterator[str]:
         yield f"training {printable(model.header.metric or 'AP')}: {error}"
 
 
-def of_training_rows(dataset: Dataset, model: Ranker | AnyRankerSet) -> Evaluation:
+def of_training_rows(dataset: Dataset, model: RowModel) -> Evaluation:
     """The model's own metric on the rows it was trained on, and AP where they are of two classes; of a set of rankers
     the means over the classes.
 
@@ -48,11 +49,11 @@ def of_training_rows(dataset: Dataset, model: Ranker | AnyRankerSet) -> Evaluati
     from apsvm.metrics.classes import evaluate_classes
     from apsvm.metrics.evaluate import evaluate
     from apsvm.models.bags import ranked
-    from apsvm.models.kinds import AnyRankerSet
+    from apsvm.models.kinds import RankerSet
 
     metric = trained_metric(model.header.metric)
     dataset, scores = ranked(model, dataset)
-    if isinstance(model, AnyRankerSet):
+    if isinstance(model, RankerSet):
         labels = np.stack([dataset.have(label) for label in model.classes], axis=1)
         thresholds = [line_of(header.threshold) for header in model.headers]
         return evaluate_classes(

@@ -230,7 +230,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         if fit.bias is None:
             scores = data.scores(outcome.w) if outcome.w.ndim == 1 else scores_of_weights(data.rows, outcome.w)
             model = at_level(model, self._free_constant(data, scores))
-        return replace(model, header=self._header_of(model.header, counted))
+        return model.with_header(self._header_of(model.header, counted))
 
     def _training(
         self, X: Matrix, target: Target, counted: Counted, plan: AnyTrainer, bags: NDArray[np.int64] | None
@@ -304,10 +304,10 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         self.n_queries_ = 1 if data.queries is None else data.queries
         self.n_queries_skipped_ = data.queries_skipped or 0
         self._recall(header)
-        if isinstance(model, ComponentRanker):
-            self.coef_, self.intercept_ = model.coef.copy(), model.intercepts
+        if model.components > 1:
+            self.coef_, self.intercept_ = model.coef.copy(), model.constants
         else:
-            self._set_weights(model.coef.copy(), model.intercept)
+            self._set_weights(model.coef.copy(), float(model.constants[0]))
 
     @classmethod
     def _of_model(cls, model: WeightedRanker, parameters: JsonObject) -> Self:

@@ -54,7 +54,7 @@ def decided(fit: Fit, outcome: Outcome, model: WeightedRanker, rule: DecisionRul
     moved = at_level(trained, level_of(trained) - line)
     calibration = None if decision.calibration is None else decision.calibration.moved(-line)
     header = replace(decision, threshold=_threshold(decision, rule), calibration=calibration).header(model.header)
-    return replace(moved, header=header)
+    return moved.with_header(header)
 
 
 def _asked(rule: DecisionRule) -> str:

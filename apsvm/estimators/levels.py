@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from apsvm.models.kinds import LinearRanker, WeightedRanker
+from apsvm.models.kinds import WeightedRanker
 
 
 def level_of(ranker: WeightedRanker) -> float:
     """What can be added to every score: a linear ranker's constant; components' are not one."""
-    return ranker.intercept if isinstance(ranker, LinearRanker) else 0.0
+    return float(ranker.constants[0]) if ranker.components == 1 else 0.0
 
 
 def at_level(ranker: WeightedRanker, level: float) -> WeightedRanker:
     """The ranker with another ``level_of``."""
-    if isinstance(ranker, LinearRanker):
-        return replace(ranker, intercept=level)
-    return replace(ranker, intercepts=ranker.intercepts + level)
+    return ranker.raised(level - level_of(ranker))

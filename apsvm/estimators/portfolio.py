@@ -121,7 +121,7 @@ class _Portfolio(ByQuery):
         self.cv_results_ = [*_screened(whole), *_compared(search, candidates)]
         model = refit.model
         header = self._header_of(model.header, self._counted(X, qid, None, by_query=True))
-        self._keep(replace(at_level(model, self._constant(model, X, target)), header=header))
+        self._keep(at_level(model, self._constant(model, X, target)).with_header(header))
         if not refit.outcome.as_asked:
             self._warn(refit.outcome)
         for caution in refit.outcome.cautions:

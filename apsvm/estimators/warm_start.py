@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.models.kinds import ComponentRanker, ModelError, WeightedRanker
+from apsvm.models.kinds import ModelError, WeightedRanker
 from apsvm.trainers.fitting import Fit
 
 
@@ -21,9 +21,9 @@ def start_at(before: WeightedRanker, fit: Fit) -> NDArray[np.float64]:
         raise ValueError(f"warm_start: the weights are of {before.width} features, X has {width}")
     try:
         fit.check_map(before)
-        if isinstance(before, ComponentRanker):
+        if before.components > 1:
             return fit.start(before)
     except ModelError as error:
         raise ValueError(f"warm_start: of the fit before, {error}") from None
-    constant = [] if bias is None else [before.intercept / bias]
+    constant = [] if bias is None else [float(before.constants[0]) / bias]
     return np.append(before.coef, constant)

@@ -15,12 +15,10 @@ from apsvm.data.pooling import pooled
 
 if TYPE_CHECKING:
     from apsvm.data.dataset import Dataset
-    from apsvm.models.kinds import AnyRankerSet, Ranker
+    from apsvm.models.base import RowModel
 
 
-def ranked(
-    model: Ranker | AnyRankerSet, dataset: Dataset, *, by_rows: bool = False
-) -> tuple[Dataset, NDArray[np.float64]]:
+def ranked(model: RowModel, dataset: Dataset, *, by_rows: bool = False) -> tuple[Dataset, NDArray[np.float64]]:
     """What the model ranks, and its scores: (n,) float64, or (n, k) by a set of k rankers.
 
     Parameters

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm import sparse as sp
-from apsvm.files import write_whole
-from apsvm.models.container import ModelError, check_field, sealed
+from apsvm.models.base import Model
+from apsvm.models.container import ModelError, check_field
 from apsvm.models.header import Header
 from apsvm.models.map import map_in
 from apsvm.models.parts import check_shape, header_in
-from apsvm.types import JsonObject, Matrix
+from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
     from apsvm.types import AnyArray
@@ -59,7 +58,7 @@ class ItemFactors:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemRanker:
+class ItemRanker(Model):
     """The items that a user may like next; row j of the factors belongs to file index j, or j + 1 if not
     ``zero_based``.
 
@@ -68,7 +67,7 @@ class ItemRanker:
 
     kind: ClassVar[str] = "item-factors"
     what: ClassVar[str] = "a ranker of items for users (--rows-as-users)"
-    arrays: ClassVar[tuple[str, ...]] = ("input", "output", "bias")
+    lists_items: ClassVar[bool] = True
 
     factors: ItemFactors
     header: Header
@@ -77,11 +76,6 @@ class ItemRanker:
     def width(self) -> int:
         """Number of items."""
         return self.factors.bias.size
-
-    @property
-    def zero_based(self) -> bool:
-        """Whether the training file counted items from 0."""
-        return self.header.features.zero_based
 
     def score(self, X: Matrix) -> NDArray[np.float32]:
         """``ItemFactors.score``."""
@@ -101,21 +95,18 @@ class ItemRanker:
                 best.append((order, scores[order]))
         return best
 
-    def to_bytes(self) -> bytes:
-        """The content of the model's file; the same model always gives the same bytes."""
+    def parts(self) -> tuple[JsonDict, dict[str, AnyArray]]:
         factors = self.factors
-        more = {"kind": self.kind, "width": self.width, "factors": factors.input.shape[1]}
         arrays = {"input": factors.input, "output": factors.output, "bias": factors.bias}
-        as_stored = {name: array.astype("<f4", copy=False) for name, array in arrays.items()}
-        return sealed({**self.header.to_json(), **more}, as_stored)
+        stored = {name: array.astype("<f4", copy=False) for name, array in arrays.items()}
+        return {"width": self.width, "factors": factors.input.shape[1]}, stored
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model whole or not at all (OSError); ``-`` is standard output."""
-        write_whole(path, self.to_bytes())
+    @classmethod
+    def arrays_in(cls, content: JsonObject) -> Sequence[str]:
+        return ["input", "output", "bias"]
 
     @classmethod
     def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> ItemRanker:
-        """What ``to_bytes`` wrote. Raises ModelError."""
         check_field(content, "factors", int)
         n, factors = content["width"], content["factors"]
         for name, shape in (("input", (n, factors)), ("output", (n, factors)), ("bias", (n,))):
@@ -124,7 +115,7 @@ class ItemRanker:
                 raise ModelError(f"expected {name} of float32 and shape {shape}, found {array.dtype} of {array.shape}")
             if not np.isfinite(array).all():
                 raise ModelError(f"a number of its {name} is not finite")
-        parts = {name: np.ascontiguousarray(arrays[name], dtype=np.float32) for name in cls.arrays}
+        parts = {name: np.ascontiguousarray(arrays[name], dtype=np.float32) for name in cls.arrays_in(content)}
         header = header_in(content)
         if map_in(content, header, arrays) is not None:
             raise ModelError(f"a ranker of items has no feature map, found {header.features.map!r}")

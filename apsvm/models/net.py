@@ -7,7 +7,6 @@ Arrays and a header, as every model: no framework is needed to predict.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,14 +15,14 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.data.features.scaling import NO_SCALING, UNIT_ROWS, Scaling
+from apsvm.data.features.scaling import Scaling
 from apsvm.data.rows import Rows
-from apsvm.files import write_whole
-from apsvm.models.container import ModelError, check_field, sealed
+from apsvm.models.base import Ranker, checked_array
+from apsvm.models.container import ModelError, check_field
 from apsvm.models.header import Header
-from apsvm.models.map import arrays_of_map, columns_in, map_in, shape_of
-from apsvm.models.parts import check_shape, header_in
-from apsvm.types import JsonObject, Matrix
+from apsvm.models.map import columns_in, map_in
+from apsvm.models.parts import header_in
+from apsvm.types import JsonDict, JsonObject, Matrix
 
 if TYPE_CHECKING:
     from apsvm.data.features.base import FeatureMap
@@ -99,7 +98,7 @@ class Net:
 
 
 @dataclass(frozen=True, slots=True)
-class NetRanker:
+class NetRanker(Ranker):
     """A net over the features, or over what a map makes of them; the higher the score, the better.
 
     Attributes
@@ -117,55 +116,27 @@ class NetRanker:
     feature_map: FeatureMap | None = None
 
     @property
-    def width(self) -> int:
-        """Number of features, before they are mapped."""
-        return self.net.columns if self.feature_map is None else self.feature_map.n_in
-
-    @property
-    def zero_based(self) -> bool:
-        """Whether the training file counted features from 0."""
-        return self.header.features.zero_based
-
-    @property
-    def unit_rows(self) -> bool:
-        """Whether rows are divided by their Euclidean length before they are scored (``--scale l2``)."""
-        return self.header.features.scale == UNIT_ROWS.name
+    def n_columns(self) -> int:
+        return self.net.columns
 
     def score(self, X: Matrix, *, threads: int = 1) -> NDArray[np.float64]:
-        """Scores of the rows of X, (n, width) CSR or dense, as they are in the file: (n,) float64.
+        return self.net.scores(self.rows(X, threads))
 
-        Raises
-        ------
-        ValueError : X is not (n, width)
-        """
-        check_shape(X, self.width)
-        scaling = UNIT_ROWS if self.unit_rows else NO_SCALING
-        return self.net.scores(Rows(X, threads=threads, feature_map=self.feature_map, scaling=scaling))
+    def own_parts(self) -> tuple[JsonDict, dict[str, NDArray[np.float64]]]:
+        numbers = [array for layer in self.net.layers for array in layer]
+        return {"units": self.net.units}, dict(zip(_names(len(self.net.layers)), numbers, strict=True))
 
-    def to_bytes(self) -> bytes:
-        """The content of the model's file; the same model always gives the same bytes."""
-        more = {"kind": self.kind, "units": self.net.units, **shape_of(self.width, self.feature_map)}
-        numbers = [array.astype("<f8", copy=False) for layer in self.net.layers for array in layer]
-        arrays = dict(zip(_names(len(self.net.layers)), numbers, strict=True))
-        return sealed({**self.header.to_json(), **more}, {**arrays, **arrays_of_map(self.feature_map)})
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model whole or not at all (OSError); ``-`` is standard output."""
-        write_whole(path, self.to_bytes())
-
-    @staticmethod
-    def arrays_in(content: JsonObject) -> Sequence[str]:
-        """The names of the arrays that a file with this header holds, apart from a feature map's. Raises ModelError."""
+    @classmethod
+    def arrays_in(cls, content: JsonObject) -> Sequence[str]:
         return _names(len(_units_in(content)))
 
     @classmethod
     def from_parts(cls, content: JsonObject, arrays: Mapping[str, AnyArray]) -> NetRanker:
-        """What ``to_bytes`` wrote. Raises ModelError."""
         header = header_in(content)
         feature_map = map_in(content, header, arrays)
         sizes = [columns_in(content, feature_map), *_units_in(content)]
         layers = [
-            Layer(_finite(arrays, weights, (outputs, inputs)), _finite(arrays, bias, (outputs,)))
+            Layer(checked_array(arrays, weights, (outputs, inputs)), checked_array(arrays, bias, (outputs,)))
             for (inputs, outputs), weights, bias in zip(
                 pairwise(sizes), _names(len(sizes) - 1)[::2], _names(len(sizes) - 1)[1::2], strict=True
             )
@@ -185,13 +156,3 @@ def _units_in(content: JsonObject) -> list[int]:
     if not units or any(type(number) is not int or number < 1 for number in units) or units[-1] != 1:
         raise ModelError(f"its header's 'units' is {units!r}, expected positive numbers, the last of them 1")
     return units
-
-
-def _finite(arrays: Mapping[str, AnyArray], name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Raises ModelError."""
-    array = arrays[name]
-    if array.dtype != np.dtype("<f8") or array.shape != shape:
-        raise ModelError(f"expected {name} of float64 and shape {shape}, found {array.dtype} of {array.shape}")
-    if not np.isfinite(array).all():
-        raise ModelError(f"a number of its {name} is not finite")
-    return np.ascontiguousarray(array, dtype=np.float64)

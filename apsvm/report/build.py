@@ -11,7 +11,7 @@ from apsvm.data.dataset import DataError
 from apsvm.metrics.curves import mean_curve
 from apsvm.metrics.evaluate import Evaluation
 from apsvm.models.header import Header
-from apsvm.models.kinds import ItemRanker, NetRanker
+from apsvm.models.kinds import ItemRanker, NetRanker, WeightedRanker
 from apsvm.pictures.precision_recall import Curve
 from apsvm.report.charts import of_precision_recall
 from apsvm.report.components import components_of
@@ -223,6 +223,7 @@ def _weights_alone(run: Run) -> Markup:
         for title, ranker in list(finished.rankers())[:MOST_PARTS]:
             if isinstance(ranker, NetRanker):
                 return layers_of(ranker)
+            assert isinstance(ranker, WeightedRanker)
             names, parts = ranker.columns(), linear_parts(ranker)
             for h, part in enumerate(parts, start=1):
                 heading = ", ".join([*([title] if title else []), *([f"component {h}"] if len(parts) > 1 else [])])

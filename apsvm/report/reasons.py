@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apsvm.data.dataset import Dataset
-from apsvm.models.kinds import ComponentRanker, WeightedRanker
+from apsvm.models.kinds import WeightedRanker
 
 #: What a number is written with in a reason.
 _DIGITS = 4
@@ -26,13 +26,10 @@ def reasons_of(ranker: WeightedRanker, rows: Dataset, most: int) -> Iterator[lis
 
     names = ranker.features()
     usual = None if ranker.unit_rows else _usual(ranker)
-    leading = ranker.leading(rows.X) if isinstance(ranker, ComponentRanker) else np.zeros(rows.X.shape[0], dtype=int)
-    for at, component in enumerate(leading.tolist()):
+    for at, component in enumerate(ranker.leading(rows.X).tolist()):
         x = rows.X[[at]]
         both = x if usual is None else np.vstack([x.toarray() if sp.issparse(x) else x, usual])
-        gave = (
-            ranker.contributions(both, component) if isinstance(ranker, ComponentRanker) else ranker.contributions(both)
-        )[:]
+        gave = ranker.contributions(both, component)[:]
         raised = gave[0] if usual is None else gave[0] - gave[1]
         values = np.asarray(x.toarray() if sp.issparse(x) else x)[0]
         order = np.argsort(-raised, kind="stable")[:most]

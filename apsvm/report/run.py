@@ -20,7 +20,7 @@ from apsvm.metrics.evaluate import Evaluation, evaluate
 from apsvm.models.bags import ranked
 from apsvm.models.decision import line_of
 from apsvm.models.header import Header
-from apsvm.models.kinds import AnyRankerSet, ComponentRanker, ItemRanker, LinearRanker, Model, Ranker
+from apsvm.models.kinds import ItemRanker, LinearRanker, Model, Ranker, RankerSet, WeightedRanker
 from apsvm.records import Record
 
 #: What a report gives of every ranking, in the order of ``apsvm eval``.
@@ -46,7 +46,7 @@ class Finished:
         """Its rankers of rows and their names."""
         if isinstance(self.model, Ranker):
             yield self.name, self.model
-        elif isinstance(self.model, AnyRankerSet):
+        elif isinstance(self.model, RankerSet):
             for label in self.model.classes.tolist():
                 name = ", ".join(part for part in (f"class {self.model.header.shown_label(label)}", self.name) if part)
                 yield name, self.model.ranker(label)
@@ -97,7 +97,7 @@ class Run:
     @property
     def of_classes(self) -> bool:
         """Whether it trained a ranker a class (--one-vs-rest)."""
-        return any(isinstance(finished.model, AnyRankerSet) for finished in self.finished)
+        return any(isinstance(finished.model, RankerSet) for finished in self.finished)
 
     def headers(self) -> list[tuple[str, Header]]:
         """Name and header of every model, of several classes one each."""
@@ -202,18 +202,16 @@ class Weights:
         return np.abs(self.weight) * self.deviation
 
 
-def linear_parts(ranker: LinearRanker | ComponentRanker) -> list[LinearRanker]:
-    """The ranker itself, or one for each of its components."""
-    if isinstance(ranker, LinearRanker):
-        return [ranker]
-    parts = zip(ranker.coef, ranker.intercepts.tolist(), strict=True)
+def linear_parts(ranker: WeightedRanker) -> list[LinearRanker]:
+    """A linear ranker for each of its components."""
+    parts = zip(np.atleast_2d(ranker.coef), ranker.constants.tolist(), strict=True)
     return [LinearRanker(coef, intercept, ranker.header, ranker.feature_map) for coef, intercept in parts]
 
 
 def weights(judged: JudgedRanker) -> list[Weights]:
     """Of a linear ranker, or of each of its components, on the rows as it scores them."""
     ranker = judged.ranker
-    assert isinstance(ranker, LinearRanker | ComponentRanker)
+    assert isinstance(ranker, WeightedRanker)
     scaling = UNIT_ROWS if ranker.unit_rows else NO_SCALING
     rows = Rows(judged.dataset.X, feature_map=ranker.feature_map, scaling=scaling)
     moments = rows.moments(judged.groups)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from apsvm.data.dataset import Dataset
 from apsvm.data.rows import Rows
 from apsvm.models.header import Header
-from apsvm.models.kinds import AnyRankerSet
+from apsvm.models.kinds import RankerSet
 from apsvm.pictures.base import PictureError
 from apsvm.pictures.convergence import Convergence, loss_of_epochs
 from apsvm.pictures.heatmap import Heatmap
@@ -247,7 +247,7 @@ def time_by_part(run: Run) -> Markup:
     ends = [finished.end.get("seconds", {}) for finished in run.finished]
     spans = run.spans()
     remark = ""
-    if any(isinstance(finished.model, AnyRankerSet) for finished in run.finished) and spans:
+    if any(isinstance(finished.model, RankerSet) for finished in run.finished) and spans:
         remark = (
             "Wall-clock seconds of the parts, added up over the classes, several of which ran at a time; the whole "
             f"took {in_seconds(sum(math.fsum(end.values()) for end in ends))}."

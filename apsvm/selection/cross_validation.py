@@ -22,7 +22,7 @@ from apsvm.data.labels import Target
 from apsvm.data.lockstep import Lockstep, members_at_once, rows_worth_sharing
 from apsvm.data.rows import Rows
 from apsvm.machine import memory
-from apsvm.models.kinds import AnyRankerSet, Net
+from apsvm.models.kinds import Net, RankerSet
 from apsvm.selection.bags import scores_of_bags
 from apsvm.selection.completion import outcomes
 from apsvm.selection.folds import Fold
@@ -173,7 +173,7 @@ class CrossValidation(Race):
     def _line(self, fit: Fit, outcome: Outcome, fold: Fold) -> float:
         """The score above which the model that the training makes calls a row positive, 0 where it has no threshold."""
         model = fit.model(outcome)
-        threshold = None if isinstance(model, AnyRankerSet) else model.header.threshold
+        threshold = None if isinstance(model, RankerSet) else model.header.threshold
         if threshold is not None:
             return threshold.value
         if self.groups is not None and np.unique(self.groups).size > 1:

@@ -16,7 +16,7 @@ from apsvm.data.takes import Takes
 from apsvm.machine import thread_count
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.models.header import Calibration, Header, LabelKind, Threshold
-from apsvm.models.kinds import AnyRankerSet, ComponentRankerSet, ItemFactors, Model, RankerSet
+from apsvm.models.kinds import ItemFactors, Model, RankerSet
 from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.calibration import ENOUGH_FOR_ISOTONIC, calibrated
 from apsvm.selection.cross_validation import CrossValidation
@@ -238,11 +238,11 @@ def with_decision(
 ) -> tuple[Model, tuple[str, ...]] | None:
     """The model with the decision in its header, of several classes one for each, and cautions to be said besides;
     None if it was stopped. Parameters and errors as of ``decide``."""
-    if not isinstance(model, AnyRankerSet):
+    if not isinstance(model, RankerSet):
         decision = decide(fit, outcome, rule, should_stop, folds, how)
         if decision is None:
             return None
-        return replace(model, header=decision.header(model.header)), decision.cautions
+        return model.with_headers(decision.header), decision.cautions
     assert isinstance(fit.trainer, OneVsRestTrainer)
     headers, without = [], []
     for (label, part), header in zip(outcome.classes, model.headers, strict=True):
@@ -260,5 +260,4 @@ def with_decision(
         if decision is None:
             return None
         headers.append(decision.header(header))
-    whole: RankerSet | ComponentRankerSet = replace(model, headers=headers)
-    return whole, tuple(without)
+    return replace(model, headers=headers), tuple(without)

@@ -20,7 +20,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -247,25 +246,23 @@ class QuickRace(Race):
 
 
 class _FoldRows:
-    """The rows of a fold, laid out once for all that is tried on it: one path after another."""
+    """The rows of a fold, laid out once for all that is tried on it: one path after another.
+
+    training, test : what plans are trained on, and judged by
+    """
 
     def __init__(self, trainer: StructuredSVMTrainer, data: TrainingSet, fold: Fold) -> None:
-        self._trainer, self._data, self.fold = trainer, data, fold
+        self._trainer, self.fold = trainer, fold
+        self.training, self.test = data.select(fold.training), data.select(fold.test)
+        self._risk: Risk | None = None
 
-    @cached_property
-    def training(self) -> TrainingSet:
-        """What plans are trained on."""
-        return self._data.select(self.fold.training)
-
-    @cached_property
-    def test(self) -> TrainingSet:
-        """What they are judged by."""
-        return self._data.select(self.fold.test)
-
-    @cached_property
+    @property
     def risk(self) -> Risk:
-        loss = self._trainer.loss
-        return risk_of(self.training, loss, make_oracle(self._trainer.settings.oracle, loss))
+        """Of the rows to train on."""
+        if self._risk is None:
+            loss = self._trainer.loss
+            self._risk = risk_of(self.training, loss, make_oracle(self._trainer.settings.oracle, loss))
+        return self._risk
 
 
 class _Climb:

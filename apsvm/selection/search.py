@@ -252,7 +252,7 @@ class SettingsSearch:
             # Trained on two classes, compared with others by what the labels mean to all of them.
             header = replace(header, labels=self.target.labels)
         how = f"{len(self.folds)} folds of {self._folds_of.removesuffix(', stratified')}"
-        return Refit(fit, outcome, replace(model, header=header), partial(self.out_of_fold, chosen), how)
+        return Refit(fit, outcome, model.with_header(header), partial(self.out_of_fold, chosen), how)
 
     def _selection(self, chosen: Candidate, n_candidates: int) -> dict[str, Json]:
         """What the model's header says of the choice: the settings of which there were several values, and C."""

@@ -28,7 +28,7 @@ from apsvm.data.labels import recall
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.models.bags import ranked
 from apsvm.models.header import LabelKind, Threshold
-from apsvm.models.kinds import AnyRankerSet, ItemRanker
+from apsvm.models.kinds import RankerSet, RowModel
 from apsvm.trainers.base import HeldOut
 
 if TYPE_CHECKING:
@@ -100,9 +100,9 @@ def with_training_threshold(model: Model, dataset: Dataset) -> Model:
     -------
     The model itself where it is of items, grades or several queries: their scores are not compared with a constant
     """
-    if isinstance(model, ItemRanker) or (dataset.groups is not None and np.unique(dataset.groups).size > 1):
+    if not isinstance(model, RowModel) or (dataset.groups is not None and np.unique(dataset.groups).size > 1):
         return model
-    if isinstance(model, AnyRankerSet):
+    if isinstance(model, RankerSet):
         if all(header.threshold is not None for header in model.headers):
             return model
         rows, scores = ranked(model, dataset)
@@ -112,7 +112,7 @@ def with_training_threshold(model: Model, dataset: Dataset) -> Model:
         return model
     rows, scores = ranked(model, dataset)
     target = recall(rows, model.header.labels)
-    return model if is_graded(target) else replace(model, header=_decided(model.header, scores, target.relevant))
+    return model if is_graded(target) else model.with_header(_decided(model.header, scores, target.relevant))
 
 
 def line_by(scores: NDArray[np.float64], target: Target) -> float:

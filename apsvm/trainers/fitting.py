@@ -29,7 +29,6 @@ from apsvm.models.header import Data, Features, Header, SkippedClass
 from apsvm.models.kinds import (
     AnyRankerSet,
     ComponentRanker,
-    ComponentRankerSet,
     ItemFactors,
     ItemRanker,
     LinearRanker,
@@ -214,23 +213,23 @@ class Fit:
             raise ModelError(f"it has weights for {ranker.width} features, the data has {width}")
         if ranker.unit_rows != (self.features.scale == "l2"):
             raise ModelError("of the model and this training, one divides rows by their length (l2)")
-        if isinstance(ranker, ComponentRanker):
+        if ranker.components > 1:
             return self._start_of_components(ranker)
         start = np.zeros(width + (bias is not None))
         start[: min(width, ranker.coef.size)] = ranker.coef[:width]
-        constant = ranker.intercept
+        (constant,) = ranker.constants.tolist()
         start[:width], moved = self.scaling.scaled_weights(start[:width])
         if bias is not None and bias > 0:
             start[width] = (constant + moved) / bias
         return start
 
-    def _start_of_components(self, ranker: ComponentRanker) -> NDArray[np.float64]:
+    def _start_of_components(self, ranker: WeightedRanker) -> NDArray[np.float64]:
         asked = getattr(self.trainer.settings, "components", 1)
         if ranker.components != asked:
             raise ModelError(f"it has {ranker.components} components, this training has {asked}")
         start = np.zeros((ranker.components, self.n_columns + 1))
         columns = min(self.n_columns, ranker.coef.shape[1])
-        for of_component, coef, constant in zip(start, ranker.coef, ranker.intercepts, strict=True):
+        for of_component, coef, constant in zip(start, ranker.coef, ranker.constants, strict=True):
             of_component[:columns] = coef[:columns]
             of_component[:-1], moved = self.scaling.scaled_weights(of_component[:-1])
             of_component[-1] = constant + moved
@@ -265,10 +264,10 @@ class Fit:
         return self._components(self, outcome) if _has_components(outcome) else self._linear(self, outcome)
 
     def _set(self, outcome: Outcome) -> AnyRankerSet:
-        parts, header = list(self._parts(outcome)), self.header(outcome)
-        if _has_components(parts[0][1]):
-            return ComponentRankerSet.of([self._components(fit, part) for fit, part in parts], header)
-        return RankerSet.of([self._linear(fit, part) for fit, part in parts], header)
+        parts = list(self._parts(outcome))
+        ranker_of = self._components if _has_components(parts[0][1]) else self._linear
+        rankers: list[WeightedRanker] = [ranker_of(fit, part) for fit, part in parts]
+        return RankerSet.of(rankers, self.header(outcome))
 
     def _parts(self, outcome: Outcome) -> Iterator[tuple[Fit, Outcome]]:
         """Each class's own training, and what became of it."""

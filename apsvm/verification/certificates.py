@@ -19,7 +19,7 @@ from apsvm.data.bags import HOW_SAID, Bags
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions, Target, recall, two_classes
 from apsvm.models.header import Bounds, LabelKind
-from apsvm.models.kinds import AnyRankerSet, ComponentRanker, LinearRanker, Model
+from apsvm.models.kinds import ComponentRanker, LinearRanker, Model, RankerSet
 from apsvm.verification.bound import Convex, Limits, prove
 from apsvm.verification.plain import (
     Array,
@@ -116,7 +116,7 @@ def verify(
     NothingToVerifyError : see there
     DataError : the labels do not fit the model
     """
-    if isinstance(model, AnyRankerSet):
+    if isinstance(model, RankerSet):
         rows = None
         for label in model.classes.tolist():
             ranker = model.ranker(label)
