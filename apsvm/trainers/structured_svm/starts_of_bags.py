@@ -64,40 +64,35 @@ class StartsOfBags:
         by the hinge ended with, from which that by the ramp goes on."""
         if hinge is not None:
             return {"from the hinge": hinge.solution.w}
-        beginning, given = _Beginning(self._data, self._loss, self._settings, C, self._watch), self._given
+        trainings, given = _OneRowABag(self._data, self._loss, self._settings, C, self._watch), self._given
         if self._is_rough:
-            given = before if before is not None else beginning.annealed() if given is None else given
-        points = _points(self._data, self._loss, self._settings, beginning, given)
-        points += [] if before is None or self._is_rough else [before]
+            given = before if before is not None else trainings.annealed() if given is None else given
+        points = self._as_asked(trainings) if given is None else [given]
+        if given is not None and given.any():
+            # A training on the instances that it finds the best goes before: rounds from a point of another scale would
+            # gain much at first and leave them.
+            points.append(trainings.at_best_share(0.0, given).w)
+        if before is not None and not self._is_rough:
+            points.append(before)
         return {f"from start {number}": point for number, point in enumerate(points, 1)}
 
-
-def _points(
-    data: TrainingSet,
-    loss: Loss,
-    settings: StructuredSettings,
-    begin: _Beginning,
-    given: NDArray[np.float64] | None,
-) -> list[NDArray[np.float64]]:
-    """(dimension,) float64 each. A training on the instances that a given point finds the best goes before: rounds from
-    a point of another scale would gain much at first and leave them."""
-    if given is not None:
-        return [given, begin.at_best_share(0.0, given).w] if given.any() else [given]
-    count = random_starts(settings.start)
-    if count is not None:
-        rng = np.random.default_rng(settings.seed)
-        assert data.bags is not None
-        sizes = np.diff(data.bags)
-        return [begin.at(data.bags[:-1] + rng.integers(sizes), np.ones_like(sizes)).w for _ in range(count)]
-    if settings.start == "bag-means":
-        return [begin.at_best_share(1.0, None).w]
-    result = [begin.annealed()]
-    if loss.over_rankings:
-        result.append(begin.by_zero_one())
-    return result
+    def _as_asked(self, trainings: _OneRowABag) -> list[NDArray[np.float64]]:
+        """Where ``settings.start`` says."""
+        settings, offsets = self._settings, self._data.bags
+        assert offsets is not None
+        count = random_starts(settings.start)
+        if count is not None:
+            rng, sizes = np.random.default_rng(settings.seed), np.diff(offsets)
+            return [trainings.at(offsets[:-1] + rng.integers(sizes), np.ones_like(sizes)).w for _ in range(count)]
+        if settings.start == "bag-means":
+            return [trainings.at_best_share(1.0, None).w]
+        points = [trainings.annealed()]
+        if self._loss.over_rankings:
+            points.append(trainings.by_zero_one())
+        return points
 
 
-class _Beginning:
+class _OneRowABag:
     """Convex trainings on one row a bag."""
 
     def __init__(self, data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch) -> None:
@@ -128,7 +123,7 @@ class _Beginning:
         # The 0-1 loss looks at the sign of a score.
         with_bias = replace(data, rows=data.rows.with_bias(1.0))
         factor = self._C / default_C(data, self._loss)
-        other = _Beginning(with_bias, loss, self._settings, factor * default_C(with_bias, loss), self._watch)
+        other = _OneRowABag(with_bias, loss, self._settings, factor * default_C(with_bias, loss), self._watch)
         return self.at_best_share(0.0, other.annealed()[: data.rows.dimension]).w
 
     def at_best_share(self, share: float, w: NDArray[np.float64] | None) -> CuttingPlaneSolution:
