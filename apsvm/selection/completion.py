@@ -212,7 +212,9 @@ class Completion:
             return
         besides = choice.start(self.label)
         plan = trainer.with_settings(bound=choice.bound, C=choice.C)
-        for outcome in (plan.beginning_at(besides) if start is None else plan).train(data, watch, start=start):
+        if start is None or trainer.settings.components > 1:  # components go down from every start that there is
+            plan = plan.beginning_at(besides)
+        for outcome in plan.train(data, watch, start=start):
             yield self._unless_it_is_nothing(trainer, data, watch, outcome, besides)
 
     def _unless_it_is_nothing(

@@ -111,7 +111,7 @@ def decide(
     if outcome.held_out is not None and not _belong_together(fit):
         return decision_of(outcome.held_out, rule)
     if folds is None:
-        raced = _race_alone(fit, outcome, should_stop)
+        raced = race_alone(fit, outcome, should_stop)
         if raced is None:
             return None
         folds, how = raced
@@ -125,7 +125,7 @@ def decide(
     return decision_of(held_out, rule)
 
 
-def _race_alone(fit: Fit, outcome: Outcome, should_stop: Callable[[], bool]) -> tuple[Sequence[OutOfFold], str] | None:
+def race_alone(fit: Fit, outcome: Outcome, should_stop: Callable[[], bool]) -> tuple[Sequence[OutOfFold], str] | None:
     """The rows by rankers of folds, each trained as the model was; None if that was stopped."""
     folds, how = _folds(fit)
     trainer = fit.trainer.settled(outcome).with_settings(threads=1)

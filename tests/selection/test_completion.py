@@ -433,6 +433,16 @@ def test_a_start_of_two_components_is_gone_on_from_with_both(rng):
     assert "choice" not in outcome.details  # components begin by the tight bound
 
 
+def test_components_go_down_from_the_given_start_and_the_candidate(rng):
+    data, given = long_list(rng, 200), rng.normal(size=(2, 7))
+    plan = StructuredSVMTrainer("ap", settings(components=2))
+    choice = choose(plan, plan.rows_of(data), Watch())
+    (outcome,) = trained(plan, data, Watch(), given)
+    named = plan.with_settings(bound=choice.bound, C=choice.C)
+    (expected,) = named.beginning_at(choice.start()).train(data, Watch(), start=given)
+    np.testing.assert_array_equal(outcome.w, expected.w)
+
+
 OVER_SETS = [name for name in LABELLING_LOSSES if make_loss(name).ranks_like is not None]
 
 

@@ -20,9 +20,9 @@ from apsvm.selection.completion import outcomes
 from apsvm.selection.decision import (
     DecisionRule,
     HeldOutError,
-    _race_alone,
     check_decision,
     decide,
+    race_alone,
     training_scores,
 )
 from apsvm.selection.folds import Fold
@@ -57,7 +57,7 @@ def trained(fit):
 
 def held_out_by_folds(fit, outcome):
     """The rows by rankers of folds, in the model's scale, and the model's own scores."""
-    folds, how = _race_alone(fit, outcome, NEVER)
+    folds, how = race_alone(fit, outcome, NEVER)
     seen = training_scores(outcome, fit.training_set())
     return held_out_scores(folds, seen, fit.target.relevant, how), seen
 
@@ -129,7 +129,7 @@ def test_folds_have_the_model_s_scale(rng):
     """Scores that a fold multiplies by 5 and adds 3 to are as if it had not."""
     fit = fit_of(rows(rng))
     outcome = trained(fit)
-    folds, how = _race_alone(fit, outcome, NEVER)
+    folds, how = race_alone(fit, outcome, NEVER)
     bent = [fold._replace(scores=5.0 * fold.scores + 3.0, own=5.0 * fold.own + 3.0) for fold in folds]
     seen = training_scores(outcome, fit.training_set())
     expected, found = (held_out_scores(each, seen, fit.target.relevant, how) for each in (folds, bent))
@@ -141,8 +141,8 @@ def test_scores_that_a_race_has_choose_the_same_without_another_training(rng, mo
     fit = fit_of(rows(rng))
     outcome, rule = trained(fit), DecisionRule(ThresholdRule("fpr", 0.1), "platt")
     alone = decide(fit, outcome, rule)
-    folds, how = _race_alone(fit, outcome, NEVER)
-    monkeypatch.setattr(module, "_race_alone", lambda *_: pytest.fail("there are scores already"))
+    folds, how = race_alone(fit, outcome, NEVER)
+    monkeypatch.setattr(module, "race_alone", lambda *_: pytest.fail("there are scores already"))
     assert decide(fit, outcome, rule, NEVER, folds, how) == alone
     chosen = trained(fit_of(rows(rng), bound="auto"))
     decision = decide(fit_of(rows(rng), bound="auto"), chosen, rule)
