@@ -2,7 +2,7 @@
 
 >>> import apsvm
 >>> sorted(apsvm.__all__)  # doctest: +NORMALIZE_WHITESPACE
-['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'ComponentRanker', 'ComponentRankerSet',
+['APSVMClassifier', 'APSVMClassifierCV', 'APSVMRanker', 'APSVMRankerCV', 'ComponentRanker',
 'DataError', 'Dataset', 'DirectLossClassifier', 'DirectLossRanker', 'LinearRanker', 'ModelError', 'RankNCG',
 'RankerSet', 'WARPRanker', 'WeakRankerWarning', 'estimator_for', 'load_any_model', 'load_model',
 'most_violated_ranking', 'read_svmlight', 'stack_bags']
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from apsvm.models.container import ModelError
     from apsvm.models.linear import LinearRanker
     from apsvm.models.reading import load_any_model, load_model
-    from apsvm.models.sets import ComponentRankerSet, RankerSet
+    from apsvm.models.sets import RankerSet
     from apsvm.oracles.inference import most_violated_ranking
 
 __version__ = "0.1.0"
@@ -44,7 +44,6 @@ __all__ = [
     "APSVMRanker",
     "APSVMRankerCV",
     "ComponentRanker",
-    "ComponentRankerSet",
     "DataError",
     "Dataset",
     "DirectLossClassifier",
@@ -69,7 +68,6 @@ _HOMES = {
     "APSVMRanker": "apsvm.estimators",
     "APSVMRankerCV": "apsvm.estimators",
     "ComponentRanker": "apsvm.models.components",
-    "ComponentRankerSet": "apsvm.models.sets",
     "DataError": "apsvm.data.dataset",
     "Dataset": "apsvm.data.dataset",
     "DirectLossClassifier": "apsvm.estimators",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, Self, TypeVar
 
@@ -23,9 +23,10 @@ from apsvm.metrics import parse_metric
 from apsvm.oracles import make_oracle, serving
 from apsvm.oracles.base import Violation
 from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import Trained
-from apsvm.trainers.structured_svm.training import train_path
+from apsvm.trainers.structured_svm.training import train as train_plan
 from apsvm.types import JsonDict, Matrix
 
 T = TypeVar("T")
@@ -131,7 +132,7 @@ def oracle_table(
 
 def train_ap(data: TrainingSet, C: float, settings: StructuredSettings) -> Trained:
     """An AP-SVM; of the settings all but ``C`` count."""
-    (trained,) = train_path(data, make_loss("ap"), settings, [C], Watch())
+    (trained,) = train_plan(Plan(loss=make_loss("ap"), settings=replace(settings, C=(C,))), data, Watch())
     return trained
 
 
@@ -169,7 +170,7 @@ def train_table(
 
     def ours(solver: str, C: float) -> TimedFit:
         data = TrainingSet(Rows(X, threads=threads), of_relevance(relevant))
-        settings = StructuredSettings(solver=solver)
+        settings = StructuredSettings(solver=solver, bound="hinge")
         seconds, trained = fastest(partial(train_ap, data, C, settings), budget=0.5, at_least=1)
         scores = Rows(X_test).scores(trained.w)
         return TimedFit(ap(scores, relevant_test), seconds, C, trained.solution.iterations)
@@ -213,7 +214,7 @@ def iteration_table(sets: Sequence[Named], choices: Sequence[float], epsilon: fl
         for C in choices:
             counts, seconds = [], []
             for solver in ("cutting-plane", "line-search"):
-                settings = StructuredSettings(epsilon=epsilon, solver=solver)
+                settings = StructuredSettings(epsilon=epsilon, solver=solver, bound="hinge")
                 taken, trained = fastest(partial(train_ap, data, C, settings), budget=0.3, at_least=1)
                 counts.append(trained.solution.iterations)
                 seconds.append(taken)
@@ -261,9 +262,11 @@ def path_table(sets: Sequence[Named], path: Sequence[float] = PATH) -> Iterator[
         data = TrainingSet(Rows(X, scaling=learn_scaling("standard", X)), of_relevance(relevant))
 
         def seconds(values: Sequence[float], data: TrainingSet = data) -> float:
+            settings = StructuredSettings(bound="hinge", C=tuple(values))
+
             def once() -> float:
                 began = time.process_time()
-                for _ in train_path(data, make_loss("ap"), StructuredSettings(), values, Watch()):
+                for _ in train_plan(Plan(loss=make_loss("ap"), settings=settings), data, Watch()):
                     pass
                 return time.process_time() - began
 

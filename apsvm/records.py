@@ -55,17 +55,17 @@ class JsonLinesLog:
         self._stream.flush()
 
 
-class _Kind(NamedTuple):
+class _EventKind(NamedTuple):
     """What a field must be, as a message says it."""
 
     what: str
     fits: Callable[[object], bool]
 
-    def or_null(self) -> _Kind:
-        return _Kind(f"{self.what} or null", lambda value: value is None or self.fits(value))
+    def or_null(self) -> _EventKind:
+        return _EventKind(f"{self.what} or null", lambda value: value is None or self.fits(value))
 
-    def or_list(self) -> _Kind:
-        return _Kind(
+    def or_list(self) -> _EventKind:
+        return _EventKind(
             f"{self.what} or a list of them",
             lambda value: self.fits(value) or (isinstance(value, list) and all(map(self.fits, value))),
         )
@@ -87,17 +87,19 @@ def _are_ranks(value: object) -> bool:
     )
 
 
-_NUMBER = _Kind("a finite number", _is_number)
-_POSITIVE = _Kind("a finite number above 0", lambda value: _is_number(value) and value > 0)
-_COUNT = _Kind("a whole number, 0 or more", _is_count)
-_SIZE = _Kind("a whole number, 1 or more", lambda value: _is_count(value) and value > 0)
-_TEXT = _Kind("text", lambda value: isinstance(value, str))
-_OBJECT = _Kind("an object", lambda value: isinstance(value, dict))
-_PARTS = _Kind("an object of seconds", lambda value: isinstance(value, dict) and all(map(_is_number, value.values())))
-_RANKS = _Kind("pairs of a rank and a count", _are_ranks)
+_NUMBER = _EventKind("a finite number", _is_number)
+_POSITIVE = _EventKind("a finite number above 0", lambda value: _is_number(value) and value > 0)
+_COUNT = _EventKind("a whole number, 0 or more", _is_count)
+_SIZE = _EventKind("a whole number, 1 or more", lambda value: _is_count(value) and value > 0)
+_TEXT = _EventKind("text", lambda value: isinstance(value, str))
+_OBJECT = _EventKind("an object", lambda value: isinstance(value, dict))
+_PARTS = _EventKind(
+    "an object of seconds", lambda value: isinstance(value, dict) and all(map(_is_number, value.values()))
+)
+_RANKS = _EventKind("pairs of a rank and a count", _are_ranks)
 
 #: What the fields that are read again must be, by event; "?": may be missing.
-_FIELDS: Mapping[str, Mapping[str, _Kind]] = {
+_FIELDS: Mapping[str, Mapping[str, _EventKind]] = {
     "run": {
         **dict.fromkeys(("data?", "began?", "machine?"), _TEXT),
         **dict.fromkeys(("options?", "reading?", "versions?"), _OBJECT),

@@ -11,7 +11,8 @@ import contextlib
 import mmap
 import sys
 from abc import abstractmethod
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,8 +107,25 @@ class Tangent(NamedTuple):
     offset: float | None = None
 
 
+class Majoriser(NamedTuple, Generic[V]):
+    """What touches r at some scores s from above: r(s') ≤ h(s') − c·s', for every s', and equal at s; h is convex.
+
+    Attributes
+    ----------
+    value, convex_value : float, r(s) and h(s)
+    slopes : c; None: 0
+    held : which h it is (``ScoreFunction.hold``); None: there is one only
+    """
+
+    value: float
+    convex_value: float
+    slopes: V | None = None
+    held: NDArray[np.int64] | None = None
+
+
 class ScoreFunction(Protocol[V]):
-    """A function of w that sees w only through its scores: r(Xw).
+    """A function of w that sees w only through its scores: r(Xw). It is convex, and its own majoriser, unless it says
+    otherwise.
 
     FloatingPointError, from any method, says that a number is beyond float64.
     """
@@ -143,4 +161,19 @@ class ScoreFunction(Protocol[V]):
     def memo(self, slopes: V) -> NDArray[np.float64] | None:
         """What the plane of these slopes must be known by if it is to be moved with the function (``Solver.move``);
         None: nothing."""
+        return None
+
+    @property
+    def convex(self) -> ScoreFunction[V]:
+        """h of its majorisers, the one that was held last."""
+        return self
+
+    def majoriser(self, scores: V) -> Majoriser[V]:
+        """The one that touches r at these scores."""
+        value = self.tangent(scores, self.vectors.empty()).value
+        return Majoriser(value, value)
+
+    def hold(self, held: NDArray[np.int64] | None) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
+        """Makes ``convex`` the h of a majoriser. Returns by how much that changes a plane, (dimension,), given its
+        ``memo``; None where all planes stay."""
         return None

@@ -41,9 +41,10 @@ from apsvm.selection.search import SettingsSearch
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
+from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.trainers.structured_svm.training import train_path
+from apsvm.trainers.structured_svm.training import train
 
 #: Rows, features and classes of the made sets, by the case's name.
 MADE = {"10": (50_000, 50, 10), "wide": (50_000, 300, 10), "100": (50_000, 50, 100)}
@@ -134,10 +135,10 @@ def path(source: str, way: str) -> Case:
     rows = Rows(dataset.X, scaling=learn_scaling("standard", dataset.X))
     dense = np.stack([rows.scores(column) for column in np.eye(rows.dimension)], axis=1)
     if way == "hinge":
-        data, settings = TrainingSet(rows, of_relevance(relevant)), StructuredSettings(bound="hinge")
+        data, settings = TrainingSet(rows, of_relevance(relevant)), StructuredSettings(bound="hinge", C=PATH)
 
         def ours() -> list[np.ndarray]:
-            return [one.w for one in train_path(data, make_loss("ap"), settings, PATH, Watch())]
+            return [one.w for one in train(Plan(loss=make_loss("ap"), settings=settings), data, Watch())]
 
         return ours, lambda path: max(average_precision_score(relevant, dense @ w) for w in path)
     kind = {"LinearSVC": LinearSVC, "LogisticRegression": LogisticRegression}[way]

@@ -38,8 +38,9 @@ from apsvm.data.labels import of_relevance
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
 from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.training import train_path
+from apsvm.trainers.structured_svm.training import train
 from apsvm.types import Matrix
 
 NOISY = "noisy 50,000 x 300"
@@ -75,7 +76,7 @@ def read(source: str) -> Named:
 
 def work() -> None:
     """Trains what is asked for on standard input, a JSON object a line, and answers likewise. It runs in the other
-    checkout too, and keeps to what has long been there."""
+    checkout too."""
     at, data = "", None
     for line in sys.stdin:
         case = json.loads(line)
@@ -84,7 +85,8 @@ def work() -> None:
             at, data = case["source"], TrainingSet(Rows(X, threads=1), of_relevance(relevant))
         assert data is not None
         began = time.perf_counter()
-        (trained,) = train_path(data, make_loss(case["loss"]), StructuredSettings(), [case["C"]], Watch())
+        settings = StructuredSettings(bound="hinge", C=(case["C"],))
+        (trained,) = train(Plan(loss=make_loss(case["loss"]), settings=settings), data, Watch())
         seconds = time.perf_counter() - began
         (report,) = trained.stages
         certificate = report.solution.certificate
@@ -176,7 +178,8 @@ def rival_path_table(sets: Sequence[Named]) -> Iterator[str]:
         data = TrainingSet(Rows(scaled), of_relevance(relevant))
 
         def ours(data: TrainingSet = data) -> None:
-            for _ in train_path(data, make_loss("ap"), StructuredSettings(), PATH, Watch()):
+            settings = StructuredSettings(bound="hinge", C=PATH)
+            for _ in train(Plan(loss=make_loss("ap"), settings=settings), data, Watch()):
                 pass
 
         def theirs(model: LinearSVC | LogisticRegression, X: Matrix = scaled, relevant: np.ndarray = relevant) -> None:

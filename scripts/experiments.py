@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,11 +29,12 @@ from apsvm.losses import make_loss
 from apsvm.metrics import parse_metric
 from apsvm.metrics.significance import bootstrap_means, interval, randomisation_test
 from apsvm.trainers.base import TrainingSet, Watch
-from apsvm.trainers.structured_svm.approximate import train_approximate
+from apsvm.trainers.structured_svm.approximate import solve_approximately
 from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import Trained
-from apsvm.trainers.structured_svm.training import train_path
+from apsvm.trainers.structured_svm.training import train as train_plan
 
 #: C is tried at these multiples of the default C.
 MULTIPLES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2)
@@ -79,11 +81,13 @@ class Method:
     def path(self, data: TrainingSet, choices: Sequence[float], watch: Watch) -> Iterator[Trained]:
         """One training for each C."""
         loss = make_loss(self.loss)
-        settings = StructuredSettings(oracle=self.oracle, solver=self.solver, log_ranks=self.log_ranks)
+        settings = StructuredSettings(
+            bound="hinge", C=tuple(choices), oracle=self.oracle, solver=self.solver, log_ranks=self.log_ranks
+        )
         if self.keep_easy is None:
-            return train_path(data, loss, settings, choices, watch)
-        approximate = replace(settings, keep_easy=self.keep_easy)
-        return (train_approximate(data, loss, approximate, C, watch, oracle=self.oracle) for C in choices)
+            return train_plan(Plan(loss=loss, settings=settings), data, watch)
+        approximate, began = replace(settings, keep_easy=self.keep_easy), time.perf_counter()
+        return (solve_approximately(data, loss, approximate, C, watch, began, oracle=self.oracle) for C in choices)
 
     def train(self, data: TrainingSet, C: float, watch: Watch | None = None) -> Trained:
         (trained,) = self.path(data, [C], watch or Watch())

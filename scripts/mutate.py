@@ -89,16 +89,21 @@ OWN_TESTS = {
         "tests/trainers/test_latent.py",
     ),
     "apsvm/trainers/structured_svm/starts_of_components.py": ("tests/trainers/test_components.py",),
-    "apsvm/trainers/structured_svm/rounds.py": (
+    "apsvm/trainers/structured_svm/descent.py": (
         "tests/trainers/test_tight_bound.py",
         "tests/trainers/test_components.py",
     ),
-    "apsvm/trainers/structured_svm/decided.py": (
-        "tests/trainers/test_bound_choice*.py",
+    "apsvm/trainers/structured_svm/problem.py": ("tests/trainers/test_tight_bound.py", "tests/trainers/test_latent.py"),
+    "apsvm/trainers/structured_svm/starts_of_rows.py": ("tests/trainers/test_tight_bound.py",),
+    "apsvm/trainers/structured_svm/plan.py": (
         "tests/trainers/test_default_c*.py",
+        "tests/selection/test_completion.py",
     ),
     "apsvm/trainers/summary.py": ("tests/trainers/test_endings.py", "tests/trainers/test_structured_svm.py"),
-    "apsvm/trainers/structured_svm/training.py": ("tests/trainers/test_bound_choice_trained.py",),
+    "apsvm/trainers/structured_svm/training.py": (
+        "tests/selection/test_quick_trained.py",
+        "tests/trainers/test_tight_bound.py",
+    ),
     "apsvm/trainers/stochastic.py": ("tests/trainers/test_warp.py", "tests/trainers/test_direct_loss.py"),
     "apsvm/solvers/line_search.py": ("tests/solvers/test_cutting_plane.py", "tests/solvers/test_levels.py"),
     "apsvm/solvers/working_set.py": ("tests/solvers/test_cutting_plane.py", "tests/solvers/test_qp.py"),

@@ -47,8 +47,9 @@ from apsvm.detection.measure import evaluate, parse_metric, usual_rules
 from apsvm.losses import make_loss
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.default_c import default_C
-from apsvm.trainers.structured_svm.latent import train_bags
+from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.training import train as train_plan
 
 MULTIPLES = (0.1, 1.0, 10.0, 100.0)
 LOSSES = {"AP": "ap", "0-1": "zero-one", "NDCG": "ndcg"}
@@ -98,10 +99,11 @@ class Detector:
         return 1.0 if self.loss == "zero-one" else None
 
     def train(self, data: TrainingSet, C: float, start: NDArray[np.float64] | None = None, watch: Watch | None = None):
-        settings = StructuredSettings(latent=True, bound="hinge", epsilon=5e-3, oracle=self.oracle, threads=1)
+        settings = StructuredSettings(C=(C,), latent=True, bound="hinge", epsilon=5e-3, oracle=self.oracle, threads=1)
         if start is not None and self.bias is not None:
             start = np.append(start, 0.0)
-        (trained,) = train_bags(data, make_loss(self.loss), settings, [C], watch or Watch(), start)
+        plan = Plan(loss=make_loss(self.loss), settings=settings, start=start)
+        (trained,) = train_plan(plan, data, watch or Watch())
         return trained
 
     def values_of_C(self, data: TrainingSet) -> list[float]:

@@ -17,7 +17,7 @@ import argparse
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -35,9 +35,10 @@ from apsvm.metrics.evaluate import evaluate
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.trainers.structured_svm.training import train_path
+from apsvm.trainers.structured_svm.training import train as train_plan
 
 MOST_ROWS = 10_000
 #: Powers of ten, of the C that ``default_C`` gives.
@@ -202,7 +203,7 @@ def statistics_of(
 def train(problem: Problem, scale: str, bound: str, time_limit: float) -> dict[str, NDArray]:
     """C and AP, (folds, steps) each, and rows (folds,); AP is NaN where the time was up."""
     settings = StructuredSettings(bound=bound, time_limit=time_limit)
-    plan = StructuredSVMTrainer("ap", settings)
+    trainer = StructuredSVMTrainer("ap", settings)
     result: dict[str, list] = {}
     for fit, held_out in folds_of(problem):
         scaling = learn_scaling(scale, problem.X, fit)
@@ -211,11 +212,12 @@ def train(problem: Problem, scale: str, bound: str, time_limit: float) -> dict[s
             Rows(problem.X, selection=fit, scaling=scaling), of_relevance(problem.relevant[fit]), queries
         )
         test = Rows(problem.X, selection=held_out, scaling=scaling)
-        default = default_C(data, plan.loss, bound)
+        default = default_C(data, trainer.loss, bound)
         values_of_C = default * 10.0**STEPS
         groups = None if problem.queries is None else problem.queries[held_out]
         values = []
-        for trained in train_path(data, plan.loss, plan.settings, list(values_of_C), Watch()):
+        path = Plan(loss=trainer.loss, settings=replace(settings, C=tuple(values_of_C)))
+        for trained in train_plan(path, data, Watch()):
             evaluation = evaluate(["AP"], test.scores(trained.w), problem.relevant[held_out], groups=groups)
             values.append(np.nan if trained.state is State.TIME_LIMIT else evaluation.values["AP"])
         for name, value in (("C", values_of_C), ("AP", values), ("rows", fit.size)):

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from unittest.mock import patch
 
 import numpy as np
-from apsvm.selection.held_out import held_out_scores, training_scores
 from numpy.typing import NDArray
 from sklearn.datasets import make_classification
 
@@ -21,6 +20,8 @@ from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions
 from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
 from apsvm.selection.completion import outcomes
+from apsvm.selection.decision import race_alone, training_scores
+from apsvm.selection.thresholds import held_out_scores
 from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Outcome, Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
@@ -78,11 +79,12 @@ def choices(
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.bool_]]]:
     """The scores that a threshold is chosen on, and which rows are positive."""
     seen = training_scores(outcome, fit.training_set())
-    held_out = held_out_scores(fit, seen, outcome, bool)
+    raced = race_alone(fit, outcome, bool)
+    assert raced is not None
+    folds, how = raced
+    held_out = held_out_scores(folds, seen, fit.target.relevant, how)
     with patch("apsvm.selection.thresholds.carried", lambda scores, own, theirs: scores):
-        as_they_are = held_out_scores(fit, seen, outcome, bool)
-    assert held_out is not None
-    assert as_they_are is not None
+        as_they_are = held_out_scores(folds, seen, fit.target.relevant, how)
     yield held_out.scores, held_out.relevant
     yield as_they_are.scores, as_they_are.relevant
     yield seen, positive

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from apsvm import checkpoint as module
 from apsvm.checkpoint import Checkpoint, CheckpointError, _shown
+from apsvm.work import of_saved
 
 TRAINING = {"the command": "train", "--loss": "ap", "-C": [1.0, 2.0]}
 STATE = {
@@ -54,6 +58,44 @@ def test_what_is_stored_comes_back_bit_by_bit_and_in_order(path):
     assert again.resumed
     again.of(TRAINING)
     assert same(STATE, again.strand.piece("a run").state)
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+class Bounds(NamedTuple):
+    low: float
+    high: float
+
+
+@dataclass
+class Result:
+    w: np.ndarray
+    colour: Colour
+    bounds: Bounds
+    spans: dict[str, Bounds]
+    parts: list[Bounds]
+    layers: tuple[Bounds, ...]
+    trouble: str | None = None
+    inner: Result | None = None
+
+
+def test_results_come_back_as_what_they_were(path):
+    bounds = Bounds(1.0, math.inf)
+    plain = Result(np.arange(3.0), Colour.RED, bounds, {"a": bounds}, [bounds], (bounds, bounds))
+    whole = replace(plain, inner=plain, trouble="x")
+    checkpoint = Checkpoint(path, seconds=0)
+    checkpoint.of(TRAINING)
+    checkpoint.strand.piece("a run").done(whole)
+    again = of_saved(Result, Checkpoint(path).strand.piece("a run").result)
+    for one, other in ((whole, again), (plain, again.inner)):
+        np.testing.assert_array_equal(one.w, other.w)
+        names = ("colour", "bounds", "spans", "parts", "layers", "trouble")
+        assert [getattr(one, name) for name in names] == [getattr(other, name) for name in names]
+        assert all(type(getattr(one, name)) is type(getattr(other, name)) for name in names)
+    assert again.inner.inner is None
+    assert of_saved(Result, whole) is whole, "what comes from no file is what it was"
 
 
 def test_it_is_removed(path):

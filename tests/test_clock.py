@@ -79,12 +79,14 @@ from apsvm.records import JsonLinesLog, NoLog
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.losses import make_loss
-from apsvm.trainers.structured_svm.training import train_path
+from apsvm.trainers.structured_svm.plan import Plan
+from apsvm.trainers.structured_svm.training import train
 
 X = np.random.default_rng(0).normal(size=(5000, 10))
 data = TrainingSet(Rows(X, threads=1), of_relevance(X[:, 0] + X[:, 1] > 1))
 log = JsonLinesLog(io.StringIO()) if sys.argv[1] == "log" else NoLog()
-(trained,) = train_path(data, make_loss("ap"), StructuredSettings(bound="hinge"), [10.0], Watch(log=log))
+plan = Plan(loss=make_loss("ap"), settings=StructuredSettings(bound="hinge", C=(10.0,)))
+(trained,) = train(plan, data, Watch(log=log))
 print(json.dumps([[span.wall_ns, span.cpu_ns] for span in trained.stages[0].spans.values()]))
 """
 

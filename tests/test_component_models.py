@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from apsvm import ComponentRanker, ComponentRankerSet, ModelError, load_any_model, load_model
+from apsvm import ComponentRanker, ModelError, RankerSet, load_any_model, load_model
 from apsvm.models.container import sealed, unsealed
 from apsvm.models.header import Features, Header, LabelKind, Labels
 
@@ -22,18 +22,18 @@ def ranker(rng) -> ComponentRanker:
 
 
 @pytest.fixture
-def ranker_set(rng) -> ComponentRankerSet:
+def ranker_set(rng) -> RankerSet:
     headers = [
         replace(HEADER, C=float(label), labels=Labels(kind=LabelKind.ONE_LABEL, positive=float(label)))
         for label in (1, 2, 5)
     ]
     rankers = [ComponentRanker(rng.normal(size=(3, 4)), rng.normal(size=3), header) for header in headers]
-    return ComponentRankerSet.of(rankers, replace(HEADER, labels=Labels(kind=LabelKind.CLASSES)))
+    return RankerSet.of(rankers, replace(HEADER, labels=Labels(kind=LabelKind.CLASSES)))
 
 
 @pytest.fixture(params=["ranker", "ranker_set"])
-def model(request) -> ComponentRanker | ComponentRankerSet:
-    result: ComponentRanker | ComponentRankerSet = request.getfixturevalue(request.param)
+def model(request) -> ComponentRanker | RankerSet:
+    result: ComponentRanker | RankerSet = request.getfixturevalue(request.param)
     return result
 
 

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given
 from hypothesis import strategies as st
-from model_files import HEADER, array_bytes, sealed, text
+from model_files import GOOD, array_bytes, sealed, text
 
 from apsvm import LinearRanker, ModelError, RankerSet, load_any_model
 from apsvm.models.container import unsealed
@@ -139,8 +139,7 @@ def test_every_flipped_byte_of_a_set_is_found(rankers, tmp_path):
 
 
 NEW_SET = {
-    **HEADER.to_json(),
-    "width": 2,
+    **GOOD,
     "kind": "one-vs-rest",
     "classes": [
         {"intercept": 0, "labels": {"kind": "one-label", "positive": 1}},
@@ -160,8 +159,8 @@ TWO = np.array([[1.0, 2.0], [3.0, 4.0]])
         ({"kind": "other"}, TWO, "kind 'other' is not known"),
         ({"kind": 5}, TWO, "kind 5 is not known"),
         ({"classes": {}}, TWO, "'classes' is {}"),
-        ({"classes": []}, TWO[:0], "at least one class"),
-        ({"classes": SET["classes"][:1]}, TWO, r"shape \(1, 2\), found float64 of \(2, 2\)"),
+        ({"classes": []}, TWO[:0], "no list of JSON objects, one a class"),
+        ({"classes": SET["classes"][:1]}, TWO, r"found float64 of \(2, 2\)"),
         ({"classes": [5, 6]}, TWO, "no list of JSON objects"),
         ({"classes": [{"positive_label": 1}, {"positive_label": 2}]}, TWO, "lacks 'intercept'"),
         ({"classes": [{"intercept": 1}, {"intercept": 2}]}, TWO, "lacks 'positive_label'"),
@@ -172,7 +171,11 @@ TWO = np.array([[1.0, 2.0], [3.0, 4.0]])
         ({}, TWO.ravel(), r"found float64 of \(4,\)"),
         ({"width": 3}, TWO, r"expected coef of float64 and shape \(2, 3\)"),
         ({"zero_based": 1}, TWO, "expected true or false in 'features.zero_based', found 1"),
-        ({"kind": "linear", "intercept": 0}, TWO, r"shape \(2,\), found float64 of \(2, 2\)"),
+        (
+            {"kind": "linear", "intercept": 0},
+            TWO,
+            r"expected coef of float64 and shape \(2,\), found float64 of \(2, 2\)",
+        ),
     ],
 )
 def test_a_set_with_the_wrong_content_is_refused(header, coef, message, tmp_path):

@@ -6,6 +6,7 @@ Settings go through the family's own checks (``apsvm.trainers.base.Trainer``), w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ from apsvm.trainers.rank_ncg.preferences import GRAPHS, Classes, PreferenceGraph
 from apsvm.trainers.rank_ncg.settings import RankNCGSettings
 from apsvm.trainers.rank_ncg.trainer import RankNCGTrainer
 from apsvm.trainers.stochastic import TrainedByEpochs
-from apsvm.trainers.structured_svm import approximate
 from apsvm.trainers.structured_svm import training as structured_svm
+from apsvm.trainers.structured_svm.plan import Plan
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.stage import Trained
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
@@ -61,6 +62,19 @@ def target_of(relevant: NDArray[np.bool_], grades: NDArray[np.float64] | None = 
     return target
 
 
+def solve(
+    data: TrainingSet,
+    loss: Loss,
+    settings: StructuredSettings,
+    values_of_C: Sequence[float],
+    watch: Watch | None = None,
+    **plan: Any,
+) -> Iterator[Trained]:
+    """What a plan of these values comes to; of the settings all but ``C`` count."""
+    settings = replace(settings, C=tuple(values_of_C))
+    return structured_svm.train(Plan(loss=loss, settings=settings, **plan), data, watch or Watch())
+
+
 def train_svm_path(
     data: TrainingSet,
     loss: str | Loss = "ap",
@@ -70,9 +84,9 @@ def train_svm_path(
     start: Weights | None = None,
     **settings: Any,
 ) -> Iterator[Trained]:
-    """A structured SVM for one C after another; by an exact oracle."""
-    plan = StructuredSVMTrainer(loss, StructuredSettings(C=tuple(C), **settings))
-    return structured_svm.train_path(data, plan.loss, plan.settings, C, watch or Watch(), start)
+    """A structured SVM for one C after another, by the hinge unless ``settings`` say otherwise."""
+    trainer = StructuredSVMTrainer(loss, StructuredSettings(**{"bound": "hinge", "C": tuple(C), **settings}))
+    return solve(data, trainer.loss, trainer.settings, C, watch, start=start)
 
 
 def train_svm(data: TrainingSet, loss: str | Loss = "ap", *, C: float = 1.0, **more: Any) -> Trained:
@@ -85,8 +99,7 @@ def train_appx(
     data: TrainingSet, loss: str | Loss = "ap", *, C: float = 1.0, watch: Watch | None = None, **settings: Any
 ) -> Trained:
     """AP-SVM-APPX."""
-    plan = StructuredSVMTrainer(loss, StructuredSettings(oracle="appx", C=(C,), **settings))
-    return approximate.train_approximate(data, plan.loss, plan.settings, C, watch or Watch())
+    return train_svm(data, loss, C=C, watch=watch, oracle="appx", **settings)
 
 
 def train_pairs(

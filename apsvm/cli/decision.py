@@ -47,7 +47,7 @@ def decision_options(default: str) -> Callable[[CommandT], CommandT]:
     threshold = click.option(
         "--threshold",
         type=ThresholdType(),
-        help="From which score on rows are positive, chosen on rows held out by five more trainings: the highest F1; "
+        help="From which score on rows are positive, chosen on rows held out: the highest F1; "
         "the highest recall with at most a share A of the negatives called positive (fpr), or with a share A of what "
         "is called positive rightly so (precision); the fewest rows with a recall of A; or the best K of as many rows "
         f"as DATA has.  [default: {default}]",

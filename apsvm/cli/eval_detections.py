@@ -40,7 +40,7 @@ class _Formats(ParamType):
         return [CompletionItem(f"{before}{comma}{name}") for name in FORMATS if name.startswith(last)]
 
 
-class _MetricName(ParamType):
+class _DetectionMetricName(ParamType):
     """The name of a metric of detections, as it is."""
 
     name = "text"
@@ -68,7 +68,7 @@ class _MetricName(ParamType):
 )  # fmt: skip
 @click.option("--images", metavar="FILE", help="The images to evaluate, a line each.  [default: all]")
 @click.option(
-    "-m", "--metric", "metrics", metavar="NAME", type=_MetricName(), multiple=True,
+    "-m", "--metric", "metrics", metavar="NAME", type=_DetectionMetricName(), multiple=True,
     help="AP(voc2010), AP(voc2007), AP(coco), AP50, AP75; AP(voc2010)@0.7 is at another IoU. May be given more than "
     "once. [default: AP(voc2010); with COCO's objects AP(coco), AP50, AP75]",
 )  # fmt: skip

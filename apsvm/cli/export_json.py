@@ -48,7 +48,7 @@ def json_text(stored: Model, positive_label: float | str | None, name: str) -> s
     """One JSON object of the model in the file ``name``, or of one of its classes; see ``LAYOUT``."""
     import json
 
-    whole = stored.of_classes and positive_label is None
+    whole = stored.has_classes and positive_label is None
     rankers = stored.rankers() if whole else [one_ranker(stored, positive_label, name)]
     first = rankers[0]
     arrays = {} if first.feature_map is None else first.feature_map.arrays()

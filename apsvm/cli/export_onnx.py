@@ -48,7 +48,7 @@ def onnx_bytes(model: Model, name: str) -> bytes:
     if rankers[0].kind not in _SCORES:
         raise Failure(BAD_DATA, f"{name}: it is {model.what}, which has no graph here")
     graph = _Graph()
-    outputs = _outputs(graph, rankers, several=model.of_classes, name=name)
+    outputs = _outputs(graph, rankers, several=model.has_classes, name=name)
     info, double = onnx.helper.make_tensor_value_info, onnx.TensorProto.DOUBLE
     whole = onnx.helper.make_graph(
         graph.nodes,
@@ -69,7 +69,7 @@ def onnx_bytes(model: Model, name: str) -> bytes:
 def _properties(model: Model) -> dict[str, str]:
     """What a program may want to know besides, as JSON."""
     header = model.header
-    if model.of_classes:
+    if model.has_classes:
         classes = [header.shown_label(label) for label in model.classes.tolist()]
     else:
         classes = list(names_of_two(header))

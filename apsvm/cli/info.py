@@ -38,7 +38,7 @@ def info(model: str, as_json: bool) -> None:
     for name, text in _described(ranker):
         if text:
             _put(name, text)
-    if ranker.of_classes:
+    if ranker.has_classes:
         put("")
         _put_classes(ranker)
 
@@ -62,7 +62,7 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     from apsvm.report.words import certificate, meaning
 
     header = model.header
-    yield "model", model.what + (f": {len(model.headers)} classes" if model.of_classes else "")
+    yield "model", model.what + (f": {len(model.headers)} classes" if model.has_classes else "")
     yield "loss", header.loss
     yield "trainer", header.family
     yield "metric", header.metric or ""
@@ -72,7 +72,7 @@ def _described(model: Model) -> Iterator[tuple[str, str]]:
     yield "bound", _choice_of_bound(header)
     yield "positive", "" if header.threshold is None else threshold_in_words(header.threshold)
     yield "probability", "" if header.calibration is None else probabilities_in_words(header.calibration)
-    if model.of_classes:
+    if model.has_classes:
         yield "ended", "every class as asked" if header.as_asked else f"not every class as asked ({header.state})"
     else:
         yield "ended", " ".join(certificate(header))

@@ -193,11 +193,11 @@ def _require_kinds(
 ) -> None:
     """Raises UsageError for an option that the kind of model has no use for."""
 
-    if header and not ranker.of_classes:
+    if header and not ranker.has_classes:
         raise click.UsageError(f"--header names the classes, and {name} is {ranker.what}")
-    if top is not None and ranker.of_classes:
+    if top is not None and ranker.has_classes:
         raise click.UsageError(f"--top is for a model of one ranking, and {name} is {ranker.what}")
-    if trec_run is not None and (ranker.of_classes or ranker.lists_items):
+    if trec_run is not None and (ranker.has_classes or ranker.lists_items):
         raise click.UsageError(f"--trec-run is for a model of one ranking, and {name} is {ranker.what}")
     if explain is not None and not ranker.explainable:
         raise click.UsageError(f"--explain is for a model of one linear ranker, and {name} is {ranker.what}")
@@ -225,7 +225,7 @@ def _lines(
     if asked.trec_run is not None:
         return list(run_lines(rows, scores, asked.trec_run, data))
     lines = answers(ranker, scores, model, classify=asked.classify, probability=asked.probability)
-    if ranker.of_classes:
+    if ranker.has_classes:
         label = ["label"] if asked.classify else []
         scored = ranker.classes.tolist() if asked.probability or not asked.classify else []
         return ["\t".join([*label, *map(ranker.header.shown_label, scored)]), *lines] if asked.header else lines

@@ -46,7 +46,7 @@ class BagOutput:
         ]
         if asked and not model.header.latent:
             raise click.UsageError(f"{asked[0]} is for a model of bags by their best rows (--latent): {path} is none")
-        if self.which and model.of_classes:
+        if self.which and model.has_classes:
             raise click.UsageError("--which is for a model of one ranker: of several each has its own deciding row")
         if (self.boxes is None) != (self.detections is None):
             raise click.UsageError(

@@ -196,7 +196,7 @@ def one_ranker(model: Model, label: float | str | None, path: str) -> Ranker:
     """The ranker of the file ``path``, or of a set that of the class ``label``; else the command ends."""
     from apsvm.models.linear import LinearRanker
 
-    if not model.of_classes:
+    if not model.has_classes:
         rankers = [ranker for ranker in model.rankers() if ranker.linear_parts()]
         if not rankers:
             raise Failure(BAD_DATA, f"{path}: expected {LinearRanker.what}, found {model.what}")

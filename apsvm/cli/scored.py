@@ -98,12 +98,12 @@ def score_data(
 
     rankers = {
         path: one_ranker(model, options.positive_label, path)
-        if model.of_classes and options.positive_label is not None
+        if model.has_classes and options.positive_label is not None
         else model
         for path, model in models.items()
     }
     dataset, columns = _scored_by_models(data, rankers, read, ignore_unknown=ignore_unknown)
-    classes = {path: ranker.classes for path, ranker in rankers.items() if ranker.of_classes}
+    classes = {path: ranker.classes for path, ranker in rankers.items() if ranker.has_classes}
     tables = {path: _read_scores(path) for path in scores}
     if dataset is None:
         several = any(table.shape[1] > 1 for table in tables.values())

@@ -326,7 +326,7 @@ class _Run:
         if path is None:
             return fit, None
         model = read_any_model(path)
-        if isinstance(self.trainer, OneVsRestTrainer) and model.of_classes:
+        if isinstance(self.trainer, OneVsRestTrainer) and model.has_classes:
             labels = [label for label in fit.dataset.classes().tolist() if label in model.classes]
             starts = {label: fit.start(model.ranker(label)) for label in labels}
             return replace(fit, trainer=self.trainer.starting_from(starts)), None

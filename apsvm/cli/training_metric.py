@@ -24,7 +24,7 @@ def training_metric(fit: Fit, model: Model) -> Iterator[str]:
     if model.lists_items:
         return
     try:
-        if model.of_classes:
+        if model.has_classes:
             yield f"mean training {_figures(of_training_rows(fit.dataset, model))}"
         else:
             yield figures_of(of_training_rows(fit.dataset, model), model.header.labels)
@@ -50,7 +50,7 @@ def of_training_rows(dataset: Dataset, model: Model) -> Evaluation:
 
     metric = trained_metric(model.header.metric)
     dataset, scores = ranked(model, dataset)
-    if model.of_classes:
+    if model.has_classes:
         labels = np.stack([dataset.have(label) for label in model.classes], axis=1)
         thresholds = [line_of(header.threshold) for header in model.headers]
         return evaluate_classes(

@@ -19,7 +19,8 @@ from apsvm.dask.long_list import negatives_from
 from apsvm.dask.recovery import repeated
 from apsvm.dask.shard_list import Survey
 from apsvm.dask.sharded_risk import NOT_FINITE
-from apsvm.metrics.base import Metric, MetricError
+from apsvm.metrics.base import Metric
+from apsvm.metrics.errors import MetricError
 from apsvm.metrics.evaluate import Evaluation, mean, summarise
 from apsvm.metrics.ndcg import NDCG, NDCGAtK
 from apsvm.metrics.ranking_table import RankingTable
@@ -94,7 +95,7 @@ class CountedTable(RankingTable):
 
 
 @dataclass(frozen=True)
-class _Counted(Metric):
+class _CountedMetric(Metric):
     """nDCG of a ``CountedTable``, of gains 0 and 1: only the discounts of runs with positives are needed."""
 
     metric: NDCG | NDCGAtK
@@ -150,7 +151,7 @@ def evaluate_on_shards(
     if refused and not leave_out_undefined:
         raise MetricError(f"{refused[0]} of one list of all rows is not evaluated on a cluster")
     counted: dict[str, Metric] = {
-        name: _Counted(metric) if isinstance(metric, NDCG | NDCGAtK) else metric
+        name: _CountedMetric(metric) if isinstance(metric, NDCG | NDCGAtK) else metric
         for name, metric in metrics.items()
         if name not in refused
     }

@@ -142,7 +142,7 @@ class ListRisk(ShardedRisk):
 
     def _most_violated(self, scores: Handle, slopes: Handle) -> tuple[float, float, int, int]:
         """The risk, Δ, how many scores were gathered, and how many negatives violate."""
-        call = _Call(self, scores, slopes)
+        call = _ListCall(self, scores, slopes)
         own = self._own_sample(scores)
         call.survey(self._sample_size, self._bins_of if own is None else own)
         if self._vectors.sampled is not None:
@@ -188,7 +188,7 @@ class ListRisk(ShardedRisk):
         return self._tables
 
 
-class _Call:
+class _ListCall:
     """One call of the oracle, from survey to assignment.
 
     Attributes

@@ -49,7 +49,7 @@ def refusal(trainer: RankNCGTrainer) -> str | None:
     return None
 
 
-class _Pairs(ShardedRisk):
+class _PairsOnShards(ShardedRisk):
     """What pair losses over shards share.
 
     Attributes
@@ -71,7 +71,7 @@ class _Pairs(ShardedRisk):
         return self.account().spans
 
 
-class SummedPairs(_Pairs):
+class SummedPairs(_PairsOnShards):
     """Of queries."""
 
     def tangent(self, scores: Handle, slopes: Handle) -> Tangent:
@@ -83,7 +83,7 @@ class SummedPairs(_Pairs):
         return Tangent(sum(value for _, value in answers))
 
 
-class ListPairs(_Pairs):
+class ListPairs(_PairsOnShards):
     """Of one list; ``scale``: of the sum."""
 
     def __init__(self, vectors: HandleVectors, n_scores: int, pairs: int, graph: PreferenceGraph, scale: float) -> None:

@@ -104,7 +104,7 @@ class QueriesShard(ShardRows):
     ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.float64] | None], tuple[int, int, int]]:
         """Each query's figures: ids, ascending; by metric (q,), NaN where it is left out, or None where it is
         undefined; and how many queries are skipped, how many tied blocks there are, and rows in them."""
-        from apsvm.metrics.base import MetricError
+        from apsvm.metrics.errors import MetricError
         from apsvm.metrics.evaluate import Judgements, number_groups
 
         nothing = np.empty(0)

@@ -172,7 +172,6 @@ def train_on_shards(
         workers=data.crew.names(),
     )
     stage = Stage(
-        "train",
         risk,
         dimension,
         settings,
@@ -186,7 +185,7 @@ def train_on_shards(
     def solve(C: float, path: Path) -> tuple[Trained, WarmStart]:
         if path.warm is not None:
             stage.begin(path.warm)
-        report = stage.run(C, seconds_used=time.perf_counter() - began)
+        report = stage.run("train", C, seconds_used=time.perf_counter() - began)
         trained = Trained(report.solution.w, [report], True, risk.queries, risk.queries_skipped)
         return replace(trained, share_of_nothing=_share_of_nothing(data, risk, trained, C)), stage.warm_start
 

@@ -1,5 +1,5 @@
 """The threshold of a model of shards' rows that nobody asked one for: of the highest F1 on the rows that it was trained
-on, as ``trainers.training_threshold`` has it on one machine, from counts alone.
+on, as ``selection.thresholds`` has it on one machine, from counts alone.
 
 F1 is highest just below the score of a positive, so that the positives' scores and the negatives above each are all
 there is to know; the threshold lies halfway to the next lower score.

@@ -93,7 +93,7 @@ def rows_worth_sharing(n_bytes: int, n_rows: int) -> int:
     return WORTH_SHARING * n_rows // max(1, n_bytes)
 
 
-class _Pass(NamedTuple):
+class _SharedPass(NamedTuple):
     """A pass that somebody has asked for.
 
     kernel : "scores_csr", "combine_csr", "scores_dense" or "combine_dense"
@@ -118,15 +118,15 @@ class Lockstep:
         self._at_once = at_once
         self.fewest_rows = fewest_rows
         self._lock = threading.Lock()
-        self._ready: deque[_Member] = deque()  # they go on as soon as fewer are at work
-        self._asked: list[_Member] = []
+        self._ready: deque[_LockstepMember] = deque()  # they go on as soon as fewer are at work
+        self._asked: list[_LockstepMember] = []
         self._at_work = 0
 
     @contextmanager
     def joined(self) -> Iterator[RowKernels]:
         """The work of a thread, once it is its turn; what it gets are the kernels for its rows (``Rows.with_kernels``),
         and for no other thread's."""
-        member = _Member(self)
+        member = _LockstepMember(self)
         with self._lock:
             self._ready.append(member)
             walk = self._next()
@@ -141,7 +141,7 @@ class Lockstep:
                 walk = self._next()
             self._do(walk)
 
-    def wait_for_pass(self, member: _Member) -> None:
+    def wait_for_pass(self, member: _LockstepMember) -> None:
         """Returns when what ``member`` asks for is done, or has failed, and it is its turn."""
         began = time.perf_counter_ns()
         with self._lock:
@@ -152,7 +152,7 @@ class Lockstep:
         member.turn.acquire()
         add_waiting(time.perf_counter_ns() - began - member.share_ns)
 
-    def _next(self) -> Sequence[_Member]:
+    def _next(self) -> Sequence[_LockstepMember]:
         """Lets go on whoever may. Where nobody can all have asked: those whose passes the caller is to do. Under the
         lock."""
         while self._ready and self._at_work < self._at_once:
@@ -165,10 +165,10 @@ class Lockstep:
             self._at_work = self._at_once  # meanwhile nobody begins
         return walk
 
-    def _do(self, walk: Sequence[_Member]) -> None:
+    def _do(self, walk: Sequence[_LockstepMember]) -> None:
         if not walk:
             return
-        together: dict[int, list[_Member]] = {}
+        together: dict[int, list[_LockstepMember]] = {}
         for member in walk:
             together.setdefault(id(member.asked.matrix), []).append(member)
         for members in together.values():
@@ -187,7 +187,7 @@ class Lockstep:
             self._next()
 
 
-def _walk(passes: Sequence[_Pass], threads: int) -> None:
+def _walk(passes: Sequence[_SharedPass], threads: int) -> None:
     """Passes over one matrix, in one walk."""
     if len(passes) == 1:
         passes[0].do(threads)
@@ -201,7 +201,7 @@ def _walk(passes: Sequence[_Pass], threads: int) -> None:
         _kernels.walk_dense(matrix, scores, combinations, threads)
 
 
-def _error_of(one: _Pass, threads: int) -> Exception | None:
+def _error_of(one: _SharedPass, threads: int) -> Exception | None:
     """Does a pass by itself; what it fails with."""
     try:
         one.do(threads)
@@ -210,7 +210,7 @@ def _error_of(one: _Pass, threads: int) -> Exception | None:
     return None
 
 
-class _Member:
+class _LockstepMember:
     """A thread's place in a lock-step: kernels (``RowKernels``) that ask for their passes.
 
     turn : released when it may go on
@@ -218,7 +218,7 @@ class _Member:
     has_left : its passes are its own affair again
     """
 
-    asked: _Pass
+    asked: _SharedPass
     error: Exception | None = None
     share_ns = 0
     has_left = False
@@ -236,7 +236,7 @@ class _Member:
         threads: int,
         /,
     ) -> None:
-        self._ask(_Pass("scores_csr", X, (rows, W, out)), len(out), len(W), threads)
+        self._ask(_SharedPass("scores_csr", X, (rows, W, out)), len(out), len(W), threads)
 
     def combine_csr(
         self,
@@ -247,7 +247,7 @@ class _Member:
         threads: int,
         /,
     ) -> None:
-        self._ask(_Pass("combine_csr", X, (rows, C, out)), len(C), len(out), threads)
+        self._ask(_SharedPass("combine_csr", X, (rows, C, out)), len(C), len(out), threads)
 
     def scores_dense(
         self,
@@ -258,7 +258,7 @@ class _Member:
         threads: int,
         /,
     ) -> None:
-        self._ask(_Pass("scores_dense", X, (rows, W, out)), len(out), len(W), threads)
+        self._ask(_SharedPass("scores_dense", X, (rows, W, out)), len(out), len(W), threads)
 
     def combine_dense(
         self,
@@ -269,9 +269,9 @@ class _Member:
         threads: int,
         /,
     ) -> None:
-        self._ask(_Pass("combine_dense", X, (rows, C, out)), len(C), len(out), threads)
+        self._ask(_SharedPass("combine_dense", X, (rows, C, out)), len(C), len(out), threads)
 
-    def _ask(self, asked: _Pass, rows: int, vectors: int, threads: int) -> None:
+    def _ask(self, asked: _SharedPass, rows: int, vectors: int, threads: int) -> None:
         """A pass for several vectors is shared as it is."""
         if self.has_left or vectors > 1 or rows < self._lockstep.fewest_rows:
             asked.do(threads)

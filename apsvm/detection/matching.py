@@ -40,15 +40,15 @@ class Matches:
     found: Flags
 
 
-class _Pairs(NamedTuple):
+class _MatchedBoxes(NamedTuple):
     """Detections and objects (k,) of one image and class, and their IoU."""
 
     detection: Counts
     object: Counts
     overlap: Floats
 
-    def take(self, rows: Counts | Flags) -> _Pairs:
-        return _Pairs(self.detection[rows], self.object[rows], self.overlap[rows])
+    def take(self, rows: Counts | Flags) -> _MatchedBoxes:
+        return _MatchedBoxes(self.detection[rows], self.object[rows], self.overlap[rows])
 
 
 def match_voc(
@@ -107,7 +107,7 @@ def match_coco(
     return Matches(outcomes, taken & counted)
 
 
-def _turns(pairs: _Pairs, detections: Detections, counted: Flags) -> Iterator[_Pairs]:
+def _turns(pairs: _MatchedBoxes, detections: Detections, counted: Flags) -> Iterator[_MatchedBoxes]:
     """The pairs of the best detection of every image and class, then those of the second best, …; of a detection those
     with objects that count first, then by falling IoU, then the last object first."""
     if not pairs.detection.size:
@@ -136,20 +136,20 @@ def _firsts(values: Counts) -> Counts:
     return np.flatnonzero(changes)
 
 
-def _best_of_each_detection(pairs: _Pairs) -> _Pairs:
+def _best_of_each_detection(pairs: _MatchedBoxes) -> _MatchedBoxes:
     """Of each detection the pair of highest IoU, the first object of equals."""
     pairs = pairs.take(np.lexsort((pairs.object, -pairs.overlap, pairs.detection)))
     return pairs.take(_firsts(pairs.detection))
 
 
-def _together(parts: Iterable[_Pairs]) -> _Pairs:
-    nothing = _Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    return _Pairs(*map(np.concatenate, zip(nothing, *parts, strict=True)))
+def _together(parts: Iterable[_MatchedBoxes]) -> _MatchedBoxes:
+    nothing = _MatchedBoxes(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    return _MatchedBoxes(*map(np.concatenate, zip(nothing, *parts, strict=True)))
 
 
 def _overlapping(
     objects: Objects, detections: Detections, considered: Flags, least: float, convention: str, *, crowds_apart: bool
-) -> Iterator[_Pairs]:
+) -> Iterator[_MatchedBoxes]:
     """All pairs of one image and class whose IoU is at least ``least``, in the order of the detections, those of some
     detections at a time."""
     order = np.argsort(_groups(objects), kind="stable")
@@ -168,5 +168,5 @@ def _overlapping(
         of_object = order[np.repeat(begins[first:last], n) + within]
         crowd = objects.crowd[of_object] if crowds_apart else None
         overlap = iou(detections.boxes[detection], objects.boxes[of_object], convention, crowd)
-        yield _Pairs(detection, of_object, overlap).take(overlap >= least)
+        yield _MatchedBoxes(detection, of_object, overlap).take(overlap >= least)
         first = last

@@ -30,8 +30,9 @@ from apsvm.detection.boxes import places_in
 from apsvm.detection.joined import Joined
 from apsvm.detection.matching import LEFT_OUT, RIGHT, match_coco, match_voc
 from apsvm.metrics.average_precision_voc2010 import AveragePrecisionVOC2010
-from apsvm.metrics.base import Metric, MetricError, number_in_name
+from apsvm.metrics.base import Metric, number_in_name
 from apsvm.metrics.curves import Steps
+from apsvm.metrics.errors import MetricError
 from apsvm.metrics.ranking_table import RankingTable
 
 #: As one names them; each but the first takes another IoU threshold in ``@``.

@@ -157,7 +157,7 @@ class APSVMClassifier(_Structured, TwoClasses):
         positive. Losses about which scores are above 0 ("zero-one", "f1" …) train it, as the weight of a feature of
         value intercept_scaling; "auto": of ten times the geometric mean of the features' deviations, 10 where they are
         standardised (``trainers.constant_feature``), as ``apsvm train`` does, and 1 for oracle "appx"
-    threshold : where ``predict`` draws the line instead, chosen on rows held out by five more trainings: "f1",
+    threshold : where ``predict`` draws the line instead, chosen on rows held out: "f1",
         "fpr=0.01", "precision=0.9", "recall=0.9" or "top=100" (``apsvm.metrics.thresholds``); it becomes the constant
     calibrate : "isotonic", "platt" or "auto": ``predict_proba`` gives probabilities, fitted to the same rows held out,
         as ``CalibratedClassifierCV(ensemble=False)`` does; without ``threshold`` ``predict`` is then the likelier class
@@ -165,7 +165,7 @@ class APSVMClassifier(_Structured, TwoClasses):
     qp : solver of the working-set QP: "auto", "active-set" or "cvxpy"
     bound : what bounds the loss from above: the convex "hinge" of the papers, or the "tight" ramp, from the hinge's
         minimiser to a stationary point, for losses over rankings; "auto": whichever is better on rows held out, with
-        the best of a few C each where C is "auto" (``trainers.structured_svm.bound_choice``)
+        the best of a few C each where C is "auto" (``selection.quick``)
     components : the scores are the highest of so many linear ones, for positives of several kinds
         (``trainers.structured_svm.components``); by the tight bound where ``bound`` is "auto"
     features : what is made of the features before they are weighed: "linear", nothing; "piecewise:4", a broken line
@@ -175,7 +175,7 @@ class APSVMClassifier(_Structured, TwoClasses):
         feature's, in a row for each bag of ``fit(X, y, bags=bags)``. coef_ has the features once for each; ``score``
         and ``bag_scores`` are of bags, ``decision_function`` and ``predict`` of rows, each a bag of its own
     latent : train on the bags of ``fit(X, y, bags=bags)`` by their best rows: a bag stands where its row of the highest
-        score does, and the training finds out which (``trainers.structured_svm.latent``). ``score``
+        score does, and the training finds out which (``trainers.structured_svm.starts_of_bags``). ``score``
         and ``bag_scores`` are of bags
     start : where latent training begins: "anneal", "bag-means" or "random:N"
     max_iter : iterations for each stage of the training

@@ -46,9 +46,9 @@ def make_loss(loss: str | object) -> Loss:
     from apsvm.losses.own import imported_loss, own_loss
 
     if not isinstance(loss, str):
-        return own_loss(loss)
+        return _with_known_start(own_loss(loss))
     if ":" in loss:
-        return imported_loss(loss)
+        return _with_known_start(imported_loss(loss))
     form, text = LOSSES.spelled(loss)
     kind = LOSSES[form]
     if text is None:
@@ -62,3 +62,18 @@ def make_loss(loss: str | object) -> Loss:
             f"bad parameter in loss {loss!r}: {form} takes {expected}, as in {kind().name}, found {text!r}"
         ) from None
     return kind(value)  # type: ignore[call-arg]
+
+
+def _with_known_start(loss: Loss) -> Loss:
+    """A user's own loss, once it is certain that what it starts from can be the name of a loss; LossError if not."""
+    from apsvm.losses.base import LossError
+
+    start: object = loss.starts_from
+    if not isinstance(start, str | None):
+        raise LossError(f"loss {loss.name!r}: starts_from is the name of a loss, or None, found {start!r}")
+    if start is not None and ":" not in start:
+        try:
+            LOSSES.spelled(start)
+        except ValueError as error:
+            raise LossError(f"loss {loss.name!r}: starts_from: {error}") from None
+    return loss

@@ -36,27 +36,13 @@ class OwnLoss(RankingLoss):
         self.unimodal = bool(getattr(arrays, "unimodal", False))
         self.metric = getattr(arrays, "metric", None)
         if hasattr(arrays, "starts_from"):
-            self.starts_from = _checked_start(arrays.starts_from, name)
+            self.starts_from = arrays.starts_from
 
     def weights(self, n_pos: int) -> NDArray[np.float64]:
         return self.arrays.weights(n_pos)
 
     def discount(self, n: int) -> NDArray[np.float64]:
         return self.arrays.discount(n)
-
-
-def _checked_start(start: object, name: str) -> str | None:
-    """``start`` if it can be the name of a loss; raises LossError."""
-    from apsvm.losses import LOSSES
-
-    if not isinstance(start, str | None):
-        raise LossError(f"loss {name!r}: starts_from is the name of a loss, or None, found {start!r}")
-    if start is not None and ":" not in start:
-        try:
-            LOSSES.spelled(start)
-        except ValueError as error:
-            raise LossError(f"loss {name!r}: starts_from: {error}") from None
-    return start
 
 
 def has_two_arrays(thing: object) -> TypeGuard[TwoArrays]:

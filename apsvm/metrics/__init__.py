@@ -14,7 +14,8 @@ import difflib
 import re
 from contextlib import suppress
 
-from apsvm.metrics.base import TIE_RULES, Metric, MetricAtK, MetricError
+from apsvm.metrics.base import Metric, MetricAtK
+from apsvm.metrics.errors import TIE_RULES, MetricError
 from apsvm.registry import Registry, place_in
 
 __all__ = [

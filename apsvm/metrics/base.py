@@ -16,19 +16,15 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from apsvm.metrics.errors import MetricError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from apsvm.metrics.ranking_table import RankingTable
 
-TIE_RULES = ("block", "pessimistic", "file")
-
 _MAX_DIGITS = 18  # a cut-off must fit int64
-
-
-class MetricError(ValueError):
-    """A metric's name cannot be read, its input is not a ranking, or its value is undefined there."""
 
 
 @dataclass(frozen=True)

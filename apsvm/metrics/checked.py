@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from apsvm.metrics.base import TIE_RULES, MetricError
+from apsvm.metrics.errors import TIE_RULES, MetricError
 
 if TYPE_CHECKING:
     from apsvm.types import AnyArray

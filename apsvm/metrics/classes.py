@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from apsvm.metrics.base import Metric, MetricError
+from apsvm.metrics.base import Metric
 from apsvm.metrics.checked import check_rows, check_ties
+from apsvm.metrics.errors import MetricError
 from apsvm.metrics.evaluate import Evaluation, Judgements, mean, number_groups, parse_metrics, summarise
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.metrics.base import MetricError
+from apsvm.metrics.errors import MetricError
 from apsvm.metrics.evaluate import Judgements, number_groups, parse_metrics, summarise
 from apsvm.metrics.ranking_table import RankingTable
 

@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from apsvm.metrics import parse_metric
-from apsvm.metrics.base import Metric, MetricError
+from apsvm.metrics.base import Metric
 from apsvm.metrics.checked import check_rows, check_ties
+from apsvm.metrics.errors import MetricError
 from apsvm.metrics.ranking_table import RankingTable
 from apsvm.types import JsonDict
 

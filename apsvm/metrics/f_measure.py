@@ -15,7 +15,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.metrics.base import Metric, MetricError, number_from_name, number_in_name
+from apsvm.metrics.base import Metric, number_from_name, number_in_name
+from apsvm.metrics.errors import MetricError
 from apsvm.metrics.ranking_table import RankingTable
 
 

@@ -18,7 +18,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.metrics.base import Metric, MetricAtK, MetricError
+from apsvm.metrics.base import Metric, MetricAtK
+from apsvm.metrics.errors import MetricError
 from apsvm.metrics.ranking_table import RankingTable
 
 

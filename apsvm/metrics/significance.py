@@ -26,8 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.metrics.base import Metric, MetricError
+from apsvm.metrics.base import Metric
 from apsvm.metrics.checked import sorted_rows
+from apsvm.metrics.errors import MetricError
 from apsvm.metrics.evaluate import Evaluation, Judgements
 from apsvm.metrics.ranking_table import RankingTable
 

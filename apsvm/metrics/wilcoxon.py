@@ -25,7 +25,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.metrics.base import Metric, MetricError, number_from_name, number_in_name
+from apsvm.metrics.base import Metric, number_from_name, number_in_name
+from apsvm.metrics.errors import MetricError
 from apsvm.metrics.ranking_table import Counts, RankingTable
 
 PRESETS = ("full", "adjacent", "bipartite")
@@ -98,11 +99,11 @@ class WilcoxonMannWhitney(Metric):
     def _lack(self, table: RankingTable) -> str:
         return "no pair of rows that the preference graph orders"
 
-    def _contests(self, table: RankingTable) -> Iterator[_Rows]:
+    def _contests(self, table: RankingTable) -> Iterator[_SortedRows]:
         """Sets of rows in which every upper row is preferred to every lower one of its segment: together, the graph."""
         ranking = np.repeat(np.arange(table.n_rankings), table.n_rows)
         if self.graph == "bipartite":
-            yield _Rows(table.relevant, table.blocks, ranking, ranking)
+            yield _SortedRows(table.relevant, table.blocks, ranking, ranking)
             return
         levels, number = _numbered(table.grades)
         if self.graph == "full":
@@ -120,10 +121,10 @@ class WilcoxonMannWhitney(Metric):
             part = np.zeros(levels.size, dtype=np.bool_)
             part[[high, *lows]] = True
             rows = np.flatnonzero(part[number])
-            yield _Rows(number[rows] == high, table.blocks[rows], ranking[rows], ranking[rows])
+            yield _SortedRows(number[rows] == high, table.blocks[rows], ranking[rows], ranking[rows])
 
 
-class _Rows(NamedTuple):
+class _SortedRows(NamedTuple):
     """Rows sorted by ranking, segment, block: arrays (n,). A segment lies in one ranking, a block too."""
 
     upper: NDArray[np.bool_]
@@ -167,12 +168,12 @@ def _numbered(grades: NDArray[np.float64]) -> tuple[NDArray[np.float64], Counts]
     return levels, number
 
 
-def _by_bits(number: Counts, n_levels: int, block: Counts, ranking: Counts) -> Iterator[_Rows]:
+def _by_bits(number: Counts, n_levels: int, block: Counts, ranking: Counts) -> Iterator[_SortedRows]:
     """The full graph: for each bit of the grade's number, highest first, rows that agree above it, split by it."""
     segment = ranking
     for bit in range((n_levels - 1).bit_length() - 1, -1, -1):
         upper = (number >> bit & 1).astype(np.bool_)
-        yield _Rows(upper, block, segment, ranking)
+        yield _SortedRows(upper, block, segment, ranking)
         if bit == 0:
             return
         # stable partition of each segment: lower rows first

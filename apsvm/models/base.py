@@ -52,7 +52,7 @@ class Model(ABC):
     what : the kind in words, with an article, for messages
     fields : what its file's header has beside the width and the fields of ``Header``
     dtype : of the arrays in its file
-    of_classes : it has a ranker for each of several classes: scores are (n, k)
+    has_classes : it has a ranker for each of several classes: scores are (n, k)
     lists_items : rows are users, and its scores are of items: (n, width)
     explainable : ``contributions`` may be asked for; a feature map may still mix features
     header : how, of what and how well it was made
@@ -64,7 +64,7 @@ class Model(ABC):
     what: ClassVar[str]
     fields: ClassVar[tuple[str, ...]] = ()
     dtype: ClassVar[str] = "<f8"
-    of_classes: ClassVar[bool] = False
+    has_classes: ClassVar[bool] = False
     lists_items: ClassVar[bool] = False
     explainable: ClassVar[bool] = False
 
@@ -269,10 +269,13 @@ class WeightedRanker(Ranker):
     ----------
     coef : (columns,) float64, or (H, columns)
     intercepts : (H,) float64
+    kind_of_set, what_of_set : of a set of such rankers, ``kind`` and ``what``
     """
 
     __slots__ = ()
 
+    kind_of_set: ClassVar[str]
+    what_of_set: ClassVar[str]
     explainable: ClassVar[bool] = True
 
     if TYPE_CHECKING:

@@ -31,6 +31,8 @@ class LinearRanker(WeightedRanker):
 
     kind: ClassVar[str] = "linear"
     what: ClassVar[str] = "a linear ranker"
+    kind_of_set: ClassVar[str] = "one-vs-rest"
+    what_of_set: ClassVar[str] = "a set of rankers, one a class (--one-vs-rest)"
     fields: ClassVar[tuple[str, ...]] = ("intercept",)
 
     coef: NDArray[np.float64]

@@ -16,11 +16,12 @@ from apsvm.models.header import SCHEMA
 from apsvm.models.items import ItemRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import NetRanker
-from apsvm.models.sets import ComponentRankerSet, RankerSet
+from apsvm.models.sets import RANKERS_OF_SETS, RankerSet
 
 #: The kinds of models, by their names in files.
 KINDS: dict[str, type[Model]] = {
-    kind.kind: kind for kind in (LinearRanker, ItemRanker, RankerSet, ComponentRanker, ComponentRankerSet, NetRanker)
+    **{kind.kind: kind for kind in (LinearRanker, ItemRanker, ComponentRanker, NetRanker)},
+    **dict.fromkeys(RANKERS_OF_SETS, RankerSet),
 }
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apsvm.models.header import HeaderError, Json, LabelKind
-from apsvm.models.json import is_finite_number
+from apsvm.models.json import HeaderError, Json, is_finite_number
 from apsvm.types import JsonDict, JsonObject
 
 #: The settings of each family, by their names then and now.
@@ -153,23 +152,23 @@ def _labels(old: JsonObject, family: str) -> JsonDict:
     if family == "rank-ncg":
         cuts, names = _part(old, "classes").get("cuts"), _list(_part(old, "classes"), "labels")
         lowest = 1.0 if cuts is not None else names[0] if names else None
-        return {"kind": LabelKind.ORDER, "cuts": cuts, "relevant_above": lowest}
+        return {"kind": "order", "cuts": cuts, "relevant_above": lowest}
     if "users" in _part(old, "data"):
-        return {"kind": LabelKind.NONE}
+        return {"kind": "none"}
     if old.get("preference"):
-        return {"kind": LabelKind.ORDER, "relevant_from": relevant_from, "relevant_above": old.get("lowest_grade")}
+        return {"kind": "order", "relevant_from": relevant_from, "relevant_above": old.get("lowest_grade")}
     if positive is not None:
         if isinstance(classes, list) and len(classes) == 2:
             labels["negative"] = [classes[0]]
-        return {**labels, "kind": LabelKind.ONE_LABEL, "positive": positive}
+        return {**labels, "kind": "one-label", "positive": positive}
     if relevant_from is not None:
-        return {"kind": LabelKind.THRESHOLD, "relevant_from": relevant_from}
+        return {"kind": "threshold", "relevant_from": relevant_from}
     loss = old["loss"].removeprefix("direct(")
     if loss.startswith("ndcg") and not loss.startswith("ndcg-"):
-        return {"kind": LabelKind.GRADES}
+        return {"kind": "grades"}
     if isinstance(classes, list) and len(classes) == 2 and all(isinstance(name, str) for name in classes):
         labels["names"] = classes
-    return {**labels, "kind": LabelKind.BINARY, "positive": 1.0}
+    return {**labels, "kind": "binary", "positive": 1.0}
 
 
 def _features(old: JsonObject) -> JsonDict:

@@ -1,10 +1,10 @@
-"""A ranker for each of several classes, one against the rest: ``RankerSet``."""
+"""``RankerSet``: rankers of one kind, one a class (``--one-vs-rest``)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from apsvm.types import AnyArray, Arrays
 
 R = TypeVar("R", bound=WeightedRanker)
+#: By what a file's header calls the set.
+RANKERS_OF_SETS: dict[str, type[WeightedRanker]] = {kind.kind_of_set: kind for kind in (LinearRanker, ComponentRanker)}
 
 
 @dataclass(frozen=True, slots=True)
 class RankerSet(Model, Generic[R]):
-    """A ranker a class, one against the rest: linear ones (score_j(x) = coef_j·φ(x) + intercepts_j), or those of
-    ``members``.
+    """A ranker of kind R a class, one against the rest.
 
+    each : R
     coef : (k, columns) float64, or (k, H, columns) of H components; intercepts : (k,) float64, or (k, H); class j is
         the label ``classes[j]``, increasing
     header : what holds for the whole
@@ -37,12 +39,9 @@ class RankerSet(Model, Generic[R]):
     feature_map : φ, of (width,) features; None: the features as they are
     """
 
-    kind: ClassVar[str] = "one-vs-rest"
-    what: ClassVar[str] = "a set of rankers, one a class (--one-vs-rest)"
-    fields: ClassVar[tuple[str, ...]] = ("classes",)
-    of_classes: ClassVar[bool] = True
-    members: ClassVar[type[WeightedRanker]] = LinearRanker
+    has_classes: ClassVar[bool] = True
 
+    each: type[R]
     coef: NDArray[np.float64]
     intercepts: NDArray[np.float64]
     header: Header
@@ -50,12 +49,21 @@ class RankerSet(Model, Generic[R]):
     feature_map: FeatureMap | None = None
 
     @classmethod
-    def of(cls, rankers: Sequence[R], header: Header) -> Self:
+    def of(cls, rankers: Sequence[R], header: Header) -> RankerSet[R]:
         """The set of ``rankers`` of one feature map and number of components, in the order of their labels. What
         ``header`` has in its mappings all rankers' headers have."""
         coef = np.stack([ranker.coef for ranker in rankers])
         intercepts = np.stack([ranker.intercepts for ranker in rankers]).reshape(coef.shape[:-1])
-        return cls(coef, intercepts, header, [ranker.header for ranker in rankers], rankers[0].feature_map)
+        headers = [ranker.header for ranker in rankers]
+        return cls(type(rankers[0]), coef, intercepts, header, headers, rankers[0].feature_map)
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]  # of the instance here
+        return self.each.kind_of_set
+
+    @property
+    def what(self) -> str:  # type: ignore[override]
+        return self.each.what_of_set
 
     @property
     def components(self) -> int:
@@ -84,7 +92,7 @@ class RankerSet(Model, Generic[R]):
     def _ranker(self, j: int) -> R:
         fields, arrays = {"intercept": self.intercepts[j].tolist()}, self._arrays().items()
         of_class = {name: array[j].copy() for name, array in arrays}
-        return cast(R, self.members._made(fields, of_class, self.headers[j], self.feature_map))
+        return self.each._made(fields, of_class, self.headers[j], self.feature_map)
 
     def with_headers(self, headers: Sequence[Header]) -> Self:
         return replace(self, headers=headers)
@@ -125,27 +133,30 @@ class RankerSet(Model, Generic[R]):
     @classmethod
     def _shapes(cls, content: JsonObject, columns: int) -> dict[str, tuple[int, ...]]:
         k = len(content["classes"])
-        return {name: (k, *shape) for name, shape in cls.members._shapes(content, columns).items()}
+        return {name: (k, *shape) for name, shape in RANKERS_OF_SETS[content["kind"]]._shapes(content, columns).items()}
 
     @classmethod
-    def _made(cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None) -> Self:
+    def _made(
+        cls, fields: JsonObject, arrays: Arrays, header: Header, feature_map: FeatureMap | None
+    ) -> RankerSet[Any]:
         intercepts = arrays.get("intercepts")
         if intercepts is None:
             intercepts = np.array([intercept_in(difference) for difference in fields["classes"]])
-        return cls(arrays["coef"], intercepts, header, cls._headers_in(fields, header), feature_map)
+        each, headers = RANKERS_OF_SETS[fields["kind"]], cls._headers_in(fields, header)
+        return RankerSet(each, arrays["coef"], intercepts, header, headers, feature_map)
 
     @classmethod
     def _header_in(cls, content: JsonObject) -> Header:
         check_field(content, "classes", list)
         classes = content["classes"]
         if not classes or not all(isinstance(difference, dict) for difference in classes):
-            raise ModelError("its header's 'classes' is no list of JSON objects for at least one class")
+            raise ModelError("its header's 'classes' is no list of JSON objects, one a class")
         if content["schema"] != 1:
-            return header_in(content, cls.fields)
+            return header_in(content, ("classes", *RANKERS_OF_SETS[content["kind"]].fields))
         from apsvm.models.schema_1 import of_a_set
 
         # That schema did not say in the whole that there are classes.
-        header = header_in(of_a_set(_without_classes(content)), cls.fields)
+        header = header_in(of_a_set(_without_classes(content)), ())
         return replace(header, labels=Labels(kind=LabelKind.CLASSES, several=header.labels.several))
 
     @classmethod
@@ -157,7 +168,8 @@ class RankerSet(Model, Generic[R]):
             shared = _without_classes(content)
             headers = [header_in(of_a_class(shared, difference), ()) for difference in content["classes"]]
         else:
-            differences = [without_shape(difference, cls.members.fields) for difference in content["classes"]]
+            fields = RANKERS_OF_SETS[content["kind"]].fields
+            differences = [without_shape(difference, fields) for difference in content["classes"]]
             try:
                 headers = [Header.from_difference(one, _shared_by_classes(whole)) for one in differences]
             except HeaderError as error:
@@ -166,16 +178,6 @@ class RankerSet(Model, Generic[R]):
         if not (np.isfinite(labels).all() and (labels[1:] > labels[:-1]).all()):
             raise ModelError("its classes are not finite labels that increase")
         return headers
-
-
-@dataclass(frozen=True, slots=True)
-class ComponentRankerSet(RankerSet[ComponentRanker]):
-    """A ranker of several components a class: coef is (k, H, columns), intercepts (k, H)."""
-
-    kind: ClassVar[str] = "components-one-vs-rest"
-    what: ClassVar[str] = "a set of rankers of several components, one a class (--one-vs-rest --components)"
-    fields: ClassVar[tuple[str, ...]] = ("classes", "components")
-    members: ClassVar[type[WeightedRanker]] = ComponentRanker
 
 
 def _shared_by_classes(whole: Header) -> Header:

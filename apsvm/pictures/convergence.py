@@ -135,7 +135,7 @@ class Convergence(Picture):
 
 
 @dataclass(slots=True)
-class _Segment:
+class _Stretch:
     """One run of the cutting-plane solver, or of the tight bound one descent, which has no bounds from below, or its
     rounds. label : the class"""
 
@@ -261,7 +261,7 @@ def _over(values: Sequence[float], unit: float) -> list[float]:
     return [value / unit for value in values]
 
 
-def _name(segment: _Segment, told: Mapping[str, bool]) -> str:
+def _name(segment: _Stretch, told: Mapping[str, bool]) -> str:
     parts = [
         segment.run if told["run"] else "",
         f"class {segment.label:g}" if told["label"] and segment.label is not None else "",
@@ -282,7 +282,7 @@ def _asked(logs: Mapping[str, Sequence[Record]], scaled: bool) -> float | None:
     return result.pop() if len(result) == 1 else None
 
 
-def _segments(run: str, records: Sequence[Record]) -> list[_Segment]:
+def _segments(run: str, records: Sequence[Record]) -> list[_Stretch]:
     """Cut where the iterations count anew; steps and seconds run on from segment to segment of a class."""
     classes: dict[float | None, _Track] = {}
     for record in records:
@@ -297,7 +297,7 @@ class _Track:
     """The segments of one class."""
 
     def __init__(self, run: str, label: float | None) -> None:
-        self.segments: list[_Segment] = []
+        self.segments: list[_Stretch] = []
         self._run = run
         self._label = label
         self._before = (0.0, 0.0)  # steps and seconds of the runs before
@@ -309,7 +309,7 @@ class _Track:
         if event == "round":
             # Of the objective itself; the majorants that a round minimises have constants of their own.
             if record["round"] == 1:
-                self.segments.append(_Segment(self._run, self._label, "tight, rounds", C))
+                self.segments.append(_Stretch(self._run, self._label, "tight, rounds", C))
             self.segments[-1].add(*self._place, record["objective"], record["dual"], record["gap"])
             return
         is_step = event == "step"
@@ -319,7 +319,7 @@ class _Track:
         if key != self._key or number <= self._here[0]:
             self._before, self._here, self._key = self._place, (0.0, 0.0), key
             if not is_round:
-                self.segments.append(_Segment(self._run, self._label, *key))
+                self.segments.append(_Stretch(self._run, self._label, *key))
         self._here = (number, record["seconds"])
         if is_step:
             self.segments[-1].add(*self._place, record["objective"])

@@ -46,7 +46,7 @@ class Finished:
 
     def names(self) -> list[str]:
         """What tells its rankers from each other and from the run's others."""
-        if not self.model.of_classes:
+        if not self.model.has_classes:
             return [self.name]
         classes = [f"class {self.model.header.shown_label(label)}" for label in self.model.classes.tolist()]
         return [f"{one}, {self.name}" if self.name else one for one in classes]
@@ -97,7 +97,7 @@ class Run:
     @property
     def of_classes(self) -> bool:
         """Whether it trained a ranker a class (--one-vs-rest)."""
-        return any(finished.model.of_classes for finished in self.finished)
+        return any(finished.model.has_classes for finished in self.finished)
 
     def headers(self) -> list[tuple[str, Header]]:
         """Name and header of every model, of several classes one each."""

@@ -4,8 +4,8 @@
 
 The most violated ranking only wants positives lower and negatives higher, so the best choice of every bag's instance is
 its maximum whatever the ranking: any exact oracle on the maxima solves the joint problem exactly. The risk is convex in
-the negatives' maxima and not in the positives'. With the instances of the positives held (``BagRisk.hold``) it is
-convex, nowhere lower than without, and equal where those instances are the best: what concave-convex rounds go down by.
+the negatives' maxima and not in the positives'. With the instances of the positives held (``BagRisk.convex``) it is
+convex, nowhere lower than without, and equal where those instances are the best: its majoriser.
 
 Scores are those of the instances, linear in w, so that line searches work as for rows.
 """
@@ -13,7 +13,7 @@ Scores are those of the instances, linear in w, so that line searches work as fo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from apsvm.oracles.base import AnyOracle
 from apsvm.oracles.by_score import RankingByScore
 from apsvm.oracles.layout import lay_out
 from apsvm.risk.rankings import Account, NoLoss, Risk, bind_risk
-from apsvm.score_space import Tangent
+from apsvm.score_space import Majoriser, Tangent
 
 
 class BagMaxima:
@@ -53,6 +53,10 @@ class BagMaxima:
         #: Whether a bag stands in more than one place.
         self.repeats = members.size >= offsets.size
 
+    def another(self) -> BagMaxima:
+        """Of the same bags, nothing held."""
+        return BagMaxima(self.offsets, self._members, self._positive, self._threads)
+
     def best_of_positives(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """(positives,) int64: the rows to hold at these scores; of equal ones the first."""
         return self._best_rows(scores)[self._members[self._positive]]
@@ -74,6 +78,7 @@ class BagRisk(Risk):
     """See the module. ``rows`` are the instances, bag by bag; what it counts (``n_pos`` and so on) are bags."""
 
     maxima: BagMaxima = None  # type: ignore[assignment]  # always given: a dataclass's defaults come before
+    _convex: BagRisk | None = field(default=None, init=False, repr=False)
 
     def tangent(self, scores: NDArray[np.float64], slopes: NDArray[np.float64]) -> Tangent:
         rows = self.maxima.rows(scores)
@@ -90,27 +95,40 @@ class BagRisk(Risk):
         order = RankingByScore(self.layout, threads=self.rows.threads)
         return replace(self, loss=NoLoss(), _most_violated=order, _counts_ranks=False, _account=Account())
 
+    @property
+    def convex(self) -> BagRisk:
+        """With the instances of the positives held."""
+        if self._convex is None:
+            self._convex = replace(self, maxima=self.maxima.another())
+        return self._convex
+
+    def majoriser(self, scores: NDArray[np.float64]) -> Majoriser[NDArray[np.float64]]:
+        """With each positive held at its best instance."""
+        held = self.maxima.best_of_positives(scores)
+        value = self.tangent(scores, self.vectors.empty()).value
+        return Majoriser(value, value, held=held)
+
+    def hold(self, held: NDArray[np.int64] | None) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
+        """From now on the positives of ``convex`` stand at these rows, (positives,)."""
+        maxima = self.convex.maxima
+        before, maxima.held = maxima.held, held
+        if before is None or held is None or np.array_equal(before, held):
+            return None
+
+        def change(memo: NDArray[np.float64]) -> NDArray[np.float64]:
+            moved = np.flatnonzero(before != held)
+            slopes = np.zeros(self.n_scores)
+            slopes[held[moved]] = memo[moved]
+            slopes[before[moved]] = -memo[moved]
+            return self.combine(slopes)
+
+        return change
+
     def memo(self, slopes: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """The slopes of the positives, at the rows where they are held; None where a bag is a positive here and a
         negative there."""
         held = self.maxima.held
         return None if held is None or self.maxima.repeats else slopes[held]
-
-    def hold(self, rows: NDArray[np.int64] | None) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-        """From now on the positives stand at ``rows`` (``BagMaxima.best_of_positives``), or each at its best. Returns
-        by how much that changes a plane, (dimension,), given its ``memo``."""
-        before, self.maxima.held = self.maxima.held, rows
-
-        def change(memo: NDArray[np.float64]) -> NDArray[np.float64]:
-            assert before is not None
-            assert rows is not None
-            moved = np.flatnonzero(before != rows)
-            slopes = np.zeros(self.n_scores)
-            slopes[rows[moved]] = memo[moved]
-            slopes[before[moved]] = -memo[moved]
-            return self.combine(slopes)
-
-        return change
 
 
 def make_bag_risk(

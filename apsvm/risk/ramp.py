@@ -7,12 +7,14 @@ It lies between Δ of the ranking by score and the hinge h; h and g are convex.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from apsvm.clock import Span
-from apsvm.risk.rankings import OracleCall, Risk
-from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
+from apsvm.clock import Span, Spans
+from apsvm.risk.rankings import Account, Risk
+from apsvm.score_space import ArrayVectors, Majoriser, ScoreFunction, Tangent
 
 
 class Ramp(ScoreFunction[NDArray[np.float64]]):
@@ -45,13 +47,22 @@ class Ramp(ScoreFunction[NDArray[np.float64]]):
     def combine(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.hinge.combine(slopes)
 
-    def account(self) -> tuple[list[OracleCall], dict[str, Span]]:
+    @property
+    def convex(self) -> ScoreFunction[NDArray[np.float64]]:
+        """h, or its own convex part."""
+        return self.hinge.convex
+
+    def majoriser(self, scores: NDArray[np.float64]) -> Majoriser[NDArray[np.float64]]:
+        """h's, less the tangent of g, which is c·s'."""
+        of_hinge, slopes = self.hinge.majoriser(scores), self.vectors.empty()
+        value = of_hinge.value - self.by_score.tangent(scores, slopes).value
+        return of_hinge._replace(value=value, slopes=slopes)
+
+    def hold(self, held: NDArray[np.int64] | None) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
+        return self.hinge.hold(held)
+
+    def account(self) -> Account:
         """The hinge's oracle calls since the last time, and the time of the parts."""
         hinge, order = self.hinge.account(), self.by_score.account()
-        spans = {
-            "scores": hinge.spans.parts.get("scores", Span()),
-            "oracle": sum((call.span for call in hinge.calls), Span()),
-            "by score": sum((call.span for call in order.calls), order.spans.parts.get("gradient", Span())),
-            "gradient": hinge.spans.parts.get("gradient", Span()),
-        }
-        return hinge.calls, spans
+        by_score = sum((call.span for call in order.calls), order.spans.parts.get("gradient", Span()))
+        return Account(hinge.calls, Spans({**hinge.spans.parts, "by score": by_score}))

@@ -74,6 +74,17 @@ class Account:
     calls: list[OracleCall] = field(default_factory=list)
     spans: Spans = field(default_factory=Spans)
 
+    def taken(self) -> Account:
+        """What it holds; from now on it begins anew."""
+        taken = Account(self.calls, self.spans)
+        self.calls, self.spans = [], Spans()
+        return taken
+
+    def parts(self) -> dict[str, Span]:
+        """The time of each part, that of the oracle among them."""
+        oracle = sum((call.span for call in self.calls), Span())
+        return {"scores": Span(), "oracle": oracle, "gradient": Span(), **self.spans.parts}
+
 
 class NoLoss(RankingLoss):
     """Δ = 0 for every ranking."""
@@ -167,6 +178,10 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
         assert loss is not None
         return CuttingPlane(value, self.combine(slopes), loss)
 
+    @property
+    def convex(self) -> Risk:
+        return self
+
     def by_score(self) -> Risk:
         """The same queries, with the ranking by score in the place of the most violated one: the hinge of Δ = 0.
 
@@ -193,8 +208,7 @@ class Risk(ScoreFunction[NDArray[np.float64]]):
 
     def account(self) -> Account:
         """What was done since the last time this was asked."""
-        account, self._account = self._account, Account()
-        return account
+        return self._account.taken()
 
 
 @dataclass(slots=True)

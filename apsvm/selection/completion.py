@@ -85,6 +85,9 @@ def trained(
         yield from Completion.of(trainer, data, watch, start).train(data, watch, start, validation)
         return
     completion = Completion.of_classes(trainer, data, watch, start)
+    limit = trainer.settings.time_limit
+    if limit is not None:
+        trainer = trainer.with_settings(time_limit=max(0.0, limit - completion.seconds))
     results = trainer.train(data, watch, start=start, validation=validation, train_class=completion.train_class)
     for outcome in results:
         if completion.choice is not None:
@@ -97,12 +100,12 @@ def _leaves_open(trainer: AnyTrainer, data: TrainingSet, start: NDArray[np.float
     """Whether a race has to decide before anything is trained."""
     if not isinstance(trainer, StructuredSVMTrainer) or trainer.is_network:
         return False
-    return trainer.bound is None or (_descends_from_another(trainer, data) and start is None)
+    return start is None if _descends_from_another(trainer, data) else trainer.bound is None
 
 
 def _descends_from_another(trainer: StructuredSVMTrainer, data: TrainingSet) -> bool:
     """Whether the loss is one of the top, whose tight bound begins at another loss' solution."""
-    of_the_top = trainer.loss.over_rankings and trainer.loss.starts_from is not None
+    of_the_top = trainer.loss.over_rankings and trainer.loss.starts_from is not None and not trainer.approximates
     return of_the_top and trainer.bound != "hinge" and data.bags is None
 
 
@@ -132,17 +135,15 @@ class Completion:
         start: NDArray[np.float64] | None,
         labels: Sequence[float | None] = (None,),
     ) -> Completion:
+        """The plan with the race that it needs, if it needs one."""
         if not _leaves_open(trainer, data, start):
             return cls(trainer)
         assert isinstance(trainer, StructuredSVMTrainer)
-        if trainer.bound is not None or _descends_from_another(trainer, data):
-            trainer_of_choice = _start_of(trainer)
-            if trainer_of_choice.bound is not None:
-                return cls(trainer)
-        else:
-            trainer_of_choice = trainer
+        begins = _start_of(trainer) if _descends_from_another(trainer, data) else trainer
+        if begins.bound is not None:
+            return cls(trainer)
         began = time.perf_counter()
-        choice = choose(trainer_of_choice, trainer_of_choice.rows_of(data), watch, labels)
+        choice = choose(begins, begins.rows_of(data), watch, labels)
         return cls(trainer, choice, time.perf_counter() - began)
 
     @classmethod
@@ -211,7 +212,9 @@ class Completion:
             return
         besides = choice.start(self.label)
         plan = trainer.with_settings(bound=choice.bound, C=choice.C)
-        for outcome in (plan.beginning_at(besides) if start is None else plan).train(data, watch, start=start):
+        if start is None or trainer.settings.components > 1:  # components go down from every start that there is
+            plan = plan.beginning_at(besides)
+        for outcome in plan.train(data, watch, start=start):
             yield self._unless_it_is_nothing(trainer, data, watch, outcome, besides)
 
     def _unless_it_is_nothing(

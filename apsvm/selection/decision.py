@@ -109,10 +109,10 @@ def decide(
     _require_two_classes(fit.target)
     if not outcome.ranks:
         raise HeldOutError("the model ranks nothing")
-    if outcome.held_out is not None:
+    if outcome.held_out is not None and not _belong_together(fit):
         return decision_of(outcome.held_out, rule)
     if folds is None:
-        raced = _race_alone(fit, outcome, should_stop)
+        raced = race_alone(fit, outcome, should_stop)
         if raced is None:
             return None
         folds, how = raced
@@ -126,7 +126,7 @@ def decide(
     return decision_of(held_out, rule)
 
 
-def _race_alone(fit: Fit, outcome: Outcome, should_stop: Callable[[], bool]) -> tuple[Sequence[OutOfFold], str] | None:
+def race_alone(fit: Fit, outcome: Outcome, should_stop: Callable[[], bool]) -> tuple[Sequence[OutOfFold], str] | None:
     """The rows by rankers of folds, each trained as the model was; None if that was stopped."""
     folds, how = _folds(fit)
     trainer = fit.trainer.settled(outcome).with_settings(threads=1)
@@ -143,6 +143,12 @@ def _race_alone(fit: Fit, outcome: Outcome, should_stop: Callable[[], bool]) -> 
     except (ValueError, FloatingPointError) as error:
         raise HeldOutError(f"of {how}, {error}") from None
     return [race.scored(measured[fold], 0, fold) for fold in range(len(folds))], how
+
+
+def _belong_together(fit: Fit) -> bool:
+    """Whether some rows are copies of others or of the same bag, and a race of single rows has parted them."""
+    copies = fit.selection is not None and np.unique(fit.selection).size < fit.selection.size
+    return copies or (fit.dataset.bags is not None and not fit.trainer.capabilities.bags)
 
 
 def _folds(fit: Fit) -> tuple[list[Fold], str]:
@@ -233,7 +239,7 @@ def with_decision(
 ) -> tuple[Model, tuple[str, ...]] | None:
     """The model with the decision in its header, of several classes one for each, and cautions to be said besides;
     None if it was stopped. Parameters and errors as of ``decide``."""
-    if not model.of_classes:
+    if not model.has_classes:
         decision = decide(fit, outcome, rule, should_stop, folds, how)
         if decision is None:
             return None

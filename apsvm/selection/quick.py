@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,8 +63,8 @@ FIRST_OF_TIGHT, MOST_BEHIND = 0.1, 0.006
 HOPELESS = 0.9
 #: How much worse than before the tight bound may be at a higher C, for one higher yet to be tried.
 HARDLY_WORSE = 0.003
-#: Candidates that are behind the best of their bound by no more than ε and by this share of its loss are as good; the
-#: smallest C of them is taken.
+#: Candidates that are behind the best of their bound by no more than ε and by this share of its loss, or by no more
+#: than one standard error, are as good; the smallest C of them is taken.
 NEGLIGIBLE = 0.02
 #: Of fewer values, what is computed takes no longer than what the interpreter does between: threads would only wait.
 FEWEST_VALUES = 20_000
@@ -148,8 +148,7 @@ def choose(
     if not able:
         return Choice(nothing_known, settings.C, (), folds[0].how)
     race = QuickRace(trainer, [sets[at] for at in able], [folds[at] for at in able], [labels[at] for at in able])
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite ends a candidate
-        candidates = _Climb(race, watch).candidates(None if free else settings.C)
+    candidates = _Climb(race, watch).candidates(None if free else settings.C)
     how = folds[able[0]].how if len(labels) == 1 else f"{folds[able[0]].how}, of {len(able)} classes"
     if not candidates:
         stopped = watch.should_stop() or race.is_late()
@@ -183,10 +182,10 @@ class QuickRace(Race):
         self._sets = [replace(one, rows=rows) for one in sets]
         self._affordable = folds
         self._first: list[int] = []
-        parts: list[_Part] = []
+        parts: list[_FoldRows] = []
         for data, of_set in zip(self._sets, folds, strict=True):
             self._first.append(len(parts))
-            parts += [_Part(trainer, data, fold) for fold in of_set.folds]
+            parts += [_FoldRows(trainer, data, fold) for fold in of_set.folds]
         self._parts = parts
         self.folds = [part.fold for part in parts]
         self.data = self._sets[0]
@@ -215,20 +214,21 @@ class QuickRace(Race):
 
     def trained(self, task: Task, watch: Watch, lockstep: Lockstep | None = None) -> PathInFold:
         path, part, trainer = PathInFold(task), self._parts[task.fold], task.variant.trainer
-        left = None if self._deadline is None else max(0.0, self._deadline - time.perf_counter())
+        left = None if self._deadline is None else self._deadline - time.perf_counter()
+        if left is not None and left <= 0.0:
+            return path
         settings = replace(trainer.settings, time_limit=left)
         plan = Plan(loss=self.trainer.loss, settings=settings, start=task.start, is_rough=True)
         risk = part.risk if part.training.bags is None and part.training.components == 1 else None
         began = time.perf_counter()
-        try:
+        # What is not finite ends a candidate; each thread has an errstate of its own.
+        with np.errstate(over="ignore", invalid="ignore"), suppress(FloatingPointError, NothingToRankError):
             for C, trained in zip(settings.C, train(plan, part.training, watch, risk), strict=False):
                 loss = loss_of_order(part.test, self.trainer.loss, trained.w)
                 now = time.perf_counter()
                 choice = {**task.variant.choice, "C": C}
                 path.settings.append(Measured(choice, {LOSS: loss}, now - began, "", True, trained.C, trained.w))
                 began = now
-        except (FloatingPointError, NothingToRankError):
-            pass  # a candidate that cannot be trained on a part of the rows is none
         return path
 
     def scored(self, measured: Measured, grid: int, fold: int) -> OutOfFold:
@@ -245,26 +245,24 @@ class QuickRace(Race):
         return range(first, first + len(self._affordable[self.labels.index(label)].folds))
 
 
-class _Part:
-    """The rows of a fold, laid out once for all that is tried on it: one path after another."""
+class _FoldRows:
+    """The rows of a fold, laid out once for all that is tried on it: one path after another.
+
+    training, test : what plans are trained on, and judged by
+    """
 
     def __init__(self, trainer: StructuredSVMTrainer, data: TrainingSet, fold: Fold) -> None:
-        self._trainer, self._data, self.fold = trainer, data, fold
+        self._trainer, self.fold = trainer, fold
+        self.training, self.test = data.select(fold.training), data.select(fold.test)
+        self._risk: Risk | None = None
 
-    @cached_property
-    def training(self) -> TrainingSet:
-        """What plans are trained on."""
-        return self._data.select(self.fold.training)
-
-    @cached_property
-    def test(self) -> TrainingSet:
-        """What they are judged by."""
-        return self._data.select(self.fold.test)
-
-    @cached_property
+    @property
     def risk(self) -> Risk:
-        loss = self._trainer.loss
-        return risk_of(self.training, loss, make_oracle(self._trainer.settings.oracle, loss))
+        """Of the rows to train on."""
+        if self._risk is None:
+            loss = self._trainer.loss
+            self._risk = risk_of(self.training, loss, make_oracle(self._trainer.settings.oracle, loss))
+        return self._risk
 
 
 class _Climb:
@@ -338,11 +336,7 @@ class _Climb:
         starts = [None if after is None else after.folds[fold].w for fold in range(len(self._race.folds))]
         tasks = [Task(0, variant, fold, w if isinstance(w, np.ndarray) else None) for fold, w in enumerate(starts)]
         threads = min(self._race.threads, len(tasks))
-
-        def should_stop() -> bool:
-            return self._watch.should_stop() or self._race.is_late()
-
-        for path in self._race.run(tasks, threads, should_stop, self._watch.strand):
+        for path in self._race.run(tasks, threads, self._watch.should_stop, self._watch.strand):
             self._measured.add(path)
 
     def _of_bound(self, bound: str) -> list[Candidate]:
@@ -355,7 +349,7 @@ class _Climb:
     def _ranked(self) -> list[Candidate]:
         """By their loss, but the chosen one first: a hinge that is behind by no more than ε, since its certificate is
         of the global optimum; where the best has found nothing, a tight bound that is hardly behind; and of those that
-        are as good, the smallest C."""
+        are as good, the smallest C (one standard error: Breiman et al. 1984)."""
         ranked = sorted(
             self._measured.candidates(), key=lambda one: (one.mean(LOSS), one.choice["bound"], amount(_C(one)))
         )
@@ -365,10 +359,17 @@ class _Climb:
         bound, behind = ("tight", HARDLY_WORSE) if lowest >= HOPELESS else ("hinge", self._epsilon)
         best = next((one for one in ranked if one.choice["bound"] == bound and one.mean(LOSS) <= lowest + behind), None)
         best = best or ranked[0]
-        near = best.mean(LOSS) + min(self._epsilon, NEGLIGIBLE * best.mean(LOSS))
-        as_good = [one for one in ranked if one.choice["bound"] == best.choice["bound"] and one.mean(LOSS) <= near]
+        of_bound = [one for one in ranked if one.choice["bound"] == best.choice["bound"]]
+        least = min(self._epsilon, NEGLIGIBLE * best.mean(LOSS))
+        as_good = [one for one in of_bound if one.mean(LOSS) - best.mean(LOSS) <= max(least, _deviation(one, best))]
         chosen = min(as_good, key=lambda one: amount(_C(one)))
         return [chosen, *(one for one in ranked if one is not chosen)]
+
+
+def _deviation(one: Candidate, other: Candidate) -> float:
+    """The standard error of the mean difference of two candidates' losses, fold by fold; 0 of a single fold."""
+    differences = np.subtract(one.values(LOSS), other.values(LOSS))
+    return float(differences.std(ddof=1) / np.sqrt(differences.size)) if differences.size > 1 else 0.0
 
 
 def _C(candidate: Candidate) -> float | Multiple:

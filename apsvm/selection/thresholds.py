@@ -104,7 +104,7 @@ def with_training_threshold(model: Model, dataset: Dataset) -> Model:
     if model.header.labels.kind is LabelKind.NONE or all(header.threshold is not None for header in model.headers):
         return model
     rows, scores = ranked(model, dataset)
-    if model.of_classes:
+    if model.has_classes:
         parts = zip(model.headers, model.classes.tolist(), scores.T, strict=True)
         return model.with_headers([_decided(header, column, rows.have(label)) for header, label, column in parts])
     target = recall(rows, model.header.labels)

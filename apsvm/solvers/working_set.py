@@ -158,6 +158,8 @@ class WorkingSet:
     def move(self, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> None:
         """Adds to each plane with a memo and an α what ``change``, (dimension,), says of that memo; drops the others.
         The offsets stay: it is for planes Σ c_i x_i whose x_i are now others."""
+        if not self._size:
+            return
         self._keep(np.flatnonzero([memo is not None for memo in self._memos] & (self.alpha > 0.0)))
         t = self._size
         for at, memo in enumerate(self._memos):

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -38,9 +39,11 @@ from apsvm.torch.smooth import SmoothAPLoss
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.epochs import validator_of_scores
 from apsvm.trainers.nets.settings import NetLoss
-from apsvm.trainers.nets.trainer import NetTrainer
 from apsvm.trainers.stochastic import follow, not_finite
 from apsvm.work import Piece, Saved, of_saved
+
+if TYPE_CHECKING:
+    from apsvm.trainers.nets.trainer import NetTrainer
 
 #: An epoch of few rows goes through them again until there were so many steps.
 LEAST_STEPS = 10
@@ -144,7 +147,9 @@ def train_net(
         scaling = learn_scaling("standard", matrix, rows)
         generator = torch.Generator().manual_seed(asked.seed)
         network = Network([kept.rows.features, *asked.units, 1], device, generator)
-        training = _Training(network, Examples.of(kept, standardised(kept, scaling, device)), trainer, watch, generator)
+        training = _NetTraining(
+            network, Examples.of(kept, standardised(kept, scaling, device)), trainer, watch, generator
+        )
         validate: Callable[[], float] | None = None
         if held_out is not None:
             metric = validator_of_scores(held_out, trainer.validation_metric)
@@ -158,7 +163,7 @@ def train_net(
     return TrainedNet(net, training.epochs, training.best_epoch, training.ending, training.trouble, held_out)
 
 
-class _Training:
+class _NetTraining:
     """The stages of a training, one after another, which leave the best parameters in the network."""
 
     def __init__(

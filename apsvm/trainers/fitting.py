@@ -25,14 +25,14 @@ from apsvm.data.pooling import pooled
 from apsvm.data.rows import Rows
 from apsvm.installed import installed
 from apsvm.machine import thread_count
-from apsvm.models.base import Model, Ranker
+from apsvm.models.base import Model, Ranker, WeightedRanker
 from apsvm.models.components import ComponentRanker
 from apsvm.models.container import ModelError
 from apsvm.models.header import Data, Features, Header, SkippedClass
 from apsvm.models.items import ItemFactors, ItemRanker
 from apsvm.models.linear import LinearRanker
 from apsvm.models.net import Net, NetRanker
-from apsvm.models.sets import ComponentRankerSet, RankerSet
+from apsvm.models.sets import RankerSet
 from apsvm.records import Log
 from apsvm.trainers.base import AnyTrainer, Outcome, TrainingSet
 from apsvm.trainers.constant_feature import constant_by_rule
@@ -254,10 +254,10 @@ class Fit:
         return self._components(self, outcome) if _has_components(outcome) else self._linear(self, outcome)
 
     def _set(self, outcome: Outcome) -> Model:
-        parts, header = list(self._parts(outcome)), self.header(outcome)
-        if _has_components(parts[0][1]):
-            return ComponentRankerSet.of([self._components(fit, part) for fit, part in parts], header)
-        return RankerSet.of([self._linear(fit, part) for fit, part in parts], header)
+        parts = list(self._parts(outcome))
+        ranker_of = self._components if _has_components(parts[0][1]) else self._linear
+        rankers: list[WeightedRanker] = [ranker_of(fit, part) for fit, part in parts]
+        return RankerSet.of(rankers, self.header(outcome))
 
     def _parts(self, outcome: Outcome) -> Iterator[tuple[Fit, Outcome]]:
         """Each class's own training, and what became of it."""

@@ -88,7 +88,7 @@ def prove(problem: Convex, w: Array, wanted: float, refuting: float, limits: Lim
     w : (d,) float64, where to begin
     """
     began = time.monotonic()
-    planes = _Planes(problem)
+    planes = _BoundPlanes(problem)
     scores = problem.rows.scores(w)
     lowest = planes.take(w, scores)
     lower = -np.inf
@@ -111,7 +111,7 @@ def prove(problem: Convex, w: Array, wanted: float, refuting: float, limits: Lim
                 lowest, w, scores = value, point, scores_here
 
 
-class _Planes:
+class _BoundPlanes:
     """The planes of one problem."""
 
     def __init__(self, problem: Convex) -> None:

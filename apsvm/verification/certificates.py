@@ -116,7 +116,7 @@ def verify(
     NothingToVerifyError : see there
     DataError : the labels do not fit the model
     """
-    if model.of_classes:
+    if model.has_classes:
         rows = None
         for label, ranker in zip(model.classes.tolist(), model.rankers(), strict=True):
             target = two_classes(dataset, LabelOptions(positive_label=label))

@@ -212,7 +212,7 @@ def hinge_of_rankings(weights: Array, discount: Array, positives: Array, negativ
     if 0 < split < P + N:
         above = _most_violated_in_two_parts(weights, discount, s_pos, s_neg, split)
     else:
-        above = _Gains(weights, discount, s_pos, s_neg).most_violated(P)
+        above = _GradeGains(weights, discount, s_pos, s_neg).most_violated(P)
     unit = 2.0 / (P * N)
     down, up = np.empty(P), np.empty(N)
     down[order] = -unit * above
@@ -231,9 +231,9 @@ def _most_violated_in_two_parts(
     # Each part's D goes on as a convex one where the other's is: no n within the bounds leads there.
     drop = discount[split] - discount[split + 1] if split + 1 < P + N else 0.0
     tail = np.where(place < split, discount[split] + (split - place) * drop, discount)
-    above = _Gains(weights, discount[np.minimum(place, split - 1)], positives, negatives)
+    above = _GradeGains(weights, discount[np.minimum(place, split - 1)], positives, negatives)
     # From the other end N − n_k of the negatives stand on the same side of a positive.
-    below = _Gains(weights[::-1], tail[::-1], -positives[::-1], -negatives[::-1])
+    below = _GradeGains(weights[::-1], tail[::-1], -positives[::-1], -negatives[::-1])
     m = np.arange(min(P, split) + 1)
     room = split - m  # for the negatives above the first m positives; the others have at least as many above them
     from_above = above.highest_sums(np.minimum(room, N))
@@ -256,7 +256,7 @@ class _Pool(NamedTuple):
     before: float
 
 
-class _Gains:
+class _GradeGains:
     """The gains of one task, whose scores are in descending order, for a convex D; D(k) itself is left out."""
 
     def __init__(self, weights: Array, discount: Array, positives: Array, negatives: Array) -> None:

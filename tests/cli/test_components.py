@@ -9,7 +9,7 @@ import pytest
 
 from apsvm import load_any_model
 from apsvm.models.components import ComponentRanker
-from apsvm.models.sets import ComponentRankerSet
+from apsvm.models.sets import RankerSet
 
 
 @pytest.fixture
@@ -102,7 +102,8 @@ def test_one_against_the_rest(three_classes, here, tmp_path):
     model = tmp_path / "m"
     here("train", "-q", path, model, "--one-vs-rest", "--components", 2, "-C", 100)
     rankers = load_any_model(model)
-    assert isinstance(rankers, ComponentRankerSet)
+    assert isinstance(rankers, RankerSet)
+    assert rankers.each is ComponentRanker
     assert rankers.classes.tolist() == [1.0, 2.0, 3.0]
     alone = tmp_path / "alone"
     here("train", "-q", path, alone, "--positive-label", 2, "--components", 2, "-C", 100)

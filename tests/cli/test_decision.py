@@ -287,7 +287,7 @@ def test_cv_chooses_one_for_the_model_that_it_writes(cancer, run, tmp_path):
     asked = ("--loss", "ap", "--bound", "hinge", "-C", "0.1x,1x", "--folds", "2")
     said = run("cv", cancer.path, *asked, "-o", tmp_path / "m").stderr
     header = load_any_model(tmp_path / "m").header
-    assert (header.threshold.rule, header.threshold.held_out, header.calibration) == ("f1", "5 folds of rows", None)
+    assert (header.threshold.rule, header.threshold.held_out, header.calibration) == ("f1", "2 folds of rows", None)
     assert f"positive is a score above {header.threshold.value:.6g} (f1 on rows held out" in said
     decided = ("--threshold", "top=50", "--calibrate", "platt")
     run("cv", "-q", cancer.path, *asked, "-o", tmp_path / "m", *decided)

@@ -103,12 +103,13 @@ def test_one_against_the_rest(made, run, tmp_path, scored):
     _path, X, bags, _, _ = made
     labels = bags % 3
     data = write(tmp_path / "classes.svm", labels, bags, X)
-    run("train", "-q", "--latent", "--one-vs-rest", "-C", "1x", data, tmp_path / "m")
+    options = ("-q", "--latent", "--bound", "hinge", "-C", "1x")
+    run("train", *options, "--one-vs-rest", data, tmp_path / "m")
     lines = run("predict", data, tmp_path / "m").stdout.splitlines()
     assert len(lines) == 60
     table = np.array([[float(score) for score in line.split("\t")] for line in lines])
     for at, label in enumerate((0, 1, 2)):
-        alone = run("train", "-q", "--latent", "-C", "1x", data, tmp_path / "one", "--positive-label", label)
+        alone = run("train", *options, data, tmp_path / "one", "--positive-label", label)
         assert alone.stdout == ""
         ranker = load_any_model(tmp_path / "m").ranker(label)
         assert ranker.coef.tolist() == load_model(tmp_path / "one").coef.tolist()

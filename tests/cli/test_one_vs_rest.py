@@ -53,18 +53,33 @@ def test_each_class_is_trained_as_alone(options, digits, run, tmp_path):
     assert (abs(rankers.intercepts) > 1e-3).all() == ("zero-one" in options or "standard" in options)
 
 
-def test_each_label_of_several_is_trained_as_alone(tagged, run, tmp_path):
+@pytest.mark.parametrize("bound", ["hinge", "tight"])
+def test_each_label_of_several_is_trained_as_alone(bound, tagged, run, tmp_path):
     path, has = tagged
-    run("train", "-q", "--one-vs-rest", path, tmp_path / "set")
+    run("train", "-q", "--bound", bound, "--one-vs-rest", path, tmp_path / "set")
     rankers = load_any_model(tmp_path / "set")
     assert rankers.classes.tolist() == [1, 4, 7.5, 9]
     for label, column in zip(("1", "4", "7.5", "9"), has.T, strict=True):
-        run("train", "-q", "--multilabel", path, tmp_path / "alone", "--positive-label", label)
+        run("train", "-q", "--bound", bound, "--multilabel", path, tmp_path / "alone", "--positive-label", label)
         alone = load_model(tmp_path / "alone")
         assert rankers.ranker(float(label)).to_bytes() == alone.to_bytes()
         assert alone.header.data.positives == column.sum()
         assert alone.header.labels.positive == float(label)
         assert alone.header.labels.several is True
+
+
+def test_the_bound_is_chosen_once_for_all_labels(tagged, run, tmp_path):
+    """By the mean over them; each has a threshold by the rows that the choice held out."""
+    path, _ = tagged
+    printed = run("train", "--one-vs-rest", path, tmp_path / "set").stderr
+    assert printed.count("--bound auto: ") == 1
+    assert "(5 folds of rows, of 4 classes)" in printed
+    headers = load_any_model(tmp_path / "set").headers
+    choices = [header.details["choice"] for header in headers]
+    assert choices.count(choices[0]) == len(choices) == 4
+    assert {header.certificate.bound for header in headers} == {choices[0]["bound"]}
+    assert {(header.settings["bound"], header.settings["C"]) for header in headers} == {("auto", "1x")}
+    assert {header.threshold.held_out for header in headers} == {choices[0]["held_out"]}
 
 
 def test_queries(run, write_rows, tmp_path):

@@ -66,7 +66,6 @@ def test_figures_and_model_are_those_of_one_machine(cv, tmp_path, options):
     there, here = (load_model(tmp_path / f"{name}.model") for name in ("there", "here"))
     assert there.coef.tobytes() == here.coef.tobytes()
     assert there.header.selection == here.header.selection
-    assert not apsvm.dask.folds._PREPARED, "the workers have let the folds go"
 
 
 def test_what_was_finished_is_not_done_again(cv, tmp_path, monkeypatch):

@@ -9,20 +9,24 @@ import pytest
 from sklearn.calibration import _sigmoid_calibration
 from sklearn.isotonic import IsotonicRegression
 
+from apsvm.data.bags import rows_of_bags
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions
 from apsvm.metrics.thresholds import ThresholdRule
 from apsvm.models.header import Calibration
-from apsvm.selection import held_out
+from apsvm.selection import decision as module
 from apsvm.selection.calibration import calibrated, isotonic, platt
+from apsvm.selection.completion import outcomes
 from apsvm.selection.decision import (
     DecisionRule,
     HeldOutError,
     check_decision,
     decide,
-    held_out_scores,
+    race_alone,
     training_scores,
 )
+from apsvm.selection.folds import Fold
+from apsvm.selection.thresholds import held_out_scores
 from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Watch
 from apsvm.trainers.fitting import FeatureOptions, Fit
@@ -47,8 +51,15 @@ def fit_of(dataset, loss="ap", **settings):
 
 
 def trained(fit):
-    *_, outcome = fit.prepared().outcomes(Watch())
+    *_, outcome = outcomes(fit.prepared(), Watch())
     return outcome
+
+
+def held_out_by_folds(fit, outcome):
+    """The rows by rankers of folds, in the model's scale, and the model's own scores."""
+    folds, how = race_alone(fit, outcome, NEVER)
+    seen = training_scores(outcome, fit.training_set())
+    return held_out_scores(folds, seen, fit.target.relevant, how), seen
 
 
 @pytest.mark.parametrize("n", [5, 60, 400])
@@ -101,35 +112,46 @@ def test_auto_is_isotonic_where_there_are_enough(rng):
 
 
 @pytest.mark.parametrize("loss", ["ap", "zero-one", "wmw"])
-def test_each_row_is_scored_by_a_ranker_that_has_not_seen_it(loss, rng, monkeypatch):
+def test_each_row_is_scored_by_a_ranker_that_has_not_seen_it(loss, rng):
     """Labels that are noise: seen rows score right, and rows held out do not."""
     noise = rng.random(60) < 0.5
     dataset = replace(rows(rng, 60, labels=noise), X=rng.normal(size=(60, 100)))
     fit = fit_of(dataset, loss, **({"regularisation": 1e-6} if loss == "wmw" else {"C": (1e4,)}))
     outcome = trained(fit)
-    seen = training_scores(outcome, fit.training_set())
-    unseen = held_out_scores(fit, seen, outcome, NEVER)
+    unseen, seen = held_out_by_folds(fit, outcome)
     assert unseen.how == "5 folds of rows"
     auc = [(s[r][:, None] > s[~r]).mean() for s, r in ((seen, noise), (unseen.scores, unseen.relevant))]
     assert auc[0] > 0.99
     assert 0.2 < auc[1] < 0.8
 
 
-def test_folds_have_the_model_s_scale(rng, monkeypatch):
+def test_folds_have_the_model_s_scale(rng):
     """Scores that a fold multiplies by 5 and adds 3 to are as if it had not."""
     fit = fit_of(rows(rng))
     outcome = trained(fit)
+    folds, how = race_alone(fit, outcome, NEVER)
+    bent = [fold._replace(scores=5.0 * fold.scores + 3.0, own=5.0 * fold.own + 3.0) for fold in folds]
     seen = training_scores(outcome, fit.training_set())
-    expected = held_out_scores(fit, seen, outcome, NEVER)
-    plain = held_out.training_scores
-    monkeypatch.setattr(held_out, "training_scores", lambda *arguments: 5.0 * plain(*arguments) + 3.0)
-    found = held_out_scores(fit, seen, outcome, NEVER)
+    expected, found = (held_out_scores(each, seen, fit.target.relevant, how) for each in (folds, bent))
     np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-9, atol=1e-9)
     assert abs(expected.scores.std() / seen.std() - 1.0) < 0.2
 
 
+def test_scores_that_a_race_has_choose_the_same_without_another_training(rng, monkeypatch):
+    fit = fit_of(rows(rng))
+    outcome, rule = trained(fit), DecisionRule(ThresholdRule("fpr", 0.1), "platt")
+    alone = decide(fit, outcome, rule)
+    folds, how = race_alone(fit, outcome, NEVER)
+    monkeypatch.setattr(module, "race_alone", lambda *_: pytest.fail("there are scores already"))
+    assert decide(fit, outcome, rule, NEVER, folds, how) == alone
+    chosen = trained(fit_of(rows(rng), bound="auto"))
+    decision = decide(fit_of(rows(rng), bound="auto"), chosen, rule)
+    assert (decision.threshold.rule, decision.threshold.held_out) == ("fpr=0.1", "5 folds of rows")
+    assert decision.calibration.held_out == "5 folds of rows"
+
+
 @pytest.mark.parametrize("what", ["queries", "bags", "copies"])
-def test_what_belongs_together_is_held_out_together(what, rng, monkeypatch):
+def test_what_belongs_together_is_held_out_together(what, rng):
     ids = np.repeat(np.arange(40), 5)
     if what == "queries":
         fit = fit_of(rows(rng, groups=ids))
@@ -141,12 +163,26 @@ def test_what_belongs_together_is_held_out_together(what, rng, monkeypatch):
     else:
         fit = replace(fit_of(rows(rng)), selection=np.repeat(np.arange(0, 200, 2), 2))
         units = np.arange(200)
-    folds, how = held_out._folds(fit)
+    folds, how = module._folds(fit)
     assert how == f"5 folds of {'rows' if what == 'copies' else what}"
+    if what == "bags":
+        folds = [Fold(*(rows_of_bags(fit.dataset, part) for part in fold)) for fold in folds]
     tested = np.concatenate([fold.test for fold in folds])
     assert sorted(tested.tolist()) == (list(range(200)) if fit.selection is None else fit.selection.tolist())
     for fold in folds:
         assert not set(units[fold.test]) & set(units[fold.training])
+
+
+def test_a_race_that_has_parted_copies_chooses_nothing(rng):
+    """Labels that are noise, and each row five times: who has seen a copy would know them."""
+    noise = rng.random(60) < 0.4
+    dataset = replace(rows(rng, 60, labels=noise), X=rng.normal(size=(60, 40)))
+    fit = replace(fit_of(dataset, bound="auto", C=(1e4,)), selection=np.repeat(np.arange(60), 5))
+    outcome = trained(fit)
+    assert outcome.held_out.scores[outcome.held_out.relevant].mean() > outcome.held_out.scores.mean() + 0.5
+    decision = decide(fit, outcome, DecisionRule(ThresholdRule("f1")))
+    assert decision.threshold.held_out == "5 folds of rows"
+    assert decision.threshold.precision < 0.6
 
 
 def test_the_threshold_holds_on_new_rows(rng):
@@ -169,7 +205,7 @@ def test_a_precision_that_nobody_reaches_is_said(rng):
     noise = rng.random(200) < 0.3
     fit = fit_of(rows(rng, labels=noise))
     outcome = trained(fit)
-    scores = held_out_scores(fit, training_scores(outcome, fit.training_set()), outcome, NEVER)
+    scores, _ = held_out_by_folds(fit, outcome)
     top = scores.relevant[np.argmax(scores.scores)]
     decision = decide(fit, outcome, DecisionRule(ThresholdRule("precision", 1.0), "isotonic"))
     said = " ".join(decision.cautions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -333,6 +334,17 @@ def test_grids_may_have_features_of_their_own(dataset, grid, rng):
         assert found == values
     means = [np.mean(of_grid) for of_grid in values]
     assert min(means[0], means[2]) > means[1] + 0.2
+
+
+def test_what_is_sent_to_a_process_is_without_what_was_learned_on_folds(noisy, grid):
+    search = SettingsSearch(noisy, [grid("ndcg", {"C": (1.0,), "bound": ("hinge",)})], parse_metrics(["AUC"]), folds=2)
+    search.run(1)
+    (candidate,) = search.candidates()
+    assert len(search._cross._parts) == 2
+    sent = pickle.loads(pickle.dumps(search._cross))
+    assert not sent._parts
+    here, there = search._cross.scored(candidate.folds[0], 0, 0), sent.scored(candidate.folds[0], 0, 0)
+    np.testing.assert_array_equal(here.scores, there.scores)
 
 
 @pytest.mark.parametrize("loss", ["ap", "wmw", "zero-one"])

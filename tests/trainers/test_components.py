@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
+from trainings import solve
 
 from apsvm.data.component_rows import scores_of_weights
 from apsvm.data.labels import Target
@@ -24,7 +25,6 @@ from apsvm.trainers.settings import Multiple, SettingsError
 from apsvm.trainers.structured_svm import starts_of_components
 from apsvm.trainers.structured_svm.components import (
     start_from,
-    train_components,
     weights_and_constants,
     with_components,
 )
@@ -32,7 +32,6 @@ from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.starts_of_components import clusters
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.trainers.structured_svm.training import train_path
 
 
 def two_kinds(seed: int = 0, n: int = 800, d: int = 5, shift: float = 3.5) -> TrainingSet:
@@ -72,7 +71,7 @@ def test_positives_of_two_kinds_want_two_components(bound):
 def test_a_stationary_point_and_its_certificate(loss, bound):
     data = with_components(two_kinds(n=200), 2)
     settings = StructuredSettings(epsilon=1e-3, bound=bound, components=2)
-    ((result),) = train_components(data, make_loss(loss), settings, [50.0], Watch())
+    ((result),) = solve(data, make_loss(loss), settings, [50.0], Watch())
     bounds = result.solution.certificate
     assert bounds.reached
     risk = risk_of(data, make_loss(loss), make_oracle("auto", make_loss(loss)))
@@ -112,7 +111,7 @@ def test_no_assignment_of_the_positives_is_much_better():
     data = with_components(TrainingSet(Rows(X), Target(Labels(), relevant)), 2)
     loss, C = make_loss("ap"), 5.0
     settings = StructuredSettings(epsilon=1e-5, bound="hinge", components=2)
-    ((result),) = train_components(data, loss, settings, [C], Watch())
+    ((result),) = solve(data, loss, settings, [C], Watch())
     least = np.inf
     for assignment in itertools.product((0, 1), repeat=6):
         least = min(least, _held_at(data, np.array(assignment), C))
@@ -129,7 +128,7 @@ def _held_at(data: TrainingSet, assignment: np.ndarray, C: float) -> float:
 
     risk = risk_of(data, make_loss("ap"), make_oracle("auto", make_loss("ap")))
     risk.hold(2 * np.arange(6) + assignment)
-    solver = Solver(AfterLineSearch(risk), risk.rows.dimension, BACKENDS["auto"]())
+    solver = Solver(AfterLineSearch(risk.convex), risk.rows.dimension, BACKENDS["auto"]())
     return solver.minimise(C, epsilon=1e-5).certificate.primal
 
 
@@ -140,7 +139,7 @@ def test_one_component_is_the_plain_trainer(bound):
     plain = replace(data, rows=data.rows.with_bias(1.0))
     loss = make_loss("ap")
     settings = StructuredSettings(epsilon=1e-6, bound=bound)
-    (alone,) = train_path(plain, loss, settings, [20.0], Watch())
+    (alone,) = solve(plain, loss, settings, [20.0], Watch())
     several = with_components(plain, 2)
     w = np.concatenate([alone.w, np.zeros(6)])
     w[-1] = -1e3
@@ -265,8 +264,8 @@ def test_descents_begin_at_the_lowest_points(monkeypatch):
         begun.append(start)
         return descend(majorise, minimise, start, *arguments, **more)
 
-    monkeypatch.setattr("apsvm.trainers.structured_svm.components.starts", lambda *_: points)
-    monkeypatch.setattr("apsvm.trainers.structured_svm.components.DESCENTS", 1)
+    monkeypatch.setattr("apsvm.trainers.structured_svm.starts_of_components.starts", lambda *_: points)
+    monkeypatch.setattr("apsvm.trainers.structured_svm.starts_of_components.DESCENTS", 1)
     monkeypatch.setattr(concave_convex, "descend", recorded)
     outcome(data, bound="hinge", C=(10.0,))
     (start,) = begun

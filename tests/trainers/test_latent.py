@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
+from trainings import solve
 
 from apsvm.data.labels import Target
 from apsvm.data.rows import Rows
@@ -15,14 +16,15 @@ from apsvm.losses import make_loss
 from apsvm.models.header import Labels
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp
+from apsvm.selection.completion import trained as completed
+from apsvm.selection.quick import choose
 from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.settings import Multiple, SettingsError
-from apsvm.trainers.structured_svm.decided import decide
-from apsvm.trainers.structured_svm.latent import bag_risk_of, train_bags
+from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.settings import NEARLY_NOTHING, StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
-from apsvm.trainers.structured_svm.training import train_path
 
 
 def made(seed: int = 0, bags: int = 120, positive: int = 40, size: int = 12, d: int = 8, shift: float = 3.0):
@@ -39,7 +41,7 @@ def made(seed: int = 0, bags: int = 120, positive: int = 40, size: int = 12, d: 
 
 def trained(data: TrainingSet, loss: str = "ap", C: float = 100.0, **more: Any):
     settings = StructuredSettings(**{"epsilon": 1e-3, "latent": True, "bound": "hinge", **more})
-    ((result),) = train_bags(data, make_loss(loss), settings, [C], Watch())
+    ((result),) = solve(data, make_loss(loss), settings, [C], Watch())
     return result
 
 
@@ -55,7 +57,7 @@ class Rounds:
 
 
 def objective(data: TrainingSet, loss: str, w, C: float, *, tight: bool = False) -> float:
-    risk = bag_risk_of(data, make_loss(loss), make_oracle("auto", make_loss(loss)), count_ranks=False)
+    risk = risk_of(data, make_loss(loss), make_oracle("auto", make_loss(loss)))
     function = Ramp(risk) if tight else risk
     return 0.5 * float(w @ w) + C * function.tangent(risk.scores(w), np.empty(risk.n_scores)).value
 
@@ -68,7 +70,7 @@ def test_a_stationary_point_and_its_certificate(loss, bound):
     data, _ = made()
     log = Rounds()
     settings = StructuredSettings(epsilon=1e-3, latent=True, bound=bound)
-    ((result),) = train_bags(data, make_loss(loss), settings, [100.0], Watch(log=log))
+    ((result),) = solve(data, make_loss(loss), settings, [100.0], Watch(log=log))
     assert result.state is State.CONVERGED
     bounds = result.solution.certificate
     assert bounds.primal == pytest.approx(objective(data, loss, result.w, 100.0, tight=bound == "tight"), rel=1e-12)
@@ -80,8 +82,9 @@ def test_a_stationary_point_and_its_certificate(loss, bound):
         last = one["objective"]
     # No w lowers the majorant there: neither a step down the gradient nor any other.
     if bound == "hinge":
-        risk = bag_risk_of(data, make_loss(loss), make_oracle("auto", make_loss(loss)), count_ranks=False)
+        risk = risk_of(data, make_loss(loss), make_oracle("auto", make_loss(loss)))
         risk.hold(risk.maxima.best_of_positives(risk.scores(result.w)))
+        risk = risk.convex
         rng = np.random.default_rng(1)
         for scale in (1e-3, 1e-2, 1e-1, 1.0):
             for _ in range(10):
@@ -104,7 +107,7 @@ def test_bags_of_one_are_trained_as_rows():
     rows = TrainingSet(Rows(X), Target(Labels(), relevant))
     bags = replace(rows, bags=np.arange(81))
     settings = StructuredSettings(bound="hinge", epsilon=1e-6)
-    (plain,) = train_path(rows, make_loss("ap"), settings, [3.0], Watch())
+    (plain,) = solve(rows, make_loss("ap"), settings, [3.0], Watch())
     result = trained(bags, C=3.0, epsilon=1e-6)
     assert result.solution.certificate.primal == pytest.approx(plain.solution.certificate.primal, abs=2e-6 * 3.0)
 
@@ -142,7 +145,7 @@ def test_a_start_that_finds_nothing_says_so_and_annealing_does_not():
     data, _ = made(bags=200, positive=60, size=20, d=20, shift=4.0)
     test, _ = made(seed=1, bags=2000, positive=600, size=20, d=20, shift=4.0)
     settings = StructuredSettings(latent=True, bound="hinge")
-    (lost,) = train_bags(data, make_loss("ap"), settings, [30.0], Watch(), start=np.zeros(20))
+    (lost,) = solve(data, make_loss("ap"), settings, [30.0], Watch(), start=np.zeros(20))
     assert lost.share_of_nothing is not None
     assert lost.share_of_nothing >= NEARLY_NOTHING
     found = trained(data, C=30.0)
@@ -160,7 +163,7 @@ def test_a_path_of_C_is_no_worse_than_single_values():
     data, _ = made(shift=2.0)
     settings = StructuredSettings(latent=True, bound="hinge")
     values = [1.0, 10.0, 100.0]
-    path = list(train_bags(data, make_loss("ap"), settings, values, Watch()))
+    path = list(solve(data, make_loss("ap"), settings, values, Watch()))
     for C, one in zip(values, path, strict=True):
         alone = trained(data, C=C).solution.certificate.primal
         assert one.solution.certificate.primal <= alone + 1e-3 * C
@@ -168,12 +171,16 @@ def test_a_path_of_C_is_no_worse_than_single_values():
 
 def test_C_is_chosen_on_bags_held_out():
     data, _ = made()
-    settings = StructuredSettings(latent=True)
-    decided = decide(data, make_loss("ap"), settings, Watch())
-    assert decided.choice is not None
-    assert "folds of bags" in decided.choice.how
-    assert all(one.bound == "hinge" for one in decided.choice.candidates)
-    assert isinstance(decided.settings.C[0], Multiple)
+    trainer = StructuredSVMTrainer("ap", StructuredSettings(latent=True))
+    choice = choose(trainer, data, Watch())
+    assert choice.how == "5 folds of bags"
+    assert all(one.choice["bound"] == "hinge" for one in choice.candidates)
+    assert isinstance(choice.C[0], Multiple)
+    (outcome,) = completed(trainer, data, Watch())
+    assert pytest.approx(choice.C[0].factor * default_C(data, make_loss("ap"))) == outcome.C
+    assert outcome.held_out.how == "5 folds of bags"
+    # Each bag is scored once, by rankers that have not seen it: they are as many positive as there are.
+    assert (outcome.held_out.scores.size, outcome.held_out.relevant.sum()) == (data.n, data.target.relevant.sum())
 
 
 @pytest.mark.parametrize(
@@ -194,7 +201,7 @@ def test_settings_that_do_not_go_together(settings, given, says):
 def test_a_stop_gives_the_best_so_far():
     data, _ = made()
     settings = StructuredSettings(latent=True, bound="hinge", time_limit=0.0)
-    ((result),) = train_bags(data, make_loss("ap"), settings, [100.0], Watch())
+    ((result),) = solve(data, make_loss("ap"), settings, [100.0], Watch())
     assert result.state is State.TIME_LIMIT
     assert np.isfinite(result.w).all()
 
@@ -207,6 +214,6 @@ def test_a_start_of_another_scale_keeps_its_instances(loss):
     direction = np.zeros(5)
     direction[0] = 1.0
     for length in (1e-3, 1.0, 1e3):
-        (result,) = train_bags(data, make_loss(loss), settings, [100.0], Watch(), start=length * direction)
+        (result,) = solve(data, make_loss(loss), settings, [100.0], Watch(), start=length * direction)
         found = data.rows.scores(result.w).reshape(-1, 12)[:40].argmax(axis=1) + np.arange(40) * 12
         assert np.mean(found == witness) >= 0.8

@@ -8,7 +8,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from judge import METRICS, hinge_by_permutations, pair_score
-from trainings import target_of, train_appx, train_svm, train_svm_path, training_set
+from trainings import solve, target_of, train_appx, train_svm, train_svm_path, training_set
 
 from apsvm.data.rows import Rows
 from apsvm.losses import make_loss
@@ -18,9 +18,9 @@ from apsvm.solvers.state import State
 from apsvm.trainers.base import Watch
 from apsvm.trainers.settings import SettingsError
 from apsvm.trainers.structured_svm import training as structured_svm
+from apsvm.trainers.structured_svm.descent import Descent
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.tight_bound import HOPELESS, TightBound
-from apsvm.trainers.structured_svm.training import train_path
+from apsvm.trainers.structured_svm.starts_of_rows import HOPELESS
 
 LOSSES = ["ap", "ndcg", "mrr", "auc", "rbp(0.8)", "p@3", "ndcg@5", "ndcg-chakrabarti"]
 
@@ -300,15 +300,15 @@ def test_every_oracle_call_is_in_the_report(noisy):
 def test_a_start_is_gone_on_from_alone_unless_the_hinge_found_nothing(is_hopeless, rng, monkeypatch):
     relevant = np.arange(400) < 40
     X = rng.normal(size=(400, 3)) + (0.0 if is_hopeless else 3.0) * relevant[:, None]
-    names, descend = [], TightBound._descend
+    names, descend = [], Descent._by_steps
 
     def noted(self, name, *more):
         names.append(name)
         return descend(self, name, *more)
 
-    monkeypatch.setattr(TightBound, "_descend", noted)
+    monkeypatch.setattr(Descent, "_by_steps", noted)
     monkeypatch.setattr(structured_svm, "WORTH_A_START", 0)
     settings = StructuredSettings(bound="tight", threads=1)
-    list(train_path(training_set(X, relevant), make_loss("ap"), settings, [1.0], Watch(), tight_start=np.ones(3)))
+    list(solve(training_set(X, relevant), make_loss("ap"), settings, [1.0], Watch(), besides=np.ones(3)))
     starts = ["from the hinge", "from the given start", "from the means"] if is_hopeless else ["from the given start"]
     assert names == [f"tight, {start}" for start in starts]

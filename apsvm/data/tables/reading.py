@@ -77,7 +77,7 @@ def read_table(
     DataError : bad content, with the row and the column; a column that is lacking
     OSError : the source cannot be read
     """
-    chosen = _Choice(options, model, unlabelled)
+    chosen = _ColumnChoice(options, model, unlabelled)
     cells, name, fingerprint = _read(source, kind, options, chosen, scratch)
     return _rows(cells, name, fingerprint, options, chosen, bag_label, dtype, scratch)
 
@@ -99,7 +99,7 @@ def read_tables(
     DataError : as ``read_table``; a table has other columns than the first
     OSError : a source cannot be read
     """
-    choices = [_Choice(options, model, False) for _ in sources]
+    choices = [_ColumnChoice(options, model, False) for _ in sources]
     parts = [_read(*source, options, chosen, scratch) for source, chosen in zip(sources, choices, strict=True)]
     cells = one_behind_another([of_part for of_part, _, _ in parts], scratch)
     fingerprint = hashlib.sha256("".join(digest for _, _, digest in parts).encode()).hexdigest()
@@ -112,7 +112,7 @@ def _rows(
     name: str,
     fingerprint: str,
     options: TableOptions,
-    chosen: _Choice,
+    chosen: _ColumnChoice,
     bag_label: str,
     dtype: DTypeLike,
     scratch: Scratch,
@@ -171,7 +171,7 @@ def _without_features(
     )
 
 
-class _Choice:
+class _ColumnChoice:
     """Which columns are kept, once their names are known: how the readers parse them."""
 
     def __init__(self, options: TableOptions, model: ForModel | None, unlabelled: bool) -> None:
@@ -215,7 +215,7 @@ class _Choice:
 
 
 def _read(
-    source: Source, kind: Kind, options: TableOptions, chosen: _Choice, scratch: Scratch
+    source: Source, kind: Kind, options: TableOptions, chosen: _ColumnChoice, scratch: Scratch
 ) -> tuple[Cells, str, str]:
     """The cells, the name of the file for messages, and the sha256 of its bytes."""
     if kind is not Kind.CSV:

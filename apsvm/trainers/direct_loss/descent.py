@@ -94,7 +94,7 @@ def train_direct(
         grades=data.target.grades,
     )
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
-        descent = _Descent(risk, settings, np.random.default_rng(settings.seed), start)
+        descent = _DirectSteps(risk, settings, np.random.default_rng(settings.seed), start)
         outcome = descend_as_asked(
             descent,
             settings,
@@ -209,7 +209,7 @@ class _Batch(NamedTuple):
         )
 
 
-class _Descent(WeightsDescent):
+class _DirectSteps(WeightsDescent):
     """w on its way down."""
 
     def __init__(

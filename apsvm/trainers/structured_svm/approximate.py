@@ -12,6 +12,7 @@ certificate is of this restricted problem: for the AP loss over all rows it is a
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -21,15 +22,14 @@ from apsvm.data.row_operator import RowOperator
 from apsvm.losses.base import Loss
 from apsvm.losses.zero_one import ZeroOneLoss
 from apsvm.oracles import make_oracle
-from apsvm.risk import NoRisk, NothingToRankError, Risk, make_risk, require_pairs
+from apsvm.risk import NoRisk, NothingToRankError, Ramp, Risk, make_risk, require_pairs
 from apsvm.solvers.cutting_plane import Restoration
-from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
+from apsvm.trainers.structured_svm.descent import Descent, Weights
+from apsvm.trainers.structured_svm.objective import risk_of
+from apsvm.trainers.structured_svm.problem import go_down, trained_by
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.stage import Path, Stage, Trained, along_path
-from apsvm.trainers.structured_svm.tight_bound import TightBound
-from apsvm.trainers.structured_svm.training import train_path
-from apsvm.work import UNSTORED
+from apsvm.trainers.structured_svm.stage import Stage, StageReport, Trained
 
 #: Constraints generated in one iteration, the most violated first.
 BATCH = 10
@@ -37,39 +37,35 @@ BATCH = 10
 MARGIN_TOLERANCE = 1e-9
 
 
-def train_approximate(
-    data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch, *, oracle: str = "auto"
+def solve_approximately(
+    data: TrainingSet,
+    loss: Loss,
+    settings: StructuredSettings,
+    C: float,
+    watch: Watch,
+    began: float,
+    *,
+    oracle: str = "auto",
 ) -> Trained:
-    """Train on ``data``, by a loss of two arrays; ``settings.keep_easy`` is the seed's k, the percentage (0..100) of
+    """The solution for C, by a loss of two arrays; ``settings.keep_easy`` is the seed's k, the percentage (0..100) of
     the easy rows that stay easy.
 
-    The difficult rows are solved by ``oracle``; ``settings.oracle`` is ignored. Raises as ``train_path``.
+    The difficult rows are solved by ``oracle``; ``settings.oracle`` is ignored. ``began``: when the training did.
+    Raises as ``training.train``.
     """
-    require_pairs(data.target.relevant, data.queries)
-
-    def solve(C: float, path: Path) -> tuple[Trained, None]:
-        return _trained(data, loss, settings, C, replace(watch, strand=UNSTORED), oracle), None
-
-    (trained,) = along_path([C], watch, f"approximate, {loss.name}, {settings.bound}", solve)
-    return trained
-
-
-def _trained(
-    data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch, oracle: str
-) -> Trained:
-    relevant = data.target.relevant
-    (binary,) = train_path(
-        data, ZeroOneLoss(), replace(settings, oracle="auto", bound="hinge"), [C], watch, stage="binary"
-    )
-    stage_one = binary.stages[0]
-    w0 = binary.w
+    relevant, dimension = data.target.relevant, data.rows.dimension
+    require_pairs(relevant, data.queries)
+    zero_one = ZeroOneLoss()
+    of_all = risk_of(data, zero_one, make_oracle("auto", zero_one))
+    binary_stage = Stage(of_all, dimension, settings, watch, oracle=of_all.oracle.name)
+    binary = binary_stage.run("binary", C, seconds_used=time.perf_counter() - began)
+    w0 = binary.solution.w
     margins = np.where(relevant, 1.0, -1.0) * data.rows.scores(w0)
     easy = _easiest(margins, settings.keep_easy)
     difficult = np.setdiff1d(np.arange(margins.size), easy)
 
     chosen = make_oracle(oracle, loss)
     notes = [f"{easy.size} rows held easy, {difficult.size} difficult"]
-    groups = None if data.queries is None else data.queries[difficult]
     risk: Risk | NoRisk
     try:
         risk = make_risk(
@@ -77,33 +73,28 @@ def _trained(
             relevant[difficult],
             loss,
             chosen,
-            groups=groups,
+            groups=None if data.queries is None else data.queries[difficult],
             query_weights=data.query_weights,
             count_ranks=settings.log_ranks,
         )
     except NothingToRankError:
         notes.append("the difficult rows hold no pair to rank; only the easy rows' constraints are left")
-        risk = NoRisk(data.rows.dimension)
+        risk = NoRisk(dimension)
     constraints = None
     if easy.size:
         constraints = EasyRows(data.rows.select(easy), np.where(relevant[easy], 1.0, -1.0), w0)
-    stage = Stage(
-        "difficult",
-        risk,
-        data.rows.dimension,
-        settings,
-        watch,
-        oracle=chosen.name,
-        start=w0,
-        constraints=constraints,
-    )
-    report = stage.run(C, seconds_used=stage_one.solution.seconds)
-    trained = Trained(report.solution.w, [stage_one, report], False, risk.queries, risk.queries_skipped, notes)
-    if settings.bound == "tight" and isinstance(risk, Risk) and trained.state is State.CONVERGED:
-        # Another length of w would break the constraints.
-        bound = TightBound(stage, risk, settings, watch, may_leave=False)
-        trained = bound.tighten(trained, C, seconds_used=stage_one.solution.seconds + report.solution.seconds)
-    return trained
+    stage = Stage(risk, dimension, settings, watch, oracle=chosen.name, start=w0, constraints=constraints)
+    descents = [Descent("difficult", risk, stage, settings, watch)]
+    if settings.bound == "tight" and isinstance(risk, Risk):
+        # By rounds alone: another length of w would break the constraints.
+        descents.append(Descent("tight", Ramp(risk), stage, settings, watch))
+
+    def starts(C: float, before: Weights | None, last: StageReport | None) -> dict[str, Weights]:
+        return {"": w0 if last is None else last.solution.w}
+
+    reports = go_down(descents, starts, C, None, began)
+    trained = trained_by(reports, exact=False, queries=risk.queries, skipped=risk.queries_skipped)
+    return replace(trained, stages=[binary, *reports], notes=notes)
 
 
 def _easiest(margins: NDArray[np.float64], keep_easy: float) -> NDArray[np.int64]:

@@ -27,12 +27,11 @@ from apsvm.losses.base import Loss
 from apsvm.models.net import Layer, Net
 from apsvm.risk import LayerRisk
 from apsvm.solvers.certificate import Certificate
-from apsvm.solvers.run import never
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Progress, TrainingSet, Watch
 from apsvm.trainers.structured_svm.net_problem import NetProblem, log_loss_net, outputs_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings
-from apsvm.trainers.structured_svm.stage import ConvexPart, Stage
+from apsvm.trainers.structured_svm.stage import Stage
 from apsvm.work import of_saved
 
 #: D, as a share of C.
@@ -218,7 +217,6 @@ class _Descent:
         inputs = _inputs_of(net, at, problem.inputs)[problem.risk.members]
         risk = LayerRisk(problem.risk, inputs, net.layers[at + 1 :], before)
         stage = Stage(
-            f"layer {at + 1}",
             risk,
             before.size,
             self._settings,
@@ -227,7 +225,7 @@ class _Descent:
             start=before.ravel(),
         )
         used = time.perf_counter() - self._began
-        report = stage.run(K, seconds_used=used, convex=ConvexPart(f"layer {at + 1}", r * before.ravel(), never))
+        report = stage.run(f"layer {at + 1}", K, seconds_used=used, centre=r * before.ravel(), is_shown=False)
         solution = report.solution
         after = solution.w.reshape(before.shape)
         improved = Layer(np.ascontiguousarray(after[:, :-1]), after[:, -1].copy())

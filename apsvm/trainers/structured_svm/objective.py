@@ -30,6 +30,8 @@ def risk_of(data: TrainingSet, loss: Loss, oracle: AnyOracle, *, count_ranks: bo
         "grades": target.grades,
         "count_ranks": count_ranks,
     }
+    if data.bags is not None:
+        return make_bag_risk(rows, data.bags, target.relevant, loss, oracle, **known)
     if data.components > 1:
         instances = ComponentRows(rows, data.components)
         return make_bag_risk(instances, instances.offsets, target.relevant, loss, oracle, **known)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,23 +145,15 @@ def along_path(
         yield trained
 
 
-class ConvexPart(NamedTuple):
-    """A convex problem in the place of the stage's own: ½‖w − centre‖² + C·risk(w), until ``good_enough`` of its primal
-    and dual objective (or ε); ``name`` is what logs call it."""
-
-    name: str
-    centre: NDArray[np.float64]
-    good_enough: Callable[[float, float], bool]
-
-
 class Stage:
-    """A solver for one risk, with its log and progress: every oracle call and iteration is recorded. ``around``: what
-    stands between the solver and what takes its planes.
+    """A solver for one convex risk, with its log and progress: every oracle call and iteration is recorded.
+
+    start : (dimension,) float64, where the first run begins; None: at 0
+    around : makes what stands between the solver and what takes its planes
     """
 
     def __init__(
         self,
-        name: str,
         risk: AccountedRisk[Any],
         dimension: int,
         settings: StructuredSettings,
@@ -172,24 +164,26 @@ class Stage:
         constraints: Constraints | None = None,
         around: Callable[[Cutter], Cutter] = lambda cutter: cutter,
     ) -> None:
-        self._name = name
         self._risk = risk
         self._settings = settings
         self._watch = watch
         self.oracle = oracle
-        self._dimension, self._constraints, self._around = dimension, constraints, around
-        self.begin(np.zeros(dimension) if start is None else start)
+        self._start = np.zeros(dimension) if start is None else start
+        self._constraints, self._around = constraints, around
+        self.begin()
 
     @property
     def warm_start(self) -> WarmStart:
         """What the solver has come to."""
         return self._solver.warm_start
 
-    def begin(self, start: NDArray[np.float64] | WarmStart) -> None:
-        """The next run starts from this point, (dimension,), or warm start, and from nothing else."""
+    def begin(self, warm: WarmStart | None = None) -> None:
+        """The next run starts from what another stage of the same risk came to, or where this one began, and from
+        nothing else."""
         cutter = self._around(CUTTERS[self._settings.solver](self._risk))
         backend = BACKENDS[self._settings.qp]()
-        self._solver = Solver(cutter, self._dimension, backend, start=start, constraints=self._constraints)
+        start = self._start if warm is None else warm
+        self._solver = Solver(cutter, self._start.size, backend, start=start, constraints=self._constraints)
 
     def restart(self, point: NDArray[np.float64]) -> None:
         """The next run starts from ``point`` (dimension,)."""
@@ -200,11 +194,25 @@ class Stage:
         self._solver.move(change)
 
     def run(
-        self, C: float, *, seconds_used: float = 0.0, slackness: float = 1.0, convex: ConvexPart | None = None
+        self,
+        name: str,
+        C: float,
+        *,
+        seconds_used: float = 0.0,
+        slackness: float = 1.0,
+        centre: NDArray[np.float64] | None = None,
+        good_enough: Callable[[float, float], bool] = never,
+        is_shown: bool = True,
     ) -> StageReport:
-        """Minimise for this C; ``seconds_used`` of the time limit are gone already, ``slackness`` times ε is enough.
-        ``convex``: one concave-convex round, which the log shows and the progress display does not."""
-        name = self._name if convex is None else convex.name
+        """Minimise ½‖w − centre‖² + C·risk(w).
+
+        Parameters
+        ----------
+        name : in logs and on the display
+        seconds_used : of the time limit
+        slackness : times ε is enough, or what is ``good_enough`` (``Solver.minimise``)
+        is_shown : on the display; the log has it in any case
+        """
         spans: dict[str, Span] = {}
         fallbacks = calls = 0
 
@@ -213,20 +221,16 @@ class Stage:
             fallbacks += iteration.qp.fell_back is not None
             account = self._risk.account()
             calls += len(account.calls)
-            taken = {
-                "scores": account.spans.parts.get("scores", Span()),
-                "oracle": sum((call.span for call in account.calls), Span()),
-                "gradient": account.spans.parts.get("gradient", Span()),
-                "qp": iteration.qp_span,
-            }
+            parts = account.parts()
+            taken = {part: parts[part] for part in ("scores", "oracle", "gradient")} | {"qp": iteration.qp_span}
             for part, span in taken.items():
                 spans[part] = spans.get(part, Span()) + span
             _log_iteration(self._watch.log, name, C, iteration, account.calls, taken)
-            if convex is not None or self._watch.progress is unseen:
+            if not is_shown or self._watch.progress is unseen:
                 return
             bounds = iteration.certificate
             line = bounds_line(
-                self._name,
+                name,
                 C,
                 iteration.index,
                 bounds.primal,
@@ -245,10 +249,10 @@ class Stage:
             time_limit=None if settings.time_limit is None else max(0.0, settings.time_limit - seconds_used),
             on_iteration=on_iteration,
             should_stop=self._watch.should_stop,
-            centre=None if convex is None else convex.centre,
-            good_enough=never if convex is None else convex.good_enough,
+            centre=centre,
+            good_enough=good_enough,
         )
-        return StageReport(self._name, self.oracle, calls, solution, spans, fallbacks)
+        return StageReport(name, self.oracle, calls, solution, spans, fallbacks)
 
 
 def _log_iteration(

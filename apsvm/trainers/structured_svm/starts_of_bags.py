@@ -26,53 +26,73 @@ from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.structured_svm.default_c import default_C
 from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.settings import StructuredSettings, random_starts
-from apsvm.trainers.structured_svm.stage import Stage
+from apsvm.trainers.structured_svm.stage import Stage, StageReport
 
 #: The gap asked for, at the least: only the order of a bag's instances is wanted.
 EPSILON = 1e-2
 
 
-def starts(
-    data: TrainingSet,
-    loss: Loss,
-    settings: StructuredSettings,
-    C: float,
-    watch: Watch,
-    given: NDArray[np.float64] | None = None,
-) -> list[NDArray[np.float64]]:
-    """Points to descend from, (dimension,) float64 each, as ``settings.start`` asks.
+class StartsOfBags:
+    """Points to begin at, as ``settings.start`` asks, and at the solution for the C before.
 
     Parameters
     ----------
     data : of bags
-    given : (dimension,) float64, a point in the place of ``settings.start``. A training on the instances that it finds
-        the best goes before: rounds from a point of another scale would gain much at first and leave them
+    given : (dimension,) float64, a point in the place of ``settings.start``; only its order of a bag's rows may be
+        right, and not its length
+    is_rough : the first C begins where the annealing with the loss itself ends, later ones at the C before alone
     """
-    begin = _Beginning(data, loss, settings, C, watch)
-    if given is not None:
-        return [given, begin.at_best_share(0.0, given).w] if given.any() else [given]
-    count = random_starts(settings.start)
-    if count is not None:
-        rng = np.random.default_rng(settings.seed)
-        assert data.bags is not None
-        sizes = np.diff(data.bags)
-        return [begin.at(data.bags[:-1] + rng.integers(sizes), np.ones_like(sizes)).w for _ in range(count)]
-    if settings.start == "bag-means":
-        return [begin.at_best_share(1.0, None).w]
-    result = [begin.annealed()]
-    if loss.over_rankings:
-        result.append(begin.by_zero_one())
-    return result
+
+    def __init__(
+        self,
+        data: TrainingSet,
+        loss: Loss,
+        settings: StructuredSettings,
+        watch: Watch,
+        given: NDArray[np.float64] | None,
+        *,
+        is_rough: bool,
+    ) -> None:
+        self._data = replace(data, rows=data.rows.for_many_passes())
+        self._loss, self._settings, self._watch = loss, settings, watch
+        self._given, self._is_rough = given, is_rough
+
+    def __call__(
+        self, C: float, before: NDArray[np.float64] | None, hinge: StageReport | None
+    ) -> dict[str, NDArray[np.float64]]:
+        """Points by what logs call them, for C; ``before``: the solution for the C before; ``hinge``: what the descent
+        by the hinge ended with, from which that by the ramp goes on."""
+        if hinge is not None:
+            return {"from the hinge": hinge.solution.w}
+        trainings, given = _OneRowABag(self._data, self._loss, self._settings, C, self._watch), self._given
+        if self._is_rough:
+            given = before if before is not None else trainings.annealed() if given is None else given
+        points = self._as_asked(trainings) if given is None else [given]
+        if given is not None and given.any():
+            # A training on the instances that it finds the best goes before: rounds from a point of another scale would
+            # gain much at first and leave them.
+            points.append(trainings.at_best_share(0.0, given).w)
+        if before is not None and not self._is_rough:
+            points.append(before)
+        return {f"from start {number}": point for number, point in enumerate(points, 1)}
+
+    def _as_asked(self, trainings: _OneRowABag) -> list[NDArray[np.float64]]:
+        """Where ``settings.start`` says."""
+        settings, offsets = self._settings, self._data.bags
+        assert offsets is not None
+        count = random_starts(settings.start)
+        if count is not None:
+            rng, sizes = np.random.default_rng(settings.seed), np.diff(offsets)
+            return [trainings.at(offsets[:-1] + rng.integers(sizes), np.ones_like(sizes)).w for _ in range(count)]
+        if settings.start == "bag-means":
+            return [trainings.at_best_share(1.0, None).w]
+        points = [trainings.annealed()]
+        if self._loss.over_rankings:
+            points.append(trainings.by_zero_one())
+        return points
 
 
-def first_start(
-    data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch
-) -> NDArray[np.float64]:
-    """Where the annealing with the loss itself ends: (dimension,) float64."""
-    return _Beginning(data, loss, settings, C, watch).annealed()
-
-
-class _Beginning:
+class _OneRowABag:
     """Convex trainings on one row a bag."""
 
     def __init__(self, data: TrainingSet, loss: Loss, settings: StructuredSettings, C: float, watch: Watch) -> None:
@@ -103,7 +123,7 @@ class _Beginning:
         # The 0-1 loss looks at the sign of a score.
         with_bias = replace(data, rows=data.rows.with_bias(1.0))
         factor = self._C / default_C(data, self._loss)
-        other = _Beginning(with_bias, loss, self._settings, factor * default_C(with_bias, loss), self._watch)
+        other = _OneRowABag(with_bias, loss, self._settings, factor * default_C(with_bias, loss), self._watch)
         return self.at_best_share(0.0, other.annealed()[: data.rows.dimension]).w
 
     def at_best_share(self, share: float, w: NDArray[np.float64] | None) -> CuttingPlaneSolution:
@@ -123,5 +143,5 @@ class _Beginning:
         means = self._data.rows.means(which, np.concatenate([[0], np.cumsum(counts)]))
         oracle = make_oracle("auto", self._loss)
         risk = risk_of(replace(self._data, rows=means, bags=None), self._loss, oracle)
-        stage = Stage("anneal", risk, means.dimension, self._settings, self._watch, oracle=oracle.name, start=w)
-        return stage.run(self._C).solution
+        stage = Stage(risk, means.dimension, self._settings, self._watch, oracle=oracle.name, start=w)
+        return stage.run("anneal", self._C).solution

@@ -23,14 +23,60 @@ from apsvm.data.rows import Rows
 from apsvm.score_space import ArrayVectors, ScoreFunction, Tangent
 from apsvm.solvers import quasi_newton
 from apsvm.trainers.base import TrainingSet
-from apsvm.trainers.structured_svm.tight_bound import curvature_of
+from apsvm.trainers.structured_svm.descent import at_its_best_length, curvature_of, value
+from apsvm.trainers.structured_svm.stage import StageReport
 
+#: Clusterings that are tried, and of their starts how many are descended from, those of the lowest J; one where there
+#: is another point to descend from.
+CLUSTERINGS, DESCENTS = 4, 2
 #: Negatives that a regression looks at: at least so many, and so many for each positive.
 NEGATIVES, NEGATIVES_A_POSITIVE = 20_000, 10
 #: Rounds of k-means, at most, and of how many beginnings the best is taken.
 KMEANS_ROUNDS, KMEANS_BEGINNINGS = 50, 4
 #: Iterations of a logistic regression, at most, and the gain below which it ends: it is a start.
 REGRESSION_ITERATIONS, REGRESSION_GAIN = 100, 1e-4
+
+
+class StartsOfComponents:
+    """The lowest points of different clusterings, each at its best length, and the solution for the C before.
+
+    Parameters
+    ----------
+    data : for several components
+    function : what is minimised
+    given : (H·dimension,) float64, a point in the place of clusters of the positives
+    besides : (H·dimension,) float64, another point to begin at, for the first C
+    is_rough : later values of C begin at the C before alone
+    """
+
+    def __init__(
+        self,
+        data: TrainingSet,
+        function: ScoreFunction[NDArray[np.float64]],
+        seed: int,
+        given: NDArray[np.float64] | None,
+        besides: NDArray[np.float64] | None,
+        *,
+        is_rough: bool,
+    ) -> None:
+        self._data, self._function, self._seed = data, function, seed
+        self._besides, self._is_rough = besides, is_rough
+        # No cached property, whose lock other trainings, with which this one may share its passes, would wait for.
+        self._points = None if given is None else [given]
+
+    def __call__(
+        self, C: float, before: NDArray[np.float64] | None, last: StageReport | None
+    ) -> dict[str, NDArray[np.float64]]:
+        """Points by what logs call them, for C; ``before``: the solution for the C before."""
+        if before is not None and self._is_rough:
+            return {"from the C before": before}
+        if self._points is None:
+            self._points = starts(self._data, CLUSTERINGS, self._seed)
+        points = [at_its_best_length(self._function, point, C) for point in self._points]
+        points.sort(key=lambda point: value(self._function, point, C))
+        other = self._besides if before is None else before
+        points = points[:DESCENTS] if other is None else [points[0], other]
+        return {f"from start {number}": point for number, point in enumerate(points, 1)}
 
 
 def starts(data: TrainingSet, count: int, seed: int) -> list[NDArray[np.float64]]:

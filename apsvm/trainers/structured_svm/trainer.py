@@ -1,6 +1,6 @@
 """The structured SVM and its two-stage approximation: ``--loss ap``, ``zero-one`` and their kin.
 
-Algorithms: ``apsvm.trainers.structured_svm.training``, ``tight_bound``, ``approximate``, ``default_c``.
+Algorithms: ``apsvm.trainers.structured_svm.training``, ``descent``, ``approximate``, ``default_c``.
 """
 
 from __future__ import annotations

@@ -1,29 +1,26 @@
-"""The structured SVM (Yue et al. 2007): minimise ½‖w‖² + C·risk(w) with an exact oracle, certified by its duality gap.
+"""The structured SVM (Yue et al. 2007): minimise ½‖w‖² + C·r(Xw) with an exact oracle, certified by its duality gap.
 
-With the 0-1 loss the same recipe is the papers' binary SVM baseline.
+r is the hinge, or the ramp of the tight bound, of the scores of rows, bags or components (``apsvm.risk``). What differs
+between the kinds of rows is r and where a descent begins; the rest is one way down (``problem``).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from apsvm.losses.base import Loss
 from apsvm.oracles import make_oracle
-from apsvm.risk import Risk
+from apsvm.risk import Ramp, Risk
 from apsvm.solvers.cutting_plane import WarmStart
-from apsvm.solvers.state import State
 from apsvm.trainers.base import TrainingSet, Watch
 from apsvm.trainers.settings import times
-from apsvm.trainers.structured_svm.objective import risk_at_zero, risk_of, share_of_nothing
+from apsvm.trainers.structured_svm.descent import Descent, Weights
+from apsvm.trainers.structured_svm.objective import risk_of
 from apsvm.trainers.structured_svm.plan import Plan, values_of_C
-from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.problem import Problem
 from apsvm.trainers.structured_svm.stage import Path, Stage, Trained, along_path
-from apsvm.trainers.structured_svm.tight_bound import HINGE_SLACKNESS, TightBound, curvature_of
+from apsvm.trainers.structured_svm.starts_of_rows import HINGE_SLACKNESS, StartsOfRows
 
 #: From so many values on a training begins at the weights of its candidate: the hinge, which takes two thirds of the
 #: iterations from there (of few rows, where that is no matter, what it comes to from 0 within ε was better by .001 of
@@ -32,7 +29,8 @@ WORTH_A_START = 1 << 20
 
 
 def train(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None = None) -> Iterator[Trained]:
-    """Solves a plan, for one C after another.
+    """Solves a plan, for one C after another, each from the planes and the solution of those before; ascending values
+    go fastest.
 
     Parameters
     ----------
@@ -48,142 +46,83 @@ def train(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None = None)
     """
     values, origin = values_of_C(plan, data)
     if not plan.is_rough:
-        settings, C = plan.settings, values[0] if len(values) == 1 else values
-        watch.log.write("start", oracle=settings.oracle, C=C, epsilon=settings.epsilon)
-    for given, C, trained in zip(plan.settings.C, values, _solved(plan, data, values, watch, risk), strict=False):
+        settings, listed = plan.settings, values[0] if len(values) == 1 else values
+        watch.log.write("start", oracle=settings.oracle, C=listed, epsilon=settings.epsilon)
+    began = time.perf_counter()
+    if plan.settings.oracle == "appx":
+        from apsvm.trainers.structured_svm.approximate import solve_approximately
+
+        def solve(C: float, path: Path) -> tuple[Trained, WarmStart | None]:
+            return solve_approximately(data, plan.loss, plan.settings, C, watch, began), None
+    else:
+        problem = _problem(plan, data, watch, risk)
+
+        def solve(C: float, path: Path) -> tuple[Trained, WarmStart | None]:
+            return problem.solve(C, path, began)
+
+    path = along_path(values, watch, f"{plan.loss.name}, {plan.settings.bound}", solve)
+    for given, C, trained in zip(plan.settings.C, values, path, strict=False):
         yield replace(trained, C=C, origin_of_C=f"{times(given)}{origin}")
 
 
-def _solved(
-    plan: Plan,
-    data: TrainingSet,
-    values: Sequence[float],
-    watch: Watch,
-    risk: Risk | None,
-) -> Iterator[Trained]:
-    loss, settings, start, besides = plan.loss, plan.settings, plan.start, plan.besides
+def _problem(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk | None) -> Problem:
+    """What is solved, by the kind of rows."""
+    if risk is None:
+        oracle = make_oracle(plan.settings.oracle, plan.loss)
+        risk = risk_of(data, plan.loss, oracle, count_ranks=plan.settings.log_ranks)
     if data.bags is not None:
-        from apsvm.trainers.structured_svm.latent import rough_path_of_bags, train_bags
-
-        if plan.is_rough:
-            return _rough(rough_path_of_bags(data, loss, settings, values, watch, start))
-        return train_bags(data, loss, settings, values, watch, start)
+        return _of_bags(plan, data, watch, risk)
     if data.components > 1:
-        from apsvm.trainers.structured_svm.components import rough_path_of_components, train_components
+        return _of_components(plan, data, watch, risk)
+    return _of_rows(plan, data, watch, risk)
 
-        if plan.is_rough:
-            return _rough(rough_path_of_components(data, loss, settings, values, watch, start))
-        if plan.started_by:
-            start, besides = besides, None
-        return train_components(data, loss, settings, values, watch, start, besides=besides)
-    if settings.oracle == "appx":
-        from apsvm.trainers.structured_svm.approximate import train_approximate
 
-        return (train_approximate(data, loss, settings, C, watch) for C in values)
-    if plan.is_rough:
-        risk = risk or risk_of(data, loss, make_oracle(settings.oracle, loss))
-        return _rough(rough_path(risk, data, settings, values, watch, start))
-    if settings.bound == "hinge" and start is None and len(values) == 1 and data.rows.n_values >= WORTH_A_START:
+def _of_rows(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem:
+    """The hinge; with the tight bound roughly, and by quasi-Newton steps from there on."""
+    settings, is_tight = plan.settings, plan.settings.bound == "tight"
+    start, besides = plan.start, plan.besides
+    is_large = len(settings.C) == 1 and data.rows.n_values >= WORTH_A_START
+    if start is None and is_large and not is_tight:
         start = besides
-    return train_path(data, loss, settings, values, watch, start, tight_start=besides)
+    stage = _stage(plan, watch, risk, start)
+    slackness = HINGE_SLACKNESS if is_tight else 1.0
+    descents = [Descent("train", risk, stage, settings, watch, slackness=slackness)]
+    curved = data.rows if plan.is_rough else risk.rows  # whose moments other plans have asked for
+    if is_tight:
+        descents.append(Descent("tight", Ramp(risk), stage, settings, watch, curved=curved))
+    given, is_alone = start if besides is None else besides, is_large and besides is not None
+    starts = StartsOfRows(risk, curved, given, is_alone=is_alone, is_rough=plan.is_rough and is_tight)
+    return Problem(plan, data, risk, stage, descents, starts)
 
 
-def _rough(path: Iterator[NDArray[np.float64]]) -> Iterator[Trained]:
-    """Weights without a certificate."""
-    return (Trained(w, [], True, 0, 0) for w in path)
+def _of_bags(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem:
+    """Rounds from all starts; with the tight bound others from where the lowest have ended: quasi-Newton steps would
+    leave the instances that annealing has found."""
+    from apsvm.trainers.structured_svm.starts_of_bags import StartsOfBags
+
+    stage = _stage(plan, watch, risk)
+    descents = [Descent("latent", risk, stage, plan.settings, watch)]
+    if plan.settings.bound == "tight":
+        descents.append(Descent("tight", Ramp(risk), stage, plan.settings, watch))
+    starts = StartsOfBags(data, plan.loss, plan.settings, watch, plan.start, is_rough=plan.is_rough)
+    return Problem(plan, data, risk, stage, descents, starts)
 
 
-def train_path(
-    data: TrainingSet,
-    loss: Loss,
-    settings: StructuredSettings,
-    values_of_C: Sequence[float],
-    watch: Watch,
-    start: NDArray[np.float64] | None = None,
-    *,
-    tight_start: NDArray[np.float64] | None = None,
-    stage: str = "train",
-) -> Iterator[Trained]:
-    """Train for one C after another, each from the planes and the solution of those before; ascending values go
-    fastest.
+def _of_components(plan: Plan, data: TrainingSet, watch: Watch, risk: Risk) -> Problem:
+    """Rounds by the hinge from all starts; with the tight bound quasi-Newton steps, and rounds from the lowest end."""
+    from apsvm.trainers.structured_svm.starts_of_components import StartsOfComponents
 
-    Parameters
-    ----------
-    settings : all but ``C`` count
-    values_of_C : > 0
-    start : (dimension,) float64, where to begin
-    tight_start : (dimension,) float64, where the tight bound begins besides, or of many values and one C alone;
-        None: at ``start``
-    stage : its name in logs
-
-    Raises
-    ------
-    LossError : an oracle that does not fit (a ValueError)
-    NothingToRankError : no query with both a positive and a negative row (a ValueError)
-    FloatingPointError : feature values too large for the objective to be finite
-    """
-    oracle = make_oracle(settings.oracle, loss)
-    risk = risk_of(data, loss, oracle, count_ranks=settings.log_ranks)
-    stage_of_hinge = Stage(stage, risk, data.rows.dimension, settings, watch, oracle=oracle.name, start=start)
-    tight = TightBound(stage_of_hinge, risk, settings, watch) if settings.bound == "tight" else None
-    at_zero: float | None = None
-    is_large = data.rows.n_values >= WORTH_A_START
-    began = time.perf_counter()
-
-    def solve(C: float, path: Path) -> tuple[Trained, WarmStart]:
-        nonlocal at_zero
-        before = path.done[-1].w if path.done else None
-        if path.warm is not None:
-            stage_of_hinge.begin(path.warm)
-        seconds_used = time.perf_counter() - began
-        report = stage_of_hinge.run(C, seconds_used=seconds_used, slackness=1.0 if tight is None else HINGE_SLACKNESS)
-        trained = Trained(report.solution.w, [report], oracle.exact, risk.queries, risk.queries_skipped)
-        if tight is not None and trained.state is State.CONVERGED:
-            trained = tight.tighten(
-                trained,
-                C,
-                start if tight_start is None else tight_start,
-                before=before,
-                seconds_used=time.perf_counter() - began,
-                only_from_start=tight_start is not None and is_large and len(values_of_C) == 1,
-            )
-        share = None
-        if trained.state is State.CONVERGED:
-            at_zero = risk_at_zero(risk) if at_zero is None else at_zero
-            share = share_of_nothing(data, loss, at_zero, trained.solution, C)
-        return replace(trained, share_of_nothing=share), stage_of_hinge.warm_start
-
-    yield from along_path(values_of_C, watch, f"{stage}, {loss.name}, {settings.bound}", solve)
+    stage = _stage(plan, watch, risk)
+    descent = Descent("latent", risk, stage, plan.settings, watch)
+    if plan.settings.bound == "tight":
+        descent = Descent("tight", Ramp(risk), stage, plan.settings, watch, curved=risk.rows)
+    is_rough = plan.is_rough and descent.takes_steps
+    start, besides = (plan.besides, None) if plan.started_by else (plan.start, plan.besides)
+    starts = StartsOfComponents(data, descent.function, plan.settings.seed, start, besides, is_rough=is_rough)
+    return Problem(plan, data, risk, stage, [descent], starts)
 
 
-def rough_path(
-    risk: Risk,
-    data: TrainingSet,
-    settings: StructuredSettings,
-    values_of_C: Sequence[float],
-    watch: Watch,
-    start: NDArray[np.float64] | None = None,
-) -> Iterator[NDArray[np.float64]]:
-    """The weights alone, for one C after another; the tight bound's are without the proof that they are stationary,
-    each from those before.
-
-    Parameters
-    ----------
-    risk : of the training set; what is not said here, and errors, as of ``train_path``
-    start : for the tight bound the hinge's minimiser; where that has found nothing, the descent begins at the
-        difference of the classes' means as well
-    """
-    solver = Stage("hinge", risk, risk.rows.dimension, settings, watch, oracle=risk.oracle.name, start=start)
-    if settings.bound == "hinge":
-        seconds_used = 0.0
-        for C in values_of_C:
-            solution = solver.run(C, seconds_used=seconds_used).solution
-            seconds_used += solution.seconds
-            yield solution.w
-        return
-    assert start is not None
-    tight = TightBound(solver, risk, settings, watch, curvature=curvature_of(data.rows))
-    w = start
-    for at, C in enumerate(values_of_C):
-        w = tight.next(w, C) if at else tight.first(w, C)
-        yield w
+def _stage(plan: Plan, watch: Watch, risk: Risk, start: Weights | None = None) -> Stage:
+    """The solver of the risk's convex part, from ``start`` (dimension,) or 0."""
+    dimension = risk.rows.dimension
+    return Stage(risk.convex, dimension, plan.settings, watch, oracle=risk.oracle.name, start=start)

@@ -142,7 +142,7 @@ def train_warp(
     NothingToRankError : no query has two grades (a ValueError)
     FloatingPointError : weights that are not finite
     """
-    descent = _Descent(rows, candidates(grades, groups), settings, start)
+    descent = _RowSteps(rows, candidates(grades, groups), settings, start)
     outcome = descend_as_asked(
         descent,
         settings,
@@ -164,7 +164,7 @@ def train_warp(
     )
 
 
-class _Descent(WeightsDescent):
+class _RowSteps(WeightsDescent):
     """The weights on their way down; that of a bias is the last: it moves no ranking, and stays.
 
     Attributes

@@ -75,7 +75,7 @@ def train_items(
     users = np.flatnonzero((sizes >= 2) & (sizes < lists.shape[1])).astype(np.int64)
     if users.size == 0:
         raise NothingToRankError("no user likes at least two items and leaves one out")
-    descent = _Descent(lists, users, factors, settings)
+    descent = _ItemSteps(lists, users, factors, settings)
     outcome = descend_as_asked(
         descent,
         settings,
@@ -94,7 +94,7 @@ def train_items(
     )
 
 
-class _Descent:
+class _ItemSteps:
     """U, V and b on their way down: one array, one behind the other, as the native loop has them.
 
     Parameters

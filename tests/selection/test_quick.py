@@ -1,28 +1,31 @@
-"""``bound="auto"``: what is held out, what is tried on it, which candidate is taken, and what the model says of it."""
+"""``bound="auto"``: what is held out, what is tried on it, which candidate is taken."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from trainings import training_set
 
-from apsvm.losses import make_loss
+from apsvm.selection import folds, quick
+from apsvm.selection.folds import affordable_folds
+from apsvm.selection.quick import LOSS, choose
 from apsvm.trainers.base import Watch
 from apsvm.trainers.settings import Multiple
-from apsvm.trainers.structured_svm import bound_choice, comparison
-from apsvm.trainers.structured_svm.bound_choice import choose
-from apsvm.trainers.structured_svm.comparison import BoundCandidate
 from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
+from apsvm.work import Strand
 
-AP = make_loss("ap")
 #: The small multiples that are tried with the hinge.
 SMALL = (0.001, 0.01, 0.1)
-ONE_THREAD = StructuredSettings(threads=1)
 EVERYTHING = [(bound, 10.0**k) for bound in ("hinge", "tight") for k in range(-3, 5)]
+
+
+def plan(loss="ap", **settings):
+    return StructuredSVMTrainer(loss, StructuredSettings(threads=1, **settings))
 
 
 def numbered(relevant, queries=None, d=2, **more):
@@ -32,25 +35,36 @@ def numbered(relevant, queries=None, d=2, **more):
     return training_set(X, relevant, queries, **more)
 
 
+def figures(candidate):
+    return candidate.choice["bound"], candidate.choice["C"], candidate.mean(LOSS)
+
+
+def factors(candidates, bound):
+    """The multiples of the default C at which a bound was tried, ascending."""
+    return sorted(one.choice["C"].factor for one in candidates if one.choice["bound"] == bound)
+
+
 class Recorded:
     """Stands in for training and for judging, so that what is left is the choice: keeps which rows each candidate is
     trained on and judged by, and gives it the loss that ``loss_of(bound, C)`` says."""
 
     def __init__(self, monkeypatch, loss_of=lambda bound, C: 0.5):
         self.trained, self.judged, self.starts, self._loss_of = [], [], [], loss_of
-        monkeypatch.setattr(comparison, "rough_path", self._train)
-        monkeypatch.setattr(comparison, "loss_by_order", self._judge)
+        monkeypatch.setattr(quick, "train", self._train)
+        monkeypatch.setattr(quick, "loss_of_order", self._judge)
 
-    def _train(self, risk, data, settings, values, watch, start=None, *, is_hopeless=False):
+    def _train(self, plan, data, watch, risk=None):
+        settings, start = plan.settings, plan.start
+        assert plan.is_rough
         w = np.zeros(data.rows.dimension)
         w[0] = 1.0  # scores are the rows' numbers
         self.starts.append((settings.bound, settings.C, None if start is None else start.copy()))
         for C in settings.C:
             self.trained.append((settings.bound, C, data.rows.scores(w).astype(int).tolist()))
-            yield w
+            yield SimpleNamespace(w=w, C=1.0)
 
-    def _judge(self, loss, scores, target, queries=None, query_weights=None):
-        self.judged.append(scores.astype(int).tolist())
+    def _judge(self, data, loss, w):
+        self.judged.append(data.rows.scores(w).astype(int).tolist())
         bound, C, _ = self.trained[-1]
         return self._loss_of(bound, C.factor if isinstance(C, Multiple) else C)
 
@@ -61,90 +75,101 @@ class Recorded:
         return [(set(rows), set(test)) for rows, test in dict.fromkeys(pairs)]
 
 
+def splits_of(affordable):
+    """The folds as sets of row numbers."""
+    return [(set(fold.training.tolist()), set(fold.test.tolist())) for fold in affordable.folds]
+
+
 @pytest.mark.parametrize(
-    ("n", "folds", "how"),
+    ("n", "n_folds", "how"),
     [
-        (300, 10, "5 folds of rows, twice"),
+        (300, 5, "5 folds of rows"),
         (10_000, 5, "5 folds of rows"),
         (40_000, 1, "17,272 rows, trained on 22,728 others"),
         (100_000, 1, "45,454 rows, trained on 22,727 others"),
     ],
 )
-def test_each_row_is_held_out_or_trained_on(n, folds, how, rng, monkeypatch):
+def test_each_row_is_held_out_or_trained_on(n, n_folds, how, rng):
     """Fewer folds the longer a pass takes; of each class as many in each."""
     relevant = rng.random(n) < 0.1
-    recorded = Recorded(monkeypatch)
-    choice = choose(numbered(relevant), AP, ONE_THREAD, Watch())
-    assert choice.how.endswith(how)
-    splits = recorded.splits
-    assert len(splits) == folds
-    tried = Counter((bound, C) for bound, C, _ in recorded.trained)
-    assert set(tried.values()) == {folds}
-    assert len(tried) == len(choice.candidates) == (7 if folds > 1 else 6)
+    affordable = affordable_folds(numbered(relevant), 0)
+    assert affordable.how == how
+    splits = splits_of(affordable)
+    assert len(splits) == n_folds
     positives = set(np.flatnonzero(relevant).tolist())
     for training, test in splits:
         assert not training & test
         assert (training | test == set(range(n))) == (n < 100_000)
         held_out = len(test & positives)
-        if folds > 1:
+        if n_folds > 1:
             assert abs(held_out - len(positives) / 5) < 1
             assert abs(len(test) - held_out - (n - len(positives)) / 5) < 1
         else:  # as many of each class
             assert len(training & positives) == pytest.approx(0.1 * len(training), rel=0.1)
             assert held_out == pytest.approx(0.1 * len(test), rel=0.1)
-    repeats = 2 if folds == 10 else 1
-    if folds > 1:
-        assert set(Counter(row for _, test in splits for row in test).values()) == {repeats}
+    if n_folds > 1:
+        assert set(Counter(row for _, test in splits for row in test).values()) == {1}
+    assert (affordable.alike is None) == (n_folds > 1)
 
 
-def test_rare_positives_are_trained_on_rather_than_held_out(rng, monkeypatch):
-    relevant = rng.permutation(np.arange(700_000) < 600)
-    Recorded(monkeypatch)
-    assert choose(numbered(relevant, d=1), AP, ONE_THREAD, Watch()).threshold is None  # the model will have its own
-    monkeypatch.setattr(comparison, "ENOUGH_ROWS_A_FEATURE", 10**9)
+@pytest.mark.parametrize(("n", "tried"), [(300, 7), (40_000, 6)])
+def test_each_candidate_is_trained_and_judged_once_on_each_fold(n, tried, rng, monkeypatch):
+    """Of a single split the hinge is not tried at the highest C."""
+    data = numbered(rng.random(n) < 0.1)
     recorded = Recorded(monkeypatch)
-    choice = choose(numbered(relevant, d=1), AP, ONE_THREAD, Watch())
-    ((training, test),) = recorded.splits
+    choice = choose(plan(seed=3), data, Watch())
+    assert recorded.splits == splits_of(affordable_folds(data, 3))
+    times = Counter((bound, C) for bound, C, _ in recorded.trained)
+    assert set(times.values()) == {len(recorded.splits)}
+    assert len(times) == len(choice.candidates) == tried
+
+
+def test_rare_positives_are_trained_on_rather_than_held_out(rng):
+    relevant = rng.permutation(np.arange(700_000) < 600)
+    affordable = affordable_folds(numbered(relevant, d=1), 0)
+    ((training, test),) = splits_of(affordable)
     positives = set(np.flatnonzero(relevant).tolist())
     assert len(training & positives) == 400
     assert len(test & positives) == 200
     assert len(training) == pytest.approx(2 / 3 / 4 * 7e5, rel=0.01)  # four times more of them than there are
     assert len(test) == pytest.approx(1 / 3 / 4 * 7e5, rel=0.01)
     # F1 depends on how rare they are: the threshold is chosen on rows of which as many are positive as of all.
-    assert choice.threshold.positives == 200
-    assert choice.threshold.rows == pytest.approx(7e5 / 3, rel=0.01)
+    alike = set(affordable.alike.tolist())
+    assert len(alike & positives) == 200
+    assert len(alike) == pytest.approx(7e5 / 3, rel=0.01)
+    assert not alike & training
 
 
-def test_of_few_positives_each_is_held_out(rng, monkeypatch):
+def test_of_few_positives_each_is_held_out(rng):
     relevant = rng.permutation(np.arange(40_000) < 400)
-    recorded = Recorded(monkeypatch)
-    assert choose(numbered(relevant), AP, ONE_THREAD, Watch()).how == "3 folds of rows"
-    assert set().union(*(test for _, test in recorded.splits)) == set(range(40_000))
-    for training, test in recorded.splits:
+    affordable = affordable_folds(numbered(relevant), 0)
+    assert affordable.how == "3 folds of rows"
+    splits = splits_of(affordable)
+    assert set().union(*(test for _, test in splits)) == set(range(40_000))
+    for training, test in splits:
         assert not training & test
         assert len(test & set(np.flatnonzero(relevant).tolist())) in (133, 134)
 
 
-def test_wide_rows_are_trained_on_in_as_many_as_they_hold_values(rng, monkeypatch):
+def test_wide_rows_are_trained_on_in_as_many_as_they_hold_values(rng):
     relevant = rng.random(6000) < 0.2
-    recorded = Recorded(monkeypatch)
-    choose(numbered(relevant, d=300), AP, ONE_THREAD, Watch())
-    ((training, _),) = recorded.splits
+    ((training, _),) = splits_of(affordable_folds(numbered(relevant, d=300), 0))
     assert len(training) == pytest.approx(10 * 300, rel=0.01)
 
 
-def test_the_seed_draws_the_folds(rng, monkeypatch):
-    relevant = rng.random(60) < 0.3
-    drawn = []
-    for seed in (0, 0, 1):
-        recorded = Recorded(monkeypatch)
-        choose(numbered(relevant), AP, replace(ONE_THREAD, seed=seed), Watch())
-        drawn.append(recorded.splits)
+def test_the_more_trainings_the_fewer_folds(rng):
+    """Each of many classes may cost less than one that is alone."""
+    data = numbered(rng.random(10_000) < 0.1)
+    assert [len(affordable_folds(data, 0, trainings).folds) for trainings in (1, 10)] == [5, 1]
+
+
+def test_the_seed_draws_the_folds(rng):
+    data = numbered(rng.random(60) < 0.3)
+    drawn = [splits_of(affordable_folds(data, seed)) for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
-    assert drawn[0][0] != drawn[0][5]  # the folds of the second time are others
 
 
-def test_queries_stay_whole_and_each_fold_has_something_to_rank(rng, monkeypatch):
+def test_queries_stay_whole_and_each_fold_has_something_to_rank(rng):
     queries = rng.permutation(np.repeat(np.arange(40) * 3 - 7, rng.integers(1, 9, size=40)))
     mixed = rng.permutation(np.unique(queries))[:7]
     relevant = np.isin(queries, rng.permutation(np.unique(queries))[:5])
@@ -155,15 +180,24 @@ def test_queries_stay_whole_and_each_fold_has_something_to_rank(rng, monkeypatch
             relevant = np.append(relevant, False)
             rows = np.append(rows, queries.size - 1)
         relevant[rows] = np.arange(rows.size) == 0
-    recorded = Recorded(monkeypatch)
-    choice = choose(numbered(relevant, queries), AP, ONE_THREAD, Watch())
-    assert choice.how == "3 folds of queries, twice"
-    assert len(recorded.splits) == 6
-    for training, test in recorded.splits:
+    affordable = affordable_folds(numbered(relevant, queries), 0)
+    assert affordable.how == "3 folds of queries"
+    for training, test in splits_of(affordable):
         assert training | test == set(range(queries.size))
         inside, outside = set(queries[list(training)].tolist()), set(queries[list(test)].tolist())
         assert not inside & outside
         assert len(outside & set(mixed.tolist())) in (2, 3)
+
+
+def test_a_fold_is_judged_by_a_number_of_queries(rng, monkeypatch):
+    """Whole ones with something to rank; it is trained on all others."""
+    monkeypatch.setattr(folds, "MOST_JUDGED", 4)
+    queries = np.repeat(np.arange(60), 5)
+    relevant = (np.arange(300) % 5 == 0) & (queries < 50)
+    for training, test in splits_of(affordable_folds(numbered(relevant, queries), 0)):
+        judging = set(queries[list(test)].tolist())
+        assert (len(judging), len(test), len(training)) == (4, 20, 240)
+        assert max(judging) < 50
 
 
 def test_queries_of_several_grades_have_something_to_rank(rng, monkeypatch):
@@ -171,8 +205,8 @@ def test_queries_of_several_grades_have_something_to_rank(rng, monkeypatch):
     grades = np.tile([1.0, 2.0, 3.0, 1.0], 12)
     data = numbered(grades > 0, queries, grades=grades)
     recorded = Recorded(monkeypatch)
-    assert choose(data, make_loss("ndcg"), ONE_THREAD, Watch()).candidates
-    assert len(recorded.splits) == 10
+    assert choose(plan("ndcg"), data, Watch()).candidates
+    assert len(recorded.splits) == 5
 
 
 @pytest.mark.parametrize(
@@ -191,11 +225,16 @@ def test_queries_of_several_grades_have_something_to_rank(rng, monkeypatch):
 )
 def test_too_little_to_hold_out_is_the_hinge(relevant, queries, why, monkeypatch):
     recorded = Recorded(monkeypatch)
-    choice = choose(numbered(relevant, queries), AP, ONE_THREAD, Watch())
-    assert (choice.bound, choice.C, choice.candidates, choice.w) == ("hinge", (Multiple(1.0),), (), None)
+    choice = choose(plan(), numbered(relevant, queries), Watch())
+    assert (choice.bound, choice.C, choice.candidates, choice.start()) == ("hinge", (Multiple(1.0),), (), None)
     assert why in choice.how
     assert str(choice) == f"--bound auto: hinge ({choice.how})"
     assert not recorded.trained
+
+
+def test_six_of_a_class_are_enough(monkeypatch):
+    Recorded(monkeypatch)
+    assert choose(plan(), numbered(np.arange(50) < 6), Watch()).how == "3 folds of rows"
 
 
 @pytest.fixture
@@ -223,10 +262,11 @@ def some_rows(rng):
 def test_the_lowest_loss_is_taken(losses, bound, C, some_rows, monkeypatch):
     """Of equals the hinge, and of what is hardly behind the smaller C; the candidates are told with that one first."""
     Recorded(monkeypatch, lambda bound, C: losses.get((bound, C), 0.5))
-    choice = choose(some_rows, AP, ONE_THREAD, Watch())
+    choice = choose(plan(), some_rows, Watch())
     assert (choice.bound, choice.C) == (bound, (Multiple(C),))
-    assert choice.candidates[0] == BoundCandidate(bound, Multiple(C), pytest.approx(losses[bound, C]))
-    values = [one.loss for one in choice.candidates[1:]]
+    assert figures(choice.candidates[0]) == (bound, Multiple(C), pytest.approx(losses[bound, C]))
+    assert choice.loss == pytest.approx(losses[bound, C])
+    values = [one.mean(LOSS) for one in choice.candidates[1:]]
     assert values == sorted(values)
     other = {"hinge": "tight", "tight": "hinge"}[bound]
     assert f"--bound auto: {bound}, C = {C:g}x: loss " in str(choice)
@@ -236,11 +276,11 @@ def test_the_lowest_loss_is_taken(losses, bound, C, some_rows, monkeypatch):
 def test_the_loss_is_the_mean_over_the_splits(some_rows, monkeypatch):
     number = count()
     Recorded(monkeypatch, lambda bound, C: float(bound == "hinge") + next(number) / 100)
-    choice = choose(some_rows, AP, replace(ONE_THREAD, C=(5.0,)), Watch())
-    # One C: the splits of the hinge first, then the tight bound's, ten each.
-    assert choice.candidates == [
-        BoundCandidate("tight", 5.0, pytest.approx(0.145)),
-        BoundCandidate("hinge", 5.0, pytest.approx(1.045)),
+    choice = choose(plan(C=(5.0,)), some_rows, Watch())
+    # One C: the splits of the hinge first, then the tight bound's, five each.
+    assert [figures(one) for one in choice.candidates] == [
+        ("tight", 5.0, pytest.approx(0.07)),
+        ("hinge", 5.0, pytest.approx(1.02)),
     ]
 
 
@@ -258,14 +298,13 @@ def test_a_grid_whose_highest_C_is_the_best_is_widened(best, tried, some_rows, m
         return 0.95 if bound == "tight" else 0.05 * abs(np.log10(C / best))
 
     recorded = Recorded(monkeypatch, loss_of)
-    choice = choose(some_rows, AP, ONE_THREAD, Watch())
-    assert sorted(one.C.factor for one in choice.candidates if one.bound == "hinge") == tried
+    choice = choose(plan(), some_rows, Watch())
+    assert factors(choice.candidates, "hinge") == tried
     if best > 0.1:  # where nothing is lost there is nothing to gain
-        tight = [one.C.factor for one in choice.candidates if one.bound == "tight"]
-        assert tight == ([0.1] if best == 1e9 else [])
+        assert factors(choice.candidates, "tight") == ([0.1] if best == 1e9 else [])
     assert (Multiple(min(best, 1000.0)),) == choice.C
     began = {C: start for bound, C, start in recorded.starts if bound == "hinge"}
-    assert began[tuple(map(Multiple, comparison.MULTIPLES))] is None
+    assert began[tuple(map(Multiple, quick.MULTIPLES))] is None
     if best > 1.0:
         assert began[(Multiple(100.0),)].any()  # where 10x ended
 
@@ -292,8 +331,8 @@ def test_C_of_the_tight_bound_is_raised_while_that_helps(losses, tried, some_row
         return hinge + (C != 0.1) / 50 if bound == "hinge" else losses[round(np.log10(C)) + 1]
 
     recorded = Recorded(monkeypatch, loss_of)
-    choice = choose(some_rows, AP, ONE_THREAD, Watch())
-    assert sorted(one.C.factor for one in choice.candidates if one.bound == "tight") == tried
+    choice = choose(plan(), some_rows, Watch())
+    assert factors(choice.candidates, "tight") == tried
     assert all(start.any() for bound, _, start in recorded.starts if bound == "tight")
 
 
@@ -301,9 +340,9 @@ def test_a_C_that_somebody_named_is_kept(some_rows, monkeypatch):
     """However good it looks at the edge."""
     for C in ((7.0,), (0.5, 7.0), (Multiple(3.0),)):
         recorded = Recorded(monkeypatch, lambda bound, C: 1.0 / C + (bound == "hinge"))
-        choice = choose(some_rows, AP, replace(ONE_THREAD, C=C), Watch())
+        choice = choose(plan(C=C), some_rows, Watch())
         assert (choice.bound, choice.C) == ("tight", C)
-        assert {one.C for one in choice.candidates} == set(C)
+        assert {one.choice["C"] for one in choice.candidates} == set(C)
         assert {C for _, C, _ in recorded.starts} == {C}
 
 
@@ -319,24 +358,69 @@ class Clock:
 
 
 def test_a_third_of_the_time_is_for_the_choice(some_rows, monkeypatch):
-    """Only what was tried on every split counts."""
-    for limit in (0.0, 30.0, 59.0, 75.0, 1e6):
+    """Only what was tried on every fold counts."""
+    numbers = []
+    for limit in (0.0, 30.0, 75.0, 150.0, 1e6):
         recorded = Recorded(monkeypatch, lambda bound, C: 0.1 if bound == "hinge" else 0.2)
         clock = Clock()
-        monkeypatch.setattr(bound_choice, "time", clock)
-        monkeypatch.setattr(comparison, "time", clock)
-        choice = choose(some_rows, AP, replace(ONE_THREAD, C=(5.0,), time_limit=limit), Watch())
-        assert choice.seconds <= limit / 3.0 + 30.0
-        tried = Counter(bound for bound, _, _ in recorded.trained)
-        assert {one.bound for one in choice.candidates} == {bound for bound, times in tried.items() if times == 10}
-        assert len(choice.candidates) == {0.0: 0, 30.0: 0, 59.0: 1, 75.0: 2, 1e6: 2}[limit]
+        monkeypatch.setattr(quick, "time", clock)
+        choice = choose(plan(C=(5.0,), time_limit=limit), some_rows, Watch())
+        assert clock.now <= limit / 3.0 + 15.0  # what follows are looks at the clock
+        times = Counter(bound for bound, _, _ in recorded.trained)
+        assert {one.choice["bound"] for one in choice.candidates} == {bound for bound, n in times.items() if n == 5}
+        numbers.append(len(choice.candidates))
         assert choice.bound == "hinge"
         if not choice.candidates:
             assert (choice.C, choice.how) == ((5.0,), "there was no time to compare")
+    assert numbers == [0, 0, 1, 2, 2]
+
+
+class Kept:
+    """A store that is due for nothing but what is broken off."""
+
+    def __init__(self):
+        self.snapshots = []
+
+    def stored(self, strand):
+        return None
+
+    def is_due(self, strand):
+        return False
+
+    def is_stopping(self):
+        return False
+
+    def store(self, strand, snapshot):
+        self.snapshots.append(strand)
+
+    def drop(self, prefix):
+        pass
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_choice_that_runs_out_of_time_is_finished_and_one_that_is_stopped_is_not(is_stopped, some_rows, monkeypatch):
+    """What follows it in a training that is stored is stored too."""
+    recorded = Recorded(monkeypatch)
+    monkeypatch.setattr(quick, "time", Clock())
+    strand = Strand(Kept())
+    watch = Watch(should_stop=lambda: is_stopped and len(recorded.trained) > 2, strand=strand)
+    choose(plan(C=(5.0,), time_limit=30.0), some_rows, watch)
+    assert 0 < len(recorded.trained) < 5
+    piece = strand.piece("what follows")
+    piece.done({})
+    strand.break_off()
+    assert ("what follows" in {one["kind"] for one in strand._finished.values()}) != is_stopped
 
 
 def test_a_choice_that_is_stopped_is_the_hinge(some_rows, monkeypatch):
     recorded = Recorded(monkeypatch)
-    choice = choose(some_rows, AP, ONE_THREAD, Watch(should_stop=lambda: True))
+    choice = choose(plan(), some_rows, Watch(should_stop=lambda: True))
     assert (choice.bound, choice.C, choice.how) == ("hinge", (Multiple(1.0),), "there was no time to compare")
     assert not recorded.trained
+
+
+def test_what_is_stopped_half_way_is_no_candidate(some_rows, monkeypatch):
+    recorded = Recorded(monkeypatch)
+    choice = choose(plan(), some_rows, Watch(should_stop=lambda: len(recorded.trained) > 12))
+    assert 12 < len(recorded.trained) <= 15
+    assert choice.how == "there was no time to compare"

@@ -1,4 +1,5 @@
-"""Losses of the top of a list: where their descent begins, that it never ends above that, and what is said if not."""
+"""From an open plan to its outcome: where the descent of a loss of the top begins, that it never ends above that, what
+becomes of a hinge that ends in nothing, and what the model keeps of the choice."""
 
 from __future__ import annotations
 
@@ -6,20 +7,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from apsvm.trainers.structured_svm.top_losses import DESCENTS, Start, default_C_at, find_start, train_from_start
+from bound_rows import clean, hopeless
 from instances import LABELLING_LOSSES, RANKING_LOSSES, TWO_ARRAY_LOSSES
 from judge import definition, loss_of_order
 from trainings import training_set
 
+from apsvm import APSVMClassifier, load_model
+from apsvm.data.dataset import Dataset
+from apsvm.data.labels import LabelOptions
 from apsvm.losses import make_loss
 from apsvm.losses.base import ONLY_THE_TOP, LossError, RankingLoss, early_share
 from apsvm.losses.graded import GAINS, GradedLoss
 from apsvm.oracles import make_oracle
 from apsvm.risk import Ramp, make_risk
+from apsvm.selection import completion, quick
+from apsvm.selection.completion import trained
+from apsvm.selection.quick import choose, classes_compared
 from apsvm.solvers.state import State
 from apsvm.trainers.base import Watch
-from apsvm.trainers.structured_svm import decided, top_losses
-from apsvm.trainers.structured_svm.default_c import default_C
+from apsvm.trainers.fitting import FeatureOptions, Fit
+from apsvm.trainers.one_vs_rest import OneVsRestTrainer
+from apsvm.trainers.structured_svm.default_c import DESCENT, default_C, default_C_at
 from apsvm.trainers.structured_svm.settings import StructuredSettings
 from apsvm.trainers.structured_svm.trainer import StructuredSVMTrainer
 
@@ -38,6 +46,12 @@ def long_list(rng, n=600, graded=False):
 def settings(**more):
     """One C for the start, which is not what is tested here."""
     return StructuredSettings(threads=1, epsilon=1e-2, **more)
+
+
+def start_of(data, loss, **more):
+    """The model of the loss that this one starts from, by itself."""
+    (outcome,) = trained(StructuredSVMTrainer(loss.starts_from, settings(**more)), data, Watch())
+    return outcome
 
 
 def lost(name, data, w):
@@ -128,7 +142,7 @@ def test_ones_own_loss_of_the_top_is_trained_as_those_that_apsvm_has(rng):
     assert not hinge.w.any()
     (outcome,) = trained(StructuredSVMTrainer(AtTen, settings()), data, Watch())
     loss = make_loss(AtTen)
-    start = find_start(data, loss, settings(), Watch())
+    start = start_of(data, loss)
 
     def lost_at(w):
         places = np.flatnonzero(data.target.relevant[np.argsort(-data.rows.scores(w))])
@@ -137,21 +151,25 @@ def test_ones_own_loss_of_the_top_is_trained_as_those_that_apsvm_has(rng):
     assert lost_at(outcome.w) <= lost_at(start.w) < 1.0
     assert outcome.details["choice"]["start"] == "ap"
     of_start, of_C = outcome.notes[:2]
-    assert of_start.startswith(f"--bound auto of the start, ap: {start.choice.bound}, C = ")
+    assert of_start.startswith(f"--bound auto of the start, ap: {start.details['choice']['bound']}, C = ")
     assert ": ap loss " in of_start
     assert of_C.startswith(f"C = {outcome.C:.6g}, that for which the ap model is at its best length where the ramp")
     assert outcome.threshold is None
 
 
+def altered(monkeypatch, change):
+    """What every structured SVM with everything named comes to is ``change(trainer, outcome)``."""
+    original = StructuredSVMTrainer.train
+
+    def train(self, data, watch, **more):
+        return (change(self, outcome) for outcome in original(self, data, watch, **more))
+
+    monkeypatch.setattr(StructuredSVMTrainer, "train", train)
+
+
 def ends_in_nothing(monkeypatch):
     """Every hinge that is not of a candidate ends at w = 0."""
-    original = decided.train_path
-
-    def train_path(data, loss, plan, *arguments, **more):
-        for trained in original(data, loss, plan, *arguments, **more):
-            yield replace(trained, w=0.0 * trained.w) if plan.bound == "hinge" else trained
-
-    monkeypatch.setattr(decided, "train_path", train_path)
+    altered(monkeypatch, lambda plan, one: replace(one, w=0.0 * one.w) if plan.bound == "hinge" else one)
 
 
 @pytest.mark.parametrize("loss", ["ap", AtTenFromNothing], ids=["ap", "own"])
@@ -185,7 +203,7 @@ def test_a_hinge_that_ends_in_nothing_gives_way_to_the_tight_bound(loss, monkeyp
 @pytest.mark.parametrize("name", TOP_LOSSES)
 def test_never_worse_than_where_it_begins(name, rng):
     data, loss = long_list(rng), make_loss(name)
-    start = find_start(data, loss, settings(), Watch())
+    start = start_of(data, loss)
     before = lost(name, data, start.w)
     (outcome,) = trained(StructuredSVMTrainer(name, settings()), data, Watch())
     assert outcome.as_asked
@@ -218,27 +236,20 @@ def value(ramp, scores):
     return ramp.tangent(scores, ramp.vectors.empty()).value
 
 
-def turned_round(monkeypatch, state=State.CONVERGED):
+def turned_round(monkeypatch, **more):
     """The descent of a loss of the top ends with its rows upside down."""
-    original = top_losses.train_path
 
-    def train_path(data, loss, *arguments, **more):
-        for trained in original(data, loss, *arguments, **more):
-            if loss.starts_from is None:
-                yield trained
-            else:
-                report = trained.stages[-1]
-                solution = replace(report.solution, state=state)
-                yield replace(trained, w=-trained.w, stages=[*trained.stages[:-1], replace(report, solution=solution)])
+    def change(plan, outcome):
+        return outcome if plan.loss.starts_from is None else replace(outcome, w=-outcome.w, **more)
 
-    monkeypatch.setattr(top_losses, "train_path", train_path)
+    altered(monkeypatch, change)
 
 
 @pytest.mark.parametrize(("name", "base"), [("p@3", "ap"), ("mrr", "ap"), ("rbp(0.8)", "ap"), ("ndcg@3", "ndcg")])
 def test_a_descent_that_ends_worse_leaves_the_start(name, base, rng, monkeypatch):
     """With the certificate of the start's own problem, and its name."""
     data = long_list(rng, 400)
-    start = find_start(data, make_loss(name), settings(), Watch())
+    start = start_of(data, make_loss(name))
     turned_round(monkeypatch)
     (outcome,) = trained(StructuredSVMTrainer(name, settings()), data, Watch())
     np.testing.assert_array_equal(outcome.w, start.w)
@@ -265,8 +276,8 @@ def test_no_sentence_spells_the_loss_otherwise_than_its_user(name, rng, monkeypa
 
 def test_a_descent_that_is_interrupted_leaves_the_start(rng, monkeypatch):
     data = long_list(rng, 400)
-    start = find_start(data, make_loss("mrr"), settings(), Watch())
-    turned_round(monkeypatch, State.INTERRUPTED)
+    start = start_of(data, make_loss("mrr"))
+    turned_round(monkeypatch, state=State.INTERRUPTED, as_asked=False, interrupted=True)
     (outcome,) = trained(StructuredSVMTrainer("mrr", settings()), data, Watch())
     np.testing.assert_array_equal(outcome.w, start.w)
     assert (outcome.interrupted, outcome.as_asked) == (True, False)
@@ -275,7 +286,7 @@ def test_a_descent_that_is_interrupted_leaves_the_start(rng, monkeypatch):
 def test_grades_start_from_grades(rng):
     """ndcg@k of grades from ndcg of grades: its own graded loss on the training rows is no worse."""
     data, loss = long_list(rng, 600, graded=True), make_loss("ndcg@5")
-    start = find_start(data, loss, settings(), Watch())
+    start = start_of(data, loss)
     (outcome,) = trained(StructuredSVMTrainer("ndcg@5", settings()), data, Watch())
 
     def dcg(grades):
@@ -308,8 +319,8 @@ class Zipf(RankingLoss, GradedLoss):
 def test_a_newcomers_loss_of_grades_starts_from_grades(gain, base, rng):
     """From the NDCG of the same gain; its own gain at the top of the training rows is no worse than there."""
     data, loss = long_list(rng, 600, graded=True), Zipf(gain)
-    start = find_start(data, loss, settings(), Watch())
-    assert start.name == base == loss.starts_from
+    start = start_of(data, loss)
+    assert base == loss.starts_from
     (outcome,) = trained(StructuredSVMTrainer(loss, settings()), data, Watch())
     assert f"the start, {base}" in " ".join(outcome.notes)
 
@@ -326,8 +337,8 @@ def test_a_start_that_somebody_gives_is_taken(rng, monkeypatch):
     """``--warm-start``: nothing is trained before, and where the descent ends counts, however it ranks."""
     data = long_list(rng, 400)
     given = np.array([1.0, 0.5, 0.3, 0.0, 0.0, 0.0])
-    monkeypatch.setattr(top_losses, "choose", lambda *_: pytest.fail("there is nothing to choose"))
-    (outcome,) = trained(StructuredSVMTrainer("mrr", settings(C=(100.0,))), data, Watch(), start=given)
+    monkeypatch.setattr(completion, "choose", lambda *_: pytest.fail("there is nothing to choose"))
+    (outcome,) = trained(StructuredSVMTrainer("mrr", settings(C=(100.0,))), data, Watch(), given)
     assert outcome.C == 100.0
     assert outcome.certificate.bound == "tight"
     assert "choice" not in outcome.details
@@ -352,14 +363,14 @@ def test_the_default_C_is_where_the_ramp_has_fallen_by_a_tenth(name, rng):
     """Along the start, ½t²‖w₀‖² + C·r(t·w₀) has a stationary point t where r has lost φ of what there is to lose."""
     data, loss = long_list(rng), make_loss(name)
     w = np.array([1.0, 0.5, 0.3, 0.0, 0.0, 0.0])
-    C, origin = default_C_at(data, loss, settings(), Start(make_loss("ap"), w))
+    C, origin = default_C_at(data, loss, "auto", w, "ap", DESCENT)
     assert origin == "that for which the ap model is at its best length where the ramp has gone 10 % of its way down"
     ramp = ramp_of(data, name)
     scores = ramp.scores(w)
     none, reached = value(ramp, 0.0 * scores), lost(name, data, w)
     lengths = np.geomspace(1e-4, 1e4, 4000)
     fallen = np.array([none - value(ramp, length * scores) for length in lengths]) / (none - reached)
-    near = (fallen > 0.7 * DESCENTS[0]) & (fallen < 1.5 * DESCENTS[0])
+    near = (fallen > 0.7 * DESCENT) & (fallen < 1.5 * DESCENT)
     assert near.any()
     # d/dt of both parts, across a twentieth of t: r is piecewise linear.
     t = lengths[near]
@@ -367,7 +378,7 @@ def test_the_default_C_is_where_the_ramp_has_fallen_by_a_tenth(name, rng):
     wanted = -t * (w @ w) / np.minimum(slopes, -1e-300)
     assert wanted.min() / 1.3 < C < wanted.max() * 1.3
     # In other units of the features the ranking is the same, and so is what C does to it.
-    longer, origin = default_C_at(data, loss, settings(), Start(None, 8.0 * w))
+    longer, origin = default_C_at(data, loss, "auto", 8.0 * w, "", DESCENT)
     assert longer == pytest.approx(C, rel=0.2)
     assert origin.startswith("that for which the given model is at its best length")
 
@@ -377,49 +388,59 @@ def test_a_start_that_ranks_no_better_than_nothing_has_the_features_C(rng):
     w = -np.array([5.0, 5.0, 0.0, 0.0, 0.0, 0.0])  # the negatives first
     assert lost("p@1", data, w) == 1.0
     by_features = (default_C(data, loss, "tight"), "what fits the scale of the features")
-    assert default_C_at(data, loss, settings(), Start(None, w)) == by_features
-    assert default_C_at(data, loss, settings(), Start(None, np.zeros(6))) == by_features
+    assert default_C_at(data, loss, "auto", w, "", DESCENT) == by_features
+    assert default_C_at(data, loss, "auto", np.zeros(6), "", DESCENT) == by_features
 
 
 def test_two_thirds_of_the_time_are_for_the_start(rng, monkeypatch):
     """None is left over: the descent has a time limit too, and the model is the start at least."""
     data = long_list(rng, 400)
     limits = []
-    original = top_losses.train_path
 
-    def train_path(data, loss, plan, *arguments, **more):
-        limits.append(plan.time_limit)
-        return original(data, loss, plan, *arguments, **more)
+    def change(plan, outcome):
+        limits.append(plan.settings.time_limit)
+        return outcome
 
-    monkeypatch.setattr(top_losses, "train_path", train_path)
-    list(trained(StructuredSVMTrainer("mrr", settings(time_limit=300.0)), data, Watch()))
+    altered(monkeypatch, change)
+    (outcome,) = trained(StructuredSVMTrainer("mrr", settings(time_limit=300.0)), data, Watch())
     of_start, *of_descents = limits
     assert of_start <= 200.0
+    assert of_descents
     assert all(of_start < limit <= 300.0 for limit in of_descents)
     assert of_descents == sorted(of_descents, reverse=True)
+    assert outcome.settings.time_limit == 300.0
 
 
 def test_a_path_of_C_from_one_start(rng):
-    data, loss = long_list(rng, 400), make_loss("mrr")
-    start = find_start(data, loss, settings(), Watch())
-    plan = settings(bound="tight")
-    pairs = list(train_from_start(data, loss, plan, [10.0, 1000.0], Watch(), start))
-    assert [C for C, _ in pairs] == [10.0, 1000.0]
-    for C, trained in pairs:
-        assert trained.certified_loss is None
+    data = long_list(rng, 400)
+    before = start_of(data, make_loss("mrr")).details["oracle"]
+    outcomes = list(trained(StructuredSVMTrainer("mrr", settings(bound="tight", C=(10.0, 1000.0))), data, Watch()))
+    assert [(one.C, one.settings.C) for one in outcomes] == [(10.0, (10.0,)), (1000.0, (1000.0,))]
+    for one in outcomes:
+        assert one.certificate.loss is None
         ramp = ramp_of(data, "mrr")
-        primal = 0.5 * trained.w @ trained.w + C * value(ramp, ramp.scores(trained.w))
-        assert trained.solution.certificate.primal == pytest.approx(primal, rel=1e-9)
-        assert [stage.name for stage in trained.stages[: len(start.trained.stages)]] == [
-            stage.name for stage in start.trained.stages
-        ]
+        primal = 0.5 * one.w @ one.w + one.C * value(ramp, ramp.scores(one.w))
+        assert one.certificate.primal == pytest.approx(primal, rel=1e-9)
+        assert one.details["oracle"].startswith(f"{before} then ")
 
 
 def test_a_start_of_two_components_is_gone_on_from_with_both(rng):
-    data, loss = replace(long_list(rng, 200), components=2), make_loss("p@10")
-    start = find_start(data, loss, settings(), Watch())
-    ((_, trained),) = train_from_start(data, loss, settings(), [10.0], Watch(), start)
-    assert trained.w.size == start.w.size == 2 * data.rows.dimension
+    data = long_list(rng, 200)
+    (outcome,) = trained(StructuredSVMTrainer("p@10", settings(components=2, C=(10.0,))), data, Watch())
+    assert outcome.w.shape == (2, data.rows.dimension + 1)
+    assert np.unique(outcome.w, axis=0).shape[0] == 2
+    assert " then " in outcome.details["oracle"]
+    assert "choice" not in outcome.details  # components begin by the tight bound
+
+
+def test_components_go_down_from_the_given_start_and_the_candidate(rng):
+    data, given = long_list(rng, 200), rng.normal(size=(2, 7))
+    plan = StructuredSVMTrainer("ap", settings(components=2))
+    choice = choose(plan, plan.rows_of(data), Watch())
+    (outcome,) = trained(plan, data, Watch(), given)
+    named = plan.with_settings(bound=choice.bound, C=choice.C)
+    (expected,) = named.beginning_at(choice.start()).train(data, Watch(), start=given)
+    np.testing.assert_array_equal(outcome.w, expected.w)
 
 
 OVER_SETS = [name for name in LABELLING_LOSSES if make_loss(name).ranks_like is not None]
@@ -429,7 +450,7 @@ OVER_SETS = [name for name in LABELLING_LOSSES if make_loss(name).ranks_like is 
 def test_a_loss_over_sets_ranks_no_worse_than_where_the_rankings_loss_would(name, rng):
     """By default the better of the hinge's minimiser and the model of the whole list; with the evidence of which."""
     data, loss = long_list(rng, 400), make_loss(name)
-    start = find_start(data, loss, settings(), Watch())
+    start = start_of(data, loss)
     (outcome,) = trained(StructuredSVMTrainer(name, settings()), data, Watch())
     (hinge,) = trained(StructuredSVMTrainer(name, settings(bound="hinge")), data, Watch())
     assert hinge.certificate.loss is None
@@ -441,3 +462,127 @@ def test_a_loss_over_sets_ranks_no_worse_than_where_the_rankings_loss_would(name
         assert outcome.certificate.loss == loss.starts_from
         np.testing.assert_array_equal(outcome.w, start.w)
         assert "ranks the training rows worse than" in " ".join(outcome.notes)
+
+
+ONE_THREAD = StructuredSettings(threads=1)
+
+
+def test_the_model_keeps_the_choice(rng, tmp_path):
+    X, relevant = hopeless(rng)
+    model = APSVMClassifier(n_jobs=1).fit(X, relevant)
+    choice = choose(StructuredSVMTrainer("ap", ONE_THREAD), training_set(X, relevant), Watch())
+    assert choice.bound == "tight"
+    model.to_model().save(tmp_path / "m")
+    header = load_model(tmp_path / "m").header
+    assert (header.settings["bound"], header.settings["C"], header.certificate.bound) == ("auto", "1x", "tight")
+    assert header.details["choice"] == {
+        "bound": "tight",
+        "held_out": choice.how,
+        "candidates": [
+            {"bound": one.choice["bound"], "C": str(one.choice["C"]), "loss": one.mean(quick.LOSS)}
+            for one in choice.candidates
+        ],
+    }
+    (factor,) = choice.C
+    assert pytest.approx(factor.factor * default_C(training_set(X, relevant), make_loss("ap"), "tight")) == header.C
+    assert APSVMClassifier.from_model(load_model(tmp_path / "m")).bound == "auto"
+
+
+def test_a_path_of_named_values_is_trained_with_one_bound(rng):
+    plan = StructuredSVMTrainer("ap", StructuredSettings(C=(1.0, 100.0), threads=1))
+    outcomes = list(trained(plan, training_set(*hopeless(rng)), Watch()))
+    assert [(one.C, one.certificate.bound, one.settings.bound) for one in outcomes] == [
+        (1.0, "tight", "auto"),
+        (100.0, "tight", "auto"),
+    ]
+    assert len({str(one.details["choice"]) for one in outcomes}) == 1
+    assert all(one.notes[0].startswith("--bound auto: tight, C = ") for one in outcomes)
+    assert all(one.seconds["choosing"] > 0 for one in outcomes)
+
+
+@pytest.mark.parametrize(("loss", "more"), [("f1", {}), ("zero-one", {}), ("ap", {"oracle": "appx"})])
+def test_where_there_is_no_choice_it_is_the_hinge(loss, more, rng):
+    plan = StructuredSVMTrainer(loss, StructuredSettings(C=(1000.0,), threads=1, **more))
+    (outcome,) = trained(plan, training_set(*clean(rng)), Watch())
+    assert outcome.certificate.bound == "hinge"
+    assert "choice" not in outcome.details
+
+
+def payments(rng, n):
+    """One in a hundred is fraud: a third large for what it is, a third at night with a new card, a third as others."""
+    amount, age = np.exp(rng.normal(3.3, 1.1, n)), rng.integers(1, 3000, n).astype(float)
+    hour, recent, shop = rng.integers(0, 24, n), rng.poisson(0.6, n), rng.integers(0, 10, n)
+    fraud, kind = rng.random(n) < 0.01, rng.integers(0, 3, n)
+    large, at_night = fraud & (kind == 0), fraud & (kind == 1)
+    amount[large] *= 5
+    recent[large] += rng.poisson(2, large.sum())
+    shop[large] = 0
+    age[at_night], hour[at_night] = rng.integers(1, 60, at_night.sum()), rng.integers(0, 5, at_night.sum())
+    return np.column_stack([amount, age, hour, recent, shop[:, None] == np.arange(10)]), fraud
+
+
+def test_the_threshold_is_where_the_model_s_own_scores_lie():
+    """Rankers of a part of rare, partly hopeless positives have scores of another shape than one of all rows."""
+    rng = np.random.default_rng(2)
+    data, (new, _) = training_set(*payments(rng, 8000)), payments(rng, 30_000)
+    (outcome,) = trained(StructuredSVMTrainer("ap", ONE_THREAD), data, Watch())
+    assert outcome.threshold.held_out == "5 folds of rows"
+    assert (new @ outcome.w > outcome.threshold.value).mean() == pytest.approx(outcome.threshold.called, rel=0.3)
+
+
+def classes(rng, counts=(60, 40, 30)):
+    """The rows of a fit of one against the rest: as many of each class, each shifted along a feature of its own."""
+    labels = rng.permutation(np.repeat(np.arange(float(len(counts))), counts))
+    X = rng.normal(size=(labels.size, len(counts))) + 1.5 * np.eye(len(counts))[labels.astype(int)]
+    return Dataset(X, labels, None, None, False, "made", "0" * 64, 0)
+
+
+def one_vs_rest(data, loss="ap", **more):
+    plan = OneVsRestTrainer(StructuredSVMTrainer(loss, settings(**more)))
+    return plan, Fit.of(data, plan, LabelOptions(), FeatureOptions()).prepared().training_set()
+
+
+class Clock:
+    """A second passes with each look at it."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        self.now += 1.0
+        return self.now
+
+
+@pytest.mark.parametrize("loss", ["ap", "mrr"])
+def test_classes_share_the_time_that_the_choice_leaves(loss, rng, monkeypatch):
+    limits = []
+
+    def change(plan, outcome):
+        limits.append(plan.settings.time_limit)
+        return outcome
+
+    altered(monkeypatch, change)
+    monkeypatch.setattr(completion, "time", Clock())
+    (outcome,) = trained(*one_vs_rest(classes(rng), loss, time_limit=31.0), Watch())
+    assert outcome.seconds["choosing"] == 1.0
+    assert 0.0 < limits[0] <= 10.0
+    assert outcome.notes[0].startswith("--bound auto")
+
+
+def test_of_many_classes_some_choose_for_all(rng, monkeypatch):
+    """Evenly from the rarest to the most frequent; one too rare to be held out has no say."""
+    monkeypatch.setattr(quick, "MOST_CLASSES", 3)
+    plan, data = one_vs_rest(classes(rng, (50, 3, 40, 20, 30)))
+    assert classes_compared(data) == [0.0, 1.0, 4.0]
+    (outcome,) = trained(plan, data, Watch())
+    assert "(5 folds of rows, of 2 classes)" in outcome.notes[0]
+    parts = dict(outcome.classes)
+    assert {label for label, part in parts.items() if part.held_out is not None} == {0.0, 4.0}
+    assert len({part.certificate.bound for part in parts.values()}) == 1
+    assert len({part.C for part in parts.values()}) == 1  # the rule's C is the same for all
+
+
+def test_classes_that_are_all_rare_choose_nothing(rng):
+    (outcome,) = trained(*one_vs_rest(classes(rng, (5, 4))), Watch())
+    assert outcome.notes[0] == "--bound auto: hinge (4 rows of one class are too few to hold any out)"
+    assert [part.certificate.bound for _, part in outcome.classes] == ["hinge", "hinge"]

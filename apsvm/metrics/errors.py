@@ -1,0 +1,9 @@
+"""What the parts of ``apsvm.metrics`` refuse, and the rules of ties that they know (``metrics.base``)."""
+
+from __future__ import annotations
+
+TIE_RULES = ("block", "pessimistic", "file")
+
+
+class MetricError(ValueError):
+    """A metric's name cannot be read, its input is not a ranking, or its value is undefined there."""

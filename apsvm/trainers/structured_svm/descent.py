@@ -1,0 +1,296 @@
+"""Down to a stationary point of J(w) = ½‖w‖² + C·r(Xw), for one score function r: the hinge or the ramp, of rows, bags
+or components.
+
+Where r is convex the cutting-plane solver goes to its minimiser. Elsewhere concave-convex rounds
+(``solvers.concave_convex``) go down: r has a majoriser at w_t, r(s') ≤ h(s') − c·s' with equality at Xw_t
+(``score_space``), so that with a = Xᵀc
+
+    J(w) ≤ ½‖w‖² + C·h(Xw) − C·a·w = ½‖w − C·a‖² + C·h(Xw) − ½‖C·a‖²,
+
+which the solver minimises about the centre C·a, with the planes of h that it has: they hold for every centre, and those
+of held bags are moved with what is held. Each round may only lower J. The last one proves w_t stationary: no point
+lowers the convex majorant by more than ε·C.
+
+Before the rounds, quasi-Newton steps (``solvers.quasi_newton``) from several points pass over the many small kinks
+where rounds would end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apsvm.clock import Span
+from apsvm.data.row_operator import ScoredRows
+from apsvm.risk import Account
+from apsvm.score_space import ScoreFunction
+from apsvm.solvers import concave_convex, quasi_newton
+from apsvm.solvers.certificate import tolerance_of
+from apsvm.solvers.concave_convex import Majorant, Round, StationaryPoint
+from apsvm.solvers.cutting_plane import CuttingPlaneSolution
+from apsvm.solvers.quasi_newton import DescentStep
+from apsvm.solvers.state import not_finite
+from apsvm.trainers.base import Watch
+from apsvm.trainers.structured_svm.settings import StructuredSettings
+from apsvm.trainers.structured_svm.stage import Stage, StageReport, bounds_line, log_step
+
+Weights: TypeAlias = NDArray[np.float64]
+
+#: A start is tried at its own length times these, and at the best of them times half and twice.
+LENGTHS = tuple(4.0**k for k in range(-4, 5))
+#: Of ε·C, what a quasi-Newton step must gain.
+LEAST_GAIN = 0.01
+
+
+class Objective(ScoreFunction[Weights], Protocol):
+    """A score function that says what it took."""
+
+    def account(self) -> Account: ...
+
+
+def value(function: ScoreFunction[Weights], w: Weights, C: float) -> float:
+    """J(w)."""
+    risk = function.tangent(function.scores(w, function.vectors.empty()), function.vectors.empty()).value
+    return 0.5 * float(w @ w) + C * risk
+
+
+def at_its_best_length(function: ScoreFunction[Weights], w: Weights, C: float) -> Weights:
+    """``w`` at the length where J is lowest, of those tried: the hinge and the ramp are not indifferent to it."""
+    scores = function.scores(w, function.vectors.empty())
+    scaled, slopes = function.vectors.empty(), function.vectors.empty()
+    square = float(w @ w)
+
+    def objective(length: float) -> float:
+        function.vectors.scale(length, scores, scaled)
+        try:
+            value = 0.5 * length**2 * square + C * function.tangent(scaled, slopes).value
+        except FloatingPointError:
+            return np.inf
+        return value if np.isfinite(value) else np.inf
+
+    coarse = min(LENGTHS, key=objective)
+    return min((coarse, 0.5 * coarse, 2.0 * coarse), key=objective) * w
+
+
+def curvature_of(rows: ScoredRows) -> Weights:
+    """(dimension,) float64: how much the loss curves in each weight, as the variance of its feature."""
+    variance = rows.moments().variance
+    known = (variance > 0.0) & np.isfinite(variance)
+    ascending = np.sort(variance[known])
+    # np.median imports numpy.ma, which takes longer than a hundred rows do.
+    median = 0.5 * (ascending[(ascending.size - 1) // 2] + ascending[ascending.size // 2]) if ascending.size else 1.0
+    curvature = np.full(rows.dimension, median)
+    curvature[: variance.size][known] = variance[known]
+    return curvature
+
+
+@dataclass(frozen=True, slots=True)
+class _Touching(Majorant):
+    """A majorant, and what makes its convex part."""
+
+    held: NDArray[np.int64] | None
+
+
+def majorant(function: ScoreFunction[Weights], w: Weights, C: float) -> _Touching:
+    """The one that touches J at ``w``; FloatingPointError where it is not finite."""
+    at_w = function.majoriser(function.scores(w, function.vectors.empty()))
+    objective = 0.5 * float(w @ w) + C * at_w.value
+    centre = np.zeros_like(w) if at_w.slopes is None else C * function.combine(at_w.slopes)
+    constant = -0.5 * float(centre @ centre)
+    lower_bound = constant + C * function.convex.lower_bound
+    touching = _Touching(w, objective, at_w.convex_value, centre, constant, lower_bound, at_w.held)
+    if not np.isfinite(touching.convex_value):
+        raise not_finite("objective")
+    return touching
+
+
+@dataclass(slots=True)
+class _Spent:
+    """What a descent has taken: ``before`` of the time limit were gone when it began."""
+
+    before: float
+    began: float = field(default_factory=time.perf_counter)
+    oracle_calls: int = 0
+    iterations: int = 0
+    spans: dict[str, Span] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    @property
+    def in_all(self) -> float:
+        return self.before + self.seconds
+
+    def add(self, oracle_calls: int, spans: Mapping[str, Span]) -> None:
+        self.oracle_calls += oracle_calls
+        for part, span in spans.items():
+            self.spans[part] = self.spans.get(part, Span()) + span
+
+
+class Descent:
+    """Down J for one C after another.
+
+    Parameters
+    ----------
+    name : in logs and on the display
+    function : r
+    stage : the solver, of r's convex part
+    curved : the rows whose variances say how much r curves, where quasi-Newton steps go before the rounds; None: they
+        do not
+    slackness : times ε is enough for a minimiser
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Objective,
+        stage: Stage,
+        settings: StructuredSettings,
+        watch: Watch,
+        *,
+        curved: ScoredRows | None = None,
+        slackness: float = 1.0,
+    ) -> None:
+        self.name, self.function, self.takes_steps = name, function, curved is not None
+        self._stage, self._settings, self._watch = stage, settings, watch
+        self._curved, self._slackness = curved, slackness
+
+    def go_down(self, C: float, starts: Mapping[str, Weights], seconds_used: float) -> StageReport:
+        """The lowest of the stationary points below the ``starts``, (dimension,) each, by what logs call them; a
+        minimiser where r is convex, from wherever the stage is.
+
+        ``seconds_used`` : of the time limit
+
+        Raises
+        ------
+        FloatingPointError : J is not finite where a descent begins
+        """
+        if self.function.convex is self.function:
+            return self._stage.run(self.name, C, seconds_used=seconds_used, slackness=self._slackness)
+        spent = _Spent(seconds_used)
+        points = list(starts.values()) if not self.takes_steps else [self._lowest(starts, C, spent)]
+        reports = [self._by_rounds(point, C, spent) for point in points]
+        return min(reports, key=lambda report: report.solution.certificate.primal)
+
+    def lowest(self, C: float, starts: Mapping[str, Weights], seconds_used: float) -> Weights:
+        """Where the lowest of the quasi-Newton descents ends, without the proof that it is stationary."""
+        return self._lowest(starts, C, _Spent(seconds_used))
+
+    @cached_property
+    def _curvature(self) -> Weights:
+        assert self._curved is not None
+        return curvature_of(self._curved)
+
+    def _lowest(self, starts: Mapping[str, Weights], C: float, spent: _Spent) -> Weights:
+        """A start from which there is no descent is left out; the first one, where there is none at all."""
+        first = next(iter(starts.values()))
+        self._stage.restart(first)  # the descents need the memory of its score vectors
+        ends: list[tuple[float, Weights]] = []
+        for start, point in starts.items():
+            try:
+                w = self._by_steps(f"{self.name}, {start}", point, C, spent)
+                ends.append((majorant(self.function, w, C).objective if len(starts) > 1 else 0.0, w))
+            except FloatingPointError:
+                continue
+        return min(ends, key=lambda end: end[0])[1] if ends else first
+
+    def _by_steps(self, name: str, point: Weights, C: float, spent: _Spent) -> Weights:
+        """Where quasi-Newton steps end."""
+        began, limit = spent.seconds, self._settings.time_limit
+
+        def accounted() -> Account:
+            account = self.function.account()
+            spent.add(len(account.calls), account.parts())
+            return account
+
+        def on_step(step: DescentStep) -> None:
+            spent.iterations += 1
+            if not self._watch.is_followed:  # an account takes as long as the oracle of a hundred rows
+                return
+            account, seconds = accounted(), spent.seconds - began
+            log_step(self._watch.log, self.name, name, C, step, account.calls, account.parts(), seconds)
+            self._watch.progress(bounds_line(name, C, step.number, step.objective, -np.inf, np.inf, 0, seconds))
+
+        descended = quasi_newton.descend(
+            self.function,
+            C,
+            at_its_best_length(self.function, point, C),
+            curvature=self._curvature,
+            enough=LEAST_GAIN * self._settings.epsilon * C,
+            max_iterations=self._settings.max_iterations,
+            on_step=on_step,
+            should_stop=lambda: self._watch.should_stop() or (limit is not None and spent.in_all >= limit),
+        )
+        accounted()
+        return descended.w
+
+    def _by_rounds(self, start: Weights, C: float, spent: _Spent) -> StageReport:
+        """Where concave-convex rounds end."""
+        began, reports = spent.seconds, list[StageReport]()
+
+        def minimise(convex: Majorant, good_enough: Callable[[float, float], bool]) -> CuttingPlaneSolution:
+            assert isinstance(convex, _Touching)
+            change = self.function.hold(convex.held)
+            if change is not None:
+                self._stage.move(change)
+                self._stage.restart(convex.point)
+            report = self._stage.run(
+                self.name, C, seconds_used=spent.in_all, centre=convex.centre, good_enough=good_enough, is_shown=False
+            )
+            reports.append(report)
+            return report.solution
+
+        def on_round(round_: Round) -> None:
+            bounds, solved, seconds = round_.certificate, reports[-1].solution, spent.seconds - began
+            self._watch.log.write(
+                "round",
+                stage=self.name,
+                C=C,
+                round=round_.number,
+                objective=bounds.primal,
+                dual=bounds.dual,
+                gap=bounds.gap,
+                iterations=solved.iterations,
+                seconds=seconds,
+            )
+            self._watch.progress(
+                bounds_line(self.name, C, round_.number, bounds.primal, bounds.dual, bounds.gap, solved.planes, seconds)
+            )
+
+        self._stage.restart(start)
+        end = concave_convex.descend(
+            lambda w: majorant(self.function, w, C),
+            minimise,
+            start,
+            tolerance_of(self._settings.epsilon, C),
+            on_round=on_round,
+        )
+        return self._report(end, reports, spent)
+
+    def _report(self, end: StationaryPoint, rounds: list[StageReport], spent: _Spent) -> StageReport:
+        """The solution, with all that was spent."""
+        account = self.function.account()
+        spent.add(len(account.calls), account.parts())
+        for report in rounds:
+            spent.add(report.oracle_calls, report.spans)
+        solution = CuttingPlaneSolution(
+            w=end.best.point,
+            risk=end.best.risk,
+            certificate=end.certificate,
+            state=end.state,
+            iterations=spent.iterations + sum(report.solution.iterations for report in rounds),
+            planes=rounds[-1].solution.planes if rounds else 0,
+            seconds=spent.seconds,
+            trouble=end.trouble,
+        )
+        fallbacks = sum(report.qp_fallbacks for report in rounds)
+        return StageReport(
+            self.name, self._stage.oracle, spent.oracle_calls, solution, spent.spans, fallbacks, len(rounds)
+        )

@@ -1,0 +1,109 @@
+"""What a plan solves for one C after another, whatever the kind of rows: from points to begin at (``starts_of_…``) down
+to a stationary point (``descent``), of the hinge, of the ramp, or of the ramp from where the hinge has ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from apsvm.risk import Risk
+from apsvm.solvers.cutting_plane import WarmStart
+from apsvm.solvers.state import State
+from apsvm.trainers.base import TrainingSet
+from apsvm.trainers.structured_svm.descent import Descent, Weights
+from apsvm.trainers.structured_svm.objective import risk_at_zero, share_of_nothing
+from apsvm.trainers.structured_svm.plan import Plan
+from apsvm.trainers.structured_svm.stage import Path, Stage, StageReport, Trained
+
+#: Points to begin at by what logs call them: for C, the solution for the C before (None: it is the first), and what the
+#: descent before has ended with (None: it is the first).
+Starts: TypeAlias = Callable[[float, Weights | None, StageReport | None], Mapping[str, Weights]]
+
+
+def go_down(
+    descents: Sequence[Descent], starts: Starts, C: float, before: Weights | None, began: float
+) -> list[StageReport]:
+    """What each of the descents ended with; fewer where one stopped short of its end.
+
+    Parameters
+    ----------
+    before : (dimension,) float64, the solution for the C before
+    began : when the training did: what has gone by is used of its time limit
+
+    Raises
+    ------
+    FloatingPointError : the objective of the first is not finite; that of a later one ends the one before it
+    """
+    reports: list[StageReport] = []
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found
+        for descent in descents:
+            last = reports[-1] if reports else None
+            try:
+                points = starts(C, before, last)
+                reports.append(descent.go_down(C, points, time.perf_counter() - began))
+            except FloatingPointError as error:
+                if last is None:
+                    raise
+                stopped = replace(last.solution, state=State.NUMERICAL_TROUBLE, trouble=str(error))
+                reports[-1] = replace(last, solution=stopped)
+            if reports[-1].solution.state is not State.CONVERGED:
+                break
+    return reports
+
+
+def trained_by(reports: list[StageReport], *, exact: bool, queries: int, skipped: int) -> Trained:
+    """What a training came to whose descents, by the hinge and mostly by the ramp, have ended so."""
+    hinge = reports[-2].solution.certificate.primal if len(reports) > 1 else None
+    return Trained(reports[-1].solution.w, reports, exact, queries, skipped, hinge_objective=hinge)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """See the module.
+
+    Attributes
+    ----------
+    risk : the hinge
+    stage : the solver of its convex part
+    descents : one after the other
+    starts : where each of them begins
+    """
+
+    plan: Plan
+    data: TrainingSet
+    risk: Risk
+    stage: Stage
+    descents: Sequence[Descent]
+    starts: Starts
+
+    def solve(self, C: float, path: Path, began: float) -> tuple[Trained, WarmStart | None]:
+        """The solution for C, after those of the ``path``, and what the next C begins with besides; raises as
+        ``go_down``."""
+        self.stage.begin(path.warm)
+        before, risk, last = path.done[-1].w if path.done else None, self.risk, self.descents[-1]
+        if self.plan.is_rough and last.takes_steps:
+            return _rough(last.lowest(C, self.starts(C, before, None), time.perf_counter() - began)), None
+        reports = go_down(self.descents, self.starts, C, before, began)
+        warm = self.stage.warm_start if risk.convex is risk else None
+        if self.plan.is_rough:
+            return _rough(reports[-1].solution.w), warm
+        trained = trained_by(reports, exact=risk.oracle.exact, queries=risk.queries, skipped=risk.queries_skipped)
+        if trained.state is State.CONVERGED:
+            share = share_of_nothing(self.data, self.plan.loss, self._at_zero, trained.solution, C)
+            trained = replace(trained, share_of_nothing=share)
+        return trained, warm
+
+    @cached_property
+    def _at_zero(self) -> float:
+        return risk_at_zero(self.risk)
+
+
+def _rough(w: Weights) -> Trained:
+    """Weights without a certificate."""
+    return Trained(w, [], True, 0, 0)
