@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from apsvm.oracles import ORACLES
 from apsvm.solvers.qp import BACKENDS
 from apsvm.trainers.settings import Multiple, Range, Settings, SettingsError, setting
-
-if TYPE_CHECKING:
-    pass
 
 #: What ``--oracle`` offers: the oracles that serve a ranking loss, and the two-stage approximation.
 ORACLE_CHOICES = ("auto", *(name for name in ORACLES if name not in ("zero-one", "brute-force")), "appx")
