@@ -19,8 +19,8 @@ from sklearn.datasets import make_classification
 from apsvm.data.dataset import Dataset
 from apsvm.data.labels import LabelOptions
 from apsvm.metrics.thresholds import ThresholdRule, choose_threshold
-from apsvm.selection.completion import outcomes
-from apsvm.selection.decision import race_alone, training_scores
+from apsvm.selection.completion import outcomes, training_scores
+from apsvm.selection.decision import race_alone
 from apsvm.selection.thresholds import held_out_scores
 from apsvm.trainers import trainer_of
 from apsvm.trainers.base import Outcome, Watch

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from apsvm.losses import make_loss
 from apsvm.losses.base import Loss
+from apsvm.models.items import ItemFactors
 from apsvm.risk import loss_by_order
 from apsvm.selection.quick import HOPELESS, LOSS, Choice, choose, classes_compared
 from apsvm.selection.thresholds import held_out_scores, is_graded, threshold_by
@@ -357,7 +358,7 @@ class Completion:
             return outcome
         measured = choice.candidates[0].folds
         folds = [choice.race.scored(measured[fold], 0, fold) for fold in choice.race.folds_of(self.label)]
-        scores = _scores_of(outcome, data)
+        scores = training_scores(outcome, data)
         if not np.isfinite(scores).all():
             return outcome
         held_out = held_out_scores(folds, scores, data.target.relevant, choice.how)
@@ -404,16 +405,17 @@ def _in_its_place(start: Outcome, name: str, why: str) -> Outcome:
     return replace(start, certificate=replace(start.certificate, loss=name), notes=[*start.notes, why])
 
 
-def _scores_of(outcome: Outcome, data: TrainingSet) -> NDArray[np.float64]:
+def training_scores(outcome: Outcome, data: TrainingSet) -> NDArray[np.float64]:
     """(n,) float64: what the outcome gives to the rows of ``data``, or to each bag's best."""
-    assert isinstance(outcome.w, np.ndarray)
+    assert outcome.w is not None
+    assert not isinstance(outcome.w, ItemFactors)
     scores = scores_of(outcome.w, data.rows)
     return scores if data.bags is None else np.maximum.reduceat(scores, data.bags[:-1])
 
 
 def _loss_of(outcome: Outcome, loss: Loss, data: TrainingSet) -> float:
     """Δ of the training rows in the order of the outcome."""
-    return loss_by_order(loss, _scores_of(outcome, data), data.target, data.queries, data.query_weights)
+    return loss_by_order(loss, training_scores(outcome, data), data.target, data.queries, data.query_weights)
 
 
 def _network(trainer: StructuredSVMTrainer, data: TrainingSet, watch: Watch) -> Iterator[Outcome]:

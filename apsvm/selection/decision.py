@@ -17,18 +17,17 @@ from apsvm.machine import thread_count
 from apsvm.metrics.thresholds import ChosenThreshold, ThresholdRule, choose_threshold
 from apsvm.models.base import Model
 from apsvm.models.header import Calibration, Header, LabelKind, Threshold
-from apsvm.models.items import ItemFactors
 from apsvm.selection.bags import bags_as_rows, of_bags
 from apsvm.selection.calibration import ENOUGH_FOR_ISOTONIC, calibrated
+from apsvm.selection.completion import training_scores
 from apsvm.selection.cross_validation import CrossValidation
 from apsvm.selection.folds import Fold, FoldError, make_folds
 from apsvm.selection.grids import Variant
 from apsvm.selection.race import Measured, OutOfFold, Task
 from apsvm.selection.thresholds import held_out_scores, placed
-from apsvm.trainers.base import HeldOut, Outcome, TrainingSet
+from apsvm.trainers.base import HeldOut, Outcome
 from apsvm.trainers.fitting import Fit
 from apsvm.trainers.one_vs_rest import OneVsRestTrainer
-from apsvm.trainers.ranking_check import scores_of
 from apsvm.work import UNSTORED
 
 if TYPE_CHECKING:
@@ -173,14 +172,6 @@ def _folds(fit: Fit) -> tuple[list[Fold], str]:
         in_test = np.isin(selected, alone[fold.test])
         folds.append(Fold(selected[~in_test], selected[in_test]))
     return folds, f"{count} folds of {'queries' if by_query else 'bags' if of_bag else 'rows'}"
-
-
-def training_scores(outcome: Outcome, data: TrainingSet) -> NDArray[np.float64]:
-    """(n,) float64: what the outcome gives to the rows of ``data``, or to each bag's best."""
-    assert outcome.w is not None
-    assert not isinstance(outcome.w, ItemFactors)
-    scores = scores_of(outcome.w, data.rows)
-    return scores if data.bags is None else np.maximum.reduceat(scores, data.bags[:-1])
 
 
 def decision_of(held_out: HeldOut, rule: DecisionRule) -> Decision:

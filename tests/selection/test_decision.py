@@ -16,14 +16,13 @@ from apsvm.metrics.thresholds import ThresholdRule
 from apsvm.models.header import Calibration
 from apsvm.selection import decision as module
 from apsvm.selection.calibration import calibrated, isotonic, platt
-from apsvm.selection.completion import outcomes
+from apsvm.selection.completion import outcomes, training_scores
 from apsvm.selection.decision import (
     DecisionRule,
     HeldOutError,
     check_decision,
     decide,
     race_alone,
-    training_scores,
 )
 from apsvm.selection.folds import Fold
 from apsvm.selection.thresholds import held_out_scores
